@@ -40,6 +40,7 @@ PACKAGES = ("nn", "models", "decoding")
 TASKS = (
     "translation.translator",
     "classification.classifier",
+    "classification.pairs.classifier",
     "tagging.tagger",
     "language.generator",
     "language.masked",

@@ -73,8 +73,8 @@ def test_texts_to_validate_and_to_test_on_are_looked_for(regard, texts: Path, tm
         (tmp_path / name).write_text(content)
     done = regard("check", "--task", "classification", "--train", texts, "--valid", tmp_path / "v.csv")
     assert done.code == 0
-    assert "1 texts (17%) of the validation texts are in the training data too" in done.out
-    assert "have a label that nothing is learned of: 'z'" in done.out
+    assert "1 text (17%) of the validation texts is in the training data too" in done.out
+    assert "has a label that nothing is learned of: 'z'" in done.out
     done = regard("check", "--task", "classification", "--train", texts, "--test", tmp_path / "t.csv")
     assert done.code == 1
     assert "of the test texts" in done.out

@@ -106,7 +106,7 @@ def test_version(regard) -> None:
         (["train", "--resume", "maybe", "--output", "x"], "'auto', 'must', 'never'"),
         (["attend", "model"], "TEXT"),
         (["train"], "--output DIR"),
-        (["train", "--output", "x"], "--source FILE --target FILE"),
+        (["train", "--output", "x"], "--source FILE and --target FILE"),
         (["train", "--output", "x", "--source", "a"], "1 --source but 0 --target"),
         (["train", "--output"], "--output"),
         (["translate", "model", "--nbest", "0"], "--nbest"),

@@ -34,6 +34,9 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "classes": ("classification", {**ONE, "activation": "relu"}, {}),
     "several": ("classification", ONE, {"classification": {"kind": "multi"}}),
     "number": ("classification", ONE, {"classification": {"kind": "regression"}}),
+    "pairs": ("sentence-pairs", ONE, {}),
+    "pairs-several": ("sentence-pairs", {**ONE, "segments": 3}, {"classification": {"kind": "multi"}}),
+    "pairs-number": ("sentence-pairs", ONE, {"classification": {"kind": "regression"}}),
     "tags": ("tagging", ONE, {"tagging": {"scheme": "bio"}, "text": {"normalisation": "none"}}),
     "words": ("masked-lm", {**ONE, "segments": 1}, {"data": {"max_tokens": 30}}),
     "gpt": ("language-model", ONE, {"data": {"max_tokens": 30}}),
@@ -64,7 +67,7 @@ def assets_for(task: str, sections: dict[str, Any]) -> Any:
         return Vocabularies(tokenizer, tokenizer, joint=True)
     if task == "tagging":
         return TagAssets(tokenizer, TAGS, scheme="bio")
-    return TextAssets(tokenizer, labels if task == "classification" else ())
+    return TextAssets(tokenizer, labels if TASKS[task].writes == "classes" else ())
 
 
 def task_of(name: str) -> Any:

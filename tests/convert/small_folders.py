@@ -12,6 +12,7 @@ from tests.convert.small_peers import BERT, GPT2, T5, VIT, theirs, transformers
 from tests.text.tokenizers import library_tokenizers as library
 
 TEXTS = ["A dog runs over the grass.", "Two men sit on a wall!", "the grass is green", "Ein Hund läuft."]
+PAIRS = [(TEXTS[0], TEXTS[1]), (TEXTS[3], "x"), ("Two men", f"{TEXTS[2]}, {TEXTS[0]}"), (TEXTS[2], TEXTS[2])]
 LABELS = ("red", "green", "blue", "grey", "white")
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 

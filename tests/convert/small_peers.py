@@ -37,6 +37,7 @@ BERTS = {"MaskedLM": "masked-lm", "SequenceClassification": "classification", "T
 """Our tasks by the head of a BERT."""
 AUTO = {f"{task}": f"AutoModelFor{head}" for head, task in BERTS.items()} | {
     **dict.fromkeys(("translation", "span-corruption"), "AutoModelForSeq2SeqLM"),
+    "sentence-pairs": "AutoModelForSequenceClassification",
     "language-model": "AutoModelForCausalLM",
     "image-classification": "AutoModelForImageClassification",
     "encoding": "AutoModel",

@@ -22,10 +22,13 @@ from regard.models.store import weights
 from regard.nn.layout import Sequences
 from regard.runs.conversion import export_model, import_model
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import TextAssets
+from regard.tasks.classification.pairs.classifier import PairClassification
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from tests.convert.random_recipes import T5 as T5_LIKE
-from tests.convert.small_exports import SIZES
-from tests.convert.small_folders import LABELS, TAGS, TEXTS, folder_of, untied_t5, write
+from tests.convert.small_exports import SIZES, task_of, written
+from tests.convert.small_folders import LABELS, PAIRS, TAGS, TEXTS, folder_of, untied_t5, write
 from tests.convert.small_peers import AUTO, BERTS, framed, packed, pixels, transformers, unpadded
 from tests.models.small_models import assert_near
 from tests.refusals import refused
@@ -105,6 +108,43 @@ def test_an_encoder_of_ours_is_a_bert(task: str, labels: tuple[str, ...], tmp_pa
     again = read_hub_model(tmp_path)
     assert again.recipe.model.model_dump(exclude={"pooler"}) == described.model.model_dump(exclude={"pooler"})
     assert all(torch.equal(tensor, again.weights[name]) for name, tensor in weights(model).items())
+
+
+@pytest.mark.parametrize("name", ["pairs", "pairs-several", "pairs-number"])
+def test_two_texts_are_a_bert_with_a_second_segment(name: str, tmp_path: Path) -> None:
+    ours, folder = task_of(name), written(name, tmp_path)
+    peer, theirs = loaded(AUTO["classification"], folder), transformers.AutoTokenizer.from_pretrained(folder)
+    batch = theirs([list(pair) for pair in PAIRS], padding=True, return_tensors="pt")
+    assert batch.token_type_ids.sum(1).tolist() == [len(theirs(second).input_ids) - 1 for _, second in PAIRS]
+    assert_near(torch.from_numpy(ours.scores(PAIRS)), peer(**batch).logits, 1e-5)
+    for pair in PAIRS:
+        expected = peer(**theirs(*pair, return_tensors="pt")).logits
+        assert_near(torch.from_numpy(ours.scores([pair])), expected, 1e-5)
+    assert peer.config.problem_type == {"pairs": "single", "pairs-several": "multi"}.get(
+        name, "regression"
+    ) + "_label_classification" * (name != "pairs-number")
+
+
+def test_two_texts_with_a_tokenizer_of_others_get_its_symbols(tmp_path: Path) -> None:
+    """Theirs is changed only where it puts two texts together in another way."""
+    folder_of("BertForSequenceClassification", tmp_path / "bert")
+    imported = import_model(tmp_path / "bert", tmp_path / "ours")
+    described = recipe_from({**imported.recipe.model_dump(exclude_defaults=True), "task": "sentence-pairs"})
+    document = json.loads(imported.assets.tokenizer.content)
+    template = document["post_processor"]
+    for pair in (template["pair"], [*template["single"], *template["single"]]):
+        tokenizer = HuggingFaceTokenizer({**document, "post_processor": {**template, "pair": pair}})
+        task = PairClassification(described, TextAssets(tokenizer, LABELS), imported.model)
+        folder = tmp_path / str(len(pair))
+        write(folder, hub_files(described, weights(imported.model), tokenizer, LABELS))
+        batch = transformers.AutoTokenizer.from_pretrained(folder)(
+            [list(pair) for pair in PAIRS], padding=True, return_tensors="pt"
+        )
+        expected = loaded(AUTO["classification"], folder)(**batch).logits
+        assert_near(torch.from_numpy(task.scores(PAIRS)), expected, 1e-5)
+        again = import_model(folder, tmp_path / f"again{len(pair)}")
+        assert isinstance(again, PairClassification)
+        assert again.classify(PAIRS) == task.classify(PAIRS)
 
 
 @pytest.mark.parametrize("label", ["a\tb", " a", "", "\u2028"])

@@ -22,7 +22,7 @@ from regard.runs.conversion import import_model
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
 from regard.text.tokenizers.vocabulary import read_tokenizer
-from tests.convert.small_folders import LABELS, TAGS, TEXTS, around, config_of, folder_of, rewrite, untied_t5
+from tests.convert.small_folders import LABELS, PAIRS, TAGS, TEXTS, around, config_of, folder_of, rewrite, untied_t5
 from tests.convert.small_peers import BERTS, framed, packed, pixels, transformers, unpadded
 from tests.models.small_models import assert_near
 from tests.refusals import refused
@@ -67,6 +67,31 @@ def test_bert_with_a_head(head: str, task: str, tmp_path: Path) -> None:
     said = model(packed(texts))
     found = model.head.scores(said) if task == "masked-lm" else said
     assert_near(found, expected if task == "classification" else unpadded(expected, texts), 1e-4)
+
+
+@pytest.mark.parametrize("purpose", ["mrpc", "STS-B", "sst2", None])
+def test_a_bert_fine_tuned_on_a_task_of_two_texts_reads_two(purpose: str | None, tmp_path: Path) -> None:
+    peer, theirs = folder_of("BertForSequenceClassification", tmp_path / "theirs")
+    rewrite(tmp_path / "theirs", finetuning_task=purpose)
+    task = import_model(tmp_path / "theirs", tmp_path / "ours")
+    if purpose not in ("mrpc", "STS-B"):
+        assert task.name == "classification"
+        return
+    batch = theirs([list(pair) for pair in PAIRS], padding=True, return_tensors="pt", return_token_type_ids=True)
+    assert batch.token_type_ids.any()
+    assert_near(torch.from_numpy(task.scores(PAIRS)), peer(**batch).logits, 1e-5)
+
+
+def test_two_texts_put_together_in_another_way_are_refused(tmp_path: Path) -> None:
+    folder_of("BertForSequenceClassification", tmp_path)
+    rewrite(tmp_path, finetuning_task="qqp")
+    document = json.loads((tmp_path / "tokenizer.json").read_text(encoding="utf-8"))
+    document["post_processor"]["pair"] *= 2
+    (tmp_path / "tokenizer.json").write_text(json.dumps(document), encoding="utf-8")
+    unread(tmp_path, tmp_path.name, "two texts")
+    with refused(UsageError, "config.json", "model.segments"):
+        rewrite(tmp_path, type_vocab_size=1)
+        read_hub_model(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["GPT2LMHeadModel", "GPT2Model"])

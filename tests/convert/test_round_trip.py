@@ -11,7 +11,7 @@ import regard
 from regard.models import store
 from regard.runs.conversion import export_model, import_model
 from tests.convert.small_exports import CASES, task_of, written
-from tests.convert.small_folders import TEXTS
+from tests.convert.small_folders import PAIRS, TEXTS
 from tests.convert.small_peers import AUTO, transformers
 from tests.tasks.small_tasks import put
 
@@ -49,6 +49,8 @@ def answer(task: Any) -> Any:
         return task.fill(["a dog [MASK] over the grass."], 5)
     if task.name == "encoding":
         return task.encode(TEXTS).tolist()
+    if task.name == "sentence-pairs":
+        return task.classify(PAIRS)
     return task.tag(TEXTS) if task.name == "tagging" else task.classify(TEXTS)
 
 
@@ -93,7 +95,7 @@ def test_their_tokenizer_reads_odd_texts_as_ours_does(name: str, tmp_path: Path)
             assert theirs(text)["input_ids"] == (framed if name != "gpt" else framed[:-1]), text
 
 
-@pytest.mark.parametrize("name", ["marian", "pegasus", "t5", "classes", "gpt"])
+@pytest.mark.parametrize("name", ["marian", "pegasus", "t5", "classes", "pairs", "gpt"])
 def test_what_they_save_anew_is_read_as_well(name: str, tmp_path: Path) -> None:
     written(name, tmp_path)
     kind = getattr(transformers, AUTO[CASES[name][0]])

@@ -99,9 +99,9 @@ def test_a_line_out_for_each_line_in_and_a_long_one_is_cut(world: Path, regard: 
 def test_python_names_the_type_of_what_is_no_text(world: Path) -> None:
     translator = regard_package.load(world / "model", device="cpu")
     for given, where, kind in (
-        (None, None, "NoneType"),
-        ([None], "texts[0]", "NoneType"),
-        (["a", b"b"], "texts[1]", "bytes"),
+        (None, "text", "None"),
+        ([None], "text[0]", "None"),
+        (["a", b"b"], "text[1]", "bytes"),
     ):
         with refused(UsageError, where, kind):
             translator.translate(given)

@@ -225,6 +225,6 @@ def test_python_classifies_too(taught: Path) -> None:
     assert verdict.label == "food"
     assert [one.label for one in model.classify(["my bread soup", "moon star"])] == ["food", "sky"]
     assert model.classify([]) == []
-    for given, said in ((None, "NoneType"), ([b"a"], "bytes"), ((1,), "int")):
+    for given, said in ((None, "None"), ([b"a"], "bytes"), ((1,), "int")):
         with refused(UsageError, None, said):
             model.classify(given)

@@ -13,7 +13,7 @@ from regard.explore.questions.look import SIDES
 from regard.system.errors import RegardError, UsageError
 from tests.explore.payloads import unpack
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, TARGET, TEXTS, before, put, recurrent, speaker
+from tests.tasks.small_tasks import EVERY, PIXELS, PLACELESS, SOURCE, TARGET, TEXTS, before, put, recurrent, speaker
 
 IMAGE = np.array(PIXELS).reshape(6, 4)
 
@@ -29,7 +29,7 @@ def test_numbers_and_labels_are_the_pages(
 ) -> None:
     changes = {} if positions else {"changes": {"positions": False}}
     values, arrays = unpack(answer(Models([folder(name)]), "look", {**before(name), **changes}))
-    asked = model(name) if positions else model(name).without(positions=True)
+    asked = model(name) if positions or name in PLACELESS else model(name).without(positions=True)
     first = asked.attention(given(name))
     assert list(first.kinds) == list(values["kinds"])
     assert first.kind == ("cross" if "cross" in first.kinds else first.kinds[0])

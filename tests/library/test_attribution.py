@@ -14,7 +14,7 @@ from regard.explore.questions.answers import answer
 from regard.system.errors import RegardError, UsageError
 from tests.explore.payloads import unpack
 from tests.refusals import refused
-from tests.tasks.small_tasks import GAPPED, PIXELS, SOURCE, TARGET, before, classifier, put
+from tests.tasks.small_tasks import GAPPED, PIXELS, PLACELESS, SOURCE, TARGET, before, classifier, put
 
 ModelOf = Callable[[str], Any]
 IMAGE = np.array(PIXELS).reshape(6, 4)
@@ -108,6 +108,7 @@ def test_gradients_are_the_pages(
         first = model(name).attention(GAPPED).queries.tokens
         asked = {"place": next(n for n, one in enumerate(first) if "MASK" in one)}
         given = {**given, "word": asked["place"]} if given else given
+    positions |= name in PLACELESS
     whole = model(name) if positions else model(name).without(positions=True)
     text = IMAGE if name == "viewer" else before(name)["text"]
     found = whole.attribute(text, **given)

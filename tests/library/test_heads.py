@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import regard
@@ -35,6 +36,30 @@ def test_the_table_of_a_model(model: Model, name: str) -> None:
     assert found._repr_html_().count("<table>") == len(sizes)
 
 
+def test_the_table_of_images(model: Model) -> None:
+    viewer = model("viewer")
+    assert isinstance(viewer, regard.ImageClassifier)
+    shape = viewer.cut.shape
+    images = np.random.default_rng(1).integers(0, 9, (12, shape.height, shape.width, shape.channels))
+    found = viewer.heads(list(images))
+    assert (len(found), found.texts, found.kinds) == (
+        np.prod(viewer.recipe.model.attention["encoder"]),
+        12,
+        ("encoder",),
+    )
+    one = found.of("encoder", 1, 1).estimates["class_token"]
+    weight_LHQK = np.mean([viewer.attention(image).weights for image in images], axis=0)
+    assert one.mean == pytest.approx(weight_LHQK[0, 0, 1:, 0].mean(), rel=1e-4)
+    assert one.chance == pytest.approx(1 / viewer.cut.tokens)
+    for text in (repr(found), found.table(), found._repr_html_()):
+        assert "12 images" in text
+        assert "texts" not in text
+    assert "pixels" in found.table()
+    assert max(map(len, found.table().split("\n"))) <= 80
+    with refused(regard.RegardError, "image"):
+        viewer.heads([np.zeros((3, 1))])
+
+
 def test_entropy_is_that_of_the_attention(model: Model) -> None:
     translator = model("translator")
     found = translator.heads([SOURCE], [TARGET]).of("encoder", 2, 3).estimates["entropy"]
@@ -57,7 +82,9 @@ def test_ablations_count(model: Model) -> None:
         ("translator", ([SOURCE], [TARGET, TARGET]), "targets"),
         ("classifier", ([SOURCE], [TARGET]), "targets"),
         ("pairs", ([SOURCE],), "texts[0]"),
-        ("viewer", ([SOURCE],), "model"),
+        ("viewer", ([],), "texts"),
+        ("viewer", ("1,2",), "texts"),
+        ("viewer", ([], [TARGET]), "targets"),
     ],
 )
 def test_refusals(model: Model, name: str, given: tuple[list[str], ...], where: str) -> None:

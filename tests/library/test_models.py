@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from regard.models.ablation import Ablations, Head
 from regard.system.errors import UsageError
 from regard.tasks import model_folder
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, SOURCE, TEXTS
+from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, PLACELESS, SOURCE, TEXTS
 
 CLASSES = {
     "translator": regard.Translator,
@@ -115,14 +116,29 @@ def test_changes_add_up(model: Callable[[str], regard.Model]) -> None:
 
 
 def test_what_is_not_there_cannot_be_left_out(model: Callable[[str], regard.Model]) -> None:
-    with refused(UsageError, "head", "9"):
+    with refused(UsageError, "heads", "9", "cross", "3 heads"):
         model("translator").without(heads=[("cross", 1, 9)])
-    with refused(UsageError, "head"):
+    with refused(UsageError, "heads", "cross", "encoder"):
         model("classifier").without(heads=[("cross", 1, 1)])
     with refused(UsageError, "heads"):
         model("classifier").without(heads=[("encoder", 0, 1)])
-    with refused(UsageError, "scaling"):
-        model("spanner").without(scaling=True)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_absent_parts_are_refused(name: str, model: Callable[[str], regard.Model]) -> None:
+    """A part can be switched off if, and only if, that changes what passes in the model."""
+    found = model(name)
+    there = {
+        "positions": name not in PLACELESS,
+        "scaling": name not in (*PLACELESS, "spanner"),
+        "mask": name in ("translator", "spanner", "speaker"),
+    }
+    for part, has in there.items():
+        if has:
+            assert found.without(**{part: True}).summary.changes
+        else:
+            with refused(UsageError, part, *found.recipe.model.attention, *(one for one in there if there[one])):
+                found.without(**{part: True})
 
 
 def test_a_model_survives_its_folder(folder: Callable[[str], Path], tmp_path: Path) -> None:
@@ -139,3 +155,13 @@ def test_a_model_made_by_hand_says_so(model: Callable[[str], regard.Model]) -> N
     assert "Classifier" in repr(made)
     with refused(UsageError, "Classifier"):
         _ = made.summary
+
+
+def test_a_pair_may_be_two_texts(model: Callable[[str], Any]) -> None:
+    pairs, line = model("pairs"), TEXTS["pairs"]
+    first, second = line.split(" [SEP] ")
+    assert np.array_equal(pairs.attention((first, second)).weights, pairs.attention(line).weights)
+    assert str(pairs.attribute((first, second))) == str(pairs.attribute(line))
+    assert len(pairs.heads([(first, second), line])) == len(pairs.heads([line]))
+    with pytest.raises(UsageError, match="expected 1, not a tuple of 2 texts"):
+        model("translator").attention((first, second))

@@ -1,17 +1,24 @@
+import copy
+from collections.abc import Callable
+
+import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from regard.models.build import transformer
 from regard.nn.attention.multi_head import MultiHeadAttention, Scoring
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, TokenEmbedding
+from regard.nn.heads import Attention
 from regard.nn.init import initialise
-from regard.nn.layers import EncoderLayer, PlainFeedForward, PreNorm
+from regard.nn.layers import EncoderLayer, GatedFeedForward, PlainFeedForward, PreNorm
 from regard.nn.layout import Layout, Sequences
-from regard.nn.normalization import LayerNorm
+from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm
 from regard.nn.ops import Linear
 from regard.nn.positions import Relative
+from regard.system.errors import RegardError
 from tests.models.small_models import section
+from tests.refusals import refused
 
 
 def test_how_they_are_drawn() -> None:
@@ -54,3 +61,66 @@ def test_a_model_of_parts_works_as_it_is_made() -> None:
     initialise(again, 7)
     for one, other in zip(first.parameters(), again.parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+OF = Sequences.end_to_end([3, 2])
+X_TD = torch.randn(5, 8, generator=torch.Generator().manual_seed(1))
+CALLS: dict[str, tuple[Callable[[], nn.Module], Callable[[nn.Module], Tensor]]] = {
+    "linear": (lambda: Linear(8, 8), lambda part: part(X_TD)),
+    "attention": (lambda: MultiHeadAttention(8, 2, 4, 4), lambda part: part(X_TD, X_TD, Layout(OF, OF), causal=False)),
+    "layer": (lambda: own_encoder()[1], lambda part: part(X_TD, Layout(OF, OF))),
+    "plain": (lambda: PlainFeedForward(8, 16, nn.ReLU()), lambda part: part(X_TD)),
+    "gated": (lambda: GatedFeedForward(8, 16, nn.ReLU()), lambda part: part(X_TD)),
+    "layer norm": (lambda: LayerNorm(8), lambda part: part(X_TD)),
+    "rms norm": (lambda: RMSNorm(8), lambda part: part(x_TD=X_TD)),
+    "group norm": (lambda: GroupNorm(8, 2), lambda part: part(X_TD)),
+    "batch norm": (lambda: BatchNorm(8), lambda part: part(X_TD)),
+    "embedding": (lambda: TokenEmbedding(20, 8), lambda part: part(torch.tensor([1, 2]))),
+    "pooling": (lambda: Attention(8), lambda part: part(X_TD, OF)),
+}
+"""Parts with weights, and a call of each."""
+
+
+def hooks_of(model: nn.Module) -> int:
+    return sum(len(part._forward_pre_hooks) + len(part._forward_pre_hooks_with_kwargs) for part in model.modules())
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_part_on_the_meta_device_says_so_until_it_has_values(name: str) -> None:
+    make, call = CALLS[name]
+    drawn = make()
+    assert hooks_of(drawn) == 0
+    with torch.device("meta"):
+        part = make()
+    for _ in range(2):
+        with refused(RegardError, None, "meta device"):
+            call(part)
+    assert part.state_dict().keys() == drawn.state_dict().keys()
+    loaded, filled = copy.deepcopy(part), copy.deepcopy(part)
+    loaded.load_state_dict(drawn.state_dict(), assign=True)
+    filled.to_empty(device="cpu").load_state_dict(drawn.state_dict())
+    for one in (loaded, filled):
+        assert torch.equal(call(one), call(drawn))
+        call(one)
+    with refused(RegardError, None, "meta device"):
+        call(part)  # a copy has hooks of its own
+
+
+def test_the_hooks_go_at_the_first_call_with_values() -> None:
+    with torch.device("meta"):
+        part = Linear(8, 8)
+        assert part(torch.empty(3, 8)).is_meta  # only shapes are asked for
+    assert hooks_of(part) == 2
+    empty = part.to_empty(device="cpu")
+    nn.init.constant_(empty.weight, float("nan"))
+    with refused(RegardError, "weight"):
+        empty(X_TD)
+    empty.initialise()
+    compiled = torch.compile(copy.deepcopy(empty), backend="eager", fullgraph=True)
+    assert torch.equal(compiled(X_TD), empty(X_TD))
+    assert hooks_of(empty) == 0
+
+
+def test_a_model_of_a_section_has_no_hooks_on_the_meta_device() -> None:
+    with torch.device("meta"):
+        assert hooks_of(transformer(section(), 20, 20)) == 0

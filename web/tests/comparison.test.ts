@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { beside, carried, comparison } from '../src/lib/comparison'
+import { beside, carried, comparison, followed } from '../src/lib/comparison'
 import { unchanged } from '../src/lib/link'
 import type { Model } from '../src/lib/types'
 
@@ -38,5 +38,26 @@ describe('a kept word', () => {
     expect(carried(9, wide, 'The animal slept'.split(' '))).toBeNull()
     expect(carried(null, wide, wide)).toBeNull()
     expect(carried(40, wide, wide)).toBeNull()
+  })
+})
+
+describe('the kept word when a text is another', () => {
+  const follow = (row: number, before: string, after: string) => followed(row, before.split(' '), after.split(' '))
+  it('is the same where the text before it or behind it is', () => {
+    expect(follow(1, 'the cat sleeps', 'the cat sees the dog')).toBe(1)
+    expect(follow(4, 'the cat sees the dog', 'a small cat sees the dog')).toBe(5)
+    expect(follow(3, 'the cat sees the dog', 'the cat that the dog sees sees the dog')).toBe(7)
+    expect(follow(4, 'the cat sees the dog', 'sees the dog')).toBe(2)
+  })
+  it('is found between them, as often said before', () => {
+    expect(follow(2, 'x b a b y', 'x a b c b y')).toBe(1)
+    expect(follow(1, 'a b b c', 'd b e')).toBe(1)
+    expect(follow(2, 'a b b c', 'd b e')).toBeNull()
+  })
+  it('is none where it is gone', () => {
+    expect(follow(2, 'the cat sleeps', 'the cat')).toBeNull()
+    expect(follow(1, 'the cat sleeps', 'the dog sleeps')).toBeNull()
+    expect(follow(9, 'the cat sleeps', 'the cat sleeps')).toBeNull()
+    expect(followed(0, [], ['a'])).toBeNull()
   })
 })

@@ -1,11 +1,12 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { amount, cell, manyTexts, shown, strength, told, whose, type Column, type ManyTexts } from '../src/lib/heads'
+import { amount, cell, intervals, manyTexts, shown, strength, told, whose, type Column, type ManyTexts } from '../src/lib/heads'
 import * as api from '../src/lib/api'
 import type { Asked } from '../src/lib/types'
 
-const column = (name: string, chance = 0.1): Column => ({ name, title: name, note: 'of it', chance, queries: 1200, texts: 40 })
+const column = (name: string, chance = 0.1, unit: string | null = null): Column => ({ name, title: name, note: 'of it', unit, chance, queries: 1200, texts: 40 })
 const found: ManyTexts = {
   origin: 'validation',
+  of: 'texts',
   done: 40,
   total: 40,
   cut: 0,
@@ -15,7 +16,7 @@ const found: ManyTexts = {
     encoder: {
       layers: 1,
       heads: 2,
-      columns: [column('previous'), column('same_word'), column('distance_1'), column('entropy', 3)],
+      columns: [column('previous'), column('same_word'), column('distance_1'), column('entropy', 3, 'bits')],
       functions: [[null, 'previous']],
       rare: [[['same_word'], []]] as string[][][],
       labels: [['same word where there is one', 'previous token']],
@@ -47,10 +48,16 @@ describe('what heads do over many texts', () => {
 
   it('is said in a sentence with its interval and chance', () => {
     const { columns } = found.kinds.encoder!
-    expect(told(columns[0]!, cell(found, 'encoder', 1, 2, 0))).toBe('previous (of it): 55 %, 95 % interval 50 to 60 %; chance 10 %; 1,200 queries in 40 texts.')
-    expect(told(columns[3]!, cell(found, 'encoder', 1, 2, 3))).toContain('1.3 bits, 95 % interval 1.0 to 1.5 bits')
+    expect(told(columns[0]!, cell(found, 'encoder', 1, 2, 0), 'texts')).toBe('previous (of it): 55 %, 95 % interval 50 to 60 %; chance 10 %; 1,200 queries in 40 texts.')
+    expect(told(columns[3]!, cell(found, 'encoder', 1, 2, 3), 'texts')).toContain('1.3 bits, 95 % interval 1.0 to 1.5 bits')
     expect(amount(columns[0]!, NaN)).toBe('–')
     expect(whose(found)).toBe('40 texts of the validation set')
+    expect(told(column('distance', 9, 'pixels'), cell(found, 'encoder', 1, 2, 3), 'images')).toMatch(/1\.3 pixels, .* in 40 images\.$/)
+    expect(whose({ ...found, origin: 'digits' })).toBe('40 test images of the demonstration')
+  })
+
+  it('is told of a whole head at once', () => {
+    expect(intervals(found, 'encoder', 1, 2)).toBe('mean and 95 % interval: previous 55 % (50 to 60 %); same_word 10 % (10 to –); entropy 1.3 bits (1.0 to 1.5 bits).')
   })
 
   it('is asked until every text was read, or no further one is', async () => {

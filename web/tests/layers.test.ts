@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { added, guesses, type LayersValues } from '../src/lib/layers'
+import { added, guesses, toldGuess, type LayersValues } from '../src/lib/layers'
 import type { Payload } from '../src/lib/payload'
 
 const grid = (rows: number[][]) => ({ shape: [rows.length, rows[0]!.length], data: Float32Array.from(rows.flat()) })
@@ -31,4 +31,9 @@ test('the last layer comes first, and says how early its own word was there', ()
   expect([last!.layer, first!.layer]).toEqual([2, 1])
   expect(first!.row[1]).toEqual({ piece: 'y', probability: 0.25, own: 0.125, rank: 4 })
   expect(guesses({ ...payload, values: { ...payload.values, lens: null } })).toEqual([])
+})
+
+test('a guess is told in a sentence', () => {
+  const guess = guesses(payload)[1]!.row[1]!
+  expect(toldGuess(guess, 1, 'b')).toBe('At “b”, after layer 1: y, 25 %. What the last layer finds most probable has 13 % here, rank 4.')
 })

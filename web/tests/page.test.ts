@@ -14,7 +14,7 @@ const state = (...models: Partial<Model>[]): State => ({ version: '1', models: m
 const open = (given: State, ...asked: Partial<Asked>[]) => page.open(given, { asked: asked as Asked[] })
 
 interface Sent {
-  asked: { model: number; snapshot: string | null; weights?: string }
+  asked: { model: number; snapshot: string | null; weights?: string; text: string }
   give: () => void
 }
 let there = 'one'
@@ -29,6 +29,10 @@ async function answered(): Promise<void> {
     await vi.runAllTimersAsync()
   }
 }
+const seenText = (text: string) => ({
+  kinds: { encoder: { queries: 'source', keys: 'source', layers: 2, heads: 3 } },
+  source: text.split(' ').map((word) => ({ text: word, start: 0, end: 0, special: false })),
+})
 const seen = () => page.panes.map(({ look }) => look?.values.weights ?? null)
 
 beforeEach(() => {
@@ -41,7 +45,7 @@ beforeEach(() => {
     const asked = JSON.parse(String(body)) as Sent['asked']
     return new Promise((done, left) => {
       signal?.addEventListener('abort', () => left(new DOMException('', 'AbortError')))
-      waiting.push({ asked, give: () => done(new Response(packed({ weights: asked.weights ?? there }))) })
+      waiting.push({ asked, give: () => done(new Response(packed({ weights: asked.weights ?? there, ...seenText(asked.text) }))) })
     })
   })
 })
@@ -102,5 +106,35 @@ describe('two panes before one training', () => {
     page.told(state({ family: 'rnn-encoder', weights: 'two' }))
     await answered()
     expect(seen()).toEqual(['two'])
+  })
+})
+
+describe('the kept word', () => {
+  const say = async (text: string) => {
+    Object.assign(page.first, { text })
+    page.first.refresh(0)
+    await answered()
+    return page.query
+  }
+  it('is followed from text to text, and dropped where it is gone', async () => {
+    open(state({}), { text: 'the cat sees the dog' })
+    await answered()
+    page.query = 4
+    expect(await say('the small cat sees the dog')).toBe(5)
+    expect(await say('the dog')).toBe(1)
+    expect(await say('the cat')).toBeNull()
+  })
+
+  it('is the one that an address or the history names, in the text to come', async () => {
+    page.open(state({}), { asked: [{ text: 'the cat sees' }] as Asked[], query: 2 })
+    await answered()
+    expect(page.query).toBe(2)
+    page.go({ asked: [{ text: 'a cat sees the dog' }] as Asked[], query: 1 })
+    await answered()
+    expect(page.query).toBe(1)
+    page.go({ asked: [{ text: 'a cat sees the dog' }] as Asked[], query: 4 })
+    await answered()
+    expect(page.query).toBe(4)
+    expect(await say('the dog')).toBe(1)
   })
 })

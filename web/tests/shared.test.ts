@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Label, Picture } from '../src/lib/look'
-import { common, shared, within } from '../src/lib/shared'
+import { common, matched, shared, within } from '../src/lib/shared'
 
 const labels = (text: string): Label[] => text.split(' ').map((one, at) => ({ text: one, name: one, special: one === '</s>', places: [at] }))
 const picture = (rows: string, columns: string, data: number[]): Picture => ({ rows: labels(rows), columns: labels(columns), data: Float32Array.from(data) })
@@ -11,6 +11,15 @@ describe('what two texts share', () => {
     expect(shared(a, b).map(([i, j]) => [a[i]!.text, b[j]!.text])).toEqual([['the', 'the'], ['saw', 'saw'], ['the', 'the']])
     expect(shared(a, a)).toEqual([0, 1, 2, 3, 4].map((at) => [at, at]))
     expect(shared(a, [])).toEqual([])
+  })
+
+  it('takes words that stand in each other’s place, where both have as many of them', () => {
+    const [a, b] = [labels('it was tired because sie slept'), labels('today it was very tired because es slept')]
+    expect(matched(a, b).map(([i, j]) => `${a[i]!.text} ${b[j]!.text}`)).toEqual(['it it', 'was was', 'tired tired', 'because because', 'sie es', 'slept slept'])
+    expect(matched(a, [])).toEqual([])
+    const found = common(picture('a x', 'a', [0.5, 0.25]), picture('z a y', 'a', [0.1, 0.5, 0.75]))!
+    expect(found.pictures[0].rows.map(({ name }) => name)).toEqual(['a', 'x / y'])
+    expect([...found.pictures[1].data]).toEqual([0.5, 0.75])
   })
 
   it('keeps the weights as they are', () => {

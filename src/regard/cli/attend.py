@@ -58,10 +58,11 @@ class AttendOptions:
         window: which part of a text that is longer than the model reads, from 1; default: the first; of a text with
             gaps the first that has one, of a language model's text the last.
         image: which image of the file, counted from 1; default: the first.
-        input: a file of texts for --table instead of one, a line each, plain or gz, xz, zst; of a translator also
-            pairs: .tsv, .jsonl; -: stdin.
-        table: what each head does over all texts of --input: the share of its attention on the previous token, the same
-            word, punctuation and so on, with 95 % intervals.
+        input: a file for --table instead of a text: a text a line, plain or gz, xz, zst; of a translator also pairs:
+            .tsv, .jsonl; -: stdin; of a model of images CSV, TSV or .npz.
+        table: what each head does over all texts or images of --input: the share of its attention on the previous
+            token, the same word, punctuation and so on, and the 95 % interval of what it does most (--json: of all);
+            of images on the same patch, its neighbours, row and column, and the class token.
     """
 
     kind: Literal["encoder", "decoder", "cross", "pool"] | None = None
@@ -78,8 +79,8 @@ class AttendOptions:
     target: Annotated[str | None, Parameter(group=OF_TEXTS)] = None
     window: Annotated[int | None, Parameter(group=OF_TEXTS)] = None
     image: Annotated[int | None, Parameter(group=OF_IMAGES)] = None
-    input: Annotated[Path | None, Parameter(group=OF_TEXTS)] = None
-    table: Annotated[bool, Parameter(group=OF_TEXTS)] = False
+    input: Path | None = None
+    table: bool = False
 
     @property
     def image_number(self) -> int:
@@ -114,8 +115,9 @@ def attend(
     of a file, and its patches as they lie: where its class token looks, or another patch; then how far each head
     attends, over the first 128 images of the file, beside what convolutions of as many layers would see.
 
-    With --input FILE --table: what each head does over many texts, named where that is far above chance; with --json
-    one object a head. A translator is made to write the translations of a file of pairs; else its own are looked at.
+    With --input FILE --table: what each head does over many texts or images, named where that is far above chance; with
+    --json one object a head. A translator is made to write the translations of a file of pairs; else its own are looked
+    at.
 
     Args:
         folder: the model folder.
@@ -150,11 +152,11 @@ def attend(
 
 
 def _table(folder: Path, text: str | None, options: AttendOptions) -> int:
-    """What each head does over the texts of a file."""
+    """What each head does over the texts or images of a file."""
     from regard.cli.inference.head_table import show_head_table
 
     if not options.table:
-        raise UsageError("goes with --table, which says what each head does over many texts", "--input")
+        raise UsageError("goes with --table, which says what each head does over many texts or images", "--input")
     if options.input is None or text is not None:
         raise UsageError("goes with --input FILE instead of a text", "--table")
     why = "does not go with --table, which has all heads and texts"

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from regard.cli.io.load_model import refuse_no_file
 from regard.cli.io.terminal import result, result_json
 from regard.system.errors import UsageError
+from regard.text.counts import counted
 
 if TYPE_CHECKING:
     from regard.data.checks.findings import Report
@@ -199,10 +200,10 @@ def _sizes(found: Report) -> list[str]:
     labels: dict[str, int] | None = getattr(found, "labels", None)
     if labels is None:
         means = f"{found.source_characters:.0f} and {found.target_characters:.0f}"
-        return [f"{found.pairs:,} pairs, {means} characters on average."]
+        return [f"{counted(found.pairs, 'pair')}, {means} characters on average."]
     every = max(1, sum(labels.values()))
     lines = [
         f"    {count:>7,} ({percent(count / every)})  {crop(visible(label), 60)}"
         for label, count in list(labels.items())[:LISTED]
     ]
-    return [*lines, *([f"    … and {len(labels) - LISTED:,} labels more"] if len(labels) > LISTED else [])]
+    return [*lines, *([f"    … and {counted(len(labels) - LISTED, 'label')} more"] if len(labels) > LISTED else [])]

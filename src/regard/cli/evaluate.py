@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from regard.cli.io.load_model import open_model, refuse_no_file
 from regard.cli.io.terminal import result, result_json, say_invalid_lines
 from regard.system.errors import RegardError, UsageError
+from regard.text.counts import counted
 from regard.text.terminal import visible, width
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _translation(task: Task, asked: EvaluateOptions) -> Found:
         say_invalid_lines(str(path), mended)
     if len(sources) != len(references):
         raise RegardError(
-            f"has {len(references)} lines, but {paths[0]} has {len(sources)}; they must match line by line",
+            f"has {counted(len(references), 'line')}, but {paths[0]} has {len(sources)}; they must match line by line",
             str(paths[1]),
         )
     return task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase), bleu_lines
@@ -252,7 +253,7 @@ def class_lines(found: ClassEvaluation) -> list[str]:
         ]
     else:
         lines = [
-            f"root of the mean squared error {scores.mean_squared_error**0.5:.4g}  ({scores.texts:,} texts)",
+            f"root of the mean squared error {scores.mean_squared_error**0.5:.4g}  ({counted(scores.texts, 'text')})",
             f"Pearson's correlation {scores.pearson:.4f}",
             f"Spearman's correlation {scores.spearman:.4f}",
         ]
@@ -284,7 +285,7 @@ def class_lines(found: ClassEvaluation) -> list[str]:
 
 def tag_lines(scores: TagScores) -> list[str]:
     """Scores of a tagger."""
-    lines = [f"accuracy of tags {scores.accuracy:.2f}  ({scores.words:,} words)"]
+    lines = [f"accuracy of tags {scores.accuracy:.2f}  ({counted(scores.words, 'word')})"]
     if scores.spans is None:
         return lines
     parts = {"F1": scores.spans.spans, "F1 of boundaries alone": scores.spans.boundaries}
@@ -301,15 +302,15 @@ def perplexity_lines(found: Perplexity) -> list[str]:
     """Scores of a language model."""
     nats = found.nats / max(1, found.tokens)
     return [
-        f"perplexity of a token {found.per_token:.2f}  ({found.tokens:,} tokens, {nats:.4f} nats each)",
-        f"perplexity of a word {found.per_word:.2f}  ({found.words:,} words)",
-        f"bits a byte {found.bits_per_byte:.4f}  ({found.bytes:,} bytes)",
+        f"perplexity of a token {found.per_token:.2f}  ({counted(found.tokens, 'token')}, {nats:.4f} nats each)",
+        f"perplexity of a word {found.per_word:.2f}  ({counted(found.words, 'word')})",
+        f"bits a byte {found.bits_per_byte:.4f}  ({counted(found.bytes, 'byte')})",
     ]
 
 
 def guess_lines(found: PredictionScores) -> list[str]:
     """Scores of a masked-language or span-corruption model."""
-    loss = f"loss {found.loss:.4f} nats a hidden token  ({found.tokens:,} tokens)"
+    loss = f"loss {found.loss:.4f} nats a hidden token  ({counted(found.tokens, 'token')})"
     lines = [loss, f"perplexity of a hidden token {found.perplexity:.2f}"]
     return lines if found.right is None else [*lines, f"guessed right {found.accuracy:.2f} %  ({found.right:,})"]
 

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from regard.cli.io.terminal import result, result_json
 from regard.system.errors import RegardError, UsageError
+from regard.text.counts import counted
 
 if TYPE_CHECKING:
     from regard.config import Attentive, BertSection, GptSection, Model, TransformerSection, VitSection
@@ -110,7 +111,7 @@ def table(title: str, model: Model, sizes: tuple[int, int], parts: list[Part], k
 def describe(model: Model, sizes: tuple[int, int]) -> list[str]:
     """A family in two lines: its sizes, then its components and input."""
     if model.family == "rnn-encoder":
-        layers = f"{model.layers} {'layer' if model.layers == 1 else 'layers'} of {model.cell} cells"
+        layers = f"{counted(model.layers, 'layer')} of {model.cell} cells"
         first = f"d_model {model.d_model}, {layers}, reading {_directions(model.two_way)}"
         return [first, f"{sizes[0]:,} pieces, {POOLED[model.pool]}"]
     if model.family == "rnn":
@@ -126,7 +127,7 @@ def _directions(two: bool) -> str:
 
 
 def _sizes(model: Attentive) -> str:
-    heads = f"{model.heads} heads (d_k {model.key_size}, d_v {model.value_size})"
+    heads = f"{counted(model.heads, 'head')} (d_k {model.key_size}, d_v {model.value_size})"
     return f"d_model {model.d_model}, d_ff {model.d_ff}, {heads}"
 
 

@@ -55,6 +55,8 @@ class TrainOptions:
         allow_mismatch: resume although this field differs from the run's, e.g. training.steps of a finished run.
         despite_check: train although the check of the data judges that it would spoil the model.
         threads: processor threads.
+        processes: processes that divide the shards of every step (training.shards), which changes nothing of the
+            weights; default: as many as this machine has independent cores, at most the shards.
         device: cpu, cuda, cuda:1 ...; default: the best there is.
         licence: of the data, e.g. "CC BY 4.0"; the model's card names it beside the data files.
         tensorboard: write TensorBoard files too, below training/tensorboard.
@@ -84,6 +86,7 @@ class TrainOptions:
     allow_mismatch: Annotated[list[str] | None, Parameter(group=RUN)] = None
     despite_check: Annotated[bool, Parameter(group=RUN, negative="")] = False
     threads: Annotated[int | None, Parameter(group=RUN)] = None
+    processes: Annotated[int | None, Parameter(group=RUN)] = None
     device: Annotated[str | None, Parameter(group=RUN)] = None
     licence: Annotated[str | None, Parameter(group=DATA)] = None
     tensorboard: Annotated[bool, Parameter(group=RUN, negative="")] = False
@@ -105,12 +108,16 @@ def train(*, options: TrainOptions = NO_OPTIONS) -> int:
     if (options.valid_source is None) != (options.valid_target is None):
         raise UsageError("give both --valid-source FILE and --valid-target FILE, or neither")
     check_threads(options.threads)
+    if options.processes is not None and options.processes < 1:
+        raise UsageError(f"must be at least 1, not {options.processes}", "--processes")
     from regard.runs.train import train as trained
     from regard.training.reporters import reporter
 
     given = {name: value for name, value in vars(options).items() if value is not None}
     with Stop() as stop, reporter() as shown:
         made = trained(**given, reporter=shown, should_stop=stop)
+    if made is None:  # another process of the same run says it
+        return 0
     result(f"The model is in {options.output}. To use it:\n\n  {example(made.info, options.output)}\n")
     return 0
 
@@ -118,6 +125,6 @@ def train(*, options: TrainOptions = NO_OPTIONS) -> int:
 def _require_data(source: Sequence[Path], target: Sequence[Path], pairs: Sequence[Path]) -> None:
     """Raise a UsageError that names the missing option."""
     if not (source or target or pairs):
-        raise UsageError("nothing to learn from: give --source FILE --target FILE, or --pairs FILE")
+        raise UsageError("nothing to learn from: give --source FILE and --target FILE, or --pairs FILE")
     if len(source) != len(target):
         raise UsageError(f"{len(source)} --source but {len(target)} --target; they go in pairs")

@@ -197,7 +197,7 @@ def hub_files(
         pad = found.own and not isinstance(tokenizer, HuggingFaceTokenizer)  # theirs has one, and needs no further name
         text = recipe.text if info.learns_from == "pairs" else None
         longest, framed = recipe.data.max_tokens, info.writes != "continuation"
-        files |= tokenizer_contents(tokenizer, longest, framed=framed, pad=pad, text=text)
+        files |= tokenizer_contents(tokenizer, longest, framed=framed, pad=pad, texts=info.texts, text=text)
     if isinstance(model, BertSection) and info.writes == "nothing" and not model.pooler:
         said = pooling_files(model.pool, model.d_model, recipe.data.max_tokens, normalise=recipe.encoding.normalise)
         files |= {name: as_json(values) for name, values in said.items()}

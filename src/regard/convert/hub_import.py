@@ -18,6 +18,7 @@ from regard.convert.layouts.format import Format, inward, refuse_surplus
 from regard.convert.side_files import (
     SENTENCES,
     SentenceTransformersConfig,
+    frames_pairs,
     language_codes,
     max_length_of,
     scale_of,
@@ -27,6 +28,7 @@ from regard.data.batches.patches import Scale
 from regard.models import build
 from regard.system.errors import RegardError
 from regard.text.tags import split_tag
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
@@ -98,6 +100,9 @@ def read_hub_model(folder: Path | str) -> ImportedModel:
     tokenizer = tokenizer_of(hub.path, pieces) if pieces else None  # only after the table's rows are known
     if isinstance(tokenizer, Tokenizer):
         recipe = recipe_from(merge(values, _as_ours(hub, task, model, said, tokenizer)), hub.config.where)
+    elif info.texts > 1 and isinstance(tokenizer, HuggingFaceTokenizer) and not frames_pairs(tokenizer):
+        message = "puts two texts together in another way than begin, first, end, second, end; only this one is read"
+        raise RegardError(message, str(hub.path))
     elif info.learns_from == "pairs":
         message = f"is a {format.kind} with a tokenizer of others; only one that `regard export` wrote is read"
         raise RegardError(message, str(hub.path))
@@ -116,7 +121,7 @@ def _task(hub: HubFolder, format: Format) -> str:
     if architecture not in format.tasks:
         known = ", ".join(format.tasks)
         raise RegardError(f"{architecture} is not supported; known: {known}", hub.config.where)
-    return format.tasks[architecture]
+    return format.task(architecture, hub.config)
 
 
 def _recipe(

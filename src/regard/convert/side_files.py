@@ -82,7 +82,7 @@ def _own_tokenizer(document: Any) -> Tokenizer | None:
         return None
     symbols = _added_to(found)
     same = json.loads(found.content) == {**bare, "model": model}
-    framed = document.get("post_processor") in (None, _frame(found), NOTHING)
+    framed = document.get("post_processor") in (None, _frame(found), _frame(found, 2), NOTHING)
     return found if same and framed and added in (symbols, [*symbols, _added_token(found.size, PAD)]) else None
 
 
@@ -176,7 +176,7 @@ def _byte_pairs(folder: Path, pieces: int) -> tokenizers.Tokenizer:
 
 
 def tokenizer_contents(
-    tokenizer: AnyTokenizer, longest: int, *, framed: bool, pad: bool, text: Text | None = None
+    tokenizer: AnyTokenizer, longest: int, *, framed: bool, pad: bool, texts: int = 1, text: Text | None = None
 ) -> dict[str, bytes]:
     """The files that ``transformers`` reads a tokenizer from.
 
@@ -184,6 +184,7 @@ def tokenizer_contents(
         longest: tokens of a text, as written into the settings.
         framed: the file adds our symbols before and after a text.
         pad: add a symbol for the row after the pieces.
+        texts: how many an example has; the second is another segment.
         text: of a translator, for its language codes where known.
     """
     document = json.loads(tokenizer.content)
@@ -191,7 +192,9 @@ def tokenizer_contents(
     roles = _roles(tokenizer)
     if isinstance(tokenizer, Tokenizer):
         document["added_tokens"] = _added_to(tokenizer)
-        document["post_processor"] = _frame(tokenizer) if framed else None
+        document["post_processor"] = _frame(tokenizer, texts) if framed else None
+    elif texts > 1 and not frames_pairs(tokenizer):
+        document["post_processor"] = _frame(tokenizer, texts)
     if not framed:
         roles["bos_token"] = roles["eos_token"]  # it separates texts, so a text begins after one
     if pad:
@@ -202,6 +205,7 @@ def tokenizer_contents(
         "model_max_length": longest,
         "clean_up_tokenization_spaces": False,
         **roles,
+        **({"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]} if texts > 1 else {}),
         **{name: said for key, name in SPOKEN.items() if text and (said := getattr(text, key)) != UNKNOWN},
     }
     return {FILE: as_json(document), SETTINGS: as_json(settings), ROLES: as_json(roles)}
@@ -231,19 +235,31 @@ def _added_token(id: int, name: str) -> dict[str, Any]:
     return {"id": id, "content": name, **flags, "special": True}
 
 
-def _frame(tokenizer: AnyTokenizer) -> Any:
-    """The step of the file that puts our symbols around a text."""
+def _frame(tokenizer: AnyTokenizer, texts: int = 1) -> Any:
+    """The step of the file that puts our symbols around a text, or two; of models of two the second is a segment."""
     names = [tokenizer.names[id] for id in (*tokenizer.begin, tokenizer.end)]
     symbols = [{"SpecialToken": {"id": name, "type_id": 0}} for name in names]
-    one, two = ({"Sequence": {"id": which, "type_id": 0}} for which in "AB")
+    last = {"SpecialToken": {"id": names[-1], "type_id": texts - 1}}
+    one, two = ({"Sequence": {"id": which, "type_id": kind}} for which, kind in (("A", 0), ("B", texts - 1)))
     single = [*symbols[:-1], one, symbols[-1]]
     ids = zip(names, (*tokenizer.begin, tokenizer.end), strict=True)
     return {
         "type": "TemplateProcessing",
         "single": single,
-        "pair": [*single, two, symbols[-1]],
+        "pair": [*single, two, last],
         "special_tokens": {name: {"id": name, "ids": [id], "tokens": [name]} for name, id in ids},
     }
+
+
+def frames_pairs(tokenizer: HuggingFaceTokenizer) -> bool:
+    """Whether the file puts two texts into one as we do: begin, first, end, second, end, the second a segment."""
+    document = json.loads(tokenizer.content)
+    document["model"].pop("regard", None)
+    core = tokenizers.Tokenizer.from_str(json.dumps({**document, "padding": None, "truncation": None}))
+    first, second = (core.encode(text, add_special_tokens=False).ids for text in ("a", "b a"))
+    framed, end = core.encode("a", "b a"), [tokenizer.end]
+    before, behind = [*tokenizer.begin, *first, *end], [*second, *end]
+    return (framed.ids, framed.type_ids) == (before + behind, [0] * len(before) + [1] * len(behind))
 
 
 def as_json(value: Any) -> bytes:

@@ -20,10 +20,12 @@ from regard.explore.forward.text_windows import fit_request
 from regard.explore.pictures.view import View
 from regard.explore.questions.export import SQUARES, describe_changes, export_file
 from regard.explore.requests import AblationRequest, Request, read
+from regard.library.arguments import checked
 from regard.library.figure import Figure, framed_page
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.kinds import reads_image
 from regard.tasks.protocols import Task
+from regard.text.counts import counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +93,17 @@ class Attention:
     def __repr__(self) -> str:
         layers, heads, queries, keys = self.weights.shape
         text = self.source if len(self.source) <= 40 else self.source[:39] + "…"
-        sizes = f"{layers} layers, {heads} heads, {queries} queries, {keys} keys"
+        sizes = ", ".join(
+            [
+                counted(layers, "layer"),
+                counted(heads, "head"),
+                counted(queries, "query", "queries"),
+                counted(keys, "key"),
+            ]
+        )
         return f"<Attention {self.kind}: {sizes}{f'; {text!r}' if text else ''}>"
 
+    @checked
     def of(self, kind: Kind) -> Attention:
         """Another kind of attention of the same pass.
 
@@ -107,6 +117,7 @@ class Attention:
         queries, keys = ([list(places) for _, places in side.words] for side in (self.queries, self.keys))
         return np.array([[by_word(one.astype(np.float64), queries, keys) for one in layer] for layer in self.weights])
 
+    @checked
     def rollout(self, layer: int | None = None) -> NDArray[np.float64]:
         """Attention rollout ``[query, key]``: how much of each token reaches each place of a layer [Abnar20 §3].
 
@@ -125,6 +136,7 @@ class Attention:
         """``[layer, head, query]``: the entropy of each row, in bits; 0 looks at one token [Clark19 §3.3]."""
         return np.asarray(entropy(self.weights.astype(np.float64)), np.float64)
 
+    @checked
     def plot(
         self, layer: int | None = None, head: int | None = None, *, words: bool = False, token: str | None = None
     ) -> Figure:
@@ -217,7 +229,7 @@ def attention_of(models: Models, asked: Request, kind: Kind | None) -> Attention
     if not record.kinds:
         raise RegardError("this model has no attention to look at", "model")
     first: Kind = "cross" if "cross" in record.kinds else record.kinds[0]
-    return _attention(_Seen(models, asked, record), kind or first)
+    return _attention(_Seen(models, asked, record), first if kind is None else kind)
 
 
 def warn_of_parts(models: Models, asked: Request) -> None:

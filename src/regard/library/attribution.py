@@ -15,6 +15,7 @@ from regard.explore.payload import check_finite
 from regard.explore.pictures import bars
 from regard.explore.questions.attribution import attribute, integrate
 from regard.explore.requests import AblationRequest
+from regard.library.arguments import checked
 from regard.library.attention import TokenLabels
 from regard.library.figure import Figure
 from regard.library.outputs import OutputScore
@@ -81,6 +82,7 @@ class Attribution:
         most = ", ".join(f"{word} {share:+.3f}" for word, share in best)
         return f"<Attribution of {what} by {self.method}: score {self.score:.4f}; most: {most}>"
 
+    @checked
     def plot(self, *, words: bool = True) -> Figure:
         """A bar for each token or word, to the right for the output and to the left against it.
 

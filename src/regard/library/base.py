@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -15,9 +15,12 @@ from typing import Any, Self
 from numpy.typing import NDArray
 
 from regard.config import Recipe
+from regard.config.families import Model as Section
+from regard.explore.folders.facts import positions_of
 from regard.explore.folders.models import Models
 from regard.explore.forward.record import Kind
 from regard.explore.requests import UNCHANGED, AblationRequest, Flag, Heads, question
+from regard.library.arguments import checked
 from regard.library.attention import Attention, attention_of, request, warn_of_parts
 from regard.library.attribution import PASSES, Attribution, Method, attribution
 from regard.library.heads import HeadTable, head_table
@@ -26,7 +29,8 @@ from regard.library.summary import Summary
 from regard.system.errors import UsageError
 from regard.tasks import model_folder
 from regard.tasks.protocols import Task
-from regard.tasks.text.task import BaseTask
+from regard.tasks.text.task import BETWEEN, BaseTask
+from regard.text.counts import counted
 
 _CLASSES: dict[type[Any], type[Any]] = {}
 """The public class of each task's class."""
@@ -57,9 +61,10 @@ class Model:
         for name in dir(cls):
             found = getattr_static(cls, name)
             if isinstance(found, FunctionType) and not name.startswith("_") and name not in vars(Model):
-                setattr(cls, name, _with_ablations(found))
+                setattr(cls, name, _with_ablations(checked(found)))
 
     @classmethod
+    @checked
     def load(cls, folder: Path | str, device: str | None = None) -> Self:
         """Load a model of this class.
 
@@ -91,6 +96,7 @@ class Model:
         """The description as a table, for a notebook."""
         return self.summary.html
 
+    @checked
     def without(
         self,
         *,
@@ -117,14 +123,15 @@ class Model:
             here.scaling and asked.scaling,
             here.mask and asked.mask,
         )
-        with changes.ablations.apply(self.recipe.model):  # a part that is not there is refused now
-            found = copy(self)
+        _refuse_absent(self.recipe.model, asked)
+        found = copy(self)
         found._changes = changes
         return found
 
+    @checked
     def attention(
         self,
-        text: str | NDArray[Any],
+        text: str | tuple[str, str] | NDArray[Any],
         target: str | None = None,
         kind: Kind | None = None,
         *,
@@ -133,7 +140,8 @@ class Model:
         """The attention weights of one forward pass, those that the page shows.
 
         Args:
-            text: what is read; for a model of images an array height × width (× channels) of pixel values, or a line.
+            text: what is read; for a classifier of pairs two texts; for a model of images an array height × width
+                (× channels) of pixel values, or a line.
             target: what a translator or a model of missing spans writes, forced; default: its own greedy output.
             kind: ``encoder``, ``decoder``, ``cross`` or ``pool``; default: ``cross`` if there is one, else the first.
             window: which part of a text longer than the model reads, from 1; default: the page's, and a warning.
@@ -142,31 +150,41 @@ class Model:
             UsageError: the model has no such kind of attention, or writes no text.
             RegardError: the text is empty, an image is of another size, or the model has no attention.
         """
-        models, asked = self._explored, request(self._task, self._weights, self._changes, text, target, window)
+        models, asked = (
+            self._explored,
+            request(self._task, self._weights, self._changes, self._read(text), target, window),
+        )
         warn_of_parts(models, asked)
         return attention_of(models, asked, kind)
 
-    def heads(self, texts: Iterable[str], targets: Iterable[str] | None = None) -> HeadTable:
+    @checked
+    def heads(
+        self, texts: Iterable[str | tuple[str, str] | NDArray[Any]], targets: Iterable[str] | None = None
+    ) -> HeadTable:
         """What each head does over many texts: how much it attends to the previous token, an equal word, marks …
+
+        Of a model of images over many images: to the same patch, its neighbours, row and column, the class token.
 
         The shares are means over queries, with 95 % intervals over texts, beside what chance would give
         [Clark19, Voita19]. Antecedents are known of the sentences of the demonstration. Several texts are read at once;
         one that is longer than the model reads is read in part, and counted in ``cut``.
 
         Args:
-            texts: a list or any iterable of texts, none of them empty.
+            texts: a list or any iterable of texts, none of them empty; or of images, as of :meth:`attention`.
             targets: what a translator or a model of missing spans writes to each, forced; default: its greedy output.
 
         Raises:
-            UsageError: there are no texts, or another number of targets; or the model reads images.
-            RegardError: a text is empty, or the model has no attention.
+            UsageError: there are no texts or images, or another number of targets.
+            RegardError: a text is empty, an image is of another size, or the model has no attention.
         """
         self._explored  # a model made by hand has no folder  # noqa: B018
-        return head_table(self._task, texts, targets, self._changes)
+        given = texts if isinstance(texts, str) else (self._read(text) for text in texts)
+        return head_table(self._task, given, targets, self._changes)
 
+    @checked
     def attribute(
         self,
-        text: str | NDArray[Any],
+        text: str | tuple[str, str] | NDArray[Any],
         target: str | None = None,
         against: str | None = None,
         *,
@@ -197,10 +215,18 @@ class Model:
         """
         models = self._explored
         written = target if self.recipe.info.writes == "text" else None
-        asked = request(self._task, self._weights, self._changes, text, written, window)
+        asked = request(self._task, self._weights, self._changes, self._read(text), written, window)
         warn_of_parts(models, asked)
         explained = explained_output(OutputRequest(models, asked, target, against, word))
         return attribution(explained, self._changes, method, passes)
+
+    def _read(self, given: Any) -> Any:
+        """Two texts as the one that a classifier of pairs reads; anything else as it is."""
+        if not isinstance(given, tuple):
+            return given
+        if self.recipe.info.texts < 2 or len(given) != 2:
+            raise UsageError(f"expected {self.recipe.info.texts}, not a tuple of {counted(len(given), 'text')}", "text")
+        return BETWEEN.join(given)
 
     @property
     def _task(self) -> Task:
@@ -243,7 +269,33 @@ def _ablation_request(heads: Heads, positions: Flag, scaling: Flag, mask: Flag) 
     return AblationRequest(heads, not positions, not scaling, not mask)
 
 
-def _with_ablations(function: FunctionType) -> Any:
+def _refuse_absent(section: Section, asked: AblationRequest) -> None:
+    """Raise a UsageError for a part that models of a section do not have; it says which they have."""
+    parts = {
+        "positions": positions_of(section) != "none",
+        "scaling": section.divisor != 1,
+        "mask": "decoder" in section.attention,
+    }
+    heads = [
+        f"{counted(layers, 'layer')} of {counted(count, 'head')} of {kind} attention"
+        for kind, (layers, count) in section.attention.items()
+    ]
+    there = f"this model has {_listed([*heads, *(name for name, has in parts.items() if has)])}"
+    for kind, layer, head in asked.off:
+        layers, count = section.attention.get(kind, (0, 0))
+        if layer > layers or head > count:
+            raise UsageError(f"there is no head {head} in layer {layer} of {kind}; {there}", "heads")
+    for name, has in parts.items():
+        if not getattr(asked, name) and not has:
+            raise UsageError(f"there is nothing to switch off; {there}", name)
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Words as a list for people."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:]))) or "none of these parts"
+
+
+def _with_ablations(function: Callable[..., Any]) -> Any:
     """A method that runs with its model's ablations; a generator runs with them between two of its values."""
 
     @wraps(function)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from regard.library.arguments import checked
 from regard.system.errors import RegardError, UsageError
 
 HEIGHT = 720
@@ -31,6 +32,7 @@ class Figure:
     def _repr_svg_(self) -> str:
         return self.svg
 
+    @checked
     def save(self, path: Path | str) -> Path:
         """Write it to a file that ends in ``.svg``.
 

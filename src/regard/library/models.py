@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from pathlib import Path
 from typing import Any, ParamSpec, overload
 
+from regard.library.arguments import checked
 from regard.library.base import Model, opened
 from regard.library.own_model import OwnModule, load_own, own_class
 from regard.runs.train import train as train_task
@@ -64,6 +66,7 @@ class TextEncoder(Encoding, Model):
 def load(folder: Path | str, device: str | None = None) -> Model: ...
 @overload
 def load(folder: Path | str, device: str | None = None, *, model: type[OwnModule]) -> OwnModule: ...
+@checked
 def load(folder: Path | str, device: str | None = None, *, model: type[OwnModule] | None = None) -> Model | OwnModule:
     """Load the model of a folder as the class of its task; ``Translator.load`` and so on name the class.
 
@@ -92,9 +95,12 @@ def _public(function: Callable[P, Any]) -> Callable[P, Model]:
     def call(*given: P.args, **named: P.kwargs) -> Model:
         asked = known.bind(*given, **named)
         asked.apply_defaults()
-        return opened(function(*given, **named), asked.arguments["output"])
+        made = function(*given, **named)
+        if made is None:  # another process of the same run has the model
+            sys.exit(0)
+        return opened(made, asked.arguments["output"])
 
     return call
 
 
-train = _public(train_task)
+train = checked(_public(train_task))

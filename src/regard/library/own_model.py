@@ -22,7 +22,8 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from regard.config import FORMAT, Recipe, Training, checksum
-from regard.data.batches.batch import Position
+from regard.data.batches.batch import EVERY_BATCH, BatchRange, Position
+from regard.library.arguments import checked
 from regard.models import store
 from regard.nn.dropout import reseed
 from regard.nn.hooks import name_parts
@@ -31,6 +32,7 @@ from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.system.keys import key
 from regard.tasks.model_path import OWN
+from regard.text.counts import counted
 from regard.training import trainer
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files, alone
@@ -39,6 +41,7 @@ from regard.training.objective import Done, Loss, Validation, Weights
 from regard.training.progress import Best
 from regard.training.reporters import reporter
 from regard.training.run import Hooks
+from regard.training.world import ALONE, World
 
 OwnModule = TypeVar("OwnModule", bound=nn.Module)
 Batches = Iterable[Any] | Callable[[int], Iterable[Any]]
@@ -74,8 +77,8 @@ class _OwnBatches:
     seed: int
     fingerprint: str = ""
 
-    def iterate(self, position: Position) -> Iterator[tuple[_OwnBatch, Position]]:
-        """The batches from a position on."""
+    def iterate(self, position: Position, among: BatchRange = EVERY_BATCH) -> Iterator[tuple[_OwnBatch, Position]]:
+        """The batches from a position on; one process reads them all."""
         while True:
             number = 0
             for number, batch in enumerate(self.epoch(position.epoch), 1):
@@ -112,7 +115,7 @@ class _OwnObjective:
             self.passed.append(float(total.detach()))
         return Loss(total, total.detach(), 1)
 
-    def validate(self, generate: bool) -> Validation:
+    def validate(self, generate: bool, world: World = ALONE) -> Validation:
         """The mean loss of the validation batches; without them of the batches since the last time."""
         losses = self.passed[:] if self.valid is None else [float(self._value(batch)) for batch in self.valid]
         if not losses:
@@ -175,6 +178,7 @@ class _OwnReporter(Reporter):
         self.inner.on_end(summary)
 
 
+@checked
 def fit(
     model: OwnModule,
     batches: Batches,
@@ -226,7 +230,8 @@ def fit(
         raise UsageError("can be iterated only once; give a list, a DataLoader, or a function of the epoch", "batches")
     if valid is not None and iter(valid) is valid:
         raise UsageError("can be iterated only once; give a list or a DataLoader", "valid")
-    section = _section(
+    recipe = _recipe(
+        seed,
         steps=steps,
         rate=rate,
         warmup=warmup,
@@ -240,7 +245,7 @@ def fit(
     )
     if out is None and arguments is not None:
         raise UsageError("are kept in a folder; give out=", "arguments")
-    description = None if out is None else _describe(model, arguments or {}, seed, section)
+    description = None if out is None else _describe(model, arguments or {}, seed, recipe.training)
     with ExitStack() as stack:
         if out is None or description is None:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="regard-")))
@@ -258,7 +263,6 @@ def fit(
                 contents = {WEIGHTS: store.chunks(weights)}
             manifest.replace(folder, contents, Files())
 
-        recipe = Recipe(seed=seed, training=section)
         objective = _OwnObjective(model, loss, valid)
         trainer.fit(
             objective, _OwnBatches(batches, seed), recipe, folder / "training", Hooks(told, save_model=save_model)
@@ -299,12 +303,13 @@ def own_class(folder: Path | str) -> str | None:
     return str(checksum.load_json(disk.content(path, _LARGEST), path, required=True).get("class"))
 
 
-def _section(**options: Any) -> Training:
+def _recipe(seed: int, **options: Any) -> Recipe:
     try:
-        return Training(**options)
+        return Recipe(seed=seed, training=Training(**options))
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(first["msg"], ".".join(map(str, first["loc"]))) from None
+        said = first["msg"].removeprefix("Value error, ").replace("training.", "")
+        raise UsageError(said, ".".join(map(str, first["loc"])) or None) from None
 
 
 def _describe(model: nn.Module, arguments: Mapping[str, Any], seed: int, section: Training) -> dict[str, Any]:
@@ -353,5 +358,5 @@ def _claim(folder: Path, description: Mapping[str, Any]) -> None:
             if name not in ("steps", "checksum") and flat[0].get(name) != flat[1][name]:
                 raise UsageError(f"was {flat[0].get(name)!r} in this folder's run; name another folder", name)
         if flat[0]["steps"] > flat[1]["steps"]:
-            raise UsageError(f"the run in this folder has {flat[0]['steps']} steps already planned", "steps")
+            raise UsageError(f"the run in this folder has {counted(flat[0]['steps'], 'step')} planned already", "steps")
     Files().replace(path, [checksum.dump_json(description)])

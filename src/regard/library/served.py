@@ -13,6 +13,7 @@ from torch import nn
 from regard.explore import PAGE
 from regard.explore.folders.models import Models
 from regard.explore.questions import answers
+from regard.library.arguments import checked
 from regard.library.base import Model
 from regard.library.own_page import own_page
 from regard.serve.app import File, files
@@ -64,11 +65,12 @@ def explore(
     port: int | None = None,
     browser: bool = False,
 ) -> Page: ...
+@checked
 def explore(
     model: Model | nn.Module,
     *,
     run: Callable[[], object] | None = None,
-    tokens: Sequence[str] | None = None,
+    tokens: str | Sequence[str] | None = None,
     port: int | None = None,
     browser: bool = False,
 ) -> Page:
@@ -81,7 +83,8 @@ def explore(
     Args:
         model: of ``regard.load``, or a module made of the parts of ``regard.nn``.
         run: of an own module: runs it over one text.
-        tokens: of an own module: the tokens of that text, which are the rows and columns where their number fits.
+        tokens: of an own module: the tokens of that text (of a string its letters), which are the rows and columns
+            where their number fits.
         port: 0: any that is free; default: 8017, or the first free one after it.
         browser: open the page in a browser.
 

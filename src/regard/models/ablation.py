@@ -14,6 +14,7 @@ from regard.config.families import Model
 from regard.models.captured_attention import POINTS
 from regard.nn.hooks import intervene
 from regard.system.errors import UsageError
+from regard.text.counts import counted
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ def refuse_missing(section: Model, one: Head) -> None:
         raise UsageError(f"this model has no {one.kind} attention, but {' and '.join(there) or 'none'}", "head")
     layers, heads = there[one.kind]
     if not (1 <= one.layer <= layers and 1 <= one.head <= heads):
-        message = f"there is no head {one.head} in layer {one.layer}; there are {layers} layers of {heads} heads"
+        sizes = f"{counted(layers, 'layer')} of {counted(heads, 'head')}"
+        message = f"there is no head {one.head} in layer {one.layer}; this model has {sizes}"
         raise UsageError(message, "head")
 
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from regard.nn import hooks
 from regard.nn.alignment import AdditiveScore
+from regard.nn.init import watch
 from regard.nn.layout import Layout, Sequences
 from regard.text.tags import ForbiddenTransitions
 
@@ -56,6 +57,7 @@ class Attention(nn.Module):
         self.query = nn.Parameter(torch.zeros(d_model))
         self.score = AdditiveScore(d_model)
         self.path = ""
+        watch(self)
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """The query is zero: all tokens weigh alike at first."""
@@ -106,6 +108,7 @@ class ConditionalRandomField(nn.Module):
         for name in PENALTIES:
             self.register_buffer(name, None, persistent=False)
         self.limit(forbidden or ForbiddenTransitions())
+        watch(self)
 
     def limit(self, forbidden: ForbiddenTransitions) -> None:
         """Leave this out of everything that can be, from now on."""

@@ -35,8 +35,36 @@ def undrawn() -> Iterator[None]:
 
 def draw(part: Part) -> None:
     """Draw the weights of a part that was just made; not on the meta device, where that would load torch's compiler."""
-    if _DRAWS.get() and isinstance(part, nn.Module) and not any(weight.is_meta for weight in part.parameters()):
+    if isinstance(part, nn.Module) and not watch(part) and _DRAWS.get():
         part.initialise()
+
+
+def watch(part: nn.Module) -> bool:
+    """Have a part that was just made on the meta device refuse calls until its weights have values.
+
+    Parts made elsewhere, and those of ``models/build``, get no hook. A part calls this, or :func:`draw`, as it is made.
+
+    Returns:
+        Whether it is on the meta device.
+    """
+    found = any(weight.is_meta for weight in part.parameters())
+    if found and _DRAWS.get():
+        part.register_forward_pre_hook(_refuse_call, with_kwargs=True)
+    return found
+
+
+def _refuse_call(part: nn.Module, inputs: tuple[object, ...], named: dict[str, object]) -> None:
+    """The hook of a part made on the meta device; it goes once the weights have values.
+
+    A call with inputs that are on the meta device too only asks for shapes.
+    """
+    given = [value for value in (*inputs, *named.values()) if isinstance(value, torch.Tensor)]
+    if torch.compiler.is_compiling() or all(value.is_meta for value in given):
+        return
+    refuse_undrawn(part)
+    for number, hook in list(part._forward_pre_hooks.items()):
+        if hook is _refuse_call:
+            del part._forward_pre_hooks[number], part._forward_pre_hooks_with_kwargs[number]
 
 
 def initialise(model: nn.Module, key: int) -> None:

@@ -11,6 +11,7 @@ from regard.nn import hooks
 from regard.nn.attention.kv_cache import KVCache
 from regard.nn.attention.multi_head import MultiHeadAttention
 from regard.nn.dropout import Dropout
+from regard.nn.init import watch
 from regard.nn.layout import Layout
 from regard.nn.ops import Linear, project
 
@@ -30,6 +31,7 @@ class FeedForward(nn.Module, ABC):
         self.dropout = Dropout(dropout)
         self.outer = Linear(d_ff, d_model, bias=biases)
         self.path = ""
+        watch(self)
 
     @abstractmethod
     def inside(self, x_TD: Tensor) -> Tensor:

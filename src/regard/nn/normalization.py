@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from regard.nn.init import watch
 from regard.nn.layout import Sequences
 
 EPSILON = 1e-5
@@ -23,6 +24,7 @@ class LayerNorm(nn.LayerNorm):
 
     def __init__(self, d_model: int, epsilon: float = EPSILON) -> None:
         super().__init__(d_model, eps=epsilon)
+        watch(self)
 
 
 class RMSNorm(nn.Module):
@@ -32,6 +34,7 @@ class RMSNorm(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(d_model))
         self.epsilon = epsilon
+        watch(self)
 
     def forward(self, x_TD: Tensor) -> Tensor:
         """Each token normalised."""
@@ -43,6 +46,7 @@ class GroupNorm(nn.GroupNorm):
 
     def __init__(self, d_model: int, groups: int, epsilon: float = EPSILON) -> None:
         super().__init__(groups, d_model, eps=epsilon)
+        watch(self)
 
 
 class BatchNorm(nn.Module):
@@ -64,6 +68,7 @@ class BatchNorm(nn.Module):
         self.register_buffer("running_mean", torch.zeros(d_model))
         self.register_buffer("running_variance", torch.ones(d_model))
         self.epsilon = epsilon
+        watch(self)
 
     def forward(self, x_TD: Tensor) -> Tensor:
         """Each entry normalised."""

@@ -27,7 +27,7 @@ def test_a_table_of_a_file(regard: Any, files: None, name: str, texts: int) -> N
     done = regard("attend", "model", "--input", name, "--table")
     assert done.code == 0, done.err
     for title in ("Encoder self-attention", "Decoder self-attention", "Encoder-decoder attention"):
-        assert f"{title} · {texts} texts" in done.out
+        assert f"{title} · {texts} text" in done.out
     assert max(map(len, done.out.split("\n"))) <= 80
     assert ("1 empty lines" in done.err) == (name == "a.txt")
 
@@ -65,5 +65,24 @@ def test_other_models(regard: Any, files: None, loaded: Any) -> None:
     loaded(small_tasks.classifier())
     regard("attend", "model", "--input", "a.tsv", "--table").refuses("a.tsv: ")
     assert regard("attend", "model", "--input", "a.txt", "--table").code == 0
-    loaded(small_tasks.viewer())
-    regard("attend", "model", "--input", "a.txt", "--table").refuses("--table: ")
+
+
+def test_images(regard: Any, loaded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    viewer = small_tasks.viewer()
+    loaded(viewer)
+    monkeypatch.chdir(tmp_path)
+    rows = [",".join([str((n + v) % 9) for v in range(viewer.cut.shape.values)]) for n in range(3)]
+    (tmp_path / "a.csv").write_text("\n".join(rows))
+    done = regard("attend", "model", "--input", "a.csv", "--table")
+    assert done.code == 0, done.err
+    assert "Encoder self-attention · 3 images" in done.out
+    found = [
+        json.loads(line) for line in regard("attend", "model", "--input", "a.csv", "--table", "--json").out.splitlines()
+    ]
+    assert set(found[0]["estimates"]) >= {"same_patch", "neighbours", "class_token", "distance"}
+    monkeypatch.setattr("regard.cli.inference.head_table.MOST", 2)
+    done = regard("attend", "model", "--input", "a.csv", "--table")
+    assert "· 2 images" in done.out
+    assert "the first 2 images" in done.err
+    regard("attend", "model", "--input", "-", "--table", stdin=b"1").refuses("--input: ")
+    regard("attend", "model", "--input", "absent.csv", "--table").refuses("absent.csv: ")

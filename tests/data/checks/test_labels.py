@@ -160,3 +160,20 @@ def test_a_rare_label_of_the_first_line_is_a_header_only_where_others_recur(tmp_
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in [("x", "c"), *GOOD]))
     assert "header" not in found(check_labels([open_labelled(path)]))
+
+
+def test_a_set_without_a_usable_text_is_refused(tmp_path: Path) -> None:
+    learned = [open_labelled(rows(tmp_path / "a.tsv", GOOD))]
+    blank = open_labelled(rows(tmp_path / "b.tsv", [(" ", "a"), ("text", "")]))
+    report = check_labels(learned, others={"the validation texts": blank})
+    assert not report.usable
+    assert found(report)["no texts"].examples[0][:2] == (str(tmp_path / "b.tsv"), 1)
+    unlabelled = open_labelled(rows(tmp_path / "c.tsv", [("text", "")]))
+    assert check_labels(learned, "multi", {"the validation texts": unlabelled}).usable
+
+
+def test_texts_that_are_all_one_need_others_to_validate_on(tmp_path: Path) -> None:
+    learned = [open_labelled(rows(tmp_path / "a.tsv", [("text", "a|b")]))]
+    assert found(check_labels(learned, "multi"))["few texts"].severity == "fatal"
+    others = {"the validation texts": open_labelled(rows(tmp_path / "b.tsv", [("another", "a")]))}
+    assert "few texts" not in found(check_labels(learned, "multi", others))

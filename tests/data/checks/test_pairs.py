@@ -111,7 +111,7 @@ def test_line_counts_that_differ(tmp_path: Path) -> None:
     (tmp_path / "train.de").write_text("".join(f"{target}\n" for _, target in pairs[:-7]), encoding="utf-8")
     report = check_pairs([open_pairs(tmp_path / "train.en", tmp_path / "train.de")])
     assert not report.usable
-    assert "has 1500 lines" in found(report, "misaligned").sentence
+    assert "has 1,500 lines" in found(report, "misaligned").sentence
     assert "has 1493" in found(report, "misaligned").sentence
 
 

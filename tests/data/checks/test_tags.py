@@ -62,7 +62,7 @@ def test_every_kind_of_trouble_is_found_where_it_stands(tmp_path: Path) -> None:
         "like labels": [161, 293],
         "mojibake": [295],
     }
-    assert found(report)["unexplained tag"].sentence.startswith("1 words have tags that BIO does not explain: 'PER'.")
+    assert found(report)["unexplained tag"].sentence.startswith("1 word has a tag that BIO does not explain: 'PER'.")
     assert found(report)["conflict"].examples[0] == (str(path), 1, "Ann0 Lee ran")
     assert report.usable
 
@@ -97,7 +97,7 @@ def test_validation_texts_are_looked_for(tmp_path: Path) -> None:
     by_kind = found(check_tags([train], None, {"the validation texts": open_tagged(other)}))
     assert [line for _, line, _ in by_kind["leak"].examples] == [3]
     assert by_kind["unknown label"].sentence == (
-        "1 spans of the validation texts have a label that nothing is learned of: 'ORG'."
+        "1 span of the validation texts has a label that nothing is learned of: 'ORG'."
     )
 
 
@@ -136,6 +136,9 @@ def test_lines_of_something_else_are_no_tagged_text(tmp_path: Path) -> None:
     assert [finding.kind for finding in report.findings if finding.severity == "fatal"] == ["one text"]
     assert "an empty line stands between texts" in report.verdict
     short = [line for sentence in GOOD for line in sentence]
-    (finding,) = found(check_tags([open_tagged(write(tmp_path / "a.conll", [short]))])).values()
-    assert (finding.kind, finding.severity) == ("one text", "warning")
+    one = open_tagged(write(tmp_path / "a.conll", [short]))
+    (finding,) = found(check_tags([one])).values()
+    assert (finding.kind, finding.severity) == ("one text", "fatal")  # of which no part can be split off
+    others = {"the validation texts": open_tagged(write(tmp_path / "b.conll", GOOD))}
+    assert found(check_tags([one], None, others))["one text"].severity == "warning"
     assert f"{len(short)} words" in finding.sentence

@@ -75,7 +75,7 @@ def test_invalid_bytes_are_mended_and_said(tmp_path: Path, pairs: Corpus) -> Non
     path.write_bytes(path.read_bytes().replace(b"RED", b"R\xc4D", 1))
     number = next(n for n, line in enumerate(path.read_bytes().split(b"\n"), 1) if b"\xc4" in line)
     prepared = prepare_pairs([pairs], recipe(), tmp_path / "data")
-    assert prepared.mended == [f"{path}:{number}: 1 lines are not valid UTF-8; their bytes became U+FFFD"]
+    assert prepared.mended == [f"{path}:{number}: 1 line is not valid UTF-8; bytes became U+FFFD"]
     assert sum("\ufffd" in text for text in decoded(prepared, "target") + decoded(prepared, "validation_target")) == 1
 
 

@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.explore.folders.models import LruCache, Models
+from regard.explore.folders.models import ImageBatch, LruCache, Models
 from regard.explore.forward.head_functions import NAMES
+from regard.explore.forward.head_statistics import head_statistics
+from regard.explore.forward.patch_functions import OF_IMAGES
 from regard.explore.forward.record import record
 from regard.explore.forward.record_batches import TextExample, record_texts
+from regard.explore.pictures.images import distances
 from regard.explore.questions import heads
 from regard.explore.questions.answers import answer
-from regard.explore.questions.heads import count_texts, demo_antecedents
+from regard.explore.questions.heads import count_images, count_texts, demo_antecedents
 from regard.explore.requests import AblationRequest
 from regard.system.errors import RegardError, UsageError
 from tests.explore.payloads import unpack
@@ -68,6 +71,49 @@ def test_a_long_text_is_cut(task: Callable[[str], Any]) -> None:
 def test_what_cannot_be_counted(task: Callable[[str], Any], name: str, target: str | None) -> None:
     with refused(UsageError):
         list(count_texts(task(name), [TextExample(SOURCE, target)]))
+
+
+def images(task: Any, count: int) -> Any:
+    shape = task.cut.shape
+    return np.random.default_rng(3).integers(0, 256, (count, shape.height, shape.width, shape.channels))
+
+
+def test_images_in_a_batch_are_counted_as_those_alone(task: Callable[[str], Any]) -> None:
+    viewer = task("viewer")
+    given = images(viewer, 5)
+    found = [one.counts["encoder"] for one in count_images(viewer, given, step=2)]
+    assert len(found) == 5
+    for number, counts in enumerate(found):
+        (alone,) = count_images(viewer, given[number : number + 1])
+        np.testing.assert_allclose(counts.sum_LHF, alone.counts["encoder"].sum_LHF, atol=1e-4)
+    far = distances(viewer, list(given)).heads
+    place = OF_IMAGES.names.index("distance")
+    reach = sum(one.sum_LHF[..., place] for one in found) / sum(one.queries_F[place] for one in found)
+    np.testing.assert_allclose(reach, far, rtol=1e-5)
+    (changed,) = count_images(viewer, given[:1], AblationRequest(positions=False))
+    assert not np.allclose(changed.counts["encoder"].sum_LHF, found[0].sum_LHF)
+
+
+def test_the_page_asks_about_the_images_beside_it(
+    models: Models, number: Callable[[str], int], task: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    viewer = task("viewer")
+    given = images(viewer, 12)
+    shown = ImageBatch(given, (), len(given))
+    monkeypatch.setattr(models.gallery, "batch", lambda task, begin, count: shown)
+    monkeypatch.setattr(heads, "SECONDS", 0.0)
+    done = []
+    for _ in range(3):
+        values, arrays = unpack(answer(models, "heads", {"model": number("viewer")}))
+        done.append(values["done"])
+    assert done == [heads.PIECE, 12, 12]
+    assert (values["of"], values["origin"], list(values["kinds"])) == ("images", models.gallery.origin, ["encoder"])
+    columns = values["kinds"]["encoder"]["columns"]
+    assert [one["unit"] for one in columns if one["name"] in OF_IMAGES.measures] == ["pixels", "bits"]
+    counted = [one.counts for one in count_images(viewer, given)]
+    mean_LHF = head_statistics(counted, metrics=OF_IMAGES)["encoder"].mean_LHF
+    shown_F = [OF_IMAGES.names.index(one["name"]) for one in columns]
+    np.testing.assert_allclose(arrays["mean.encoder"], mean_LHF[..., shown_F], rtol=1e-4)
 
 
 def test_an_answer_comes_in_pieces(

@@ -1,4 +1,4 @@
-/** What each head does over many texts: shares of attention with intervals, asked piece by piece. */
+/** What each head does over many texts or images: shares of attention with intervals, asked piece by piece. */
 
 import { ask } from './api'
 import type { Asked, Kind } from './types'
@@ -8,6 +8,8 @@ export interface Column {
   title: string
   /** Which keys these are. */
   note: string
+  /** Of what is no share of attention. */
+  unit: string | null
   /** What it would be if every visible key were given the same. */
   chance: number
   queries: number
@@ -24,7 +26,8 @@ export interface OfKind {
 }
 
 interface Values {
-  origin: 'demo' | 'validation' | 'examples'
+  origin: 'demo' | 'validation' | 'examples' | 'digits' | 'file'
+  of: 'texts' | 'images'
   done: number
   total: number
   cut: number
@@ -45,10 +48,7 @@ export interface Cell {
   sure: boolean
 }
 
-/** Measures that are no share of attention, and their units. */
-const UNITS: Record<string, string> = { distance: 'tokens', entropy: 'bits' }
-
-/** Ask until every text was read; what is known so far is told as it comes. */
+/** Ask until every text or image was read; what is known so far is told as it comes. */
 export async function manyTexts(asked: Asked, told: (found: ManyTexts) => void, signal: AbortSignal): Promise<void> {
   const { model, snapshot, changes } = asked
   for (let done = -1; ; ) {
@@ -75,28 +75,40 @@ export function cell(found: ManyTexts, kind: Kind, layer: number, head: number, 
 }
 
 /** How strong the ink is: what is above chance, of what could be. */
-export function strength({ name, chance }: Column, { mean }: Cell): number {
-  return name in UNITS || !(mean > chance) ? 0 : (mean - chance) / (1 - chance)
+export function strength({ unit, chance }: Column, { mean }: Cell): number {
+  return unit || !(mean > chance) ? 0 : (mean - chance) / (1 - chance)
 }
 
-export function amount({ name }: Column, value: number, unit = false): string {
+export function amount({ unit }: Column, value: number, spelled = false): string {
   if (Number.isNaN(value)) return '–'
-  if (name in UNITS) return value.toFixed(1) + (unit ? ` ${UNITS[name]}` : '')
-  return Math.round(100 * value) + (unit ? ' %' : '')
+  if (unit) return value.toFixed(1) + (spelled ? ` ${unit}` : '')
+  return Math.round(100 * value) + (spelled ? ' %' : '')
 }
 
 /** One cell in a sentence. */
-export function told(column: Column, cell: Cell): string {
+export function told(column: Column, cell: Cell, of: Values['of']): string {
   const { note, title, queries, texts } = column
   const range = `${amount(column, cell.low)} to ${amount(column, cell.high, true)}`
-  const over = `${queries.toLocaleString('en')} ${queries === 1 ? 'query' : 'queries'} in ${texts.toLocaleString('en')} texts`
+  const over = `${queries.toLocaleString('en')} ${queries === 1 ? 'query' : 'queries'} in ${texts.toLocaleString('en')} ${of}`
   return `${title}${note ? ` (${note})` : ''}: ${amount(column, cell.mean, true)}, 95 % interval ${range}; chance ${amount(column, column.chance, true)}; ${over}.`
+}
+
+/** All intervals of one head, for where nothing is pointed at. */
+export function intervals(found: ManyTexts, kind: Kind, layer: number, head: number): string {
+  const of = found.kinds[kind]!
+  const parts = shown(of).map((place) => {
+    const [column, one] = [of.columns[place]!, cell(found, kind, layer, head, place)]
+    return `${column.title} ${amount(column, one.mean, true)} (${amount(column, one.low)} to ${amount(column, one.high, true)})`
+  })
+  return `mean and 95 % interval: ${parts.join('; ')}.`
 }
 
 const ORIGINS: Record<Values['origin'], string> = {
   demo: 'validation sentences of the demonstration, with the translations that they have',
   validation: 'texts of the validation set',
   examples: 'examples, for there is no validation set beside the model',
+  digits: 'test images of the demonstration',
+  file: 'images of the file, its first',
 }
 
 export function whose({ origin, total }: Pick<Values, 'origin' | 'total'>): string {

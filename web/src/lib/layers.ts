@@ -1,5 +1,6 @@
 /** What each sub-layer adds to the residual stream, and what would be predicted after each layer. */
 
+import { count, percent } from './numbers'
 import type { Payload } from './payload'
 import type { Stack } from './types'
 
@@ -44,6 +45,11 @@ export interface Guess {
   /** The piece that the last layer finds most probable: how probable it is here, and its rank, from 1. */
   own: number
   rank: number
+}
+
+/** A guess in a sentence. */
+export function toldGuess({ piece, probability, own, rank }: Guess, layer: number, token: string): string {
+  return `At “${token}”, after layer ${layer}: ${piece}, ${percent(probability)}. What the last layer finds most probable has ${percent(own)} here, rank ${count(rank)}.`
 }
 
 /** The guesses after each layer, the last layer first. */

@@ -1,5 +1,6 @@
 /** What the page shows: the models, up to two panes, and the head that is looked at in all views. */
 
+import { followed } from './comparison'
 import { held } from './held.svelte'
 import * as link from './link'
 import type { Look, Shown } from './look'
@@ -17,8 +18,6 @@ class Page {
   head = $state(1)
   merge = $state<Merge>('head')
   whole = $state(false)
-  /** The row that stays lit, by its place among the rows. */
-  query = $state<number | null>(null)
   /** How the head is drawn; null: as suits its size. */
   drawn = $state<link.Drawn | null>(null)
   order = $state<link.Order>('place')
@@ -30,11 +29,25 @@ class Page {
   /** The server was asked and did not answer. */
   away = $state(false)
 
+  #query = $state<number | null>(null)
+  /** The pass of which the kept row is; null: the next one. */
+  #keptIn: Look | null = null
+
   /** Where it began, for a model of which nothing was known then. */
   #begun: Given = { asked: [] }
 
   /** The view that was asked for while the model had nothing for it yet. */
   #wanted: View | null = null
+
+  /** The row that stays lit, by its place among the rows. */
+  get query(): number | null {
+    return this.#query
+  }
+
+  set query(row: number | null) {
+    this.#query = row
+    this.#keptIn = this.panes[0]?.look ?? null
+  }
 
   get first(): Pane {
     return this.panes[0]!
@@ -68,6 +81,17 @@ class Page {
     }
   }
 
+  /** Keep the same word in another pass, or none where it is gone. */
+  #follow(before: Look | null, after: Look): void {
+    const { kind, whole } = this
+    const row = this.#query
+    if (row !== null && before && this.#keptIn === before && kind in before.values.kinds) {
+      const rows = (look: Look) => look.labels(look.sides(kind).queries, whole).map(({ name }) => name)
+      this.#query = kind in after.values.kinds ? followed(row, rows(before), rows(after)) : null
+    }
+    this.#keptIn = after
+  }
+
   /** Show one head. */
   choose(kind: Kind, layer: number, head: number): void {
     this.free = false
@@ -90,13 +114,19 @@ class Page {
   /** Be at another place; what it leaves open stays as it is. */
   go(at: Given): void {
     const wanted = at.asked.length ? at.asked : [{}]
+    let settled = false
     wanted.forEach((asked, number) => {
       const pane = this.panes[number]
-      if (pane?.model.number === (asked.model ?? 0)) return pane.become(asked)
+      if (pane?.model.number === (asked.model ?? 0)) {
+        const becomes = pane.become(asked)
+        if (number === 0) settled = !becomes
+        return
+      }
       pane?.stop()
       this.panes[number] = this.pane(asked, number)
     })
     this.#at(at)
+    if (!settled) this.#keptIn = null // it is a row of the pass to come
   }
 
   #at(at: Given): void {
@@ -158,6 +188,9 @@ class Page {
     const models = this.models
     const model = models[asked.model ?? 0] ?? models[0]!
     const pane = new Pane(model)
+    pane.looked = (before, after) => {
+      if (pane === this.first) this.#follow(before, after)
+    }
     pane.snapshot = model.snapshots.includes(asked.snapshot ?? '') ? asked.snapshot! : null
     pane.text = asked.text ?? model.examples[number % Math.max(1, model.examples.length)] ?? ''
     pane.part = asked.window ?? null

@@ -41,6 +41,9 @@ export class Pane {
   /** Another number whenever all must be asked anew, though nothing was changed: there are other weights. */
   turn = $state(0)
 
+  /** Told of every pass before it is shown, with the one before it. */
+  looked: ((before: Look | null, after: Look) => void) | null = null
+
   /** Whether there is a server to ask. */
   live = true
 
@@ -51,6 +54,7 @@ export class Pane {
   #branch: number[] | null = null
   #heads = new Map<string, Promise<Float32Array>>()
   #of: Asked | null = null
+  #last: Look | null = null
   #entire: Asked | null = null
   #known = $state(false)
 
@@ -121,15 +125,16 @@ export class Pane {
     if (this.snapshot === null) this.again()
   }
 
-  /** Be as is asked, by an address or the history; what that leaves open stays. */
-  become(asked: Partial<Asked>): void {
+  /** Be as is asked, by an address or the history; what that leaves open stays. Returns whether that is another pass. */
+  become(asked: Partial<Asked>): boolean {
     const snapshot = this.model.snapshots.includes(asked.snapshot ?? '') ? asked.snapshot! : null
     const changes = fitting(asked.changes ?? unchanged(), this.model)
     const wanted = { snapshot, text: asked.text ?? this.text, target: asked.target ?? null, image: asked.image ?? this.image, changes, part: asked.window ?? null }
     const { text, target, image, part } = this
-    if (JSON.stringify(wanted) === JSON.stringify({ snapshot: this.snapshot, text, target, image, changes: this.changes, part })) return
+    if (JSON.stringify(wanted) === JSON.stringify({ snapshot: this.snapshot, text, target, image, changes: this.changes, part })) return false
     Object.assign(this, wanted)
     this.refresh(0)
+    return true
   }
 
   /** Look at another part of the text; what was forced was of the one before. */
@@ -205,7 +210,8 @@ export class Pane {
       if (this.part !== null) this.part = part?.number ?? null
       this.begins = null
       opened.add(this.of)
-      this.look = look
+      this.looked?.(this.#last, look)
+      this.look = this.#last = look
       this.before = before
       this.forced = forced
       this.gone = gone

@@ -18,6 +18,18 @@ export function shared(first: readonly Pick<Label, 'text'>[], second: readonly P
   return found
 }
 
+/** The same, and the words in between that stand for each other: where both texts have one between two that they share. */
+export function matched(first: readonly Pick<Label, 'text'>[], second: readonly Pick<Label, 'text'>[]): [number, number][] {
+  const found: [number, number][] = []
+  let [i, j] = [0, 0]
+  for (const [at, there] of [...shared(first, second), [first.length, second.length] as [number, number]]) {
+    if (at - i === 1 && there - j === 1) found.push([i, j])
+    if (at < first.length) found.push([at, there])
+    ;[i, j] = [at + 1, there + 1]
+  }
+  return found
+}
+
 /** Some rows and columns of a picture; its rows no longer sum to one. */
 export function part({ rows, columns, data }: Picture, keptRows: readonly number[], keptColumns: readonly number[]): Picture {
   return {
@@ -30,14 +42,21 @@ export function part({ rows, columns, data }: Picture, keptRows: readonly number
   }
 }
 
-/** Both pictures where they have the same rows and columns, and the rows of the first that were kept; null: nowhere. */
+/**
+ * Both pictures where they have the same rows and columns or one in place of another, and the rows of the first that were
+ * kept; null: they share no word. The first names both words where they differ.
+ */
 export function common(first: Picture, second: Picture): { pictures: [Picture, Picture]; rows: number[] } | null {
-  const rows = shared(first.rows, second.rows)
-  const columns = shared(first.columns, second.columns)
+  const rows = matched(first.rows, second.rows)
+  const columns = matched(first.columns, second.columns)
+  const alike = (pairs: [number, number][], one: readonly Label[], other: readonly Label[]) => pairs.filter(([at, there]) => one[at]!.text === other[there]!.text)
   const says = (pairs: [number, number][], labels: readonly Label[]) => pairs.some(([at]) => !labels[at]!.special && /[\p{L}\p{N}]/u.test(labels[at]!.text))
-  if (!says(rows, first.rows) || !says(columns, first.columns)) return null
+  if (!says(alike(rows, first.rows, second.rows), first.rows) || !says(alike(columns, first.columns, second.columns), first.columns)) return null
   const of = (side: 0 | 1) => [rows.map((pair) => pair[side]), columns.map((pair) => pair[side])] as const
-  return { pictures: [part(first, ...of(0)), part(second, ...of(1))], rows: of(0)[0] }
+  const named = (pairs: [number, number][], one: readonly Label[], other: readonly Label[]) =>
+    pairs.map(([at, there]) => (one[at]!.text === other[there]!.text ? one[at]! : { ...one[at]!, name: `${one[at]!.name} / ${other[there]!.name}` }))
+  const both: [Picture, Picture] = [part(first, ...of(0)), part(second, ...of(1))]
+  return { pictures: [{ ...both[0], rows: named(rows, first.rows, second.rows), columns: named(columns, first.columns, second.columns) }, both[1]], rows: of(0)[0] }
 }
 
 /** Of what the rows of a picture give, the share that stays within it: the mean of their sums. */

@@ -1,4 +1,4 @@
-"""``regard attend --table``: what each head does over many texts, in the terminal or as JSON lines."""
+"""``regard attend --table``: what each head does over many texts or images, in the terminal or as JSON lines."""
 
 from __future__ import annotations
 
@@ -13,39 +13,53 @@ from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
     from regard.explore.pictures.head_table import HeadTable
+    from regard.tasks.images.classifier import ImageClassification
     from regard.tasks.protocols import Task
 
 PAIRS = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
 """Endings of files that hold texts and what is written to them."""
 MOST = 10_000
-"""Most texts that are read: the intervals hardly change with more."""
+"""Most texts or images that are read: the intervals hardly change with more."""
 
 
 def show_head_table(folder: Path, file: Path, json: bool, device: str | None, threads: int | None) -> int:
-    """Print what each head does over the texts of a file.
+    """Print what each head does over the texts or images of a file.
 
     Args:
         folder: the model folder.
-        file: texts, a line each; of a model that writes texts also pairs.
+        file: texts, a line each; of a model that writes texts also pairs; of one of images CSV, TSV or ``.npz``.
         json: one JSON object a head instead of a table.
         device, threads: what the model runs on.
 
     Raises:
         UsageError: the file is not there, or not of this model.
-        RegardError: it has no text, or the model has no attention.
+        RegardError: it has no text or image, or the model has no attention.
     """
+    from regard.tasks.kinds import reads_image
+
     given = InputTexts((), file)
     task = open_model(folder, device, threads, "attend")
-    if task.info.reads == "image":
-        raise UsageError("is for models of texts; this one reads images", "--table")
-    sources, targets = _texts(task, file, given)
-    found = _table(task, sources, targets, given.name)
+    if reads_image(task):
+        found = _table_of_images(task, file)
+    else:
+        found = _table(task, *_texts(task, file, given), given.name)
     if json:
         for head in found:
             result_json(head.to_dict())
     else:
         result(found.table())
     return 0
+
+
+def _table_of_images(task: ImageClassification, file: Path) -> HeadTable:
+    from regard.library.heads import head_table
+    from regard.tasks.images.classifier import some_images
+
+    if file == STDIN:
+        raise UsageError("images are read from a file: CSV, TSV or .npz", "--input")
+    images = [pixels for pixels, _ in _first(some_images(task, file, MOST + 1), str(file), "images")]
+    with progress(0, 0.0) as shown:
+        return head_table(task, images, done=lambda: shown.add(1, (shown.done + 1) / len(images)))
 
 
 def _table(task: Task, sources: list[str], targets: list[str] | None, name: str) -> HeadTable:
@@ -91,8 +105,8 @@ def _texts(task: Task, file: Path, given: InputTexts) -> tuple[list[str], list[s
     return lines, None
 
 
-def _first(values: Any, name: str) -> list[Any]:
+def _first(values: Any, name: str, of: str = "texts") -> list[Any]:
     found = list(islice(values, MOST + 1))
     if len(found) > MOST:
-        say(f"{name}: the first {MOST:,} texts are read")
+        say(f"{name}: the first {MOST:,} {of} are read")
     return found[:MOST]

@@ -16,6 +16,7 @@ from regard.cli.io.lines import raw_lines
 from regard.cli.io.load_model import refuse_no_file
 from regard.cli.io.terminal import say
 from regard.system.errors import UsageError
+from regard.text.counts import counted
 
 if TYPE_CHECKING:
     from regard.text.lines import InvalidLines
@@ -118,7 +119,8 @@ class InputTexts:
         kept, lost = shorten_words(text, LONGEST_WORD, end=self.end)
         if lost:
             which = f"the {'last' if self.end else 'first'} {LONGEST_WORD:,} characters of each word"
-            say(f"warning: {self.name}: of line {number} {which} are read; {lost:,} characters are left out")
+            rest = f"{counted(lost, 'character')} {'is' if lost == 1 else 'are'} left out"
+            say(f"warning: {self.name}: of line {number} {which} are read; {rest}")
         return kept
 
     def _lines(self, notes: InvalidLines) -> Iterator[str]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from regard.system import disk
 from regard.system.errors import Stopped
 from regard.system.interrupts import SIGNALS, end
+from regard.text.counts import counted
 from regard.training.reporters import EVERY, clock
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def say_invalid_lines(name: str, notes: InvalidLines) -> None:
     if notes.invalid:
         more = ", ..." if notes.invalid > len(notes.invalid_lines) else ""
         places = ", ".join(map(str, notes.invalid_lines)) + more
-        lines = "1 line was" if notes.invalid == 1 else f"{notes.invalid} lines were"
+        lines = f"{counted(notes.invalid, 'line')} {'was' if notes.invalid == 1 else 'were'}"
         say(f"{name}: {lines} not valid UTF-8 and had bytes replaced: {places}")
 
 
@@ -113,7 +114,7 @@ class ProgressLines:
         """The progress as one line."""
         passed = max(self._now() - self._begun, 1e-9)
         pace = (self.done - self._first) / passed
-        words = f"{self.done:,} texts, {pace:,.{1 if pace < 10 else 0}f} a second"
+        words = f"{counted(self.done, 'text')}, {pace:,.{1 if pace < 10 else 0}f} a second"
         if self.share is None or self._before is None or self.share <= self._before:
             return words
         left = passed / (self.share - self._before) * (1 - self.share)

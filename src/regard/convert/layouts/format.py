@@ -290,6 +290,10 @@ class Format(ABC):
         """Their class of a model for a task."""
         return next((name for name, known in self.tasks.items() if known == task), next(iter(self.tasks)))
 
+    def task(self, architecture: str, config: Fields) -> str:
+        """Our task of one of their classes, which is in :attr:`tasks`."""
+        return self.tasks[architecture]
+
     def canonical_tensors(
         self, tensors: Mapping[str, Tensor], where: str, untied: str | None = None
     ) -> dict[str, Tensor]:

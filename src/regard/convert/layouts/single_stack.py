@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.config import TASKS, BertSection, GptSection, Recipe, VitSection
-from regard.convert.hub import PAIR, POSITIVE, SHARE, WHOLE, Fields
+from regard.convert.hub import PAIR, POSITIVE, SHARE, TEXT, WHOLE, Fields
 from regard.convert.layouts.format import (
     ACTIVATIONS,
     PAD,
@@ -26,6 +26,10 @@ from regard.convert.layouts.format import (
 )
 from regard.system.errors import RegardError
 
+PURPOSE, PAIRS = "finetuning_task", "sentence-pairs"
+"""The field of ``config.json`` that says what a classifier was fine-tuned for, and our word for two texts."""
+OF_PAIRS = (PAIRS, "mnli", "mrpc", "qnli", "qqp", "rte", "stsb", "sts-b", "wnli")
+"""What stands there for two texts: our word, and GLUE's tasks of two."""
 PLAIN = {"positions": "learned", "biases": True, "scale_scores": True}
 ENCODER_KEYS = (
     ConfigField("layers", "num_hidden_layers"),
@@ -98,13 +102,11 @@ class Bert(Format):
         return {**super().section(config, tensors), "pooler": not bare or "bert.pooler.dense.weight" in tensors}
 
     def obstacles(self, recipe: Recipe, weights: Mapping[str, Tensor] | None = None) -> list[Obstacle]:
-        model, task = recipe.model, recipe.task
+        model = recipe.model
         assert isinstance(model, BertSection)
         found = super().obstacles(recipe)
-        if task not in self.tasks.values():
-            found.append(Obstacle("task", task, "classification", "its heads do not tell two texts apart"))
-        if model.segments < 1:
-            found.append(Obstacle("model.segments", model.segments, "1"))
+        if model.segments < recipe.info.texts:
+            found.append(Obstacle("model.segments", model.segments, str(recipe.info.texts)))
         found += odd_heads(model)
         if recipe.info.has_labels or (recipe.info.writes == "nothing" and model.pooler):
             found += misfits(model, pool="first")
@@ -116,8 +118,19 @@ class Bert(Format):
         return found
 
     def config(self, recipe: Recipe, pieces: int) -> dict[str, Any]:
-        kind = {"position_embedding_type": "absolute"}  # without it CTranslate2 does not read the file
-        return super().config(recipe, pieces) | kind
+        said = {"position_embedding_type": "absolute"}  # without it CTranslate2 does not read the file
+        if recipe.info.texts > 1:
+            said[PURPOSE] = recipe.task
+        return super().config(recipe, pieces) | said
+
+    def architecture(self, task: str) -> str:
+        return super().architecture("classification" if TASKS[task].writes == "classes" else task)
+
+    def task(self, architecture: str, config: Fields) -> str:
+        """Our task of a class of theirs: one that reads two texts says so by what it was fine-tuned for."""
+        found = super().task(architecture, config)
+        two = TASKS[found].writes == "classes" and config.parse(PURPOSE, TEXT, "one text").lower() in OF_PAIRS
+        return PAIRS if two else found
 
     def rows(self, model: BertSection, task: str, start: int | None = PAD) -> list[Row]:
         table = [

@@ -10,14 +10,16 @@ from math import inf
 from typing import Any, Generic, Literal, NamedTuple, Self
 
 from regard.data.corpora.corpus import ExampleT
+from regard.data.corpora.pairs import MISALIGNED
 from regard.data.corpora.scan import Scan
 from regard.system.errors import RegardError
+from regard.text.counts import agreeing, counted
 
 Severity = Literal["fatal", "warning", "note"]
 Example = tuple[str, int, str]
 """File, line (from 1; 0: the whole file) and the beginning of the text."""
 
-UNREADABLE = frozenset(("unreadable", "misaligned", "no pairs", "no texts", "one label", "not a number"))
+UNREADABLE = frozenset(("unreadable", "misaligned", "no pairs", "no texts", "few texts", "one label", "not a number"))
 """Kinds that leave nothing to learn from; all others are judgements that a person may overrule."""
 
 EXAMPLES = 3
@@ -97,8 +99,8 @@ class Report:
             return "Not usable. " + " ".join(fatal)
         if warnings:
             noun = "a warning" if warnings == 1 else f"{warnings} warnings"
-            return f"Usable, with {noun}: {self.pairs:,} pairs."
-        return f"Usable: {self.pairs:,} pairs."
+            return f"Usable, with {noun}: {counted(self.pairs, 'pair')}."
+        return f"Usable: {counted(self.pairs, 'pair')}."
 
     def overrule(self) -> Self:
         """The same report with all judgements reduced to warnings."""
@@ -144,39 +146,50 @@ class PatternKind:
 
 
 KINDS: dict[str, PatternKind] = {
-    "empty": PatternKind("{count} pairs ({share}) have an empty side; they are left out.", 0.01, 0.5),
+    "empty": PatternKind("{count} pair[|s] ({share}) [has|have] an empty side; [it is|they are] left out.", 0.01, 0.5),
     "invalid UTF-8": PatternKind(
-        "{count} lines ({share}) are not valid UTF-8, most likely Latin-1 or Windows-1252; convert the file with "
-        "`iconv -f WINDOWS-1252 -t UTF-8`.",
+        "{count} line[|s] ({share}) [is|are] not valid UTF-8, most likely Latin-1 or Windows-1252; convert the file "
+        "with `iconv -f WINDOWS-1252 -t UTF-8`.",
         0.0,
         0.01,
     ),
     "mojibake": PatternKind(
-        "{count} lines ({share}) hold text decoded twice, such as 'Ã¤' for 'ä'; the file was read as Latin-1 and saved "
-        "as UTF-8, repair it.",
+        "{count} line[|s] ({share}) hold[s|] text decoded twice, such as 'Ã¤' for 'ä'; the file was read as Latin-1 "
+        "and saved as UTF-8, repair it.",
         0.0005,
         0.2,
     ),
-    "replacement": PatternKind("{count} lines ({share}) hold the sign U+FFFD: characters were lost earlier.", 0.001),
-    "control": PatternKind("{count} lines ({share}) hold control characters or Unicode line separators.", 0.001),
-    "carriage return": PatternKind(
-        "{count} lines ({share}) hold a carriage return inside; was the file joined from others?", 0.001
+    "replacement": PatternKind(
+        "{count} line[|s] ({share}) hold[s|] the sign U+FFFD: characters were lost earlier.", 0.001
     ),
-    "tab": PatternKind("{count} lines ({share}) hold a tab; is the file a table? Then name it .tsv.", 0.001),
+    "control": PatternKind("{count} line[|s] ({share}) hold[s|] control characters or Unicode line separators.", 0.001),
+    "carriage return": PatternKind(
+        "{count} line[|s] ({share}) hold[s|] a carriage return inside; was the file joined from others?", 0.001
+    ),
+    "tab": PatternKind("{count} line[|s] ({share}) hold[s|] a tab; is the file a table? Then name it .tsv.", 0.001),
     "tokenised": PatternKind(
-        "{count} lines ({share}) look tokenised or escaped already (&apos;, @-@): translations will look so too, "
-        "and BLEU will not compare; use raw text.",
+        "{count} line[|s] ({share}) look[s|] tokenised or escaped already (&apos;, @-@): translations will look so "
+        "too, and BLEU will not compare; use raw text.",
         0.05,
     ),
-    "duplicate": PatternKind("{count} pairs ({share}) repeat an earlier pair; they count more than once.", 0.1, 0.9),
+    "duplicate": PatternKind(
+        "{count} pair[|s] ({share}) repeat[s|] an earlier pair; [it counts|they count] more than once.",
+        0.1,
+        0.9,
+    ),
     "copy": PatternKind(
-        "{count} pairs ({share}) have the same text on both sides; the model learns to copy.", 0.05, 0.5
+        "{count} pair[|s] ({share}) [has|have] the same text on both sides; the model learns to copy.", 0.05, 0.5
     ),
     "too long": PatternKind(
-        "{count} pairs ({share}) are longer than about {limit} tokens; they are left out (data.max_tokens).", 0.05, 0.9
+        "{count} pair[|s] ({share}) [is|are] longer than about {limit} tokens; [it is|they are] left out "
+        "(data.max_tokens).",
+        0.05,
+        0.9,
     ),
     "ratio": PatternKind(
-        "{count} pairs ({share}) have sides of very unlike length; are they translations of each other?", 0.02, 0.4
+        "{count} pair[|s] ({share}) [has|have] sides of very unlike length; are they translations?",
+        0.02,
+        0.4,
     ),
     "bytes": PatternKind(
         "{share} of the words hold characters the vocabulary does not know and fall to bytes; is it a vocabulary "
@@ -191,7 +204,7 @@ KINDS: dict[str, PatternKind] = {
 def pattern_draft(kind: str, count: int, pairs: int, places: Sequence[ExamplePosition], limit: int = 0) -> Draft:
     """The finding for ``count`` lines or pairs of a kind among ``pairs``; ``limit``: most tokens of a sentence."""
     share = count / max(1, 2 * pairs if kind in PATTERNS else pairs)
-    sentence = KINDS[kind].sentence.format(count=f"{count:,}", share=percent(share), limit=limit)
+    sentence = agreeing(KINDS[kind].sentence, count).format(count=f"{count:,}", share=percent(share), limit=limit)
     return draft(kind, KINDS[kind].severity(share), count, share, sentence, places)
 
 
@@ -247,7 +260,7 @@ class CheckScan(Scan[ExampleT], Generic[ExampleT]):
             return []
         file, _, line = (self.error.where or self.corpus.name).rpartition(":")
         place = (file, int(line), "") if file and line.isdigit() else (self.error.where or self.corpus.name, 0, "")
-        kind = "misaligned" if "lines, but" in self.error.message else "unreadable"
+        kind = "misaligned" if self.error.message.endswith(MISALIGNED) else "unreadable"
         said = str(self.error) if str(self.error)[-1:] in ".?!" else f"{self.error}."
         return [Draft(Finding(kind, "fatal", 1, 1.0, (place,), said), ())]
 

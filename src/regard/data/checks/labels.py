@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic
 
@@ -28,10 +30,13 @@ from regard.data.checks.findings import (
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, ExampleT, LabelledText, Progress, no_progress
 from regard.data.corpora.images import Image
 from regard.data.corpora.labelled import SEPARATOR, Kind, LabelledRows, parse_number, split_labels
+from regard.text.counts import agreeing, counted
 
 SHOWN = 5
 MANY = 50
 """Up to this many labels, swapped text and label columns are not suspected."""
+CHARACTERS = 4
+"""Characters of a token, about, before there is a vocabulary."""
 _OF_TEXTS = ("mojibake", "replacement", "control")
 
 
@@ -46,8 +51,9 @@ class LabelReport(Report):
     @property
     def verdict(self) -> str:
         """Usable or not, and why, in plain words."""
-        end = f" {len(self.labels):,} labels." if self.labels and self.usable else ""
-        return super().verdict.replace("pairs.", f"{self.noun}.") + end
+        end = f" {counted(len(self.labels), 'label')}." if self.labels and self.usable else ""
+        noun = self.noun[:-1] if self.pairs == 1 else self.noun
+        return re.sub("pairs?\\.", f"{noun}.", super().verdict) + end
 
 
 class ImageReport(LabelReport):
@@ -62,15 +68,17 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
     Args:
         corpus: the examples.
         kind: whether an example has one label, any number of labels, or a number.
+        max_tokens: of two texts together; the longer one of a longer pair is cut.
     """
 
     noun: ClassVar[str] = "texts"
     report: ClassVar[type[LabelReport]] = LabelReport
     swapped: ClassVar[str] = "are the columns of text and label swapped? Name them."
 
-    def __init__(self, corpus: Corpus[ExampleT], kind: Kind = "single") -> None:
+    def __init__(self, corpus: Corpus[ExampleT], kind: Kind = "single", max_tokens: int = 256) -> None:
         super().__init__(corpus)
         self.kind: Kind = kind
+        self.max_tokens = max_tokens
         self.characters, self.label_characters = 0, 0
         self.labels: Counter[str] = Counter()
         self.first: dict[str, int] = {}
@@ -87,6 +95,8 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
             self.note(kind, text)
         if not text.strip():
             self.note("empty", text)
+        if "\n" in text and len(text) > CHARACTERS * self.max_tokens:  # two texts; one alone is read in windows
+            self.note("too long", text)
 
     def look_at_label(self, label: str) -> None:
         """Count the label, or the labels, of an example."""
@@ -107,6 +117,12 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
         text, label = example.sides()
         return f"{label} ← {text}"
 
+    @property
+    def filled_B(self) -> NDArray[np.bool_]:
+        """Which examples have a text, and a label where each must have one."""
+        filled_B2 = self.hashes_B2 != EMPTY_HASH
+        return np.asarray(filled_B2[:, 0] if self.kind == "multi" else filled_B2.all(1))
+
     def at(self, numbers: NDArray[np.int64]) -> list[ExamplePosition]:
         """These examples."""
         return [ExamplePosition(self, number) for number in numbers.tolist()]
@@ -124,15 +140,29 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
 
     def _finding(self, kind: str, count: int, total: int, examples: tuple[Any, ...] = ()) -> Finding:
         share = count / max(1, total)
-        said = f"{count:,} {self.noun} ({percent(share)})"
+        said = f"{counted(count, self.noun[:-1])} ({percent(share)})"
         own: dict[str, tuple[Severity, str]] = {
-            "empty": (severity_of(share, 0.01, 0.5), f"{said} are empty; they are left out."),
-            "no label": (severity_of(share, 0.0, 0.5), f"{said} have no label; they are left out."),
-            "not a number": ("fatal", f"{said} have a label that is not a number, which regression needs."),
+            "empty": (
+                severity_of(share, 0.01, 0.5),
+                agreeing(f"{said} [is|are] empty; [it is|they are] left out.", count),
+            ),
+            "too long": (
+                severity_of(share, 0.05, math.inf),
+                f"{said} [is|are] longer than about {self.max_tokens} tokens, both parts together; the longer part is "
+                "cut at its end (data.max_tokens).",
+            ),
+            "no label": (
+                severity_of(share, 0.0, 0.5),
+                agreeing(f"{said} [has|have] no label; [it is|they are] left out.", count),
+            ),
+            "not a number": (
+                "fatal",
+                agreeing(f"{said} [has|have] a label that is not a number, which regression needs.", count),
+            ),
         }
         if kind in own:
             return Finding(kind, own[kind][0], count, share, examples, own[kind][1])
-        sentence = KINDS[kind].sentence.format(count=f"{count:,}", share=percent(share))
+        sentence = agreeing(KINDS[kind].sentence, count).format(count=f"{count:,}", share=percent(share))
         return Finding(kind, KINDS[kind].severity(share), count, share, examples, sentence)
 
 
@@ -191,7 +221,8 @@ def report_labels(
         drafts.append(Draft(Finding("no texts", "fatal", 0, 1.0, empty, f"There are no {noun}."), ()))
     if count and not any(scan.error for scan in scans):
         drafts += _classes(labels, scans, count) if scans[0].kind != "regression" else []
-        if not any(draft.finding.kind == "too many labels" for draft in drafts):
+        if not any(draft.finding.kind == "too many labels" for draft in drafts):  # else the columns are swapped
+            drafts += few_drafts(scans, others)
             drafts += corpus_drafts(scans)
         for name, other in others.items():
             drafts += overlap_drafts(name, other, scans, labels, noun)
@@ -213,7 +244,7 @@ def _classes(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: int) 
     """Findings on the labels of all corpora together."""
     noun = scans[0].noun
     if len(labels) > max(MANY, count // 2):
-        sentence = f"{len(labels):,} labels for {count:,} {noun}: {scans[0].swapped}"
+        sentence = f"{counted(len(labels), 'label')} for {counted(count, noun[:-1])}: {scans[0].swapped}"
         yield draft("too many labels", "fatal", len(labels), 1.0, sentence, first_places(list(labels), scans))
         return
     if len(labels) < 2 and scans[0].kind == "single" and labels:
@@ -251,7 +282,8 @@ def label_drafts(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: i
     """Findings on rare labels, and on labels that differ by case or white space only."""
     rare = [label for label, number in labels.items() if number == 1]
     if rare:
-        sentence = f"{len(rare):,} labels occur once only: {quote_labels(rare)}. They are hard to learn."
+        said = agreeing("occur[s|] once only", len(rare))
+        sentence = f"{counted(len(rare), 'label')} {said}: {quote_labels(rare)}. They are hard to learn."
         yield draft("rare label", "warning", len(rare), len(rare) / count, sentence, first_places(rare, scans))
     alike = defaultdict(list)
     for label in labels:
@@ -274,6 +306,22 @@ def first_places(labels: Sequence[str], scans: Sequence[LabelScan[Any]]) -> list
     """First occurrence of each of the first few labels."""
     owners = [(label, next(scan for scan in scans if label in scan.first)) for label in labels[:EXAMPLES]]
     return [ExamplePosition(scan, scan.first[label], 0, label) for label, scan in owners]
+
+
+def has_validation(others: Iterable[str]) -> bool:
+    """Whether validation data is among other sets, by their names."""
+    return any(name.startswith("the validation") for name in others)
+
+
+def few_drafts(scans: Sequence[LabelScan[Any]], others: Mapping[str, LabelScan[Any]]) -> Iterator[Draft]:
+    """A finding on texts of which none can be held out, where none are given to validate on."""
+    texts = np.concatenate([scan.hashes_B2[scan.hashes_B2[:, 0] != EMPTY_HASH, 0] for scan in scans])
+    if len(texts) and len(np.unique(texts)) < 2 and not has_validation(others):
+        noun = scans[0].noun
+        said = f"A single {noun[:-1]} is" if len(texts) == 1 else f"All {len(texts):,} {noun} are alike; that is"
+        places = tuple((scan.corpus.name, 0, "") for scan in scans)
+        sentence = f"{said} not enough to learn from and to validate on."
+        yield Draft(Finding("few texts", "fatal", len(texts), 1.0, places, sentence), ())
 
 
 def corpus_drafts(scans: Sequence[LabelScan[Any]]) -> Iterator[Draft]:
@@ -301,14 +349,17 @@ def corpus_drafts(scans: Sequence[LabelScan[Any]]) -> Iterator[Draft]:
     total = len(hashes)
     if (count := int(at_odds.sum())) > 0:
         share = count / total
-        given = f"{count:,} lines ({percent(share)}) give {len(np.unique(number[at_odds])):,} {noun}"
+        given = (
+            f"{counted(count, 'line')} ({percent(share)}) give {counted(len(np.unique(number[at_odds])), noun[:-1])}"
+        )
         sentence = f"{given} different labels: the labels contradict."
         order = np.flatnonzero(at_odds)
         order = order[np.argsort(first[number[order]], kind="stable")][: 2 * EXAMPLES]
         yield draft("conflict", severity_of(share, 0.0, 0.5), count, share, sentence, places(order))
     if (count := int(again.sum())) > 0:
         share = count / total
-        sentence = f"{count:,} {noun} ({percent(share)}) repeat an earlier one; they count more than once."
+        said = f"{counted(count, noun[:-1])} ({percent(share)}) [repeats|repeat] an earlier one"
+        sentence = agreeing(f"{said}; [it counts|they count] more than once.", count)
         repeats = places(np.flatnonzero(again)[:EXAMPLES])
         yield draft("duplicate", severity_of(share, 0.1, 0.9), count, share, sentence, repeats)
 
@@ -332,17 +383,22 @@ def overlap_drafts(
         return
     trained = np.concatenate([scan.hashes_B2[:, 0] for scan in scans])
     texts = other.hashes_B2[:, 0]
+    if not other.filled_B.any():
+        said = f"In {name} every {other.noun[:-1]} is empty, or has no label: nothing is left of them."
+        yield draft("no texts", "fatal", other.count, 1.0, said, other.at(np.arange(min(EXAMPLES, other.count))))
+        return
     shared = np.isin(texts, trained) & (texts != EMPTY_HASH)
     if (count := int(shared.sum())) > 0:
         share = count / max(1, other.count)
-        said = f"{count:,} {other.noun} ({percent(share)}) of {name}"
-        sentence = f"{said} are in the training data too: scores will be too high."
+        said = f"{counted(count, other.noun[:-1])} ({percent(share)}) of {name} {'is' if count == 1 else 'are'}"
+        sentence = f"{said} in the training data too: scores will be too high."
         places = other.at(np.flatnonzero(shared)[:EXAMPLES])
         yield draft("leak", severity_of(share, 0.0, 0.2), count, share, sentence, places)
     unknown = [label for label in other.labels if label not in labels]
     if unknown:
         count = sum(other.labels[label] for label in unknown)
         share = count / max(1, other.labels.total())
-        sentence = f"{count:,} {labelled} of {name} have a label that nothing is learned of: {quote_labels(unknown)}."
+        said = f"{counted(count, labelled[:-1])} of {name} {'has' if count == 1 else 'have'} a label"
+        sentence = f"{said} that nothing is learned of: {quote_labels(unknown)}."
         severity: Severity = "fatal" if count == other.labels.total() else "warning"
         yield draft("unknown label", severity, count, share, sentence, first_places(unknown, [other]))

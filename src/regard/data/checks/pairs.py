@@ -32,6 +32,7 @@ from regard.data.checks.findings import (
     percent,
 )
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, Progress, TextPair, no_progress
+from regard.text.counts import counted
 from regard.text.tokenizers.tokenizer import LONGEST, Tokenizer
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
 
@@ -203,7 +204,7 @@ class PairScan(CheckScan[TextPair]):
         if found is None:
             return
         where = f"From about {self.corpus.where(found.begin)} on, the" if found.begin else "The"
-        lines = "a line" if abs(found.shift) == 1 else f"{abs(found.shift)} lines"
+        lines = "a line" if abs(found.shift) == 1 else counted(abs(found.shift), "line")
         how = f"look shifted by {lines}" if found.shift else "do not look like translations of each other"
         sentence = (
             f"{where} two sides {how}: the lengths of the lines are hardly correlated ("

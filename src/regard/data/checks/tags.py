@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.data.checks.findings import EXAMPLES, Draft, ExamplePosition, draft, look_up, percent
+from regard.data.checks.findings import EXAMPLES, Draft, ExamplePosition, Severity, draft, look_up, percent
 from regard.data.checks.labels import (
     LabelReport,
     LabelScan,
     corpus_drafts,
     first_places,
+    has_validation,
     hash_text,
     label_drafts,
     overlap_drafts,
@@ -19,6 +20,7 @@ from regard.data.checks.labels import (
     severity_of,
 )
 from regard.data.corpora.corpus import Corpus, Progress, no_progress
+from regard.text.counts import counted
 from regard.text.tags import Scheme, TaggedWords, Written, neighbours, scheme_of, spans_of, unrecognised_tags
 
 LONG = 200
@@ -45,10 +47,11 @@ class TagReport(LabelReport):
         """Usable or not, and why, in plain words."""
         if not self.usable:
             return super().verdict
-        spans = f"{sum(self.labels.values()):,} spans of {len(self.labels):,} kinds, written as {self.scheme.upper()}."
-        tags = f"{len(self.labels):,} tags, one a word."
-        plain = super().verdict.partition(" texts.")[0]
-        return f"{plain} texts. {self.words:,} words, {tags if self.scheme == 'none' else spans}"
+        kinds = counted(len(self.labels), "kind")
+        spans = f"{counted(sum(self.labels.values()), 'span')} of {kinds}, written as {self.scheme.upper()}."
+        tags = f"{counted(len(self.labels), 'tag')}, one a word."
+        plain = super().verdict.partition(". ")[0].rstrip(".")
+        return f"{plain}. {counted(self.words, 'word')}, {tags if self.scheme == 'none' else spans}"
 
 
 class TagScan(LabelScan[TaggedWords]):
@@ -135,7 +138,8 @@ def report_tags(
     texts, words = sum(scan.count for scan in scans), sum(scan.words for scan in scans)
     labels = sum((scan.labels for scan in scans), Counter[str]())
     if texts and not any(scan.error for scan in scans):
-        drafts += [*_tag_drafts(labels, scans, words), *_one_text(texts, words), *corpus_drafts(scans)]
+        drafts += [*_tag_drafts(labels, scans, words), *corpus_drafts(scans)]
+        drafts += _one_text(texts, words, has_validation(others))
         for name, other in others.items():
             drafts += overlap_drafts(name, other, scans, labels, "words" if written == "none" else "spans")
             drafts += _unexplained([other], f" of {name}")
@@ -143,23 +147,23 @@ def report_tags(
     return TagReport(texts, means[0], means[1], look_up(drafts, read), dict(labels.most_common()), words, written)
 
 
-def _one_text(texts: int, words: int) -> Iterator[Draft]:
+def _one_text(texts: int, words: int, validated: bool) -> Iterator[Draft]:
     """A whole file as one text: the lines of something else, taken for words."""
     if texts == 1 and words > 1:
         sentence = (
             f"All {words:,} words are one text; in CoNLL an empty line stands between texts. Is this a file of tagged "
             "words, as --columns says?"
         )
-        yield draft("one text", "fatal" if words >= MANY_WORDS else "warning", 1, 1.0, sentence)
+        severity: Severity = "warning" if validated and words < MANY_WORDS else "fatal"
+        yield draft("one text", severity, 1, 1.0, sentence)
 
 
 def _long_words(scan: TagScan) -> Iterator[Draft]:
     """Texts that were hardly split into words."""
     if count := scan.counts.pop("long word", 0):
         share = count / max(1, scan.count)
-        sentence = (
-            f"{count:,} texts ({percent(share)}) have a word of more than {LONG} characters; were they cut at all?"
-        )
+        said = f"{counted(count, 'text')} ({percent(share)}) {'has' if count == 1 else 'have'} a word"
+        sentence = f"{said} of more than {LONG} characters; were the words cut at all?"
         yield draft("long word", severity_of(share, 0.01, 0.5), count, share, sentence, scan.places["long word"])
 
 
@@ -173,7 +177,8 @@ def _unexplained(scans: Sequence[TagScan], where: str = "") -> Iterator[Draft]:
     count, named = strange.total(), quote_labels([tag for tag, _ in strange.most_common()])
     share = count / max(1, count + sum(scan.labels.total() for scan in scans))
     sentence = (
-        f"{count:,} words{where} have tags that {scheme.upper()} does not explain: {named}. They are taken for "
+        f"{counted(count, 'word')}{where} {'has a tag' if count == 1 else 'have tags'} that {scheme.upper()} does not "
+        f"explain: {named}. {'It is' if count == 1 else 'They are'} taken for "
         'O; if each word has a tag of its own, set tagging.scheme = "none".'
     )
     places = [

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from regard.data.corpora.corpus import Records, count_columns, find_column
 from regard.system.errors import RegardError, UsageError
+from regard.text.counts import counted
 from regard.text.lines import InvalidLines, row_lines
 from regard.text.tags import OUTSIDE, Place, TaggedWords
 
@@ -51,7 +52,7 @@ class ConlluSentence:
             ValueError: there are not ten, a word or tag is missing, or words are not numbered one by one.
         """
         if len(cells) != len(FIELDS):
-            raise ValueError(f"has {len(cells)} columns; CoNLL-U has {len(FIELDS)}, separated by tabs")
+            raise ValueError(f"has {counted(len(cells), 'column')}; CoNLL-U has {len(FIELDS)}, separated by tabs")
         if _EMPTY.fullmatch(cells[0]):
             return
         if match := _RANGE.fullmatch(cells[0]):

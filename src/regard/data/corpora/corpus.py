@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from regard.system.errors import RegardError, UsageError
+from regard.text.counts import counted
 from regard.text.languages import COMPRESSED
 from regard.text.lines import InvalidLines, lines
 from regard.text.tokenizers.byte_pieces import replace_surrogates
@@ -240,7 +241,7 @@ def find_column(wanted: str, names: Sequence[str], where: str, hint: str = "") -
 
 def count_columns(count: int) -> str:
     """So many columns, in words."""
-    return "1 column" if count == 1 else f"{count:,} columns"
+    return counted(count, "column")
 
 
 def one_line(text: str) -> str:

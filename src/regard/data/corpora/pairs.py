@@ -11,7 +11,11 @@ from pathlib import Path
 
 from regard.data.corpora.corpus import Corpus, Records, TextPair, count_columns, plain_name
 from regard.system.errors import RegardError, UsageError
+from regard.text.counts import counted
 from regard.text.lines import InvalidLines, lines, row_lines
+
+MISALIGNED = "line i must translate line i"
+"""How the message of files with other numbers of lines ends."""
 
 
 @dataclass
@@ -42,7 +46,7 @@ class TwoFiles:
                 missing, rest = (0, right) if source is None else (1, left)
                 counts = [number, number]
                 counts[1 - missing] += 1 + sum(1 for _ in rest)
-                message = f"has {counts[0]} lines, but {self.target} has {counts[1]}; line i must translate line i"
+                message = f"has {counted(counts[0], 'line')}, but {self.target} has {counts[1]}; {MISALIGNED}"
                 raise RegardError(message, str(self.source))
             yield TextPair(source, target)
 

@@ -13,6 +13,7 @@ from typing import Any
 from regard.data.corpora.conll import TAGS, WORDS, Conll, ConllFile, ConllU
 from regard.data.corpora.corpus import Corpus, plain_name
 from regard.system.errors import RegardError, UsageError
+from regard.text.counts import counted
 from regard.text.lines import InvalidLines
 from regard.text.tags import TaggedWords, places_of, tags_of
 from regard.text.tokenizers.byte_pieces import replace_surrogates
@@ -48,7 +49,7 @@ def _parse_entry(first: Any, second: Any, keys: tuple[str, ...]) -> TaggedWords:
     if not isinstance(first, list) or not all(isinstance(word, str) and word for word in first):
         raise ValueError(f"{keys[0]!r} is neither a text nor a list of words")
     if len(first) != len(second):
-        raise ValueError(f"{len(first)} words, but {len(second)} tags")
+        raise ValueError(f"{counted(len(first), 'word')}, but {counted(len(second), 'tag')}")
     return TaggedWords.from_words(
         [_BREAK.sub(" ", replace_surrogates(word)) for word in first], [_tag(tag) for tag in second]
     )

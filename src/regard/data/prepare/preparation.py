@@ -20,6 +20,7 @@ from regard.data.prepare.split import Examples, Placed
 from regard.data.prepare.windowing import DocumentIndexWriter
 from regard.system import disk
 from regard.system.errors import RegardError
+from regard.text.counts import counted
 from regard.text.seen_words import WORDS, WordCounter
 
 BATCH = 2000
@@ -125,8 +126,8 @@ class _FolderWriter:
     def _replacements(self) -> list[str]:
         """A line about each file that held invalid UTF-8."""
         return [
-            f"{notes.path}:{notes.invalid_lines[0]}: {notes.invalid} lines are not valid UTF-8; "
-            "their bytes became U+FFFD"
+            f"{notes.path}:{notes.invalid_lines[0]}: {counted(notes.invalid, 'line')} "
+            f"{'is' if notes.invalid == 1 else 'are'} not valid UTF-8; bytes became U+FFFD"
             for notes in self._examples.notes
             if notes.invalid
         ]

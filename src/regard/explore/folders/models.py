@@ -105,6 +105,11 @@ class Gallery:
         self._path, self._most = path, most
         self._read: LruCache[ImageBatch] = LruCache(2)
 
+    @property
+    def origin(self) -> str:
+        """Where the images come from: a ``file``, or the ``digits`` of the demonstration."""
+        return "digits" if self._path is None else "file"
+
     def batch(self, task: ImageClassification, begin: int, count: int) -> ImageBatch:
         """The images from number ``begin`` on, counted from 0; empty if there are none for this model.
 

@@ -161,17 +161,26 @@ def _range(low: float, high: float) -> Callable[[KindRecord], Mask]:
 
 
 @dataclass(frozen=True)
-class HeadFunction:
-    """Something a head may attend to.
+class HeadLabel:
+    """A share of attention, as a column.
 
     Args:
         title: of its column; ``note``: which keys these are.
-        kinds: of attention in which there is such a thing.
-        mask: ``mask_QK``, the keys of each query.
     """
 
     title: str
     note: str
+
+
+@dataclass(frozen=True)
+class HeadFunction(HeadLabel):
+    """Something a head may attend to.
+
+    Args:
+        kinds: of attention in which there is such a thing.
+        mask: ``mask_QK``, the keys of each query.
+    """
+
     kinds: tuple[Kind, ...]
     mask: Callable[[KindRecord], Mask]
 
@@ -216,15 +225,42 @@ DISTANCES: Mapping[str, HeadFunction] = {
 }
 SHARES: Mapping[str, HeadFunction] = {**FUNCTIONS, "rival": RIVAL, **DISTANCES}
 """Everything that is a share of attention."""
-MEASURES = ("distance", "entropy")
-"""What else is averaged over queries: mean distance in tokens, and entropy in bits [Clark19 §3.3]."""
-NAMES = (*SHARES, *MEASURES)
-"""What is counted, in order."""
+
+
+@dataclass(frozen=True)
+class HeadMetrics:
+    """What is counted of heads.
+
+    Args:
+        of: what it is counted in, such as ``texts``.
+        shares: of attention, by name.
+        functions: the names of the shares by which a head may be named.
+        measures: what else is averaged over queries, to its unit.
+    """
+
+    of: str
+    shares: Mapping[str, HeadLabel]
+    functions: tuple[str, ...]
+    measures: Mapping[str, str]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What is counted, in order: ``F``."""
+        return (*self.shares, *self.measures)
+
+    def title(self, name: str) -> str:
+        """Of a column."""
+        return self.shares[name].title if name in self.shares else name
+
+
+OF_TEXTS = HeadMetrics("texts", SHARES, tuple(FUNCTIONS), {"distance": "tokens", "entropy": "bits"})
+"""What is counted in texts; the measures are mean distance and entropy [Clark19 §3.3]."""
+NAMES, MEASURES = OF_TEXTS.names, tuple(OF_TEXTS.measures)
 
 
 @dataclass(frozen=True)
 class HeadCounts:
-    """What one text adds, for one kind of attention; ``F`` are :data:`NAMES`.
+    """What one text or image adds, for one kind of attention; ``F`` are the names of its :class:`HeadMetrics`.
 
     Args:
         sum_LHF: over queries.

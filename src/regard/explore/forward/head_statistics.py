@@ -1,4 +1,4 @@
-"""What heads do over many texts: mean shares with bootstrap intervals, and the function by which a head is named."""
+"""What heads do over many texts or images: mean shares with bootstrap intervals, and the function that names a head."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explore.forward.head_functions import FUNCTIONS, NAMES, Floats, HeadCounts
+from regard.explore.forward.head_functions import OF_TEXTS, Floats, HeadCounts, HeadMetrics
 from regard.explore.forward.record import Kind
 
 SAMPLES = 1000
@@ -30,12 +30,13 @@ _ROOM = 1 << 24
 
 @dataclass(frozen=True)
 class HeadStatistics:
-    """What the heads of one kind of attention do, over texts; ``F`` are :data:`~.head_functions.NAMES`.
+    """What the heads of one kind of attention do, over texts or images; ``F`` are the names of the metrics.
 
     Values that no text shows are NaN.
 
     Args:
-        mean_LHF: shares of attention, mean distance in tokens, entropy in bits.
+        metrics: what was counted.
+        mean_LHF: shares of attention, mean distance, entropy.
         low_LHF, high_LHF: the 95 % interval, by resampling texts [Koehn04].
         excess_low_LHF, excess_high_LHF: that of the mean less chance.
         chance_F: the mean, if every visible key were given the same.
@@ -43,6 +44,7 @@ class HeadStatistics:
     """
 
     kind: Kind
+    metrics: HeadMetrics
     mean_LHF: Floats
     low_LHF: Floats
     high_LHF: Floats
@@ -55,13 +57,13 @@ class HeadStatistics:
     @cached_property
     def functions(self) -> list[str]:
         """The functions that some text can show."""
-        return [name for name, texts in zip(NAMES, self.texts_F, strict=True) if texts and name in FUNCTIONS]
+        return [name for name in self.metrics.functions if self.texts_F[self._place(name)]]
 
     @cached_property
     def rare(self) -> list[str]:
         """The functions that few queries can show."""
-        every = self.queries_F[NAMES.index("entropy")]
-        return [name for name in self.functions if self.queries_F[NAMES.index(name)] < RARE * every]
+        every = self.queries_F[self._place("entropy")]
+        return [name for name in self.functions if self.queries_F[self._place(name)] < RARE * every]
 
     def function(self, layer: int, head: int) -> str | None:
         """The function that names a head, layer and head from 0; ``None``: no single one.
@@ -82,33 +84,40 @@ class HeadStatistics:
     def label(self, layer: int, head: int) -> str:
         """Both in words."""
         name, rare = self.function(layer, head), self.rare_functions(layer, head)
-        where = [f"{' and '.join(FUNCTIONS[one].title for one in rare)} where there is one"] if rare else []
-        return "; ".join([*([FUNCTIONS[name].title] if name else []), *where]) or NONE
+        where = [f"{' and '.join(map(self.metrics.title, rare))} where there is one"] if rare else []
+        return "; ".join([*([self.metrics.title(name)] if name else []), *where]) or NONE
 
     def excess(self, layer: int, head: int, name: str) -> float:
         """The mean less chance; layer and head from 0."""
-        place = NAMES.index(name)
+        place = self._place(name)
         return float(self.mean_LHF[layer, head, place] - self.chance_F[place])
 
     def _is_sure(self, layer: int, head: int, name: str) -> bool:
-        place, rival = NAMES.index(name), NAMES.index("rival")
+        place = self._place(name)
         if self.texts_F[place] < FEWEST or not self.excess_low_LHF[layer, head, place] > EXCESS:
             return False
-        beside = name == "antecedent" and self.texts_F[rival]
-        return not beside or bool(self.low_LHF[layer, head, place] > self.high_LHF[layer, head, rival])
+        if name != "antecedent" or not self.texts_F[rival := self._place("rival")]:
+            return True
+        return bool(self.low_LHF[layer, head, place] > self.high_LHF[layer, head, rival])
+
+    def _place(self, name: str) -> int:
+        return self.metrics.names.index(name)
 
 
-def head_statistics(texts: Sequence[Mapping[Kind, HeadCounts]], seed: int = SEED) -> dict[Kind, HeadStatistics]:
-    """The statistics of every kind of attention; queries count alike, and texts are resampled.
+def head_statistics(
+    texts: Sequence[Mapping[Kind, HeadCounts]], seed: int = SEED, metrics: HeadMetrics = OF_TEXTS
+) -> dict[Kind, HeadStatistics]:
+    """The statistics of every kind of attention; queries count alike, and texts or images are resampled.
 
     Args:
-        texts: what each text adds; at least one.
+        texts: what each text or image adds; at least one.
         seed: of the bootstrap.
+        metrics: what was counted.
     """
-    return {kind: _statistics(kind, [one[kind] for one in texts], seed) for kind in texts[0]}
+    return {kind: _statistics(kind, metrics, [one[kind] for one in texts], seed) for kind in texts[0]}
 
 
-def _statistics(kind: Kind, texts: Sequence[HeadCounts], seed: int) -> HeadStatistics:
+def _statistics(kind: Kind, metrics: HeadMetrics, texts: Sequence[HeadCounts], seed: int) -> HeadStatistics:
     sum_NLHF = np.stack([one.sum_LHF for one in texts])
     chance_NF, queries_NF = (np.stack([getattr(one, name) for one in texts]) for name in ("chance_F", "queries_F"))
     number, layers, heads, names = sum_NLHF.shape
@@ -127,6 +136,7 @@ def _statistics(kind: Kind, texts: Sequence[HeadCounts], seed: int) -> HeadStati
     queries_F = queries_NF.sum(0)
     return HeadStatistics(
         kind,
+        metrics,
         _ratio(sum_NLHF.sum(0), queries_F),
         low,
         high,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from regard.explore.pictures import svg
+from regard.text.counts import counted
 from regard.text.terminal import visible
 
 LIGHT = ("#1a4fc4", "#b3400a", "#1a7f37", "#8250df", "#bf3989", "#0b7285", "#9a6700", "#57606a")
@@ -111,7 +112,7 @@ def chart(series: Iterable[Series], title: str, across: Axis, up: Axis, note: st
     if note:
         body.append(svg.small_text(svg.MARGIN, below + 14, note))
     ends = (f"{visible(one.name)} from {one.points[0].y:.4g} to {one.points[-1].y:.4g}" for one in kept)
-    told = f"{up.title} by {across.title}, {len(kept)} lines. {'; '.join(ends)}."
+    told = f"{up.title} by {across.title}, {counted(len(kept), 'line')}. {'; '.join(ends)}."
     return svg.document(width, below + (30 if note else 14), title, told, body)
 
 

@@ -1,4 +1,4 @@
-"""What each head does over many texts, as a table: values, terminal, HTML."""
+"""What each head does over many texts or images, as a table: values, terminal, HTML."""
 
 from __future__ import annotations
 
@@ -9,33 +9,35 @@ from html import escape
 from math import isnan
 from typing import Any
 
-from regard.explore.forward.head_functions import FUNCTIONS, MEASURES, NAMES
+from regard.explore.forward.head_functions import OF_TEXTS, HeadMetrics
 from regard.explore.forward.head_statistics import EXCESS, FEWEST, HeadStatistics
 from regard.explore.forward.record import TITLES, Kind
 from regard.explore.questions.heads import columns
 from regard.system.errors import UsageError
+from regard.text.counts import counted
 
 SHORT = {
     "previous": "prev", "next": "next", "itself": "self", "diagonal": "place", "first": "first", "end": "end",
     "punctuation": "punct", "same_word": "same", "antecedent": "antec", "distance": "dist", "entropy": "bits",
+    "same_patch": "self", "neighbours": "near", "row": "row", "column": "col", "class_token": "class",
 }  # fmt: skip
 """Titles of narrow columns; the rest of the table is not in a terminal."""
 LEGEND = (
-    "Shares of attention in %, over the queries that have such a key, with 95 % intervals by resampling texts. "
+    "Shares of attention in %, over the queries that have such a key, with 95 % intervals by resampling {of}. "
     f"*: beyond its interval more than {100 * EXCESS:.0f} points above chance, which is every visible key alike. "
-    "dist: mean distance in tokens; bits: entropy. Where a head attends is no proof of what it is for."
+    "dist: mean distance in {unit}; bits: entropy. Where a head attends is no proof of what it is for."
 )
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over queries, with its 95 % interval over texts.
+    """A mean over queries, with its 95 % interval over texts or images.
 
     Args:
-        mean: a share of attention from 0 to 1; of ``distance`` tokens, of ``entropy`` bits.
+        mean: a share of attention from 0 to 1; of ``distance`` tokens, or pixels of an image; of ``entropy`` bits.
         low, high: of the interval.
         chance: the mean, if every visible key were given the same.
-        queries, texts: over how many.
+        queries, texts: over how many; a model of images has images for texts.
     """
 
     mean: float
@@ -55,7 +57,7 @@ class HeadSummary:
         function: that names it, a key of ``estimates``; ``None``: no single function.
         rare: functions that hold where there is such a key, which few queries have.
         label: both in words.
-        estimates: by name: functions, ranges of distance, ``distance`` and ``entropy``.
+        estimates: by name: functions, ranges of distance of texts, ``distance`` and ``entropy``.
     """
 
     kind: Kind
@@ -85,17 +87,21 @@ class HeadTable:
 
     Args:
         heads: in order of kind, layer and number.
-        texts: how many there are; ``cut``: of how many only a part was read, as they are longer than the model reads.
+        texts: how many there are, or how many images.
+        cut: of how many texts only a part was read, being longer than the model reads.
+        metrics: what was counted, of texts or of images.
     """
 
     heads: tuple[HeadSummary, ...]
     texts: int
     cut: int = 0
+    metrics: HeadMetrics = OF_TEXTS
 
     @classmethod
     def build(cls, found: Mapping[Kind, HeadStatistics], texts: int, cut: int) -> HeadTable:
         """The table of statistics."""
-        return cls(tuple(head for one in found.values() for head in _summaries(one)), texts, cut)
+        metrics = next(iter(found.values())).metrics
+        return cls(tuple(head for one in found.values() for head in _summaries(one)), texts, cut, metrics)
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -105,7 +111,15 @@ class HeadTable:
 
     def __repr__(self) -> str:
         named = sum(head.function is not None for head in self.heads)
-        return f"<HeadTable of {len(self)} heads over {self.texts:,} texts, {named} with a function>"
+        return f"<HeadTable of {counted(len(self), 'head')} over {self._many}, {named} with a function>"
+
+    @property
+    def _many(self) -> str:
+        return counted(self.texts, self.metrics.of.removesuffix("s"))
+
+    @property
+    def _legend(self) -> str:
+        return LEGEND.format(of=self.metrics.of, unit=self.metrics.measures["distance"])
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -134,17 +148,19 @@ class HeadTable:
     def table(self) -> str:
         """The table as text, 80 columns wide where the labels allow."""
         parts = [line for kind in self.kinds for line in (*self._lines(kind), "")]
-        few = "" if self.texts >= FEWEST else f" No head is named by fewer than {FEWEST} texts."
+        few = "" if self.texts >= FEWEST else f" No head is named by fewer than {FEWEST} {self.metrics.of}."
         cut = (
-            f" Of {self.cut:,} texts only a part was read, as they are longer than the model reads." if self.cut else ""
+            f" Of {counted(self.cut, 'text')} only a part was read, being longer than the model reads."
+            if self.cut
+            else ""
         )
-        return "\n".join([*parts, *textwrap.wrap(LEGEND + few + cut, 80)])
+        return "\n".join([*parts, *textwrap.wrap(self._legend + few + cut, 80)])
 
     def _lines(self, kind: Kind) -> Iterator[str]:
         heads = self._of_kind(kind)
-        names = _shown(heads[0])
+        names = self._shown(heads[0])
         queries = heads[0].estimates["entropy"].queries
-        yield f"{TITLES[kind]} · {self.texts:,} texts, {queries:,} queries"
+        yield f"{TITLES[kind]} · {self._many}, {counted(queries, 'query', 'queries')}"
         yield "head  " + "".join(f"{SHORT[name]:>5} " for name in names) + " attends to"
         chances = (f"{_number(name, heads[0].estimates[name].chance):>5} " for name in names)
         yield ("chance" + "".join(chances)).rstrip()
@@ -152,18 +168,22 @@ class HeadTable:
             cells = (_cell(head, name) for name in names)
             yield f"{f'{head.layer}·{head.head}':<6}{''.join(cells)} {_told(head)}".rstrip()
 
+    def _shown(self, head: HeadSummary) -> list[str]:
+        """The names of what has a column."""
+        return [name for name in head.estimates if name in (*self.metrics.functions, *self.metrics.measures)]
+
     def _of_kind(self, kind: Kind) -> list[HeadSummary]:
         return [head for head in self.heads if head.kind == kind]
 
     def _repr_html_(self) -> str:
         """The table with intervals, for a notebook."""
-        return "".join(self._html(kind) for kind in self.kinds) + f"<p>{escape(LEGEND)}</p>"
+        return "".join(self._html(kind) for kind in self.kinds) + f"<p>{escape(self._legend)}</p>"
 
     def _html(self, kind: Kind) -> str:
         heads = self._of_kind(kind)
-        names = _shown(heads[0])
-        title = f"{TITLES[kind]}: {self.texts:,} texts"
-        top = "".join(f"<th>{escape(FUNCTIONS[name].title if name in FUNCTIONS else name)}</th>" for name in names)
+        names = self._shown(heads[0])
+        title = f"{TITLES[kind]}: {self._many}"
+        top = "".join(f"<th>{escape(self.metrics.title(name))}</th>" for name in names)
         chance = "".join(f"<td>{_number(name, heads[0].estimates[name].chance)}</td>" for name in names)
         rows = "".join(
             f"<tr><th>{head.layer}·{head.head}</th>{''.join(_html_cell(head, name) for name in names)}"
@@ -178,7 +198,7 @@ class HeadTable:
 
 def _summaries(found: HeadStatistics) -> Iterator[HeadSummary]:
     layers, heads = found.mean_LHF.shape[:2]
-    places = {name: NAMES.index(name) for name in columns(found)}
+    places = {name: found.metrics.names.index(name) for name in columns(found)}
     for layer in range(layers):
         for head in range(heads):
             yield HeadSummary(
@@ -202,14 +222,10 @@ def _summaries(found: HeadStatistics) -> Iterator[HeadSummary]:
             )
 
 
-def _shown(head: HeadSummary) -> list[str]:
-    return [name for name in head.estimates if name in FUNCTIONS or name in MEASURES]
-
-
 def _number(name: str, value: float) -> str:
     if isnan(value):
         return "–"
-    return f"{value:.1f}" if name in MEASURES else f"{100 * value:.0f}"
+    return f"{value:.1f}" if name in OF_TEXTS.measures else f"{100 * value:.0f}"
 
 
 def _cell(head: HeadSummary, name: str) -> str:
@@ -229,6 +245,8 @@ def _html_cell(head: HeadSummary, name: str) -> str:
     one = head.estimates[name]
     told = _number(name, one.mean)
     interval = f"{_number(name, one.low)}–{_number(name, one.high)}"
-    shade = "" if name in MEASURES else f";background:rgba(200,120,40,{0.6 * max(0.0, one.mean - one.chance):.2f})"
+    shade = (
+        "" if name in OF_TEXTS.measures else f";background:rgba(200,120,40,{0.6 * max(0.0, one.mean - one.chance):.2f})"
+    )
     style = f"text-align:right{shade}"
     return f"<td style='{style}' title='{interval}'>{told}<br><small>{interval}</small></td>"

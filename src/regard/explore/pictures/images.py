@@ -22,6 +22,7 @@ from regard.explore.pictures import svg
 from regard.explore.pictures import terminal_heatmap as heatmap
 from regard.explore.pictures.terminal_heatmap import ColourScheme
 from regard.system.errors import UsageError
+from regard.text.counts import counted
 
 if TYPE_CHECKING:
     from regard.tasks.images.classifier import Image, ImageClassification
@@ -197,7 +198,7 @@ class ImageView:
         body, width, height = svg.thumbnails(["the image", *names], draw, wide, high, svg.MARGIN + 68)
         body = [svg.small_text(svg.MARGIN, svg.MARGIN + 32, str(self.name)), *body]
         width = max(width, svg.MARGIN * 2 + svg.text_width(str(self.name), 11))
-        told = f"{self.name}; {len(names)} heads, a small heat map over its patches each."
+        told = f"{self.name}; {counted(len(names), 'head')}, a small heat map over its patches each."
         if beside is not None:
             below = beside.chart()
             body += [f'<g transform="translate(0 {svg.number(height)})">', svg.heading(TITLE), *below.body, "</g>"]
@@ -288,8 +289,8 @@ class Distances:
         names = "".join(f"{f'head {head + 1}':>8}" for head in range(self.heads.shape[1]))
         beside = f"{KERNEL} x {KERNEL} convolutions"
         lines = [
-            f"Mean attention distance in pixels, {self.images:,} images of {self.width} pixels; attending evenly to "
-            f"all would be {self.even:.1f}.",
+            f"Mean attention distance in pixels, {counted(self.images, 'image')} of {self.width} pixels; attending "
+            f"evenly to all would be {self.even:.1f}.",
             "",
             f"{'layer':<6}{names}{'mean':>8}{'to class token':>16}   {beside}: field{'evenly':>8}",
         ]
@@ -346,7 +347,7 @@ class Distances:
         )
         body += [svg.small_text(svg.MARGIN, above + high + 44 + 16 * line, note) for line, note in enumerate(notes)]
         width = max(left + wide + svg.MARGIN, 2 * svg.MARGIN + max(svg.text_width(note, 11) for note in notes))
-        told = f"Mean attention distance of {self.heads.size} heads. " + "; ".join(
+        told = f"Mean attention distance of {counted(self.heads.size, 'head')}. " + "; ".join(
             f"layer {layer + 1}: {heads.min():.1f} to {heads.max():.1f} pixels"
             for layer, heads in enumerate(self.heads)
         )

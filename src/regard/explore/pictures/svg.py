@@ -12,6 +12,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.text.counts import counted
 from regard.text.terminal import visible
 
 Weights = NDArray[Any]
@@ -163,7 +164,7 @@ def heatmap(
     if note:
         body.append(small_text(MARGIN, above + high + 54, note))
         width = max(width, MARGIN * 2 + text_width(note, 11))
-    told = f"Heat map of {len(queries)} queries (rows) by {len(keys)} keys (columns). "
+    told = f"Heat map of {counted(len(queries), 'query', 'queries')} (rows) by {counted(len(keys), 'key')} (columns). "
     told += strongest(weight_QK, queries, keys)
     return document(width, above + high + (70 if note else 48), title, told, body, remark)
 
@@ -234,4 +235,4 @@ def heads(weight_HQK: Weights, names: Sequence[str], title: str = "All heads", r
         return squares(np.asarray(weight_HQK[head], dtype=np.float64), left, above, cell)
 
     body, width, height = thumbnails(names, draw, columns_K * cell, rows_Q * cell, MARGIN + 50)
-    return document(width, height, title, f"{count_H} heads, a small heat map each.", body, remark)
+    return document(width, height, title, f"{counted(count_H, 'head')}, a small heat map each.", body, remark)

@@ -1,4 +1,4 @@
-"""What each head does over many texts: the texts of a folder, their counts as time allows, and the statistics."""
+"""What each head does over many texts or images: those of a folder, their counts as time allows, and the statistics."""
 
 from __future__ import annotations
 
@@ -15,32 +15,26 @@ from regard.config import Recipe
 from regard.explore.folders.facts import GAP, examples, is_demo, is_demo_recipe, make_cloze, validation_examples
 from regard.explore.folders.folder import Folder
 from regard.explore.folders.models import Models
-from regard.explore.forward.head_functions import (
-    DISTANCES,
-    FUNCTIONS,
-    MEASURES,
-    NAMES,
-    Antecedent,
-    HeadCounts,
-    KindRecord,
-    count_heads,
-)
+from regard.explore.forward.head_functions import OF_TEXTS, Antecedent, HeadCounts, HeadMetrics, KindRecord, count_heads
 from regard.explore.forward.head_statistics import CONFIDENCE, EXCESS, HeadStatistics, head_statistics
+from regard.explore.forward.patch_functions import OF_IMAGES, PatchPositions, count_patches
 from regard.explore.forward.record import Kind
-from regard.explore.forward.record_batches import TEXTS, TextExample, record_texts
+from regard.explore.forward.record_batches import TEXTS, WEIGHTS, TextExample, record_texts
 from regard.explore.forward.text_windows import has_gap
-from regard.explore.payload import Answer
+from regard.explore.payload import NO_NUMBERS, Answer
 from regard.explore.requests import UNCHANGED, AblationRequest, Changes, ModelRequest, question
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.kinds import fills_spans
+from regard.tasks.kinds import fills_spans, reads_image
 
 if TYPE_CHECKING:
+    from regard.data.corpora.images import Pixels
+    from regard.tasks.images.classifier import ImageClassification
     from regard.tasks.protocols import Task
 
 SECONDS = 2.0
 """How long the page waits for a piece of an answer."""
 MOST, PIECE = 100, 8
-"""Texts that the page asks about, and how many at once."""
+"""Texts or images that the page asks about, and how many at once."""
 DRAWN = 1000
 """Sentences of each split of the demonstration whose antecedents are known, for more texts."""
 Counts = Mapping[Kind, HeadCounts]
@@ -48,10 +42,10 @@ Counts = Mapping[Kind, HeadCounts]
 
 @dataclass(frozen=True)
 class TextCounts:
-    """What one text adds; ``cut``: whether only a part of it was read."""
+    """What one text or image adds; ``cut``: whether only a part of it was read."""
 
     counts: Counts
-    cut: bool
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,7 +75,7 @@ def count_texts(
         RegardError: the model has no attention, or computes NaN or infinite values.
     """
     if task.info.reads == "image":
-        raise UsageError("this model reads images; what heads do over many texts is asked of models of texts", "model")
+        raise UsageError("this model reads images; ask what its heads do over images", "model")
     known = demo_antecedents(task.recipe, [one.source for one in texts])
     for begin in range(0, len(texts), step):
         some = texts[begin : begin + step]
@@ -95,6 +89,35 @@ def count_texts(
                 for kind in one.record.kinds
             )
             yield TextCounts({side.kind: count_heads(side) for side in sides}, one.cut)
+
+
+def count_images(
+    task: ImageClassification, images: Pixels, changes: AblationRequest = UNCHANGED, step: int = TEXTS
+) -> Iterator[TextCounts]:
+    """What the heads attend to in each image, in order, several in a pass.
+
+    Args:
+        task: a loaded model of images.
+        images: count × height × width × channels; ``step``: how many are read at once, at most.
+        changes: what the model does without.
+
+    Raises:
+        RegardError: the model computes NaN or infinite values.
+    """
+    from regard.models.captured_attention import image_weights
+
+    cut, (layers, heads) = task.cut, task.recipe.model.attention["encoder"]
+    places = PatchPositions(cut.shape.height // cut.patch, cut.shape.width // cut.patch, cut.patch)
+    step = max(1, min(step, WEIGHTS // (layers * heads * cut.tokens**2)))
+    for begin in range(0, len(images), step):
+        with changes.ablations.apply(task.recipe.model):
+            found = [image_weights(task.model, batch) for batch in task.batches(images[begin : begin + step])]
+        for weights in found:
+            for number in range(len(weights[0])):
+                weight_LHQK = np.stack([layer[number].double().cpu().numpy() for layer in weights])
+                if not np.isfinite(weight_LHQK).all():
+                    raise RegardError(NO_NUMBERS, "model")
+                yield TextCounts({"encoder": count_patches(weight_LHQK, places)})
 
 
 def demo_antecedents(recipe: Recipe, sources: Sequence[str]) -> dict[str, Antecedent]:
@@ -169,29 +192,42 @@ def _fitting(task: Task, texts: Iterable[TextExample]) -> Iterator[TextExample]:
 
 @question
 def heads(models: Models, asked: ModelRequest, changes: Changes = UNCHANGED) -> Answer:
-    """What each head does over the folder's texts, of as many as there was time for; asked again, of more."""
+    """What each head does over the folder's texts, of as many as there was time for; asked again, of more.
+
+    Of a model of images over those beside the page, or over the demonstration's.
+    """
     loaded = models.load_for(asked)
-    origin, texts = models.cut.get((loaded.key, "texts"), lambda: folder_texts(models.folder(asked.model), loaded.task))
-    if not texts:
-        raise RegardError(
-            "there are no texts beside this model; regard attend --input FILE --table reads a file", "model"
-        )
-    key = (loaded.key, "head counts", changes)
+    task, key = loaded.task, (loaded.key, "head counts", changes)
     before: _Counted = models.passes.get(key, lambda: _Counted(()))
-    rest = count_texts(loaded.task, texts[len(before.texts) :], changes, PIECE)
+    done = len(before.texts)
+    if reads_image(task):
+        origin, images = models.gallery.origin, models.gallery.batch(task, 0, MOST).pixels
+        count, rest = len(images), count_images(task, images[done:], changes, PIECE)
+    else:
+        origin, texts = models.cut.get((loaded.key, "texts"), lambda: folder_texts(models.folder(asked.model), task))
+        count, rest = len(texts), count_texts(task, texts[done:], changes, PIECE)
+    if not count:
+        message = "there are no texts beside this model; regard attend --input FILE --table reads a file"
+        raise RegardError(message.replace("texts", "images") if reads_image(task) else message, "model")
     counted = _Counted((*before.texts, *in_time(rest, time.monotonic() + SECONDS)))
     models.passes.put(key, counted)
-    found = head_statistics([one.counts for one in counted.texts])
+    found = head_statistics([one.counts for one in counted.texts], metrics=metrics_of(task))
     values = {
         "origin": origin,
+        "of": metrics_of(task).of,
         "done": len(counted.texts),
-        "total": len(texts),
+        "total": count,
         "cut": sum(one.cut for one in counted.texts),
         "confidence": CONFIDENCE,
         "excess": EXCESS,
         "kinds": {kind: kind_values(one) for kind, one in found.items()},
     }
     return values, {name: array for one in found.values() for name, array in _arrays(one).items()}
+
+
+def metrics_of(task: Task) -> HeadMetrics:
+    """What is counted of the heads of a model."""
+    return OF_IMAGES if reads_image(task) else OF_TEXTS
 
 
 def in_time(values: Iterator[TextCounts], end: float) -> Iterator[TextCounts]:
@@ -203,28 +239,27 @@ def in_time(values: Iterator[TextCounts], end: float) -> Iterator[TextCounts]:
 
 def columns(found: HeadStatistics) -> list[str]:
     """What is shown of a kind of attention: functions, distances and measures that some text can show."""
-    there = dict(zip(NAMES, found.texts_F, strict=True))
-    return [name for name in (*found.functions, *DISTANCES, *MEASURES) if there[name]]
+    there = zip(found.metrics.names, found.texts_F, strict=True)
+    return [name for name, texts in there if texts and name != "rival"]
 
 
 def kind_values(found: HeadStatistics) -> dict[str, Any]:
     """The columns of a kind and the labels of its heads, as plain values."""
-    shown, (layers, heads) = columns(found), found.mean_LHF.shape[:2]
-    place = {name: number for number, name in enumerate(NAMES)}
-    told = {**FUNCTIONS, **DISTANCES}
+    (layers, heads), told = found.mean_LHF.shape[:2], found.metrics
     return {
         "layers": layers,
         "heads": heads,
         "columns": [
             {
                 "name": name,
-                "title": told[name].title if name in told else name,
-                "note": told[name].note if name in told else "",
-                "chance": float(found.chance_F[place[name]]),
-                "queries": int(found.queries_F[place[name]]),
-                "texts": int(found.texts_F[place[name]]),
+                "title": told.title(name),
+                "note": told.shares[name].note if name in told.shares else "",
+                "unit": told.measures.get(name),
+                "chance": float(found.chance_F[place]),
+                "queries": int(found.queries_F[place]),
+                "texts": int(found.texts_F[place]),
             }
-            for name in shown
+            for name, place in ((name, told.names.index(name)) for name in columns(found))
         ],
         "functions": _each(layers, heads, found.function),
         "rare": _each(layers, heads, found.rare_functions),
@@ -237,6 +272,6 @@ def _each(layers: int, heads: int, value: Callable[[int, int], Any]) -> list[lis
 
 
 def _arrays(found: HeadStatistics) -> dict[str, Any]:
-    shown = [NAMES.index(name) for name in columns(found)]
+    shown = [found.metrics.names.index(name) for name in columns(found)]
     arrays = {"mean": found.mean_LHF, "low": found.low_LHF, "high": found.high_LHF}
     return {f"{name}.{found.kind}": array[..., shown].astype(np.float32) for name, array in arrays.items()}

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from regard.nn import hooks
 from regard.nn.attention.backends import BACKENDS, AttentionArgs, Bias, Reference
 from regard.nn.attention.kv_cache import KVCache
+from regard.nn.init import watch
 from regard.nn.layout import Layout, Sequences
 from regard.nn.ops import Linear, project
 from regard.nn.positions import Positions
@@ -92,6 +93,7 @@ class MultiHeadAttention(nn.Module):
         self.dropout = dropout
         self.positions = scoring.positions
         self.path = ""
+        watch(self)
 
     def forward(self, x_TD: Tensor, memory_SD: Tensor, layout: Layout, *, causal: bool) -> Tensor:
         """Every token of ``x_TD`` attends to its sequence's ``memory_SD``; self-attention if that is ``x_TD``."""
