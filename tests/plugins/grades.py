@@ -21,9 +21,7 @@ ALLOWED = re.compile(r"\b(gpu|cuda|processor|REGARD_DATA|browser|chromium|node)\
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("regard")
     group.addoption("--all", action="store_true", help="run every test, the long ones too")
-    group.addoption(
-        "--slice", metavar="SEED", help="run long tests in seeded order until two minutes are spent"
-    )
+    group.addoption("--slice", metavar="SEED", help="run long tests in seeded order until two minutes are spent")
 
 
 def pytest_configure(config: pytest.Config) -> None:
