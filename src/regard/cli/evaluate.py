@@ -123,7 +123,7 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
             raise UsageError("nothing to score on: give --test FILE, or of a translator --source and --reference")
         options.both()
     task = open_model(folder, options.device, options.threads, "evaluate")
-    scores, show = EVALUATIONS[task.info.learns_from](task, options)
+    scores, show = task.info.score(task, options)
     if options.json:
         result_json(scores.to_dict())
     else:
@@ -131,7 +131,8 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
     return 0
 
 
-def _translation(task: Task, asked: EvaluateOptions) -> Found:
+def translation(task: Task, asked: EvaluateOptions) -> Found:
+    """Scores of a translator on a test set."""
     asked.refuse_elsewhere(task.info.noun, "give --source and --reference", "test", "columns", "threshold", "stride")
     from regard.tasks.kinds import translates
     from regard.text.lines import InvalidLines, lines
@@ -150,7 +151,8 @@ def _translation(task: Task, asked: EvaluateOptions) -> Found:
     return task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase), bleu_lines
 
 
-def _classification(task: Task, asked: EvaluateOptions) -> Found:
+def labels(task: Task, asked: EvaluateOptions) -> Found:
+    """Scores of labels on a test set."""
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "stride")
     from regard.tasks.kinds import labels_examples
 
@@ -159,7 +161,8 @@ def _classification(task: Task, asked: EvaluateOptions) -> Found:
         return task.evaluate(corpus, asked.threshold), class_lines
 
 
-def _tagging(task: Task, asked: EvaluateOptions) -> Found:
+def tags(task: Task, asked: EvaluateOptions) -> Found:
+    """Scores of tags on a test set."""
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
     from regard.tasks.kinds import tags_words
 
@@ -168,7 +171,8 @@ def _tagging(task: Task, asked: EvaluateOptions) -> Found:
         return task.evaluate(corpus), tag_lines
 
 
-def _language_model(task: Task, asked: EvaluateOptions) -> Found:
+def running_text(task: Task, asked: EvaluateOptions) -> Found:
+    """Scores of predicting running text."""
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold")
     from regard.tasks.kinds import continues_text
 
@@ -180,7 +184,7 @@ def _language_model(task: Task, asked: EvaluateOptions) -> Found:
         return task.perplexity(texts, asked.stride), perplexity_lines
 
 
-def _hidden_tokens(task: Task, asked: EvaluateOptions) -> Found:
+def hidden_tokens(task: Task, asked: EvaluateOptions) -> Found:
     """The scores of predicting masked or missing tokens in running text."""
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
     from regard.tasks.kinds import fills_spans, fills_words
@@ -211,18 +215,6 @@ def _whole_documents(corpus: Corpus[Any]) -> Iterator[str]:
             parts = []
     if parts:
         yield "".join(parts)
-
-
-EVALUATIONS: dict[str, Callable[[Task, EvaluateOptions], Found]] = {
-    "pairs": _translation,
-    "labels": _classification,
-    "images": _classification,
-    "tags": _tagging,
-    "documents": lambda task, asked: (_language_model if task.info.writes == "continuation" else _hidden_tokens)(
-        task, asked
-    ),
-}
-"""The evaluation, by what a task learns from."""
 
 
 def bleu_lines(scores: TranslationScores) -> list[str]:

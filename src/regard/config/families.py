@@ -25,6 +25,8 @@ class FamilyInfo:
         points: the hook point of the weights of each use of attention; ``{}`` stands for the layer.
         builder: ``module:function`` that makes the model of a section.
         reads_pieces: the model reads pieces of texts, not patches.
+        stepper: ``module:class`` of the step function that search and sampling drive; empty if it does not generate.
+        exports: ``module:class`` of each format of others that has a form for it.
         costs: ``module:function`` that says what whole sentences cost; empty if it is no encoder-decoder.
     """
 
@@ -33,6 +35,8 @@ class FamilyInfo:
     points: Mapping[str, str]
     builder: str
     reads_pieces: bool = True
+    stepper: str = ""
+    exports: tuple[str, ...] = ()
     costs: str = ""
 
     @property
@@ -80,6 +84,7 @@ class RnnSection(Recurrent):
         _PAIR,
         {"cross": "decoder.cross.weight"},
         "regard.models.build:rnn",
+        stepper="regard.models.decoding.rnn:RnnStepper",
         costs="regard.models.complexity:recurrent_costs",
     )
     family: Literal["rnn"] = Field("rnn", description="the architecture")
@@ -259,6 +264,8 @@ class TransformerSection(Attentive):
         _PAIR,
         {"encoder": _ENCODER, "decoder": _DECODER, "cross": "decoder.{}.cross.weight"},
         "regard.models.build:transformer",
+        stepper="regard.models.decoding.transformer:TransformerStepper",
+        exports=tuple(f"regard.convert.layouts.encoder_decoder:{name}" for name in ("Marian", "Pegasus", "T5")),
         costs="regard.models.complexity:transformer_costs",
     )
     directions: ClassVar[tuple[int, ...]] = (2, 1)
@@ -307,7 +314,11 @@ class BertSection(StackSection):
     """Encoder only [Devlin19]; the defaults are BERT's base model."""
 
     info: ClassVar[FamilyInfo] = FamilyInfo(
-        "Transformer encoder", {"source": "encoder"}, {"encoder": _ENCODER}, "regard.models.build:bert"
+        "Transformer encoder",
+        {"source": "encoder"},
+        {"encoder": _ENCODER},
+        "regard.models.build:bert",
+        exports=("regard.convert.layouts.single_stack:Bert",),
     )
     family: Literal["bert"] = Field("bert", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers that read")
@@ -329,7 +340,12 @@ class GptSection(StackSection):
     """Decoder only: the encoder's layer, causal [Radford19]; the defaults are GPT-2's smallest model."""
 
     info: ClassVar[FamilyInfo] = FamilyInfo(
-        "Transformer decoder", {"source": "decoder"}, {"decoder": _DECODER}, "regard.models.build:gpt"
+        "Transformer decoder",
+        {"source": "decoder"},
+        {"decoder": _DECODER},
+        "regard.models.build:gpt",
+        stepper="regard.models.decoding.gpt:GptStepper",
+        exports=("regard.convert.layouts.single_stack:Gpt2",),
     )
     directions: ClassVar[tuple[int, ...]] = (1,)
     family: Literal["gpt"] = Field("gpt", description="the architecture")
@@ -358,6 +374,7 @@ class VitSection(StackSection):
         {"encoder": _ENCODER},
         "regard.models.build:vit",
         reads_pieces=False,
+        exports=("regard.convert.layouts.single_stack:Vit",),
     )
     family: Literal["vit"] = Field("vit", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers that read")

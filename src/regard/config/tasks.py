@@ -29,6 +29,7 @@ class TaskInfo:
             there is no training.
         open_corpus: ``module:function`` that opens a file of examples, of a path and its columns; empty where the
             files of a task are opened together.
+        scorer: ``module:function`` that scores a loaded model for ``regard evaluate``; empty where there is no score.
         assets_class: ``module:class`` of what its model has besides the weights; imports no torch.
         texts: how many texts an example has.
     """
@@ -45,6 +46,7 @@ class TaskInfo:
     model_class: str
     job_class: str = ""
     open_corpus: str = ""
+    scorer: str = ""
     assets_class: str = "regard.tasks.assets:TextAssets"
     texts: int = 1
 
@@ -56,7 +58,7 @@ class TaskInfo:
     @property
     def commands(self) -> tuple[str, ...]:
         """The commands that serve the task and not all others."""
-        scored = ("evaluate",) if self.writes != "nothing" else ()
+        scored = ("evaluate",) if self.scorer else ()
         encoded = ("encode",) if self.texts == 1 else ()
         return tuple(dict.fromkeys((self.command, *encoded, "attend", *scored)))
 
@@ -79,6 +81,10 @@ class TaskInfo:
         """The class of the assets."""
         found: type[Any] = import_name(self.assets_class)
         return found
+
+    def score(self, *given: Any) -> Any:
+        """The scores of a loaded model, by the task's scorer."""
+        return import_name(self.scorer)(*given)
 
     def corpus(self) -> Callable[..., Any]:
         """The function that opens a file of examples."""
@@ -105,6 +111,7 @@ _ROWS = (
         command="translate",
         model_class="regard.tasks.translation.translator:Translation",
         job_class="regard.tasks.translation.training:TranslationJob",
+        scorer="regard.cli.evaluate:translation",
         assets_class="regard.text.tokenizers.vocabulary:Vocabularies",
     ),
     TaskInfo(
@@ -120,6 +127,7 @@ _ROWS = (
         model_class="regard.tasks.classification.classifier:Classification",
         job_class="regard.tasks.classification.training:ClassificationJob",
         open_corpus="regard.data.corpora.labelled:open_labelled",
+        scorer="regard.cli.evaluate:labels",
     ),
     TaskInfo(
         "sentence-pairs",
@@ -134,6 +142,7 @@ _ROWS = (
         model_class="regard.tasks.classification.pairs.classifier:PairClassification",
         job_class="regard.tasks.classification.pairs.training:PairJob",
         open_corpus="regard.tasks.classification.pairs.corpus:open_labelled_pairs",
+        scorer="regard.cli.evaluate:labels",
         texts=2,
     ),
     TaskInfo(
@@ -148,6 +157,7 @@ _ROWS = (
         command="tag",
         model_class="regard.tasks.tagging.tagger:Tagging",
         job_class="regard.tasks.tagging.training:TaggingJob",
+        scorer="regard.cli.evaluate:tags",
         assets_class="regard.tasks.assets:TagAssets",
         open_corpus="regard.data.corpora.tagged:open_tagged",
     ),
@@ -163,6 +173,7 @@ _ROWS = (
         command="generate",
         model_class="regard.tasks.language.generator:LanguageModel",
         job_class="regard.tasks.language.generator_training:LanguageModelJob",
+        scorer="regard.cli.evaluate:running_text",
     ),
     TaskInfo(
         "masked-lm",
@@ -176,6 +187,7 @@ _ROWS = (
         command="fill",
         model_class="regard.tasks.language.masked:MaskedLm",
         job_class="regard.tasks.language.masked_training:MaskedLmJob",
+        scorer="regard.cli.evaluate:hidden_tokens",
     ),
     TaskInfo(
         "span-corruption",
@@ -189,6 +201,7 @@ _ROWS = (
         command="fill",
         model_class="regard.tasks.language.spans:SpanCorruption",
         job_class="regard.tasks.language.spans_training:SpanCorruptionJob",
+        scorer="regard.cli.evaluate:hidden_tokens",
     ),
     TaskInfo(
         "image-classification",
@@ -202,6 +215,7 @@ _ROWS = (
         command="classify",
         model_class="regard.tasks.images.classifier:ImageClassification",
         job_class="regard.tasks.images.training:ImageJob",
+        scorer="regard.cli.evaluate:labels",
         assets_class="regard.tasks.assets:ImageAssets",
         open_corpus="regard.data.corpora.images:open_images",
     ),

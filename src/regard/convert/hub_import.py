@@ -71,7 +71,7 @@ def read_hub_model(folder: Path | str) -> ImportedModel:
     """
     hub = HubFolder.open(folder)
     if hub.kind not in FORMATS:
-        known = ", ".join(FORMATS)
+        known = ", ".join(sorted(FORMATS))
         raise RegardError(f"model_type {hub.kind!r} is not supported; known: {known}", str(hub.path))
     format, said = FORMATS[hub.kind], SentenceTransformersConfig.of(hub.path)
     task = "encoding" if said.pool else _task(hub, format)

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli import COMMANDS
-from regard.cli.evaluate import EVALUATIONS
 from regard.cli.inference.fill import FILLERS
 from regard.cli.io.load_model import (
     check_threads,
@@ -17,6 +16,7 @@ from regard.cli.io.load_model import (
     refuse_unwritable,
 )
 from regard.config import TASKS, TaskInfo
+from regard.config.tasks import import_name
 from regard.system.errors import UsageError
 from tests.refusals import refused
 
@@ -36,7 +36,9 @@ def test_every_task_has_a_noun_and_a_command(info: TaskInfo) -> None:
 
 
 def test_commands_know_what_to_do_with_each_of_their_tasks() -> None:
-    assert set(EVALUATIONS) == {info.learns_from for info in TASKS.values() if "evaluate" in info.commands}
+    for info in TASKS.values():
+        assert bool(info.scorer) == ("evaluate" in info.commands)
+        assert not info.scorer or callable(import_name(info.scorer))
     assert set(FILLERS) == {info.writes for info in TASKS.values() if info.command == "fill"}
 
 

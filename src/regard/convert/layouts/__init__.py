@@ -1,9 +1,8 @@
-"""One table of names for each format, by the word ``model_type`` of ``config.json``."""
+"""The formats that the rows of the families name, by the word ``model_type`` of ``config.json``."""
 
-from regard.convert.layouts.encoder_decoder import T5, Marian, Pegasus
+from regard.config import FAMILIES
+from regard.config.tasks import import_name
 from regard.convert.layouts.format import Format
-from regard.convert.layouts.single_stack import Bert, Gpt2, Vit
 
-FORMATS: dict[str, Format] = {
-    format.model_type: format for format in (Bert(), Gpt2(), Marian(), Pegasus(), T5(), Vit())
-}
+_ALL = [import_name(name)(family) for family, section in FAMILIES.items() for name in section.info.exports]
+FORMATS: dict[str, Format] = {format.model_type: format for format in _ALL}

@@ -48,7 +48,7 @@ def _sides(model: TransformerSection) -> Iterator[tuple[str, int, tuple[str, ...
 class T5(Format):
     """1.0 (ReLU, one shared table), and 1.1 (gated, untied output)."""
 
-    model_type, kind, family = "t5", "T5", "transformer"
+    model_type, kind = "t5", "T5"
     tasks: ClassVar = {"T5ForConditionalGeneration": "span-corruption"}
     gates: ClassVar = {
         "relu": "relu",
@@ -174,7 +174,7 @@ class Marian(Format):
     Marian models are known for that everywhere; a Pegasus has a bias for it.
     """
 
-    model_type, kind, family = "marian", "Marian", "transformer"
+    model_type, kind = "marian", "Marian"
     tasks: ClassVar = {"MarianMTModel": "translation"}
     keys = (
         ConfigField("encoder_layers", "encoder_layers"),

@@ -228,13 +228,15 @@ class ConfigField:
 class Format(ABC):
     """A family of models as others write it; a subclass has the table of names, and what no table can say.
 
-    ``model_type`` is their word for it, ``kind`` its name in sentences, ``family`` ours. A file of a bare model leaves
-    out the ``prefix`` of its tensors; names that begin like ``heads`` have none.
+    ``model_type`` is their word for it, ``kind`` its name in sentences. A file of a bare model leaves out the
+    ``prefix`` of its tensors; names that begin like ``heads`` have none.
+
+    Args:
+        family: our word for it.
     """
 
     model_type: str
     kind: str
-    family: str
     tasks: ClassVar[Mapping[str, str]]
     """Their architectures to our tasks, the usual one first."""
     keys: tuple[ConfigField, ...]
@@ -255,6 +257,9 @@ class Format(ABC):
     """By task the copy that is the matrix before the softmax; an untied model must hold it."""
     old: ClassVar[Mapping[str, str]] = {}
     """Parts of names as the first releases wrote them, to today's."""
+
+    def __init__(self, family: str) -> None:
+        self.family = family
 
     def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
         """``config.json`` and the tensors → values of our model section."""

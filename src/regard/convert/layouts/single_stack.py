@@ -67,7 +67,7 @@ def _layer(theirs: str, ours: str, names: Mapping[str, str]) -> list[Row]:
 class Bert(Format):
     """The encoder, and the heads for masked words, classes and tags."""
 
-    model_type, kind, family = "bert", "BERT", "bert"
+    model_type, kind = "bert", "BERT"
     tasks: ClassVar = {
         "BertForMaskedLM": "masked-lm",
         "BertForPreTraining": "masked-lm",
@@ -151,7 +151,7 @@ class Bert(Format):
 class Gpt2(Format):
     """Transposed matrices; queries, keys and values in one."""
 
-    model_type, kind, family = "gpt2", "GPT-2", "gpt"
+    model_type, kind = "gpt2", "GPT-2"
     tasks: ClassVar = {"GPT2LMHeadModel": "language-model", "GPT2Model": "language-model"}
     """The output is the table, so the bare one is a language model too."""
     keys = (
@@ -207,7 +207,7 @@ class Gpt2(Format):
 class Vit(Format):
     """The patch projection is the kernel of a convolution there."""
 
-    model_type, kind, family = "vit", "ViT", "vit"
+    model_type, kind = "vit", "ViT"
     tasks: ClassVar = {"ViTForImageClassification": "image-classification"}
     keys = (
         *ENCODER_KEYS,

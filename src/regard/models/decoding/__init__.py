@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from regard.models.decoding.gpt import GptStepper
-from regard.models.decoding.rnn import RnnStepper
-from regard.models.decoding.transformer import TransformerStepper
-from regard.models.gpt import Gpt
-from regard.models.rnn import Rnn
-from regard.models.transformer import Transformer
+from regard.config import FAMILIES
+from regard.config.tasks import import_name
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
 
-STEPPERS: dict[type[nn.Module], Any] = {Transformer: TransformerStepper, Rnn: RnnStepper, Gpt: GptStepper}
-"""The stepper of each family that generates."""
-
-
 def stepper(model: nn.Module, device: torch.device | str = "cpu", **options: Any) -> Any:
-    """A model as a step function, which :mod:`regard.decoding` searches with.
+    """A model as a step function, which :mod:`regard.decoding` searches with; its family's row names the class.
 
     Args:
         model: a Transformer, a recurrent encoder-decoder or a decoder-only model.
@@ -29,4 +21,5 @@ def stepper(model: nn.Module, device: torch.device | str = "cpu", **options: Any
         options: ``weights`` of encoder-decoders: each answer also has the attention weights of its step. ``window`` of
             decoder-only models: tokens that a token sees at most.
     """
-    return next(make for kind, make in STEPPERS.items() if isinstance(model, kind))(model, device, **options)
+    steppers = (import_name(family.info.stepper) for family in FAMILIES.values() if family.info.stepper)
+    return next(each for each in steppers if isinstance(model, each.model_class))(model, device, **options)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 import torch
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from regard.models.decoding.next_token import NextTokenScores
 from regard.models.decoding.transformer import ROOM, concat_caches
+from regard.models.gpt import Gpt
 from regard.nn.attention.kv_cache import KVCache
 from regard.nn.layout import Layout, Sequences
 from regard.nn.positions import Learned
 
 if TYPE_CHECKING:
-    from regard.models.gpt import Gpt
     from regard.nn.layers import EncoderLayer
 
 Ids = NDArray[np.int64]
@@ -50,6 +50,8 @@ class GptStepper:
         window: tokens a row can see, its newest one counted; default: as many as there are learned positions, and
             without such no end. A longer prompt is read from its last ``window - 1`` tokens on.
     """
+
+    model_class: ClassVar[type[Gpt]] = Gpt
 
     def __init__(self, model: Gpt, device: torch.device | str = "cpu", *, window: int | None = None) -> None:
         positions = model.decoder.input.positions

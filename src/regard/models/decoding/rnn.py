@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -13,11 +13,9 @@ from torch import Tensor
 
 from regard.models.decoding.next_token import NextTokenScores
 from regard.models.inputs import Tokens
+from regard.models.rnn import Rnn
 from regard.nn import hooks
 from regard.nn.layout import Layout, Sequences
-
-if TYPE_CHECKING:
-    from regard.models.rnn import Rnn
 
 WEIGHT = "decoder.cross.weight"
 """Where the weights of attention pass."""
@@ -47,6 +45,8 @@ class RnnStepper:
     Args:
         weights: also hand out the weights of attention with each answer, if the model attends.
     """
+
+    model_class: ClassVar[type[Rnn]] = Rnn
 
     def __init__(self, model: Rnn, device: torch.device | str = "cpu", *, weights: bool = False) -> None:
         self.model = model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -46,6 +47,8 @@ class TransformerStepper:
     Args:
         weights: also hand out the last layer's cross-attention weights with each answer.
     """
+
+    model_class: ClassVar[type[Transformer]] = Transformer
 
     def __init__(self, model: Transformer, device: torch.device | str = "cpu", *, weights: bool = False) -> None:
         self.model = model
