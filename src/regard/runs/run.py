@@ -27,7 +27,7 @@ from regard.runs.plan import (
     shards_of,
     teacher,
 )
-from regard.runs.workers.cores import independent_cores
+from regard.runs.workers.cores import independent_cores, usable_cores
 from regard.runs.workers.group import WorkerGroup, plain, worker_group
 from regard.runs.workers.worker_run import refuse_others
 from regard.system import VERSION
@@ -59,7 +59,9 @@ STAGES = {
 """What preparing does, for people."""
 
 
-def prepare_data(job: TrainingJob, training: Path, tell: Callable[[str], None]) -> Any:
+def prepare_data(
+    job: TrainingJob, training: Path, tell: Callable[[str], None], processes: Callable[[], int] = lambda: 1
+) -> Any:
     """The prepared data in ``training/data``.
 
     After a kill at any moment the next call finds the old data, the new data, or none.
@@ -68,12 +70,15 @@ def prepare_data(job: TrainingJob, training: Path, tell: Callable[[str], None]) 
         job: knows the corpora and how to prepare them.
         training: the private folder of the run, locked by the caller.
         tell: called with each stage, and why data is rebuilt.
+        processes: how many prepare it, asked where it is not there.
 
     Raises:
         RegardError: the corpora cannot be used, are not those of this run, or a newer Regard prepared them.
     """
     folder, fresh = training / NAME, training / _FRESH
     expected = resolved.known_fields(training)[0].get("fingerprint.data")
+    if not folder.exists() and (count := processes()) > 1:
+        job = replace(job, processes=count)
     try:
         if folder.exists() or expected is None:
             prepared = job.prepare(folder, _Stages(tell))
@@ -156,6 +161,10 @@ class Machine:
             return 1
         return self.processes or (independent_cores(shards) if shards > 1 else 1)
 
+    def preparing_processes(self) -> int:
+        """How many processes prepare the data."""
+        return self.processes or independent_cores(usable_cores())
+
 
 @dataclass(frozen=True)
 class TrainingRun:
@@ -215,7 +224,7 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     keep_pages()
     training, told = work.output / "training", work.hooks.reporter.on_event
     told(exports(work.recipe, pretrained.tokenizer if (pretrained := work.job.pretrained) else None).line)
-    prepared = prepare_data(work.job, training, told)
+    prepared = prepare_data(work.job, training, told, work.machine.preparing_processes)
     for line in model_writer.left_out(prepared):
         told(line)
     for line in prepared.mended if work.recipe.info.learns_from == "documents" else ():  # else the check said it

@@ -18,8 +18,9 @@ from regard.runs.inputs import check_licence, name_of, named_files, shell_line
 from regard.runs.options import RecipeOptions, languages, recipe_from_options, task_option, weights_option
 from regard.runs.run import Machine, TrainingRun, run
 from regard.runs.workers.group import torchrun_process
-from regard.runs.workers.worker import end_with, follow_torchrun
+from regard.runs.workers.worker import follow_torchrun
 from regard.system.errors import UsageError
+from regard.system.forks import end_with
 from regard.tasks.model_folder import choose_device
 from regard.tasks.protocols import Files, InputFiles
 from regard.tasks.text.pretrained import Pretrained

@@ -11,7 +11,7 @@ from regard.data.batches.texts import Examples
 from regard.data.corpora.corpus import no_progress
 from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare import preparation
+from regard.data.prepare import division
 from regard.data.prepare.encoders import ClassEncoder, LabelIds
 from regard.data.prepare.folder import DataMismatch, PreparedExamples
 from regard.data.prepare.windowing import Frame
@@ -100,7 +100,7 @@ def test_what_waits_is_bounded_by_characters_and_changes_no_byte(texts: Path, tm
         encoded.append([len(text + label) for text, label in examples])
         return encode(self, examples, part)
 
-    monkeypatch.setattr(preparation, "CHARACTERS", 100)
+    monkeypatch.setattr(division, "CHARACTERS", 100)
     monkeypatch.setattr(ClassEncoder, "encode", noted)
     prepared(texts, tmp_path / "again")
     assert sum(map(len, encoded)) == 60

@@ -66,6 +66,20 @@ class Encoder(ABC, Generic[ExampleT]):
     def encode(self, examples: Sequence[ExampleT], part: str) -> list[Encoded]:
         """The ids of each example of the training or validation part."""
 
+    @property
+    def divisible(self) -> bool:
+        """Whether processes may encode the examples: no answer depends on those before."""
+        return False
+
+    def plain(self, example: ExampleT) -> Any:
+        """An example as values that JSON can hold, of an encoder that is divisible."""
+        return example
+
+    def restore(self, values: Any) -> ExampleT:
+        """The opposite."""
+        found: ExampleT = values
+        return found
+
     @abstractmethod
     def read_texts(self, example: ExampleT) -> Sequence[str]:
         """The texts of an example that the model reads: what may hold words that it never saw."""
@@ -131,6 +145,14 @@ class PairEncoder(Encoder[TextPair]):
             sides = [[(row, len(row)) for row in rows] for rows in ids]
         return [self._window(*both) for both in zip(examples, *sides, strict=True)]
 
+    @property
+    def divisible(self) -> bool:
+        """Words are numbered as they come."""
+        return not self._tables
+
+    def restore(self, values: Any) -> TextPair:
+        return TextPair(*values)
+
     def read_texts(self, example: TextPair) -> Sequence[str]:
         return example[:1]
 
@@ -177,6 +199,11 @@ class TextEncoder(Encoder[ExampleT], Generic[ExampleT]):
     """
 
     tokenizer: Any
+
+    @property
+    def divisible(self) -> bool:
+        """Texts are encoded each by itself."""
+        return self.tokenizer is not None
 
     @property
     @abstractmethod
@@ -247,6 +274,9 @@ class ClassEncoder(TextEncoder[LabelledText]):
     def encode(self, examples: Sequence[LabelledText], part: str) -> list[Encoded]:
         texts = self.tokenizer.ids_batch([text for text, _ in examples])
         return [self._windows(pieces, *example) for pieces, example in zip(texts, examples, strict=True)]
+
+    def restore(self, values: Any) -> LabelledText:
+        return LabelledText(*values)
 
     def read_texts(self, example: LabelledText) -> Sequence[str]:
         return example[:1]
@@ -333,6 +363,13 @@ class TagEncoder(TextEncoder[TaggedWords]):
             for words, pieces, of_words in zip(examples, self.pieces(examples), marks, strict=True)
         ]
 
+    def plain(self, example: TaggedWords) -> Any:
+        return example.text, example.places, example.tags
+
+    def restore(self, values: Any) -> TaggedWords:
+        text, places, tags = values
+        return TaggedWords(text, tuple(map(tuple, places)), tuple(tags))
+
     def read_texts(self, example: TaggedWords) -> Sequence[str]:
         return (example.text,)
 
@@ -395,6 +432,9 @@ class DocumentEncoder(TextEncoder[DocumentPart]):
     def encode(self, examples: Sequence[DocumentPart], part: str) -> list[Encoded]:
         texts = self.tokenizer.ids_batch([text for text, _ in examples])
         return [self._window(pieces, *example) for pieces, example in zip(texts, examples, strict=True)]
+
+    def restore(self, values: Any) -> DocumentPart:
+        return DocumentPart(*values)
 
     def read_texts(self, example: DocumentPart) -> Sequence[str]:
         return (example.text,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ import numpy as np
 
 from regard.config import Recipe
 from regard.data.corpora.corpus import Progress, no_progress
-from regard.data.prepare.encoders import Encoder, Ids, RefusedExample, Window
+from regard.data.prepare.division import blocks, encode_blocks
+from regard.data.prepare.encoders import Encoded, Encoder, Ids, RefusedExample, Window
 from regard.data.prepare.folder import atomic_folder, finish, is_reusable
 from regard.data.prepare.shards import ShardFile, SideWriter
 from regard.data.prepare.split import Examples, Placed
@@ -23,10 +24,6 @@ from regard.system.errors import RegardError
 from regard.text.counts import counted
 from regard.text.seen_words import WORDS, WordCounter
 
-BATCH = 2000
-"""Most examples of a part that are encoded together."""
-CHARACTERS = 1 << 24
-"""Most characters of a part that wait to be encoded, but for the last example: fewer long ones are encoded together."""
 KINDS = ("empty", "too long", "shared with validation", "validation")
 """Why an example is left out; ``validation``: of the validation examples, whatever the reason."""
 Learn = Callable[[Iterator[Any]], Encoder[Any]]
@@ -56,6 +53,7 @@ def prepare(
     rests: dict[str, Any],
     progress: Progress = no_progress,
     review: Callable[[LeftOut, int], None] | None = None,
+    processes: int = 1,
 ) -> Path:
     """Prepare the examples in ``folder``, unless it was prepared from the same; returns it.
 
@@ -68,6 +66,7 @@ def prepare(
         progress: reports progress.
         review: called with what was left out and the number of training examples before the folder is complete; may
             refuse them.
+        processes: that encode the examples; the files do not depend on how many there are.
 
     Raises:
         RegardError: nothing is left of a part; or ``folder`` was made from other data or another recipe (and which
@@ -76,15 +75,19 @@ def prepare(
     inputs = {"seed": recipe.seed, "data.max_tokens": recipe.data.max_tokens, **examples.inputs, **rests}
     if not is_reusable(folder, inputs):
         with atomic_folder(folder) as partial:
-            _FolderWriter(examples, partial, progress, recipe.text.bpe_dropout > 0).write(learn, inputs, review)
+            writer = _FolderWriter(examples, partial, progress, recipe.text.bpe_dropout > 0, processes)
+            writer.write(learn, inputs, review)
     return folder
 
 
 class _FolderWriter:
-    """One making of a folder; of each part :data:`BATCH` examples or about :data:`CHARACTERS` are in memory."""
+    """One making of a folder; some blocks of examples (:mod:`~regard.data.prepare.division`) are in memory."""
 
-    def __init__(self, examples: Examples[Any], folder: Path, progress: Progress, has_dropout: bool) -> None:
-        self._examples, self._folder, self._progress, self._has_dropout = examples, folder, progress, has_dropout
+    def __init__(
+        self, examples: Examples[Any], folder: Path, progress: Progress, has_dropout: bool, processes: int
+    ) -> None:
+        self._examples, self._folder, self._progress = examples, folder, progress
+        self._has_dropout, self._processes = has_dropout, processes
         self._left_out = LeftOut()
 
     def write(self, learn: Learn, inputs: dict[str, Any], review: Callable[[LeftOut, int], None] | None) -> None:
@@ -96,10 +99,14 @@ class _FolderWriter:
         with ExitStack() as stack:
             train = _PartWriter(self._folder, "train", encoder, self._left_out, stack, seen)
             validation = _PartWriter(self._folder, "validation", encoder, self._left_out, stack)
-            for number, placed in enumerate(self._examples.with_parts()):
-                (validation if placed.part == "validation" else train).add(placed)
-                if number % BATCH == 0:
+            number = 0
+            with closing(
+                encode_blocks(encoder, blocks(self._examples.with_parts(), encoder), self._processes)
+            ) as coded:
+                for block, sides_of in coded:
                     self._progress("encode", number)
+                    (validation if block.part == "validation" else train).add(block.placed, sides_of)
+                    number += len(block.placed)
             sides, files, wholes = dict[str, Any](), dict[str, Any](), dict[str, str]()
             for part in (train, validation):
                 part.close(sides, files, wholes)
@@ -183,7 +190,7 @@ class _PartWriter:
         stack: ExitStack,
         seen: _SeenCounter | None = None,
     ) -> None:
-        self.name, self._encoder, self._left_out, self._seen = part, encoder, left_out, seen
+        self.name, self._left_out, self._seen = part, left_out, seen
         self._names = [f"{part}.{side}" for side in encoder.sides]
         sizes = encoder.sizes(part)
         self._writers = [SideWriter(folder, name, size) for name, size in zip(self._names, sizes, strict=True)]
@@ -193,24 +200,15 @@ class _PartWriter:
         files: list[Any] = [*self._writers, *self._texts, *([self._wholes] if self._wholes else [])]
         for file in files:
             stack.callback(file.release)
-        self._waiting: list[Placed] = []
-        self._characters = 0
         self.kept: Counter[int] = Counter()
         self.seen, self.windows = 0, 0
 
-    def add(self, placed: Placed) -> None:
-        """Take the next example of the part."""
-        self._waiting.append(placed)
-        self._characters += self._encoder.characters(placed.example)
-        if len(self._waiting) == BATCH or self._characters >= CHARACTERS:
-            self._encode()
-
-    def _encode(self) -> None:
-        self.seen += len(self._waiting)
-        coded = self._encoder.encode([placed.example for placed in self._waiting], self.name)
+    def add(self, block: Sequence[Placed], coded: Sequence[Encoded]) -> None:
+        """Take the next examples of the part, and their ids."""
+        self.seen += len(block)
         kept: list[Sequence[Window]] = []
         examples: list[Any] = []
-        for placed, windows in zip(self._waiting, coded, strict=True):
+        for placed, windows in zip(block, coded, strict=True):
             if placed.part == "shared":
                 windows = RefusedExample("shared with validation")
             if isinstance(windows, RefusedExample):
@@ -222,8 +220,6 @@ class _PartWriter:
             self.kept[id(placed.corpus)] += 1
             for text, side in zip(self._texts, placed.example.sides(), strict=False):
                 text.put(f"{side}\n".encode())
-        self._waiting.clear()
-        self._characters = 0
         if self._wholes:
             self._wholes.add([len(windows) for windows in kept])
         sides = [[window[side] for windows in kept for window in windows] for side in range(len(self._writers))]
@@ -235,7 +231,6 @@ class _PartWriter:
 
     def close(self, sides: dict[str, Any], files: dict[str, Any], wholes: dict[str, str]) -> None:
         """Finish the files and add their entries for the index."""
-        self._encode()
         for writer, name in zip(self._writers, self._names, strict=True):
             sides[name], written = writer.close()
             files |= written

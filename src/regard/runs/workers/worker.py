@@ -5,7 +5,6 @@ It is told everything by the first process, writes nothing, and ends with it.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -13,14 +12,13 @@ import sys
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from regard.system.forks import end_with
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from regard.runs.workers.group import TorchrunProcess
     from regard.training.world import World
-
-_PARENT_DIED = 1
-"""PR_SET_PDEATHSIG of Linux's prctl."""
 
 
 class SignalEvent:
@@ -64,16 +62,6 @@ def main() -> int:
     finally:
         leave()
     return 0
-
-
-def end_with(parent: int, number: int) -> None:
-    """Have this signal sent to this process where the one that started it ends, however that ends; on Linux."""
-    try:
-        ctypes.CDLL("libc.so.6").prctl(_PARENT_DIED, number)
-    except (OSError, AttributeError):
-        return
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def follow(world: World, should_stop: Callable[[], bool]) -> None:

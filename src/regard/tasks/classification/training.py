@@ -259,7 +259,9 @@ class ClassificationJob(TrainingJob):
         """The texts and labels as ids."""
         section = self.recipe.classification
         rests = {"classification.kind": section.kind, "classification.out_of_scope": section.out_of_scope}
-        return prepare_texts(self.scanned, self.recipe, folder, self._learn, {**rests, **self.more()}, progress)
+        return prepare_texts(
+            self.scanned, self.recipe, folder, self._learn, {**rests, **self.more()}, progress, processes=self.processes
+        )
 
     def _learn(self, examples: Iterator[Any]) -> TextEncoder[Any]:
         names = LabelNames(self.recipe.classification)

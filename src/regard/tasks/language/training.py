@@ -119,7 +119,7 @@ class RunningTextJob(TrainingJob):
             )
 
         rests = {name: attrgetter(name)(self.recipe) for name in self.rests}
-        return prepare_split(examples, self.recipe, folder, learn, {**rests, **self.more()}, progress)
+        return prepare_split(examples, self.recipe, folder, learn, {**rests, **self.more()}, progress, self.processes)
 
     def assets(self, prepared: PreparedExamples) -> TextAssets:
         """The tokenizer."""

@@ -184,7 +184,9 @@ class TaggingJob(TrainingJob):
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The texts as ids, and the marks of their words."""
         rests = {f"tagging.{name}": getattr(self.recipe.tagging, name) for name in ("scheme", "stride")}
-        return prepare_texts(self.scanned, self.recipe, folder, self._learn, {**rests, **self.more()}, progress)
+        return prepare_texts(
+            self.scanned, self.recipe, folder, self._learn, {**rests, **self.more()}, progress, processes=self.processes
+        )
 
     def _learn(self, examples: Iterator[TaggedWords]) -> TagEncoder:
         """The scheme and tags of all corpora; tokenizer and encoder from the training examples."""

@@ -36,6 +36,7 @@ def prepare_texts(
     rests: dict[str, Any],
     progress: Progress,
     noun: str = "texts",
+    processes: int = 1,
 ) -> PreparedExamples:
     """Prepare labelled examples; without validation data a part is split off by seed.
 
@@ -50,16 +51,23 @@ def prepare_texts(
     held_out = scanned.validation is not None
     more = {} if held_out else {"data.validation": recipe.data.validation}
     examples: SplitCorpora[Any] = SplitCorpora(scanned, None if held_out else make_split, more)
-    return prepare_split(examples, recipe, folder, learn, rests, progress)
+    return prepare_split(examples, recipe, folder, learn, rests, progress, processes)
 
 
 def prepare_split(
-    examples: Examples[Any], recipe: Recipe, folder: Path, learn: Learn, rests: dict[str, Any], progress: Progress
+    examples: Examples[Any],
+    recipe: Recipe,
+    folder: Path,
+    learn: Learn,
+    rests: dict[str, Any],
+    progress: Progress,
+    processes: int = 1,
 ) -> PreparedExamples:
     """Prepare examples whose parts are known, with what the tokenizer depends on."""
     names = ("vocabulary", "units", "normalisation", "lowercase", "sample")
     fields = {f"text.{name}": getattr(recipe.text, name) for name in names}
-    return PreparedExamples(prepare(examples, recipe, folder, learn, {**rests, **fields}, progress))
+    whole = {**rests, **fields}
+    return PreparedExamples(prepare(examples, recipe, folder, learn, whole, progress, processes=processes))
 
 
 def prepared_assets(prepared: PreparedExamples, pretrained: Pretrained | None) -> TextAssets:

@@ -140,10 +140,12 @@ class TrainingJob(ABC):
     Args:
         recipe: of the run.
         pretrained: the model to initialise from.
+        processes: that prepare the data.
     """
 
     recipe: Recipe
     pretrained: Pretrained | None = field(default=None, kw_only=True)
+    processes: int = field(default=1, kw_only=True)
     task: ClassVar[type[Any]]
     training: ClassVar[type[Any]]
     """The class of its training task."""

@@ -211,7 +211,9 @@ class TranslationJob(TrainingJob):
         names += [name for name in ("units", "lowercase") if getattr(text, name) != getattr(usual, name)]
         names += ["segmentations"] if text.bpe_dropout else []
         rests = {f"text.{name}": getattr(text, name) for name in names}
-        return PreparedPairs(prepare(examples, recipe, folder, self._learn, rests, progress, self._review))
+        return PreparedPairs(
+            prepare(examples, recipe, folder, self._learn, rests, progress, self._review, self.processes)
+        )
 
     def _learn(self, pairs: Iterator[TextPair]) -> PairEncoder:
         """Learn the vocabularies from a seeded sample, and judge the data by them."""

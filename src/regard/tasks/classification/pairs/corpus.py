@@ -169,6 +169,10 @@ class LabelledPairEncoder(TextEncoder[LabelledPair]):
         pieces = iter(self.tokenizer.ids_batch([text for example in examples for text in example.texts]))
         return [self._window(next(pieces), next(pieces), example) for example in examples]
 
+    def restore(self, values: Any) -> LabelledPair:
+        texts, label = values
+        return LabelledPair(TextPair(*texts), label)
+
     def read_texts(self, example: LabelledPair) -> Sequence[str]:
         return example.texts
 

@@ -1,0 +1,220 @@
+"""Work divided among processes that are copies of this one: they have all that it had, and answer in order.
+
+A copy shares the memory of what was loaded before, so a model or a vocabulary is there once. Where the system cannot
+make copies safely, everything is done here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import struct
+import sys
+import traceback
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from regard.system import errors
+from regard.system.errors import RegardError
+
+Work = Callable[[bytes], bytes]
+"""What a process makes of what it is sent."""
+SAFE = sys.platform.startswith("linux")
+"""Elsewhere the system's libraries do not bear to be copied."""
+_PARENT_DIED = 1
+"""PR_SET_PDEATHSIG of Linux's prctl."""
+_PIPE, _SET_PIPE, _PIPE_SIZE = 1 << 20, 1031, 1032
+"""Bytes that may wait for a process; F_SETPIPE_SZ and F_GETPIPE_SZ of Linux's fcntl."""
+_LENGTH = struct.Struct("<q")
+_ANSWER, _REFUSAL, _FAILURE = b"answer  ", b"refusal ", b"failure "
+"""What begins an answer: it is one; the user's error; a programming error."""
+_SWITCH = "TOKENIZERS_PARALLELISM"
+"""Environment variable of the tokenizers' own threads, which do not survive in a copy."""
+
+
+class ForkedWorkers:
+    """Processes that do the same work; a context manager that ends them.
+
+    Args:
+        work: what each makes of what it is sent.
+        count: how many.
+    """
+
+    def __init__(self, work: Work, count: int) -> None:
+        self._work, self._count = work, count
+        self._workers: list[_Worker] = []
+
+    def __enter__(self) -> Self:
+        before = os.environ.get(_SWITCH)
+        os.environ[_SWITCH] = before or "true"  # else the library warns of the copy
+        try:
+            for _ in range(self._count):
+                self._workers.append(_Worker.fork(self._work, self._workers))
+        except OSError as error:
+            self.__exit__(None, None, None)
+            raise RegardError(f"cannot start {self._count} processes: {error.strerror}; ask for fewer") from None
+        finally:
+            if before is None:
+                del os.environ[_SWITCH]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        for worker in self._workers:
+            worker.end(in_peace=kind is None)
+        self._workers.clear()
+
+    def map(self, given: Iterable[bytes]) -> Iterator[bytes]:
+        """What the work makes of each, in order; of an error in ``given`` what came before it is answered first.
+
+        Raises:
+            RegardError: of the work; or a process was ended.
+        """
+        rest, order, wrong = iter(given), deque[_Worker](), None
+        waiting = None
+        while True:
+            try:
+                while wrong is None and (waiting := waiting if waiting is not None else next(rest, None)) is not None:
+                    free = min(self._workers, key=lambda worker: len(worker.sent))
+                    if not free.has_room(len(waiting)):
+                        break
+                    free.send(waiting)
+                    order.append(free)
+                    waiting = None
+            except RegardError as error:
+                wrong = error
+            if not order:
+                break
+            yield order.popleft().receive()
+        if wrong:
+            raise wrong
+
+
+class _Worker:
+    """A process, and the pipes to and from it."""
+
+    def __init__(self, process: int, to: BinaryIO, back: BinaryIO, room: int) -> None:
+        self.process, self.to, self.back, self.room = process, to, back, room
+        self.sent: deque[int] = deque()
+        """Bytes of what was sent and is not answered."""
+
+    @staticmethod
+    def fork(work: Work, others: list[_Worker]) -> _Worker:
+        """Start a process; it closes its copies of the pipes of others."""
+        parent = os.getpid()
+        asked, to = os.pipe()
+        back, answered = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of threads, which are not needed
+            process = os.fork()
+        if process:
+            os.close(asked)
+            os.close(answered)
+            return _Worker(process, os.fdopen(to, "wb", 0), os.fdopen(back, "rb"), _widen(to))
+        code = 1
+        try:
+            for number in (to, back, *(file.fileno() for other in others for file in (other.to, other.back))):
+                os.close(number)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
+            for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+                signal.signal(number, signal.SIG_DFL)
+            end_with(parent, signal.SIGKILL)
+            os.environ[_SWITCH] = "false"
+            _serve(work, os.fdopen(asked, "rb"), os.fdopen(answered, "wb"))
+            code = 0
+        finally:
+            os._exit(code)
+
+    def has_room(self, size: int) -> bool:
+        """Whether so many bytes can be sent without waiting for an answer."""
+        return not self.sent or (len(self.sent) < 2 and sum(self.sent) + size + 2 * _LENGTH.size <= self.room)
+
+    def send(self, content: bytes) -> None:
+        """Send a piece of work."""
+        self.sent.append(len(content))
+        try:
+            for part in (_LENGTH.pack(len(content)), content):
+                view = memoryview(part)
+                while view:
+                    view = view[self.to.write(view) :]
+        except BrokenPipeError:
+            raise self._lost() from None
+
+    def receive(self) -> bytes:
+        """The answer to the oldest piece of work that was sent."""
+        head = self.back.read(_LENGTH.size)
+        content = self.back.read(*_LENGTH.unpack(head)) if len(head) == _LENGTH.size else b""
+        kind, found = content[: len(_ANSWER)], content[len(_ANSWER) :]
+        if not kind:
+            raise self._lost()
+        self.sent.popleft()
+        if kind == _ANSWER:
+            return found
+        if kind == _REFUSAL:
+            name, message, where = json.loads(found)
+            raise getattr(errors, name, RegardError)(message, where)
+        raise RuntimeError(found.decode())
+
+    def _lost(self) -> RegardError:
+        self.to.close()
+        with suppress(ChildProcessError):
+            _, status = os.waitpid(self.process, 0)
+            self.process = 0
+            if os.WIFSIGNALED(status):
+                name = signal.Signals(os.WTERMSIG(status)).name
+                return RegardError(f"a process of this command was ended by {name}; rerun the same command")
+        return RegardError("a process of this command ended; rerun the same command")
+
+    def end(self, in_peace: bool) -> None:
+        """End the process."""
+        with suppress(OSError):
+            self.to.close()
+        if self.process:
+            if not in_peace:
+                with suppress(ProcessLookupError):
+                    os.kill(self.process, signal.SIGKILL)
+            self.back.close()
+            with suppress(ChildProcessError):
+                os.waitpid(self.process, 0)
+        self.back.close()
+
+
+def _serve(work: Work, asked: BinaryIO, answered: BinaryIO) -> None:
+    """Answer every piece of work, until there is no more."""
+    while len(head := asked.read(_LENGTH.size)) == _LENGTH.size:
+        content = asked.read(*_LENGTH.unpack(head))
+        try:
+            found = _ANSWER + work(content)
+        except RegardError as error:
+            found = _REFUSAL + json.dumps([type(error).__name__, error.message, error.where]).encode()
+        except Exception:
+            found = _FAILURE + traceback.format_exc().encode()
+        with suppress(BrokenPipeError):
+            answered.write(_LENGTH.pack(len(found)) + found)
+            answered.flush()
+
+
+def _widen(pipe: int) -> int:
+    """Let a pipe hold :data:`_PIPE` bytes, or as many as it may; returns how many."""
+    import fcntl
+
+    with suppress(OSError):
+        fcntl.fcntl(pipe, _SET_PIPE, _PIPE)
+    return fcntl.fcntl(pipe, _PIPE_SIZE)
+
+
+def end_with(parent: int, number: int) -> None:
+    """Have this signal sent to this process where the one that started it ends, however that ends; on Linux."""
+    try:
+        ctypes.CDLL("libc.so.6").prctl(_PARENT_DIED, number)
+    except (OSError, AttributeError):
+        return
+    if os.getppid() != parent:
+        os._exit(1)
