@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from regard.data.batches.batch import Position
+from regard.system.memory import keep_pages
 from regard.training.budget import Costs
 from regard.training.measure import (
     _container,
     fastest,
     fit_batch_to_memory,
     free_memory,
-    keep_pages,
     measure,
     peak_memory,
     time_paths,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.io.load_model import open_model, refuse_no_file
+from regard.cli.io.load_model import check_threads, open_model, refuse_no_file
 from regard.cli.io.terminal import result, result_json, say_invalid_lines
 from regard.system.errors import RegardError, UsageError
 from regard.text.counts import counted
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from regard.tasks.language.scores import Perplexity, PredictionScores
     from regard.tasks.metrics.bleu import TranslationScores
     from regard.tasks.metrics.spans import Counts, TagScores
-    from regard.tasks.protocols import Task
+    from regard.tasks.protocols import Divide, Task
 
 Found = tuple[Any, Callable[[Any], list[str]]]
 """Scores, and a function that formats them as lines."""
@@ -52,6 +52,8 @@ class EvaluateOptions:
         json: print one JSON object.
         device: cpu, cuda ...
         threads: processor threads.
+        processes: that answer the examples of translators, classifiers and taggers, each with one thread; default: as
+            many as there are independent cores, one where --threads is given. The scores do not depend on how many.
     """
 
     source: Path | None = None
@@ -65,6 +67,13 @@ class EvaluateOptions:
     json: bool = False
     device: str | None = None
     threads: int | None = None
+    processes: int | None = None
+
+    def divide(self, task: Task) -> Divide:
+        """How examples are divided among processes."""
+        from regard.runs.workers.answers import answer_processes, divider
+
+        return divider(lambda: answer_processes(self.processes, self.threads, str(task.device)))
 
     def both(self) -> tuple[Path, Path]:
         """Source and reference.
@@ -122,6 +131,7 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
         if options.source is None and options.reference is None:
             raise UsageError("nothing to score on: give --test FILE, or of a translator --source and --reference")
         options.both()
+    check_threads(options.processes, "--processes")
     task = open_model(folder, options.device, options.threads, "evaluate")
     scores, show = task.info.score(task, options)
     if options.json:
@@ -148,7 +158,8 @@ def translation(task: Task, asked: EvaluateOptions) -> Found:
             f"has {counted(len(references), 'line')}, but {paths[0]} has {len(sources)}; they must match line by line",
             str(paths[1]),
         )
-    return task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase), bleu_lines
+    found = task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase, divide=asked.divide(task))
+    return found, bleu_lines
 
 
 def labels(task: Task, asked: EvaluateOptions) -> Found:
@@ -158,7 +169,7 @@ def labels(task: Task, asked: EvaluateOptions) -> Found:
 
     assert labels_examples(task)
     with asked.corpus(task.info.corpus()) as corpus:
-        return task.evaluate(corpus, asked.threshold), class_lines
+        return task.evaluate(corpus, asked.threshold, asked.divide(task)), class_lines
 
 
 def tags(task: Task, asked: EvaluateOptions) -> Found:
@@ -168,7 +179,7 @@ def tags(task: Task, asked: EvaluateOptions) -> Found:
 
     assert tags_words(task)
     with asked.corpus(task.info.corpus()) as corpus:
-        return task.evaluate(corpus), tag_lines
+        return task.evaluate(corpus, asked.divide(task)), tag_lines
 
 
 def running_text(task: Task, asked: EvaluateOptions) -> Found:

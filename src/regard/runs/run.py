@@ -32,6 +32,7 @@ from regard.runs.workers.group import WorkerGroup, plain, worker_group
 from regard.runs.workers.worker_run import refuse_others
 from regard.system import VERSION
 from regard.system.errors import Damaged, RegardError, UsageError
+from regard.system.memory import keep_pages
 from regard.tasks.model_folder import load
 from regard.tasks.training import model_writer
 from regard.tasks.training.base import TrainingJob, TrainingTask
@@ -42,7 +43,7 @@ from regard.training.checkpoints import manifest, provenance, resolved
 from regard.training.checkpoints.output_folder import Action, Resume, claim_output
 from regard.training.checkpoints.provenance import Provenance, RunInputs
 from regard.training.log import Summary
-from regard.training.measure import keep_pages, seconds_of
+from regard.training.measure import seconds_of
 from regard.training.run import Hooks
 from regard.training.trainer import fit
 

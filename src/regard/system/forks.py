@@ -38,6 +38,10 @@ _SWITCH = "TOKENIZERS_PARALLELISM"
 """Environment variable of the tokenizers' own threads, which do not survive in a copy."""
 
 
+class LostWorker(RegardError):
+    """A process ended that was to answer."""
+
+
 class ForkedWorkers:
     """Processes that do the same work; a context manager that ends them.
 
@@ -75,7 +79,8 @@ class ForkedWorkers:
         """What the work makes of each, in order; of an error in ``given`` what came before it is answered first.
 
         Raises:
-            RegardError: of the work; or a process was ended.
+            RegardError: of the work.
+            LostWorker: a process was ended.
         """
         rest, order, wrong = iter(given), deque[_Worker](), None
         waiting = None
@@ -162,15 +167,15 @@ class _Worker:
             raise getattr(errors, name, RegardError)(message, where)
         raise RuntimeError(found.decode())
 
-    def _lost(self) -> RegardError:
+    def _lost(self) -> LostWorker:
         self.to.close()
         with suppress(ChildProcessError):
             _, status = os.waitpid(self.process, 0)
             self.process = 0
             if os.WIFSIGNALED(status):
                 name = signal.Signals(os.WTERMSIG(status)).name
-                return RegardError(f"a process of this command was ended by {name}; rerun the same command")
-        return RegardError("a process of this command ended; rerun the same command")
+                return LostWorker(f"a process of this command was ended by {name}; rerun the same command")
+        return LostWorker("a process of this command ended; rerun the same command")
 
     def end(self, in_peace: bool) -> None:
         """End the process."""

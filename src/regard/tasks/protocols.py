@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from regard.config import Recipe, TaskInfo
 from regard.system.errors import UsageError
@@ -29,6 +29,15 @@ Read = tuple[int, int, int]
 """An input id and its characters, from and to; none for a symbol."""
 Opened = TypeVar("Opened")
 ShouldStop = Callable[[], bool]
+Find = Callable[[Sequence[Any], int], list[Any]]
+"""From examples, and the place of the first, to what is found for each: values that JSON can hold."""
+Divide = Callable[[Find, Sequence[Any]], list[Any]]
+"""Applies a function to all examples; it may do so in blocks and in several processes."""
+
+
+def undivided(find: Find, examples: Sequence[Any]) -> list[Any]:
+    """What is found for all examples at once, here."""
+    return find(examples, 0)
 
 
 @dataclass(frozen=True)

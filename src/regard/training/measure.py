@@ -306,15 +306,3 @@ def _free_bytes(limit: Path, used: Path, stat: Path, droppable: str) -> int | No
     except (OSError, ValueError):
         return None
     return most - taken + (int(cached[1]) if cached else 0)
-
-
-def keep_pages() -> None:
-    """Let this process keep the memory it frees: training asks for the same large pieces again at every step.
-
-    On Linux with glibc each piece would be fetched from the system again; elsewhere nothing happens.
-    """
-    threshold, trim = -3, -1  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD of malloc.h
-    with contextlib.suppress(OSError, AttributeError):
-        library = ctypes.CDLL("libc.so.6")
-        for option in (threshold, trim):
-            library.mallopt(option, 2**31 - 1)

@@ -18,6 +18,8 @@ import torch
 from regard.cli import main
 from regard.cli.io import lines
 from regard.runs import results_file
+from regard.runs.workers import answers
+from regard.system.forks import SAFE
 from regard.tasks import model_folder
 from regard.training.checkpoints.files import Files
 from tests.cli.conftest import reading
@@ -52,8 +54,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _small(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Chunks of three texts, each saved; one thread, for forked children must not meet a pool of them."""
+    """Chunks of three texts, each saved; one process, and one thread, whose pool forked children must not meet."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(answers, "independent_cores", lambda most: 1)
     for model in models.iterdir():
         Path(model.name).symlink_to(model)
     monkeypatch.setattr(lines.chunks, "__defaults__", (3, 1 << 15))
@@ -280,6 +283,62 @@ def test_stopped_it_saves_and_says_how_it_goes_on(regard, way: str, number: sign
     assert done.code == 0
     assert f"{out(way)}: resuming after text " in done.err
     assert out(way).read_bytes() == out(way, "never").read_bytes()
+
+
+DIVIDED = [way for way in WAYS if way not in ("generate", "objects")]
+"""Those that several processes answer."""
+
+
+@pytest.mark.skipif(not SAFE, reason="processes are not copied here")
+@pytest.mark.parametrize("way", DIVIDED)
+def test_several_processes_answer_as_one(regard, way: str) -> None:
+    given = written(way)
+    one, two = regard(*command(way)), regard(*command(way, "--processes", 2))
+    assert (two.code, two.out) == (0, one.out)
+    assert regard(*WAYS[way], "--processes", 2, stdin=given).out == one.out
+    for processes in (1, 3):
+        name = out(way, f"by{processes}")
+        assert regard(*command(way, "--output", name, "--processes", processes)).code == 0
+    assert out(way, "by1").read_bytes() == out(way, "by3").read_bytes()
+
+
+@pytest.mark.skipif(not SAFE, reason="processes are not copied here")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("way", ["translate", "arrays"])
+@pytest.mark.one_of(2)
+def test_several_processes_are_stopped_and_another_number_resumes(regard, way: str, number: signal.Signals) -> None:
+    written(way)
+    count = operations(way)
+    argv = command(way, "--output", out(way))
+    code = in_child([*argv, "--processes", "2"], before(count // 2, lambda: struck(number)))
+    assert code == (75 if number == signal.SIGTERM else -number)
+    assert not out(way).exists()
+    done = regard(*argv)
+    assert done.code == 0
+    assert "resuming after text " in done.err
+    assert out(way).read_bytes() == out(way, "never").read_bytes()
+
+
+@pytest.mark.skipif(not SAFE, reason="processes are not copied here")
+def test_a_process_that_is_killed_ends_the_command_with_a_sentence(regard, monkeypatch: pytest.MonkeyPatch) -> None:
+    written("tag")
+    first = os.getpid()
+
+    def encoded(line: str) -> bytes:
+        if os.getpid() != first:
+            struck()
+        return b""
+
+    monkeypatch.setattr("regard.cli.io.exchange.encode_line", encoded)
+    done = regard(*command("tag", "--processes", 2))
+    assert (done.code, done.out) == (1, "")
+    assert done.sentence == "regard: a process of this command was ended by SIGKILL; rerun the same command"
+
+
+@pytest.mark.parametrize("processes", [0, -1, 100_000])
+def test_a_number_of_processes_that_cannot_work(regard, processes: int) -> None:
+    written("tag")
+    regard(*command("tag", "--processes", processes)).refuses("--processes: ")
 
 
 def test_stopped_while_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

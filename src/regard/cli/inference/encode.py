@@ -34,6 +34,7 @@ def encode(
     output: Path | None = None,
     device: str | None = None,
     threads: int | None = None,
+    processes: int | None = None,
 ) -> int:
     """Turn texts into vectors, by the encoder of any model: arguments, or the lines of a file or of stdin.
 
@@ -58,12 +59,13 @@ def encode(
             column (from 0).
         device: cpu, cuda ...
         threads: processor threads.
+        processes: that encode many texts, as regard translate has them.
     """
     if each in PARTS and pool is not None:
         raise UsageError(f"is for whole texts and images; with --each {each} every {each} has its vector", "--pool")
     arrays = output is not None and output.suffix == ".npz"
     options = {"--pool": pool, "--each": each, "--layer": layer, "--normalise": normalise, "arrays": arrays}
-    with Exchange("encode", folder, texts, TextOptions(input, output, device, threads), options) as exchange:
+    with Exchange("encode", folder, texts, TextOptions(input, output, device, threads, processes), options) as exchange:
         if exchange.target.file is not None and output is not None and output.suffix not in KINDS:
             raise UsageError(f"must end in {' or '.join(KINDS)}; without --output JSON goes to stdout", str(output))
         task = exchange.open_model()

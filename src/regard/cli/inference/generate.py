@@ -91,7 +91,7 @@ def generate(
         if value is not None:
             check_value(f"decoding.{name}", value, "--" + name.replace("_", "-"))
     options = {"max_tokens": max_tokens, "stop": tuple(stop or ()), "seed": seed, **drawing}
-    given, about = TextOptions(input, output, device, threads), {"--n": n, "--json": json, **options}
+    given, about = TextOptions(input, output, device, threads, processes=1), {"--n": n, "--json": json, **options}
     with Exchange("generate", folder, texts, given, about) as exchange:
         from regard.tasks.kinds import continues_text
 

@@ -6,8 +6,9 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
@@ -17,13 +18,14 @@ from cyclopts import Parameter
 
 from regard.cli.io.input_texts import Input, InputTexts
 from regard.cli.io.lines import bursts, chunks, encode_line, number_groups, poll_lines
-from regard.cli.io.load_model import open_model, refuse_unwritable
+from regard.cli.io.load_model import check_threads, open_model, refuse_unwritable
 from regard.cli.io.terminal import Stop, progress, say, say_invalid_lines
 from regard.system import disk
 from regard.system.errors import RegardError, Stopped, UsageError
 
 if TYPE_CHECKING:
     from regard.runs.results_file import Whole
+    from regard.runs.workers.answers import Content
     from regard.tasks.protocols import Task
 
 Output = Annotated[
@@ -104,12 +106,15 @@ class TextOptions:
         output: where the answers go.
         device: cpu, cuda ...
         threads: processor threads.
+        processes: that answer many texts, each with one thread; the output does not depend on how many. Default: as
+            many as there are independent cores for a file, one for arguments, a pipe, and where --threads is given.
     """
 
     input: Input = None
     output: Output = None
     device: str | None = None
     threads: int | None = None
+    processes: int | None = None
 
 
 NO_OPTIONS = TextOptions()
@@ -132,6 +137,7 @@ class Exchange:
         self.command, self.folder, self._options = command, folder, given
         self.given = InputTexts(texts, given.input)
         self.target = OutputFile(given.output, self.given)
+        self._device = "cpu"
         self._about: dict[str, Any] = {"command": command, **options}
         self._stop = Stop(EARLY, ASKED)
 
@@ -145,13 +151,15 @@ class Exchange:
 
     def open_model(self) -> Task:
         """Load the model's task."""
+        check_threads(self._options.processes, "--processes")
         from regard import __version__
         from regard.tasks.model_path import fingerprint
 
         model = fingerprint(self.folder)  # before loading, in case the model is replaced meanwhile
         task = open_model(self.folder, self._options.device, self._options.threads, self.command)
         self.given.rows = task.info.reads == "image"
-        self._about |= {"model": model, "device": str(task.device)}
+        self._device = str(task.device)
+        self._about |= {"model": model, "device": self._device}
         self._about |= {"--threads": self._options.threads, "regard": __version__, "torch": version("torch")}
         return task
 
@@ -171,10 +179,27 @@ class Exchange:
             return
         with self._lines() as lines, self.target.stream() as stream:
             texts = joined(lines)
-            for burst, first in number_groups(chunks(texts) if self.given.steady else bursts(texts)):
-                for line in answer(burst, first):
-                    stream.write(encode_line(line))
-                stream.flush()
+            grouped = number_groups(chunks(texts) if self._in_blocks else bursts(texts))
+            with self._answered(lambda *of: b"".join(map(encode_line, answer(*of))), grouped) as answered:
+                for group, first, found in answered:
+                    for part in map(encode_line, answer(group, first)) if found is None else [found]:
+                        stream.write(part)
+                    stream.flush()
+
+    @property
+    def _in_blocks(self) -> bool:
+        """Whether texts wait until many are there, instead of being answered as they arrive."""
+        return self.given.steady or (self._options.processes or 1) > 1
+
+    def _answered(
+        self, content: Content, groups: Iterator[tuple[list[str], int]]
+    ) -> contextlib.closing[Generator[tuple[list[str], int, bytes | None], None, None]]:
+        """Groups of texts and their answers by other processes; one process where texts are answered as they arrive."""
+        from regard.runs.workers.answers import answer_groups, answer_processes
+
+        asked, threads = self._options.processes, self._options.threads
+        processes = partial(answer_processes, asked, threads, self._device) if self._in_blocks else None
+        return contextlib.closing(answer_groups(content, groups, processes))
 
     @contextlib.contextmanager
     def _lines(self) -> Iterator[Iterator[str]]:
@@ -187,7 +212,7 @@ class Exchange:
 
     def keep(
         self,
-        content: Callable[[list[str], int], bytes | memoryview],
+        content: Content,
         joined: Callable[[Iterator[str]], Iterator[str]] = iter,
         whole: Whole | None = None,
     ) -> None:
@@ -200,7 +225,8 @@ class Exchange:
         """
         with self._lines() as lines:
             if self.target.file is None:
-                found = b"".join(content(*one) for one in number_groups(chunks(joined(lines))))
+                with self._answered(content, number_groups(chunks(joined(lines)))) as answered:
+                    found = b"".join(content(group, first) if out is None else out for group, first, out in answered)
                 with self.target.stream() as stream:
                     stream.write(found if whole is None else whole(BytesIO(found)))
             else:
@@ -209,7 +235,7 @@ class Exchange:
 
     def make(
         self,
-        content: Callable[[list[str], int], bytes | memoryview],
+        content: Content,
         texts: Iterable[str],
         grouped: Callable[[Iterable[str]], Iterable[list[str]]],
         whole: Whole | None = None,
@@ -226,10 +252,14 @@ class Exchange:
             rest = results.rest(texts)
             if results.texts:
                 say(f"{self.target.path}: resuming after text {results.texts:,}")
-            with progress(results.texts, self.given.share) as shown:
-                for group in grouped(rest):
+            groups = number_groups(grouped(rest), results.texts + 1)
+            with (
+                progress(results.texts, self.given.share) as shown,
+                self._answered(content, groups) as answered,
+            ):
+                for group, first, found in answered:
                     self._check()
-                    results.add(group, content(group, results.texts + 1))
+                    results.add(group, content(group, first) if found is None else found)
                     shown.add(len(group), self.given.share)
             results.finish(whole)
         say(f"wrote {self.target.path}")

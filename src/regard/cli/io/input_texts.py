@@ -84,7 +84,8 @@ class InputTexts:
     @property
     def steady(self) -> bool:
         """Whether all input exists already, so that reading never waits for a writer."""
-        return bool(self.arguments) or (self.path is not None and self.path.is_file())
+        found = self.stat
+        return bool(self.arguments) or (found is not None and stat.S_ISREG(found.st_mode))
 
     @property
     def share(self) -> float | None:

@@ -33,9 +33,8 @@ NOTHING = object()
 """Stands for a line that has not arrived yet."""
 
 
-def number_groups(groups: Iterable[list[str]]) -> Iterator[tuple[list[str], int]]:
-    """Each group of texts with the number of its first, from 1."""
-    first = 1
+def number_groups(groups: Iterable[list[str]], first: int = 1) -> Iterator[tuple[list[str], int]]:
+    """Each group of texts with the number of its first, where that of all is ``first``."""
     for group in groups:
         yield group, first
         first += len(group)

@@ -26,14 +26,15 @@ def example(info: TaskInfo, folder: Path) -> str:
     return f"{command} < {'images.csv' if info.reads == 'image' else 'texts.txt'}"
 
 
-def check_threads(threads: int | None) -> None:
-    """Refuse an impossible number of threads.
+def check_threads(threads: int | None, option: str = "--threads") -> None:
+    """Refuse an impossible number of threads, or of processes.
 
     Raises:
         UsageError: it is not in 1 ... ``MOST_THREADS``.
     """
     if threads is not None and not 1 <= threads <= MOST_THREADS:
-        raise UsageError(f"{threads} threads cannot work; give 1 or more, at most {MOST_THREADS}", "--threads")
+        what = option.removeprefix("--")
+        raise UsageError(f"{threads} {what} cannot work; give 1 or more, at most {MOST_THREADS}", option)
 
 
 def refuse_no_file(path: Path) -> None:

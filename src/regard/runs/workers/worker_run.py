@@ -14,10 +14,10 @@ from regard.config import recipe_from
 from regard.nn import ops
 from regard.runs.plan import ResolvedSettings, Teach, fingerprints, teacher
 from regard.system.errors import RegardError
+from regard.system.memory import keep_pages
 from regard.tasks.text.pretrained import Pretrained
 from regard.tasks.training.base import TrainingTask
 from regard.training.budget import Costs
-from regard.training.measure import keep_pages
 from regard.training.measure import measure as make_first_steps
 from regard.training.run import Hooks
 from regard.training.trainer import fit

@@ -28,6 +28,7 @@ from regard.tasks.metrics.labels import (
     number_scores,
     refuse_unknown_labels,
 )
+from regard.tasks.protocols import Divide, undivided
 from regard.tasks.text.task import AnyModel, BaseTask, TextReader, forward_batches, mean_over_windows, refuse_others
 
 if TYPE_CHECKING:
@@ -256,9 +257,19 @@ class LabelTask(BaseTask[AnyLabelAssets, AnyModel]):
         """Scores as labels and probabilities."""
         return self.predictor().predictions(score_BC)
 
-    def evaluate(self, corpus: Corpus[Any], threshold: float | None = None) -> ClassEvaluation:
+    def evaluate(
+        self, corpus: Corpus[Any], threshold: float | None = None, divide: Divide = undivided
+    ) -> ClassEvaluation:
         """Scores of the model on labelled test examples."""
-        return evaluate_labels(self.predictor(threshold), self.scores, corpus)
+
+        def find(some: Sequence[Any], begin: int) -> list[Any]:
+            found: list[Any] = self.scores(some).tolist()
+            return found
+
+        def score(examples: Sequence[Any]) -> Scores:
+            return np.array(divide(find, examples), np.float64)
+
+        return evaluate_labels(self.predictor(threshold), score, corpus)
 
 
 class TextLabelTask(LabelTask[TextAssets, "Reader"], TextReader):

@@ -23,6 +23,7 @@ from regard.system.errors import UsageError
 from regard.tasks.assets import TagAssets
 from regard.tasks.metrics.labels import refuse_unknown_labels
 from regard.tasks.metrics.spans import TagScores, tag_scores
+from regard.tasks.protocols import Divide, undivided
 from regard.tasks.text.task import ROOM, Read, TextTask, inference_mode, read_as, refuse_others
 from regard.text.tags import OUTSIDE, Place, TaggedWords, forbidden, places_of, spans_of, split_tag, tags_of
 
@@ -248,7 +249,7 @@ class Tagging(TextTask[TagAssets, "Reader"]):
             spans.append(TaggedSpan(begin, end, label, words.text[begin:end], min(sure[first:last])))
         return TaggedText(words.text, words.places, tuple(tags_of(found, len(names))), sure, tuple(spans))
 
-    def evaluate(self, corpus: Corpus[TaggedWords]) -> TagScores:
+    def evaluate(self, corpus: Corpus[TaggedWords], divide: Divide = undivided) -> TagScores:
         """The scores of this model on tagged texts.
 
         Raises:
@@ -259,7 +260,7 @@ class Tagging(TextTask[TagAssets, "Reader"]):
         """
         texts = list(corpus.examples())
         self._refuse_unknown_tags(texts, corpus.name)
-        found = [one.tags for one in self.tag_all(texts)]
+        found = divide(lambda some, begin: [one.tags for one in self.tag_all(some)], texts)
         return tag_scores([one.tags for one in texts], found, self.assets.scheme, [one.words for one in texts])
 
     def _refuse_unknown_tags(self, texts: Sequence[TaggedWords], where: str) -> None:

@@ -17,6 +17,7 @@ from regard.decoding.search import search
 from regard.decoding.trace import Trace
 from regard.system.errors import UsageError
 from regard.tasks.metrics.bleu import TranslationScores, score
+from regard.tasks.protocols import Divide, undivided
 from regard.tasks.text.task import BaseTask, Read, read_as, refuse_others
 from regard.text.languages import joiner
 from regard.text.seen_words import Side, UnseenWord
@@ -132,10 +133,14 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         beam: int | None = None,
         lowercase: bool = False,
         trace: Trace | None = None,
+        divide: Divide = undivided,
     ) -> TranslationScores:
         """BLEU and chrF of the translations of ``sources`` against ``references``, with signatures and intervals."""
-        found = self.nbest(sources, 1, beam, trace=trace)
-        return score([best[0].text for best in found], references, self.recipe.text.target_language, lowercase)
+
+        def best(some: Sequence[str], begin: int) -> list[str]:
+            return [found[0].text for found in self.nbest(some, 1, beam, trace=trace, first=begin + 1)]
+
+        return score(divide(best, sources), references, self.recipe.text.target_language, lowercase)
 
     def unseen_words(self, text: str) -> list[UnseenWord] | None:
         """The words of a text that training never saw, in order; None where the model folder does not say.
