@@ -93,9 +93,12 @@ def test_words_and_pieces_that_training_never_saw_are_known(taught, tmp_path: Pa
     gap = {"masked-lm": " [MASK]", "span-corruption": " <extra_0>", "language-model": ""}
     for task, (_, folder, _) in taught.items():
         model = regard.load(folder, device="cpu")
-        assert [word.word for word in model.unseen_words(f"One zebra{gap[task]} two.")] == ["zebra"]
         tokenizer, unseen = model.source_tokenizer, model.unseen_pieces("source")
-        seen = {id for line in (folder.parent / "a.txt").read_text().splitlines() for id in tokenizer.encode(line).ids}
+        lines = (folder.parent / "a.txt").read_text().splitlines()
+        assert [word.word for word in model.unseen_words(f"{lines[0]} zebra{gap[task]} {lines[1]}")] == ["zebra"]
+        assert model.unseen_words(lines[0]) == []
+        assert "ONE" in {word.word for word in model.unseen_words("ONE")}  # never spelled so
+        seen = {id for line in lines for id in tokenizer.encode(line).ids}
         assert not seen & unseen
         assert {id for id in tokenizer.ordinary.tolist() if id not in seen} <= unseen
     begun = {"train": text(tmp_path / "b.txt", 60), "start_from": taught["masked-lm"][1], "settings": ONE_STEP}

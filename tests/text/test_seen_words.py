@@ -33,6 +33,12 @@ def test_unseen_words_stand_where_it_says_and_letter_case_and_form_do_not_matter
     assert all(text[word.begin : word.end] == word.word for word in found)
 
 
+def test_characters_whose_pieces_were_never_seen_make_a_word_unseen_or_stand_alone() -> None:
+    text = "The CAT didn’t see  the dog"
+    found = counted("The cat didn't see the dog").unseen_words(text, [(5, 6), (12, 13), (18, 20)])
+    assert [(word.word, word.begin, word.end) for word in found] == [("CAT", 4, 7), ("’", 12, 13)]
+
+
 def test_rare_words_are_never_named_unseen_and_few_others_are_missed() -> None:
     draws = random.Random(1)
     words = [f"{draws.randrange(1 << 60):x}" for _ in range(3000)]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { added, guesses, toldGuess, type LayersValues } from '../src/lib/layers'
+import { added, guesses, longest, nexts, toldGuess, type LayersValues } from '../src/lib/layers'
 import type { Payload } from '../src/lib/payload'
 
 const grid = (rows: number[][]) => ({ shape: [rows.length, rows[0]!.length], data: Float32Array.from(rows.flat()) })
@@ -26,14 +26,27 @@ test('of all tokens the mean is shown, of one its own figures', () => {
   expect(added(payload, 1)[0]).toEqual({ layer: 1, name: 'self-attention', length: 3, cosine: 0.5 })
 })
 
-test('the last layer comes first, and says how early its own word was there', () => {
-  const [last, first] = guesses(payload)
-  expect([last!.layer, first!.layer]).toEqual([2, 1])
-  expect(first!.row[1]).toEqual({ piece: 'y', probability: 0.25, own: 0.125, rank: 4 })
+test('one scale holds for all tokens, the stream’s own length within it', () => {
+  expect(longest(payload)).toBe(3)
+  expect(longest({ ...payload, arrays: { ...payload.arrays, length: grid([[0.5, 0.25]]) } })).toBe(1)
+})
+
+test('the first layer comes first, and says how early the last layer’s word was there', () => {
+  const [first, last] = guesses(payload)
+  expect([first!.layer, last!.layer]).toEqual([1, 2])
+  expect(first!.row[1]).toEqual({ piece: 'y', probability: 0.25, final: 'z', own: 0.125, rank: 4 })
   expect(guesses({ ...payload, values: { ...payload.values, lens: null } })).toEqual([])
 })
 
+test('where the stack writes, a place is followed by what is written next', () => {
+  expect(nexts(payload, true)).toEqual(['b', 'z'])
+  expect(nexts(payload, false)).toBeNull()
+  expect(nexts({ ...payload, values: { ...payload.values, lens: null } }, true)).toBeNull()
+})
+
 test('a guess is told in a sentence', () => {
-  const guess = guesses(payload)[1]!.row[1]!
-  expect(toldGuess(guess, 1, 'b')).toBe('At “b”, after layer 1: y, 25 %. What the last layer finds most probable has 13 % here, rank 4.')
+  const [a, b] = guesses(payload)[0]!.row
+  const shown = (piece: string) => `<${piece}>`
+  expect(toldGuess(b!, 1, 'b', shown)).toBe('At “b”, after layer 1: <y>, 25 %. After the last layer it is <z>, which has 13 % here, rank 4.')
+  expect(toldGuess(a!, 1, 'a', shown)).toBe('At “a”, after layer 1: <x>, 50 %; so it is after the last layer.')
 })

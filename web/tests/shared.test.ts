@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Label, Picture } from '../src/lib/look'
-import { common, matched, shared, within } from '../src/lib/shared'
+import { common, differing, matched, shared, unmatched, within } from '../src/lib/shared'
 
 const labels = (text: string): Label[] => text.split(' ').map((one, at) => ({ text: one, name: one, special: one === '</s>', places: [at] }))
 const picture = (rows: string, columns: string, data: number[]): Picture => ({ rows: labels(rows), columns: labels(columns), data: Float32Array.from(data) })
@@ -20,6 +20,16 @@ describe('what two texts share', () => {
     const found = common(picture('a x', 'a', [0.5, 0.25]), picture('z a y', 'a', [0.1, 0.5, 0.75]))!
     expect(found.pictures[0].rows.map(({ name }) => name)).toEqual(['a', 'x / y'])
     expect([...found.pictures[1].data]).toEqual([0.5, 0.75])
+  })
+
+  it('names what is compared with nothing', () => {
+    expect(unmatched(labels('on monday it was sie </s>'), labels('it was very es </s>'))).toEqual([['on', 'monday', 'sie'], ['very', 'es']])
+    expect(unmatched(labels('a b'), labels('a b'))).toEqual([[], []])
+  })
+
+  it('tells the words of two texts apart', () => {
+    const said = differing('Das Tier ist es .'.split(' '), 'Tier ist sie .'.split(' ')).map((words) => words.filter(({ other }) => other).map(({ text }) => text))
+    expect(said).toEqual([['Das', 'es'], ['sie']])
   })
 
   it('keeps the weights as they are', () => {

@@ -72,9 +72,24 @@ class SeenWords:
             return known in self.counts
         return all(self.others[bit >> 3] >> (bit & 7) & 1 for bit in _bits(known, 8 * len(self.others)))
 
-    def unseen_words(self, text: str) -> list[UnseenWord]:
-        """The words of a text that training never saw, in order."""
-        return [UnseenWord(word, begin, end) for word, begin, end in _words(text) if word not in self]
+    def unseen_words(self, text: str, unseen_pieces: Iterable[tuple[int, int]] = ()) -> list[UnseenWord]:
+        """The words of a text that training never saw, or not in this spelling, in order.
+
+        Args:
+            text: any.
+            unseen_pieces: characters, from and to, of its pieces that no training text has. A word that holds such a
+                piece counts as unseen, and so do these characters where they are in no word.
+        """
+        words, strange = list(_words(text)), [place for place in unseen_pieces if text[slice(*place)].strip()]
+        found = {
+            (begin, end): word
+            for word, begin, end in words
+            if word not in self or any(first < end and begin < last for first, last in strange)
+        }
+        for first, last in strange:
+            if not any(first < end and begin < last for _, begin, end in words):
+                found[first, last] = text[first:last]
+        return [UnseenWord(found[place], *place) for place in sorted(found)]
 
     @property
     def content(self) -> bytes:

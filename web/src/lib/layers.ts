@@ -39,30 +39,43 @@ export function added({ values, arrays }: Payload<LayersValues>, token: number |
   return values.parts.map(([layer, part], row) => ({ layer, name: PARTS[part], length: of('length', row), cosine: of('cosine', row) }))
 }
 
+/** The largest length of any sub-layer at any token, so that pictures of different tokens can be compared; at least 1, the stream's own. */
+export function longest({ arrays }: Payload<LayersValues>): number {
+  let most = 1
+  for (const length of arrays['length']!.data) most = Math.max(most, length)
+  return most
+}
+
+/** What is written behind each place, where the stack writes. */
+export function nexts({ values }: Payload<LayersValues>, writes: boolean): string[] | null {
+  const last = values.lens?.at(-1)
+  return writes && last ? values.tokens.map((_, at) => values.tokens[at + 1] ?? last[at]!) : null
+}
+
 export interface Guess {
   piece: string
   probability: number
   /** The piece that the last layer finds most probable: how probable it is here, and its rank, from 1. */
+  final: string
   own: number
   rank: number
 }
 
 /** A guess in a sentence. */
-export function toldGuess({ piece, probability, own, rank }: Guess, layer: number, token: string): string {
-  return `At “${token}”, after layer ${layer}: ${piece}, ${percent(probability)}. What the last layer finds most probable has ${percent(own)} here, rank ${count(rank)}.`
+export function toldGuess({ piece, probability, final, own, rank }: Guess, layer: number, token: string, shown: (piece: string) => string): string {
+  const here = `At “${token}”, after layer ${layer}: ${shown(piece)}, ${percent(probability)}`
+  return piece === final ? `${here}; so it is after the last layer.` : `${here}. After the last layer it is ${shown(final)}, which has ${percent(own)} here, rank ${count(rank)}.`
 }
 
-/** The guesses after each layer, the last layer first. */
+/** The guesses after each layer, the first layer first. */
 export function guesses({ values, arrays }: Payload<LayersValues>): { layer: number; row: Guess[] }[] {
   const width = values.tokens.length
   const at = (name: string, place: number) => arrays[name]!.data[place]!
-  return (values.lens ?? [])
-    .map((pieces, layer) => ({
-      layer: layer + 1,
-      row: pieces.map((piece, token) => {
-        const place = layer * width + token
-        return { piece, probability: at('best', place), own: at('own', place), rank: at('rank', place) }
-      }),
-    }))
-    .reverse()
+  return (values.lens ?? []).map((pieces, layer) => ({
+    layer: layer + 1,
+    row: pieces.map((piece, token) => {
+      const place = layer * width + token
+      return { piece, probability: at('best', place), final: values.lens!.at(-1)![token]!, own: at('own', place), rank: at('rank', place) }
+    }),
+  }))
 }

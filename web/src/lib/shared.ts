@@ -30,6 +30,20 @@ export function matched(first: readonly Pick<Label, 'text'>[], second: readonly 
   return found
 }
 
+/** The names of those of the first, and of the second, that are compared with nothing. */
+export function unmatched(first: readonly Label[], second: readonly Label[]): [string[], string[]] {
+  const pairs = matched(first, second)
+  const left = (labels: readonly Label[], side: 0 | 1) => labels.filter(({ special }, at) => !special && !pairs.some((pair) => pair[side] === at)).map(({ name }) => name)
+  return [left(first, 0), left(second, 1)]
+}
+
+/** The words of two texts, each with whether the other lacks it there. */
+export function differing(first: readonly string[], second: readonly string[]): { text: string; other: boolean }[][] {
+  const labels = (texts: readonly string[]) => texts.map((text) => ({ text }))
+  const pairs = shared(labels(first), labels(second))
+  return [first, second].map((texts, side) => texts.map((text, at) => ({ text, other: !pairs.some((pair) => pair[side] === at) })))
+}
+
 /** Some rows and columns of a picture; its rows no longer sum to one. */
 export function part({ rows, columns, data }: Picture, keptRows: readonly number[], keptColumns: readonly number[]): Picture {
   return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
@@ -113,7 +113,8 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
         """
         if self.assets.seen is None:
             return None
-        unseen = self.assets.seen.unseen_words(text)
+        pieces = unseen_places(self.assets.tokenizer, text, self.unseen_pieces("source"))
+        unseen = self.assets.seen.unseen_words(text, pieces)
         marks = [found.span() for found in self.marks.finditer(text)] if self.marks else []
         return [word for word in unseen if not any(begin < word.end and word.begin < end for begin, end in marks)]
 
@@ -177,6 +178,17 @@ def read_as(
     last = len(encoding.text)
     inner = ((id, start, stop) for id, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True))
     return encoding.text, [*((id, 0, 0) for id in begin), *inner, *((id, last, last) for id in end)]
+
+
+def unseen_places(tokenizer: AnyTokenizer, text: str, unseen: Set[int] | None) -> list[tuple[int, int]]:
+    """The characters of a text, from and to, whose pieces are among the unseen; none where it is normalised first."""
+    if not unseen:
+        return []
+    encoding = tokenizer.encode(text)
+    if encoding.text != text:
+        return []
+    places = zip(encoding.ids, encoding.offsets, strict=True)
+    return sorted({(begin, end) for id, (begin, end) in places if id in unseen})
 
 
 @inference_mode

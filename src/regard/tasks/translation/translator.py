@@ -18,7 +18,7 @@ from regard.decoding.trace import Trace
 from regard.system.errors import UsageError
 from regard.tasks.metrics.bleu import TranslationScores, score
 from regard.tasks.protocols import Divide, undivided
-from regard.tasks.text.task import BaseTask, Read, read_as, refuse_others
+from regard.tasks.text.task import BaseTask, Read, read_as, refuse_others, unseen_places
 from regard.text.languages import joiner
 from regard.text.seen_words import Side, UnseenWord
 from regard.text.sentences import cut, shorten_words
@@ -145,10 +145,13 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
     def unseen_words(self, text: str) -> list[UnseenWord] | None:
         """The words of a text that training never saw, in order; None where the model folder does not say.
 
-        A word that training read in any letter case is seen. Of rare words of very large corpora a few unseen ones
-        are missed; none is named wrongly.
+        A word that training read in any letter case is seen, unless a piece of it occurs in no training text: it was
+        never spelled so. Of rare words of very large corpora a few unseen ones are missed; none is named wrongly.
         """
-        return None if self.assets.seen is None else self.assets.seen.unseen_words(text)
+        if self.assets.seen is None:
+            return None
+        pieces = unseen_places(self.assets.source, text, self.unseen_pieces("source"))
+        return self.assets.seen.unseen_words(text, pieces)
 
     def unseen_pieces(self, side: Side) -> frozenset[int] | None:
         """The pieces of a vocabulary that no training text has, of a joint one on neither side; None if not known."""
