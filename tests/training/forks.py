@@ -42,7 +42,7 @@ def _fork(world: World, store: str, work: Callable[[World], None]) -> int:
         torch.set_num_threads(1)
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
         if world.size > 1:
-            join(world, FileStore(store, world.size))
+            world = join(world, FileStore(store, world.size))
         work(world)
         leave()
         code = 0

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from regard.training import buffers
-from regard.training.buffers import PrivateBuffers, SharedBarrier, SharedBuffers, buffers_for, has_ended
-from regard.training.world import ALONE, LostProcess, World
+from regard.training.buffers import PrivateBuffers, SharedBarrier, SharedBuffers, buffers_for
+from regard.training.world import ALONE, LostProcess, World, has_ended
 from tests.training.forks import DIED, in_world
 
 COUNT = 64

@@ -77,6 +77,18 @@ def test_the_others_hear_of_a_process_that_is_gone() -> None:
     assert in_world(2, SHARDS, work) == [0, DIED]
 
 
+def test_whoever_waits_looks_after_the_others_where_no_connection_tells() -> None:
+    def work(world: World) -> None:
+        assert len(world.processes) == 3
+        if world.rank == 2:
+            os._exit(DIED)
+        with pytest.raises(LostProcess, match="rerun the same command"):
+            world.wait_until(lambda: False)
+        os._exit(0)
+
+    assert in_world(3, 3, work) == [0, 0, DIED]
+
+
 def play(output: Path, world: World, stop: StopAt | None = None, files: Files | None = None) -> None:
     Play(output, recipe(tokens=1024, shards=SHARDS, accumulate=2, ema=0.9)).fit(files, stop, Toy(), world=world)
 

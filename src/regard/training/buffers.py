@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -17,16 +16,12 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from regard.training.world import LOST, LostProcess, World, tree_sum
+from regard.training.world import World, tree_sum
 
 _FOLDER = "/dev/shm"
 """Where a file is memory, on Linux; elsewhere, or where it is full, messages are sent."""
 _PLACE = 64
 """Bytes of a process at a barrier: a line of the processor's cache."""
-_EAGER, _NAP = 50, 5e-5
-"""Looks for the others without a pause, and seconds of a pause after them."""
-_CHECKED = 0.2
-"""Seconds of waiting after which it is asked whether the others are alive."""
 
 
 class Buffers(Protocol):
@@ -122,10 +117,8 @@ class SharedBarrier:
     """
 
     def __init__(self, shared: Tensor, world: World) -> None:
-        table = shared.view(world.size, -1)
-        self._arrived, self._processes = table[:, 0].numpy(), table[:, 1].numpy()
-        self._rank, self._turn = world.rank, 0
-        self._processes[self._rank] = os.getpid()
+        self._arrived = shared.view(world.size, -1)[:, 0].numpy()
+        self._world, self._turn = world, 0
         self._fence = Lock()
 
     def wait(self) -> None:
@@ -136,30 +129,8 @@ class SharedBarrier:
         """
         self._turn += 1
         with self._fence:  # what was written before is seen before the arrival
-            self._arrived[self._rank] = self._turn
-        looks, checked = 0, time.monotonic()
-        while (self._arrived < self._turn).any():
-            looks += 1
-            time.sleep(0 if looks < _EAGER else _NAP)
-            if time.monotonic() - checked > _CHECKED:
-                checked = time.monotonic()
-                self._refuse_lost()
-
-    def _refuse_lost(self) -> None:
-        for process, arrived in zip(self._processes.tolist(), self._arrived.tolist(), strict=True):
-            if process and arrived < self._turn and has_ended(process):
-                raise LostProcess(LOST)
-
-
-def has_ended(process: int) -> bool:
-    """Whether a process of this machine has ended, even if nobody has asked for its exit code."""
-    with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    try:
-        os.kill(process, 0)
-    except OSError:
-        return True
-    return False
+            self._arrived[self._world.rank] = self._turn
+        self._world.wait_until(lambda: not (self._arrived < self._turn).any())
 
 
 def _file(weights: Tensor, processes: int) -> str | None:

@@ -7,9 +7,12 @@ is summed in the order of a fixed binary tree, so that the bits do not depend on
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -22,6 +25,10 @@ from regard.system.errors import RegardError, UsageError
 Part = TypeVar("Part")
 LOST = "another process of this run ended; rerun the same command to resume"
 """What is said where nothing more is known."""
+_EAGER, _NAP = 50, 5e-5
+"""Looks for the others without a pause, and seconds of a pause after them."""
+_CHECKED = 0.2
+"""Seconds of waiting after which it is asked whether the others are alive."""
 
 
 class LostProcess(RegardError):
@@ -51,12 +58,14 @@ class World:
         rank: number of this process.
         size: how many there are; it divides the shards.
         local: all of them are on this machine, and can share memory.
+        processes: the numbers that the system has for those on this machine, this one included; none where not known.
     """
 
     shards: int = 1
     rank: int = 0
     size: int = 1
     local: bool = False
+    processes: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         refuse_division(self.shards, self.size)
@@ -81,13 +90,29 @@ class World:
         each = len(flat) // self.size
         return flat[self.rank * each : (self.rank + 1) * each]
 
+    def wait_until(self, done: Callable[[], bool]) -> None:
+        """Wait until something is done that the others take part in; signals are heard meanwhile.
+
+        A connection does not tell of every process that is gone, so those on this machine are looked after.
+
+        Raises:
+            LostProcess: one of them has ended.
+        """
+        looks, checked = 0, time.monotonic()
+        while not done():
+            looks += 1
+            time.sleep(0 if looks < _EAGER else _NAP)
+            if time.monotonic() - checked > _CHECKED:
+                checked = time.monotonic()
+                if any(has_ended(process) for process in self.processes) and not done():
+                    raise LostProcess(LOST)
+
     def any(self, flag: bool) -> bool:
         """Whether the flag is up in any process."""
         if self.size == 1:
             return flag
         found = torch.tensor(flag, dtype=torch.uint8)
-        with _exchange():
-            dist.all_reduce(found, dist.ReduceOp.MAX)
+        self._finish(dist.all_reduce(found, dist.ReduceOp.MAX, async_op=True))
         return bool(found)
 
     def wait(self) -> None:
@@ -134,15 +159,13 @@ class World:
         if self.size == 1:
             return flat
         received = torch.empty_like(flat)
-        with _exchange():
-            dist.all_to_all_single(received, flat)
+        self._finish(dist.all_to_all_single(received, flat, async_op=True))
         return tree_sum(received.view(self.size, -1))
 
     def gather(self, flat: Tensor) -> None:
         """Complete a buffer by the parts that the others have updated."""
         if self.size > 1:
-            with _exchange():
-                dist.all_gather_single(flat, self.own(flat).clone())
+            self._finish(dist.all_gather_single(flat, self.own(flat).clone(), async_op=True))
 
     def whole(self, own: Tensor) -> Tensor:
         """The buffer of which each process holds its own part; the same tensor where there is one process."""
@@ -153,19 +176,34 @@ class World:
     def _stack(self, mine: Tensor) -> Tensor:
         """The tensors of all processes, which have the same shape, in order."""
         found = mine.new_empty(self.size, *mine.shape)
-        with _exchange():
-            dist.all_gather_single(found.view(-1), mine.contiguous().view(-1))
+        self._finish(dist.all_gather_single(found.view(-1), mine.contiguous().view(-1), async_op=True))
         return found
 
     def _broadcast(self, content: bytes) -> bytes:
         length = torch.tensor(len(content))
-        with _exchange():
-            dist.broadcast(length, 0)
-            found = torch.zeros(int(length), dtype=torch.uint8)
-            if self.leads:
-                found = torch.frombuffer(bytearray(content), dtype=torch.uint8)
-            dist.broadcast(found, 0)
+        self._finish(dist.broadcast(length, 0, async_op=True))
+        found = torch.zeros(int(length), dtype=torch.uint8)
+        if self.leads:
+            found = torch.frombuffer(bytearray(content), dtype=torch.uint8)
+        self._finish(dist.broadcast(found, 0, async_op=True))
         return found.numpy().tobytes()
+
+    def _finish(self, work: Any) -> None:
+        """Wait for an exchange; an error of the connection to another process is a :class:`LostProcess`."""
+        with _exchange():
+            self.wait_until(work.is_completed)
+            work.wait()
+
+
+def has_ended(process: int) -> bool:
+    """Whether a process of this machine has ended, even if nobody has asked for its exit code."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return True
+    return False
 
 
 def refuse_division(shards: int, processes: int) -> None:

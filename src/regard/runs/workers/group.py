@@ -6,6 +6,7 @@ and nothing else: the first one reads the command, prepares the data, chooses, w
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache, cached_property
 from pathlib import Path
@@ -35,6 +36,8 @@ PLACE = "REGARD_PROCESS"
 """Environment variable of a process that was started here: file, rank, size and shards."""
 _CALLED = "regard/called"
 """Key by which the first process of a ``torchrun`` says that the others are needed, or not."""
+_PROCESS = "regard/process/"
+"""Keys by which each process says which one it is, and on which machine."""
 _DAY, _WAIT = timedelta(days=1), timedelta(minutes=30)
 """Longest wait for the first process, which prepares data; and for another process within a step."""
 _PAUSE = 0.02
@@ -140,9 +143,20 @@ def plain(recipe: Recipe) -> dict[str, Any]:
     return recipe.model_dump(mode="json", exclude_none=True)
 
 
-def join(world: World, store: Store) -> None:
-    """Connect this process with the others of its world."""
+def join(world: World, store: Store) -> World:
+    """Connect this process with the others of its world; the world, with the processes that are on this machine."""
     dist.init_process_group("gloo", store=store, rank=world.rank, world_size=world.size, timeout=_WAIT)
+    here = _machine()
+    store.set(f"{_PROCESS}{world.rank}", json.dumps([here, os.getpid()]))
+    places = [json.loads(store.get(f"{_PROCESS}{rank}")) for rank in range(world.size)]
+    return replace(world, processes=tuple(process for machine, process in places if here and machine == here))
+
+
+def _machine() -> str:
+    """What processes have in common that can see each other; nothing where that is not known."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() + os.readlink("/proc/self/ns/pid")
+    return ""
 
 
 def leave() -> None:
@@ -150,6 +164,17 @@ def leave() -> None:
     if dist.is_initialized():
         with suppress(RuntimeError):
             dist.destroy_process_group()
+
+
+def abandon() -> None:
+    """Let this process end without waiting for exchanges that can no longer be finished, once it has said why."""
+    atexit.register(_end_at_once)
+
+
+def _end_at_once() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(LostProcess.exit_code)
 
 
 @contextmanager
@@ -177,20 +202,27 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> It
     try:
         if others:
             others.call(shards)
-            join(world, others.store)
+            found.world = join(world, others.store)
         else:
             _start_all(found)
         yield found
         found.say("end")
-    except LostProcess as lost:
         leave()
-        _end(found.children)
-        fates = [child.fate() for child in found.children if child.process.returncode]
+    except LostProcess as lost:
+        _end(found.children)  # an exchange that nobody can finish ends with them
+        if others:
+            abandon()
+        else:
+            leave()
+        failed = [child for child in found.children if child.process.returncode]
+        fates = [child.fate() for child in sorted(failed, key=lambda child: child.process.returncode > 0)]
         said = fates[0] if fates else "another process of this run ended"
         message = f"{said}; the last checkpoint is whole: rerun the same command to resume"
         raise LostProcess(message) from lost
-    finally:
+    except BaseException:
         leave()
+        raise
+    finally:
         _end(found.children)
         for child in found.children:
             child.messages.close()
@@ -205,13 +237,17 @@ def _start_all(group: WorkerGroup) -> None:
         store = FileStore(str(path), world.size)
         for rank in range(1, world.size):
             group.children.append(_start(path, rank, world))
-        meeting = Thread(target=join, args=(world, store), daemon=True)  # which cannot be interrupted
+        joined = list[World]()
+        meeting = Thread(target=lambda: joined.append(join(world, store)), daemon=True)  # which cannot be interrupted
         meeting.start()
         while meeting.is_alive():
             if any(child.process.poll() is not None for child in group.children):
                 raise LostProcess("one ended at its start")
             meeting.join(_PAUSE)
-        world.any(False)  # until all have read the file
+        if not joined:
+            raise LostProcess("the processes could not connect")
+        group.world = joined[0]
+        group.world.any(False)  # until all have read the file
 
 
 def _use_loopback() -> None:

@@ -9,13 +9,14 @@ import json
 import os
 import signal
 import sys
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from regard.system.forks import end_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from regard.runs.workers.group import TorchrunProcess
     from regard.training.world import World
@@ -47,21 +48,37 @@ def main() -> int:
     end_with(parent, signal.SIGKILL)
     from torch._C._distributed_c10d import FileStore
 
-    from regard.runs.workers.group import join, leave
+    from regard.runs.workers.group import join
     from regard.system.errors import RegardError
     from regard.training.world import World
 
     world = World(shards, rank, size, local=True)
     try:
-        join(world, FileStore(path, world.size))
-        world.any(False)
-        follow(world, flag)
+        with _leaving():
+            world = join(world, FileStore(path, world.size))
+            world.any(False)
+            follow(world, flag)
     except RegardError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    finally:
-        leave()
     return 0
+
+
+@contextmanager
+def _leaving() -> Iterator[None]:
+    """Close the connections at the end; where a process was lost nobody can, and this one just ends."""
+    from regard.runs.workers.group import abandon, leave
+    from regard.training.world import LostProcess
+
+    try:
+        yield
+    except LostProcess:
+        abandon()
+        raise
+    except BaseException:
+        leave()
+        raise
+    leave()
 
 
 def follow(world: World, should_stop: Callable[[], bool]) -> None:
@@ -96,17 +113,14 @@ def follow_torchrun(torchrun_process: TorchrunProcess, should_stop: Callable[[],
     Raises:
         RegardError: as :func:`follow`.
     """
-    from regard.runs.workers.group import join, leave
+    from regard.runs.workers.group import join
     from regard.training.world import World
 
     if not (shards := torchrun_process.wait()):
         return
     world = World(shards, torchrun_process.rank, torchrun_process.size)
-    try:
-        join(world, torchrun_process.store)
-        follow(world, should_stop)
-    finally:
-        leave()
+    with _leaving():
+        follow(join(world, torchrun_process.store), should_stop)
 
 
 if __name__ == "__main__":
