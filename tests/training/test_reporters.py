@@ -83,6 +83,16 @@ def test_validations_show_scores_and_samples() -> None:
     assert "all steps done: 100 steps in 2:05; best at step 50 (bleu 33.210); 2 updates skipped" in text
 
 
+def test_the_bar_moves_while_it_measures() -> None:
+    shown = BarReporter(io.StringIO())
+    shown.on_event("measuring how fast this machine is")
+    shown.on_measure(0.25)
+    (task,) = shown.progress.tasks
+    assert (task.completed, task.total, task.description) == (0.25, 1.0, "measuring how fast this machine is")
+    shown.on_start(START)
+    assert (task.completed, task.total) == (0, 100)
+
+
 def test_the_bar_shows_the_same() -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

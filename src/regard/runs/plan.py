@@ -35,8 +35,11 @@ _ENOUGH = 10
 """Steps to measure by; where they are the run's own, they can be kept."""
 
 
-SHARD = 1024
-"""Target tokens that a shard has at least, where the recipe does not say how many shards there are."""
+SHARD = 2048
+"""Target tokens that a shard has at least, where the recipe does not say how many shards there are.
+
+With fewer, one process takes more than 5 % longer for a batch in shards than for a whole one (docs/experiments.md).
+"""
 WITHOUT_SHARDS = ("rnn", "rnn-encoder")
 """Families whose steps take as long for half as many tokens: recurrent models go through a batch word by word."""
 
@@ -218,7 +221,7 @@ def _choose_paths(
     hooks.reporter.on_event("measuring how this processor multiplies fastest")
     seconds = measure.time_paths(teaching, use, batch, fitting, paths, hooks)
     product = measure.fastest(seconds, among) if len(among) > 1 else among[0]
-    exact = measure.fastest(seconds, full)
+    exact = measure.fastest(seconds, full, measure.SLIGHT)  # of validations: ten first starts are to choose alike
     taken = ", ".join(f"{path} {seconds[path]:.3g} s" for path in paths)
     measured = f"a step of {batch.tokens:,} tokens: {taken} ({processor_kind()})"
     hooks.reporter.on_event(f"products: {product}; {measured}")

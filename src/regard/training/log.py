@@ -67,6 +67,9 @@ class Reporter:
     def on_start(self, start: Start) -> None:
         """The run starts, resumes or is re-planned."""
 
+    def on_measure(self, share: float) -> None:
+        """So much of what is measured before the run is measured, from 0 to 1."""
+
     def on_step(self, metrics: StepMetrics) -> None:
         """One update is done."""
 

@@ -40,8 +40,8 @@ _PLACE = "measured"
 """The folder of the discarded save, below ``training/``."""
 _ROUNDS, _SECONDS = 7, 2.5
 """Most rounds in which paths of products are timed, and seconds after which no third round begins."""
-_TIE = 0.03
-"""Two paths are as fast within this share."""
+TIE, SLIGHT = 0.03, 0.1
+"""Two paths are as fast within the first share; within the second where little depends on it."""
 TIMED = 1024
 """Most target tokens of a step by which paths are timed."""
 _SHARE = 0.8
@@ -85,6 +85,7 @@ def measure(
     while world.lead(lambda: len(made) < _FEWEST or (len(made) < most and not is_over(_STEPS))):
         started = hooks.clock()
         made.append(make(updates, len(made) + 1, next(steps), started, hooks.clock))
+        hooks.reporter.on_measure(len(made) / most)
     if not optimiser.finite():
         raise divergence_error("the weights are not finite", len(made))
     kept = MeasuredSteps(made, optimiser)
@@ -137,13 +138,14 @@ def time_paths(
             break
         for path in found:
             found[path] = min(found[path], once(path))
+        hooks.reporter.on_measure((number + 1) / _ROUNDS)
     return found
 
 
-def fastest(seconds: Mapping[ops.Path, float], among: Sequence[ops.Path]) -> ops.Path:
-    """The fastest of some paths; of those that are as fast within 3 %, the first."""
+def fastest(seconds: Mapping[ops.Path, float], among: Sequence[ops.Path], tie: float = TIE) -> ops.Path:
+    """The fastest of some paths; of those that are as fast within a share, the first."""
     best = min(seconds[path] for path in among)
-    return next(path for path in among if seconds[path] <= (1 + _TIE) * best)
+    return next(path for path in among if seconds[path] <= (1 + tie) * best)
 
 
 def seconds_of(work: Callable[[], object], hooks: Hooks) -> float:

@@ -214,6 +214,10 @@ class BarReporter(LineReporter):
         self.running = True
         self.progress.update(self.task, total=start.steps, completed=start.step)
 
+    def on_measure(self, share: float) -> None:
+        """Move the bar."""
+        self.progress.update(self.task, total=1.0, completed=share)
+
     def on_step(self, metrics: StepMetrics) -> None:
         """Move the bar."""
         self.pace.step(metrics)

@@ -44,7 +44,14 @@ RECIPE: dict[str, Any] = {
         "norm_place": "pre",
         "dropout": 0.1,
     },
-    "training": {"tokens": 2048, "rate": 4e-3, "warmup": 300, "validation_sentences": 200, "select": "loss"},
+    "training": {
+        "tokens": 2048,
+        "shards": 2,
+        "rate": 4e-3,
+        "warmup": 300,
+        "validation_sentences": 200,
+        "select": "loss",
+    },
     "decoding": {"beam": 4},
 }
 """Small enough for a few minutes on a laptop. Three layers each: the decoder looks up a pronoun's noun."""
