@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import machine
 import torch
@@ -59,9 +60,9 @@ def main() -> None:
     if not asked.tables:
         torch.set_num_threads(1)
         keep_pages()
-        session = {"benchmark": "exchange", "date": machine.now(), "commit": machine.commit(), **machine.describe()}
-        session |= {"tokens": TOKENS, "models": measured(asked.work)}
-        machine.append(asked.results, session)
+        session = {"benchmark": "exchange", "date": machine.now(), "commit": machine.commit()}
+        rows = [{"preset": name, **one} for name, one in measured(asked.work).items()]
+        machine.append(asked.results, session | {"machine": machine.describe(), "rows": rows})
     print(tables(json.loads(asked.results.read_text(encoding="utf-8").splitlines()[-1])))
 
 
@@ -150,11 +151,13 @@ def in_two(work: Callable[[World], float], local: bool) -> float:
         return float(found.read_text())
 
 
-def tables(session: dict[str, object]) -> str:
+def tables(session: dict[str, Any]) -> str:
     """What was measured, and what follows from it."""
-    models: dict[str, dict[str, float]] = session["models"]  # type: ignore[assignment]
+    rows: list[dict[str, Any]] = session["rows"]
+    models = {row["preset"]: row for row in rows}
     lines = [
-        f"Measured on {session['processor']}, commit {session['commit']}; two processes of one thread, full precision.",
+        f"Measured on {session['machine']['processor']}, commit {session['commit']}; two processes of one thread, full "
+        "precision.",
         "",
         "| preset | weights | bytes each process sends in a step | seconds in shared memory | seconds as messages "
         "| seconds of a step of 1,024 tokens |",

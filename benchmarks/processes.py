@@ -18,6 +18,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,11 +91,25 @@ def main() -> None:
                 speed, product = measure(asked.work, tokens, row, product)
                 found[name].append(speed)
                 print(f"{tokens:,} tokens, round {number + 1}, {name}: {speed:,.0f} tokens/s ({product})", flush=True)
-        speeds = {name: round(statistics.median(each)) for name, each in found.items()}
-        session = {"benchmark": "processes", "date": machine.now(), "commit": machine.commit(), **machine.describe()}
-        session |= {"tokens": tokens, "steps": STEPS[tokens], "product": product, "speeds": speeds, "each": found}
-        machine.append(asked.results, session)
-        print(json.dumps(speeds))
+        session = {"benchmark": "processes", "date": machine.now(), "commit": machine.commit()}
+        session |= {"machine": machine.describe(), "setting": {"tokens": tokens, "product": product}}
+        machine.append(asked.results, session | {"rows": results(tokens, found)})
+
+
+def results(tokens: int, found: Mapping[str, list[float]]) -> list[dict[str, object]]:
+    """Of each row the median speed, and its ratio to one process, which is the first."""
+    medians = {name: statistics.median(each) for name, each in found.items()}
+    one = medians.get("one")
+    return [
+        {
+            "row": name,
+            "tokens a step": tokens,
+            "tokens a second": round(median),
+            "of one process": round(median / one, 2) if one else "",
+            "each": [round(speed) for speed in found[name]],
+        }
+        for name, median in medians.items()
+    ]
 
 
 def write_pairs(folder: Path) -> None:

@@ -365,3 +365,51 @@ def paths(session: Session) -> Lines:
         "",
         *grid(list(kinds.values())),
     ]
+
+
+PROCESSES = {
+    "one": "one process",
+    "threads": "two threads",
+    "copies": "two copies, together",
+    "one-of-2": "one process, 2 shards",
+    "one-of-4": "one process, 4 shards",
+    "pair-of-2": "two processes, 2 shards",
+    "pair-of-4": "two processes, 4 shards",
+    "pair-busy-1": "two processes, a core shared",
+    "pair-busy-2": "two processes, both cores shared",
+    "threads-busy-1": "two threads, a core shared",
+}
+"""What the rows of :mod:`processes` are."""
+
+
+def processes(sessions: list[Session]) -> Lines:
+    """Speed of training by processes and threads, for each number of tokens a step."""
+    found = [row for session in sessions for row in session["rows"]]
+    rows = sorted(found, key=lambda row: (int(row["tokens a step"]), list(PROCESSES).index(row["row"])))
+    names = ("tokens a step", "tokens a second", "of one process")
+    return [
+        "The recipe of Multi30k from English to German on two cores, products as the run chose them: real target",
+        "tokens a second, medians of rounds in turns. *Shared*: with another process that keeps the core busy.",
+        "",
+        *grid([{"what": PROCESSES[row["row"]], **{name: row[name] for name in names}} for row in rows]),
+    ]
+
+
+def exchange(sessions: list[Session]) -> Lines:
+    """What two processes exchange in a step, and how long it takes beside the step itself."""
+    told = [
+        {
+            "preset": row["preset"],
+            "weights, M": round(row["weights"] / 1e6, 1),
+            "step, s": round(row["step"], 3),
+            "exchange in memory, s": round(row["shared"], 4),
+            "as messages, s": round(row["messages"], 4),
+        }
+        for row in sessions[-1]["rows"]
+    ]
+    return [
+        "Two processes of one thread; a step has 1,024 target tokens of Multi30k, in full precision. What follows for",
+        "more cores and hosts is in [`scaling.md`](scaling.md).",
+        "",
+        *grid(told),
+    ]
