@@ -90,7 +90,7 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
 def speak_python(error: RegardError, known: Signature) -> None:
     """Let an error name the arguments of a function instead of the options of the command line."""
 
-    def spoken(found: re.Match[str], is_where: bool) -> str:
+    def rename(found: re.Match[str], is_where: bool) -> str:
         name = CALLED.get(found["name"], found["name"].replace("-", "_"))
         if name not in known.parameters:
             return found[0]
@@ -103,8 +103,8 @@ def speak_python(error: RegardError, known: Signature) -> None:
         is_list = str(known.parameters[name].annotation).startswith("Iterable")
         return f"{name}=[{quoted}]" if is_list and quoted else f"{name}={quoted}"
 
-    error.message = _OPTION.sub(lambda found: spoken(found, False), error.message)
-    error.where = None if error.where is None else _OPTION.sub(lambda found: spoken(found, True), error.where)
+    error.message = _OPTION.sub(lambda found: rename(found, False), error.message)
+    error.where = None if error.where is None else _OPTION.sub(lambda found: rename(found, True), error.where)
     error.args = (error.message,)
 
 
@@ -120,7 +120,7 @@ def _refuse_misfits(
     for name, value in bound.items():
         is_one = known.parameters[name].kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
         if is_one and (misfit := _misfit(value, kinds.get(name, Any), name)):
-            raise UsageError(f"expected {_described(misfit.wanted)}, not {_told(misfit.value)}", misfit.where)
+            raise UsageError(f"expected {_type_name(misfit.wanted)}, not {_told(misfit.value)}", misfit.where)
     try:
         known.bind(*given, **named)
     except TypeError as error:
@@ -173,11 +173,11 @@ def _is_of(value: object, kind: Any) -> bool:
     return kind is Any or not isinstance(kind, type) or isinstance(value, kind)
 
 
-def _described(kind: Any) -> str:
+def _type_name(kind: Any) -> str:
     """A type for people."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(_described(one) for one in inner if one is not NoneType))
+        return " or ".join(dict.fromkeys(_type_name(one) for one in inner if one is not NoneType))
     if kind in _SIMPLE:
         return _SIMPLE[kind][1]
     kind = kind if origin is None else origin

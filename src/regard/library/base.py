@@ -280,7 +280,7 @@ def _refuse_absent(section: Section, asked: AblationRequest) -> None:
         f"{counted(layers, 'layer')} of {counted(count, 'head')} of {kind} attention"
         for kind, (layers, count) in section.attention.items()
     ]
-    there = f"this model has {_listed([*heads, *(name for name, has in parts.items() if has)])}"
+    there = f"this model has {_join_words([*heads, *(name for name, has in parts.items() if has)])}"
     for kind, layer, head in asked.off:
         layers, count = section.attention.get(kind, (0, 0))
         if layer > layers or head > count:
@@ -290,7 +290,7 @@ def _refuse_absent(section: Section, asked: AblationRequest) -> None:
             raise UsageError(f"there is nothing to switch off; {there}", name)
 
 
-def _listed(words: Sequence[str]) -> str:
+def _join_words(words: Sequence[str]) -> str:
     """Words as a list for people."""
     return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:]))) or "none of these parts"
 

@@ -93,6 +93,8 @@ class ForkedWorkers:
                     free.send(waiting)
                     order.append(free)
                     waiting = None
+            except LostWorker:
+                raise
             except RegardError as error:
                 wrong = error
             if not order:

@@ -35,7 +35,7 @@ Divide = Callable[[Find, Sequence[Any]], list[Any]]
 """Applies a function to all examples; it may do so in blocks and in several processes."""
 
 
-def undivided(find: Find, examples: Sequence[Any]) -> list[Any]:
+def find_at_once(find: Find, examples: Sequence[Any]) -> list[Any]:
     """What is found for all examples at once, here."""
     return find(examples, 0)
 

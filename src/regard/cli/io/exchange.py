@@ -180,7 +180,7 @@ class Exchange:
         with self._lines() as lines, self.target.stream() as stream:
             texts = joined(lines)
             grouped = number_groups(chunks(texts) if self._in_blocks else bursts(texts))
-            with self._answered(lambda *of: b"".join(map(encode_line, answer(*of))), grouped) as answered:
+            with self._answers(lambda *of: b"".join(map(encode_line, answer(*of))), grouped) as answered:
                 for group, first, found in answered:
                     for part in map(encode_line, answer(group, first)) if found is None else [found]:
                         stream.write(part)
@@ -191,7 +191,7 @@ class Exchange:
         """Whether texts wait until many are there, instead of being answered as they arrive."""
         return self.given.steady or (self._options.processes or 1) > 1
 
-    def _answered(
+    def _answers(
         self, content: Content, groups: Iterator[tuple[list[str], int]]
     ) -> contextlib.closing[Generator[tuple[list[str], int, bytes | None], None, None]]:
         """Groups of texts and their answers by other processes; one process where texts are answered as they arrive."""
@@ -225,7 +225,7 @@ class Exchange:
         """
         with self._lines() as lines:
             if self.target.file is None:
-                with self._answered(content, number_groups(chunks(joined(lines)))) as answered:
+                with self._answers(content, number_groups(chunks(joined(lines)))) as answered:
                     found = b"".join(content(group, first) if out is None else out for group, first, out in answered)
                 with self.target.stream() as stream:
                     stream.write(found if whole is None else whole(BytesIO(found)))
@@ -255,7 +255,7 @@ class Exchange:
             groups = number_groups(grouped(rest), results.texts + 1)
             with (
                 progress(results.texts, self.given.share) as shown,
-                self._answered(content, groups) as answered,
+                self._answers(content, groups) as answered,
             ):
                 for group, first, found in answered:
                     self._check()

@@ -18,7 +18,7 @@ from regard.runs.workers.cores import independent_cores, usable_cores
 from regard.system.errors import RegardError
 from regard.system.forks import SAFE, ForkedWorkers, LostWorker
 from regard.system.memory import keep_pages
-from regard.tasks.protocols import Divide, Find, undivided
+from regard.tasks.protocols import Divide, Find, find_at_once
 
 Content = Callable[[list[str], int], bytes | memoryview]
 """From texts, and the number of the first, to the bytes of their answers."""
@@ -96,7 +96,7 @@ def divider(processes: Callable[[], int]) -> Divide:
     def divide(find: Find, examples: Sequence[Any]) -> list[Any]:
         count = processes() if len(examples) > BLOCK else 1
         if count == 1:
-            return undivided(find, examples)
+            return find_at_once(find, examples)
 
         def work(asked: bytes) -> bytes:
             torch.set_num_threads(1)

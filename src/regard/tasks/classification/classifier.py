@@ -28,7 +28,7 @@ from regard.tasks.metrics.labels import (
     number_scores,
     refuse_unknown_labels,
 )
-from regard.tasks.protocols import Divide, undivided
+from regard.tasks.protocols import Divide, find_at_once
 from regard.tasks.text.task import AnyModel, BaseTask, TextReader, forward_batches, mean_over_windows, refuse_others
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ class LabelTask(BaseTask[AnyLabelAssets, AnyModel]):
         return self.predictor().predictions(score_BC)
 
     def evaluate(
-        self, corpus: Corpus[Any], threshold: float | None = None, divide: Divide = undivided
+        self, corpus: Corpus[Any], threshold: float | None = None, divide: Divide = find_at_once
     ) -> ClassEvaluation:
         """Scores of the model on labelled test examples."""
 

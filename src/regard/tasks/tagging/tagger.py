@@ -23,7 +23,7 @@ from regard.system.errors import UsageError
 from regard.tasks.assets import TagAssets
 from regard.tasks.metrics.labels import refuse_unknown_labels
 from regard.tasks.metrics.spans import TagScores, tag_scores
-from regard.tasks.protocols import Divide, undivided
+from regard.tasks.protocols import Divide, find_at_once
 from regard.tasks.text.task import ROOM, Read, TextTask, inference_mode, read_as, refuse_others
 from regard.text.tags import OUTSIDE, Place, TaggedWords, forbidden, places_of, spans_of, split_tag, tags_of
 
@@ -249,7 +249,7 @@ class Tagging(TextTask[TagAssets, "Reader"]):
             spans.append(TaggedSpan(begin, end, label, words.text[begin:end], min(sure[first:last])))
         return TaggedText(words.text, words.places, tuple(tags_of(found, len(names))), sure, tuple(spans))
 
-    def evaluate(self, corpus: Corpus[TaggedWords], divide: Divide = undivided) -> TagScores:
+    def evaluate(self, corpus: Corpus[TaggedWords], divide: Divide = find_at_once) -> TagScores:
         """The scores of this model on tagged texts.
 
         Raises:

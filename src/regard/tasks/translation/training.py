@@ -89,7 +89,7 @@ class TranslationTraining(BaseTraining[Translation]):
             if not math.isfinite(loss):  # nothing can be searched for then
                 return Validation(loss)
             texts = self._texts(generate)
-            hypotheses = self._divided(texts, world)
+            hypotheses = self._translate_texts(texts, world)
         samples = tuple(
             Sample(source, reference, hypothesis)
             for (source, reference), hypothesis in list(zip(texts, hypotheses, strict=True))[:SAMPLES]
@@ -125,7 +125,7 @@ class TranslationTraining(BaseTraining[Translation]):
         section = self.task.recipe.training
         return self.prepared.validation_pairs()[: section.validation_sentences if generate else SAMPLES]
 
-    def _divided(self, texts: Sequence[TextPair], world: World) -> list[str]:
+    def _translate_texts(self, texts: Sequence[TextPair], world: World) -> list[str]:
         """Translations of the texts, which are searched in as many groups as a step has shards."""
         each = -(-len(texts) // world.shards)
         groups = [texts[first : first + each] for first in range(0, len(texts), each)]

@@ -17,7 +17,7 @@ from regard.decoding.search import search
 from regard.decoding.trace import Trace
 from regard.system.errors import UsageError
 from regard.tasks.metrics.bleu import TranslationScores, score
-from regard.tasks.protocols import Divide, undivided
+from regard.tasks.protocols import Divide, find_at_once
 from regard.tasks.text.task import BaseTask, Read, read_as, refuse_others, unseen_places
 from regard.text.languages import joiner
 from regard.text.seen_words import Side, UnseenWord
@@ -133,7 +133,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         beam: int | None = None,
         lowercase: bool = False,
         trace: Trace | None = None,
-        divide: Divide = undivided,
+        divide: Divide = find_at_once,
     ) -> TranslationScores:
         """BLEU and chrF of the translations of ``sources`` against ``references``, with signatures and intervals."""
 
