@@ -1,4 +1,4 @@
-"""Buffers that processes share, and where they wait for each other."""
+"""Buffers that processes share."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from regard.training import buffers
-from regard.training.buffers import PrivateBuffers, SharedBarrier, SharedBuffers, buffers_for
+from regard.training.buffers import PrivateBuffers, SharedBuffers, buffers_for
 from regard.training.world import ALONE, LostProcess, World, has_ended
 from tests.training.forks import DIED, in_world
 
@@ -88,12 +88,3 @@ def test_whoever_waits_hears_of_a_process_that_is_gone() -> None:
             found.publish()
 
     assert in_world(2, 2, work, local=True) == [0, DIED]
-
-
-def test_nobody_passes_a_barrier_before_the_others_are_there() -> None:
-    shared = torch.zeros(2 * 8, dtype=torch.int64)
-    first, second = (SharedBarrier(shared, World(2, rank, 2)) for rank in range(2))
-    second._turn = 1
-    shared.view(2, -1)[1, 0] = 1  # the second is there already
-    first.wait()
-    assert shared.view(2, -1)[:, 0].tolist() == [1, 1]

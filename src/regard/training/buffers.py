@@ -10,18 +10,16 @@ import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from regard.training.barrier import PLACE, SharedBarrier
 from regard.training.world import World, tree_sum
 
 _FOLDER = "/dev/shm"
 """Where a file is memory, on Linux; elsewhere, or where it is full, messages are sent."""
-_PLACE = 64
-"""Bytes of a process at a barrier: a line of the processor's cache."""
 
 
 class Buffers(Protocol):
@@ -105,40 +103,12 @@ class SharedBuffers:
         self._barrier.wait()
 
 
-class SharedBarrier:
-    """Where processes of a machine wait for each other: in shared memory, so that nobody is woken by a message.
-
-    Beside other busy processes a message costs the time until its receiver is given a core; a process that looks
-    now and then has slept, and is given one at once.
-
-    Args:
-        shared: eight numbers for each process, zeros at first.
-        world: of the process.
-    """
-
-    def __init__(self, shared: Tensor, world: World) -> None:
-        self._arrived = shared.view(world.size, -1)[:, 0].numpy()
-        self._world, self._turn = world, 0
-        self._fence = Lock()
-
-    def wait(self) -> None:
-        """Wait until all processes are here.
-
-        Raises:
-            LostProcess: one of them has ended.
-        """
-        self._turn += 1
-        with self._fence:  # what was written before is seen before the arrival
-            self._arrived[self._world.rank] = self._turn
-        self._world.wait_until(lambda: not (self._arrived < self._turn).any())
-
-
 def _file(weights: Tensor, processes: int) -> str | None:
     """A file of zeros as long as the shared buffers; ``None`` where there is no room for it."""
     with suppress(OSError, AttributeError):
         handle, name = tempfile.mkstemp(prefix="regard-", dir=_FOLDER)
         try:
-            os.posix_fallocate(handle, 0, (1 + processes) * weights.nbytes + _PLACE * processes)
+            os.posix_fallocate(handle, 0, (1 + processes) * weights.nbytes + PLACE * processes)
             return name
         except OSError:
             os.unlink(name)

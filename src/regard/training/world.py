@@ -25,8 +25,13 @@ from regard.system.errors import RegardError, UsageError
 Part = TypeVar("Part")
 LOST = "another process of this run ended; rerun the same command to resume"
 """What is said where nothing more is known."""
-_EAGER, _NAP = 50, 5e-5
-"""Looks for the others without a pause, and seconds of a pause after them."""
+_EAGER = 50
+"""Looks for the others without a pause."""
+_NAPS = 5e-5, 2e-3
+"""Seconds of the shortest and the longest pause between later looks."""
+_SHARE = 1 / 16
+"""A pause is as long as this share of the wait so far: short waits end soon, and in long ones the core is idle for so
+long that the system moves a process to it that shares its own with another."""
 _CHECKED = 0.2
 """Seconds of waiting after which it is asked whether the others are alive."""
 
@@ -98,12 +103,14 @@ class World:
         Raises:
             LostProcess: one of them has ended.
         """
-        looks, checked = 0, time.monotonic()
+        looks, began = 0, time.monotonic()
+        checked = began
         while not done():
             looks += 1
-            time.sleep(0 if looks < _EAGER else _NAP)
-            if time.monotonic() - checked > _CHECKED:
-                checked = time.monotonic()
+            now = time.monotonic()
+            time.sleep(0 if looks < _EAGER else min(max((now - began) * _SHARE, _NAPS[0]), _NAPS[1]))
+            if now - checked > _CHECKED:
+                checked = now
                 if any(has_ended(process) for process in self.processes) and not done():
                     raise LostProcess(LOST)
 

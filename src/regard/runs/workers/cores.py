@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
+from regard.system.cores import allowed_cores
+
 _ROUNDS, _SIZE, _PRODUCTS = 5, 384, 8
 """Best of so many rounds, each of so many products of square matrices: some milliseconds."""
 _WORTH = 1.5
@@ -19,8 +21,7 @@ _WORTH = 1.5
 
 def usable_cores() -> int:
     """Cores that this process may use, whatever they are worth."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    return len(allowed_cores()) or os.cpu_count() or 1
 
 
 def independent_cores(most: int) -> int:
