@@ -16,6 +16,7 @@ from regard.tasks.language.scores import Perplexity
 from regard.tasks.metrics.bleu import score
 from regard.tasks.metrics.labels import class_scores, label_scores, number_scores
 from regard.tasks.metrics.spans import Counts, tag_scores
+from regard.tasks.protocols import Divide
 
 
 class Echo:
@@ -96,7 +97,8 @@ def test_a_language_models_perplexity_is_of_whole_documents(tmp_path: Path, rega
     (tmp_path / "t.txt").write_text(text)
     seen: list[Any] = []
 
-    def perplexity(texts: list[str], stride: int | None) -> Perplexity:
+    def perplexity(texts: list[str], stride: int | None, divide: Divide) -> Perplexity:
+        assert divide(lambda some, begin: [begin, *some], [1]) == [0, 1]
         seen.extend([texts, stride])
         return Perplexity(math.log(8) * 10, 10, 5, 40)
 

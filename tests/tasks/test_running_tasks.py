@@ -182,8 +182,11 @@ def test_what_is_evaluated_is_what_training_would_have_ended_with(
     given = {"train": text(tmp_path / "a.txt", 60, 2), "valid": held, "start_from": taught[task][1], "task": task}
     regard.train(output=tmp_path / "model", settings=[*ONE_STEP, "seed=4"], **given, **HERE)
     card = (tmp_path / "model" / "card.md").read_text()
-    assert main(["evaluate", str(tmp_path / "model"), "--test", str(held), "--json", "--device", "cpu"]) == 0
+    command = ["evaluate", str(tmp_path / "model"), "--test", str(held), "--json", "--device", "cpu"]
+    assert main(command) == 0
     found = json.loads(capsysbinary.readouterr().out)
+    assert main([*command, "--processes", "2"]) == 0
+    assert json.loads(capsysbinary.readouterr().out) == pytest.approx(found)
     assert f"* loss {found['loss']:.4f} nats" in card
     assert f"perplexity {found['perplexity']:.2f}" in card
     if task == "masked-lm":

@@ -52,7 +52,7 @@ class EvaluateOptions:
         json: print one JSON object.
         device: cpu, cuda ...
         threads: processor threads.
-        processes: that answer the examples of translators, classifiers and taggers, each with one thread; default: as
+        processes: that compute the examples, each with one thread; default: as
             many as there are independent cores, one where --threads is given. The scores do not depend on how many.
     """
 
@@ -71,9 +71,20 @@ class EvaluateOptions:
 
     def divide(self, task: Task) -> Divide:
         """How examples are divided among processes."""
-        from regard.runs.workers.answers import answer_processes, divider
+        from regard.runs.workers.answers import divider
 
-        return divider(lambda: answer_processes(self.processes, self.threads, str(task.device)))
+        return divider(lambda: self._processes(task))
+
+    def divide_batches(self, task: Task) -> Divide:
+        """How batches are divided among processes, each of which holds many texts."""
+        from regard.runs.workers.answers import divider
+
+        return divider(lambda: self._processes(task), block=1)
+
+    def _processes(self, task: Task) -> int:
+        from regard.runs.workers.answers import answer_processes
+
+        return answer_processes(self.processes, self.threads, str(task.device))
 
     def both(self) -> tuple[Path, Path]:
         """Source and reference.
@@ -192,7 +203,7 @@ def running_text(task: Task, asked: EvaluateOptions) -> Found:
         texts = [text for text in _whole_documents(corpus) if text.strip()]
         if not texts:
             raise RegardError("nothing to score: there is no text", corpus.name)
-        return task.perplexity(texts, asked.stride), perplexity_lines
+        return task.perplexity(texts, asked.stride, asked.divide_batches(task)), perplexity_lines
 
 
 def hidden_tokens(task: Task, asked: EvaluateOptions) -> Found:
@@ -204,7 +215,8 @@ def hidden_tokens(task: Task, asked: EvaluateOptions) -> Found:
     assert fills_words(task) or fills_spans(task)
     job = task.info.job()
     with asked.corpus(partial(_documents, task)) as corpus:
-        return evaluate_corpus(task, corpus, job.encoder, job.training.validation_scores), guess_lines
+        divide = asked.divide_batches(task)
+        return evaluate_corpus(task, corpus, job.encoder, job.training.validation_scores, divide), guess_lines
 
 
 def _documents(task: Task, path: Path, key: str | None) -> Corpus[Any]:

@@ -18,11 +18,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, TypeVar
 
 from regard.system import errors
 from regard.system.errors import RegardError
 
+Item = TypeVar("Item")
 Work = Callable[[bytes], bytes]
 """What a process makes of what it is sent."""
 SAFE = sys.platform.startswith("linux")
@@ -76,22 +77,35 @@ class ForkedWorkers:
         self._workers.clear()
 
     def map(self, given: Iterable[bytes]) -> Iterator[bytes]:
-        """What the work makes of each, in order; of an error in ``given`` what came before it is answered first.
+        """What the work makes of each, in order, as :meth:`pairs` has it."""
+        for _, answer in self.pairs(given, bytes):
+            yield answer()
+
+    def pairs(self, items: Iterable[Item], pack: Callable[[Item], bytes]) -> Iterator[tuple[Item, Callable[[], bytes]]]:
+        """Each item with a function that waits for its answer, in order; call it before the next item is taken.
+
+        Of an error in ``items`` what came before it is answered first.
+
+        Args:
+            items: what is worked on.
+            pack: an item as bytes.
 
         Raises:
             RegardError: of the work.
             LostWorker: a process was ended.
         """
-        rest, order, wrong = iter(given), deque[_Worker](), None
-        waiting = None
+        rest, order = ((item, pack(item)) for item in items), deque[tuple[Item, _Worker]]()
+        waiting: tuple[Item, bytes] | None = None
+        wrong: RegardError | None = None
         while True:
             try:
-                while wrong is None and (waiting := waiting if waiting is not None else next(rest, None)) is not None:
+                while wrong is None and (waiting := waiting or next(rest, None)):
+                    item, content = waiting
                     free = min(self._workers, key=lambda worker: len(worker.sent))
-                    if not free.has_room(len(waiting)):
+                    if not free.has_room(len(content)):
                         break
-                    free.send(waiting)
-                    order.append(free)
+                    free.send(content)
+                    order.append((item, free))
                     waiting = None
             except LostWorker:
                 raise
@@ -99,7 +113,8 @@ class ForkedWorkers:
                 wrong = error
             if not order:
                 break
-            yield order.popleft().receive()
+            item, worker = order.popleft()
+            yield item, worker.receive
         if wrong:
             raise wrong
 

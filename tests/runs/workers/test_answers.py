@@ -72,10 +72,9 @@ def find(texts: list[str], begin: int) -> list[list[object]]:
 
 @copied
 @pytest.mark.parametrize("count", [0, 3, 4, 11])
-def test_examples_are_divided_in_blocks(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "BLOCK", 3)
+def test_examples_are_divided_in_blocks(count: int) -> None:
     texts = [str(n) for n in range(count)]
-    assert divider(lambda: 2)(find, texts) == divider(lambda: 1)(find, texts) == find(texts, 0)
+    assert divider(lambda: 2, block=3)(find, texts) == divider(lambda: 1, block=3)(find, texts) == find(texts, 0)
 
 
 def test_how_many_processes_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.runs.workers.answers import divider
 from regard.system.errors import Stopped, UsageError
+from regard.system.forks import SAFE
+from regard.tasks.language import scores
 from regard.tasks.language.scores import Perplexity, surprisals, windows
 from tests.models.small_models import PIECES, assert_near, gpt, texts
 from tests.refusals import refused
@@ -37,6 +40,18 @@ def test_every_token_is_judged_by_what_stands_before_it(stride: int) -> None:
         assert len(nats) == len(ids)
         if len(ids):
             assert_near(nats, np.array(plain(model, ids, 4, stride)), 1e-9)
+
+
+@pytest.mark.skipif(not SAFE, reason="processes are not copied here")
+def test_several_processes_find_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scores, "ROOM", 16)
+    model, random = gpt(), np.random.default_rng(2)
+    documents = [random.integers(0, PIECES, length) for length in (40, 0, 7, 26)]
+    one, two = (
+        surprisals(model, documents, 4, 2, END, divide=divider(lambda count=count: count, block=1)) for count in (1, 2)
+    )
+    for some, others in zip(one, two, strict=True):
+        assert np.array_equal(some, others)
 
 
 @given(st.lists(st.integers(0, 60), max_size=4), st.integers(1, 9), st.data())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -71,21 +70,18 @@ def encode_blocks(
         for block in rest:
             yield block, encoder.encode(block.examples, block.part)
         return
-    waiting = deque[Block]()
 
-    def sent() -> Iterator[bytes]:
-        for block in rest:
-            waiting.append(block)
-            values = [encoder.plain(example) for example in block.examples]
-            yield json.dumps([block.part, values], ensure_ascii=False).encode("utf-8", "surrogatepass")
+    def sent(block: Block) -> bytes:
+        values = [encoder.plain(example) for example in block.examples]
+        return json.dumps([block.part, values], ensure_ascii=False).encode("utf-8", "surrogatepass")
 
     def work(content: bytes) -> bytes:
         part, values = json.loads(content.decode("utf-8", "surrogatepass"))
         return pack(encoder.encode([encoder.restore(value) for value in values], part))
 
     with ForkedWorkers(work, processes) as workers:
-        for answer in workers.map(sent()):
-            yield waiting.popleft(), unpack(answer)
+        for block, answer in workers.pairs(rest, sent):
+            yield block, unpack(answer())
 
 
 def pack(coded: Sequence[Encoded]) -> bytes:

@@ -7,8 +7,7 @@ with one thread, on groups of texts that do not depend on how many processes the
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -60,12 +59,6 @@ def answer_groups(
         for texts, number in rest:
             yield texts, number, None
         return
-    waiting = deque[tuple[list[str], int]]()
-
-    def sent() -> Iterator[bytes]:
-        for group in rest:
-            waiting.append(group)
-            yield json.dumps(group).encode()
 
     def work(asked: bytes) -> bytes:
         torch.set_num_threads(1)
@@ -74,27 +67,27 @@ def answer_groups(
         return bytes(content(texts, number))
 
     with ForkedWorkers(work, count) as workers:
-        try:
-            for answer in workers.map(sent()):
-                yield *waiting.popleft(), answer
-        except LostWorker:
-            raise
-        except RegardError:
-            if not waiting:
+        for (texts, number), answer in workers.pairs(rest, lambda group: json.dumps(group).encode()):
+            try:
+                found = answer()
+            except LostWorker:
                 raise
-            yield *waiting.popleft(), None
-            raise
+            except RegardError:
+                yield texts, number, None
+                raise
+            yield texts, number, found
 
 
-def divider(processes: Callable[[], int]) -> Divide:
-    """A function that applies another to examples, in blocks of :data:`BLOCK` and in several processes.
+def divider(processes: Callable[[], int], block: int = BLOCK) -> Divide:
+    """A function that applies another to examples, in blocks and in several processes.
 
     Args:
         processes: how many to use, asked where there is more than one block.
+        block: examples that a process takes at a time.
     """
 
     def divide(find: Find, examples: Sequence[Any]) -> list[Any]:
-        count = processes() if len(examples) > BLOCK else 1
+        count = processes() if len(examples) > block else 1
         if count == 1:
             return find_at_once(find, examples)
 
@@ -102,10 +95,10 @@ def divider(processes: Callable[[], int]) -> Divide:
             torch.set_num_threads(1)
             keep_pages()
             begin = int(asked)
-            return json.dumps(find(examples[begin : begin + BLOCK], begin)).encode()
+            return json.dumps(find(examples[begin : begin + block], begin)).encode()
 
         with ForkedWorkers(work, count) as workers:
-            answers = workers.map(str(begin).encode() for begin in range(0, len(examples), BLOCK))
+            answers = workers.map(str(begin).encode() for begin in range(0, len(examples), block))
             return [found for answer in answers for found in json.loads(answer)]
 
     return divide

@@ -17,6 +17,7 @@ from regard.decoding.search import random_sampling, sample
 from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.language.scores import Perplexity, surprisals
+from regard.tasks.protocols import Divide, find_at_once
 from regard.tasks.text.task import Read, TextTask, read_as, refuse_others
 from regard.text.stop_strings import Decoder, StopStrings
 
@@ -136,17 +137,20 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
         if rest := reader.finish():
             yield rest
 
-    def perplexity(self, texts: str | list[str], stride: int | None = None) -> Perplexity:
+    def perplexity(
+        self, texts: str | list[str], stride: int | None = None, divide: Divide = find_at_once
+    ) -> Perplexity:
         """Perplexity of texts, each a document with its end.
 
         Args:
             texts: one or several.
             stride: a longer text is read in windows of ``data.max_tokens``, each with so many new tokens; default: all
                 are new, so that the first tokens of a window have little before them.
+            divide: computes the batches, perhaps in several processes.
         """
         texts = [texts] if isinstance(texts, str) else texts
         refuse_others(texts)
-        nats = self.surprise([np.append(self._ids(text), self.symbols.end) for text in texts], stride)
+        nats = self.surprise([np.append(self._ids(text), self.symbols.end) for text in texts], stride, divide)
         return Perplexity.of(nats, texts)
 
     def score(self, text: str, ended: bool = True) -> ScoredText:
@@ -167,10 +171,13 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
         """The model's input for a document and its characters, for inspection; ``</s>`` comes first."""
         return read_as(self.assets.tokenizer, text, (self.assets.tokenizer.end,))
 
-    def surprise(self, documents: Sequence[Ids], stride: int | None = None) -> list[NDArray[np.float64]]:
+    def surprise(
+        self, documents: Sequence[Ids], stride: int | None = None, divide: Divide = find_at_once
+    ) -> list[NDArray[np.float64]]:
         """Nats of every token of documents that are ids already; see ``metrics.perplexity.surprisals``."""
         length = self.recipe.data.max_tokens
-        return surprisals(self.model, documents, length, length if stride is None else stride, self.symbols.end)
+        stride = length if stride is None else stride
+        return surprisals(self.model, documents, length, stride, self.symbols.end, divide=divide)
 
     def continue_ids(self, prompts: Sequence[Ids], n: int, asked: GenerationOptions) -> list[list[Hypothesis]]:
         """Continuations of prompts given as ids."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ from regard.tasks.language.gaps import decode_with_symbols
 from regard.tasks.language.masked import MaskedLm
 from regard.tasks.language.scores import PredictionScores
 from regard.tasks.language.training import PredictionTraining, RunningTextJob
-from regard.tasks.protocols import ShouldStop
+from regard.tasks.protocols import Divide, ShouldStop, find_at_once
 from regard.tasks.text.preparation import SYMBOLS
 from regard.tasks.training.base import ProductPaths
 from regard.tasks.training.model_writer import StoppableTrace
@@ -98,20 +99,29 @@ class MaskedLmTraining(PredictionTraining):
 
     @classmethod
     def validation_scores(
-        cls, task: MaskedLm, prepared: PreparedExamples, paths: ProductPaths, should_stop: ShouldStop
+        cls,
+        task: MaskedLm,
+        prepared: PreparedExamples,
+        paths: ProductPaths,
+        should_stop: ShouldStop,
+        divide: Divide = find_at_once,
     ) -> PredictionScores:
         """Scores on the validation part of prepared text; its masks are fixed."""
         teaching, stop = cls(task, prepared, paths, 0), StoppableTrace(should_stop)
         teaching.criterion.eval()
         batches = teaching.guessing(prepared.validation_text, prepared.validation_labels, None)
-        nats, right, count = 0.0, 0, 0
-        with torch.no_grad(), ops.using(task.model, paths.exact):
-            for batch in batches.some(task.recipe.seed, prepared.validation_text.tokens * 2 + 1):
+
+        def sums(some: Sequence[PredictionBatch], first: int) -> list[tuple[float, int, int]]:
+            found = []
+            for batch in some:
                 stop.record()
-                nats += float(teaching.loss(batch).nll)
-                right += int((teaching.predict_tokens(batch) == batch.labels_N).sum())
-                count += len(batch.labels_N)
-        return PredictionScores(nats, count, right)
+                right = int((teaching.predict_tokens(batch) == batch.labels_N).sum())
+                found.append((float(teaching.loss(batch).nll), len(batch.labels_N), right))
+            return found
+
+        with torch.no_grad(), ops.using(task.model, paths.exact):
+            found = divide(sums, batches.some(task.recipe.seed, prepared.validation_text.tokens * 2 + 1))
+        return PredictionScores(*map(sum, zip(*(found or [(0.0, 0, 0)]), strict=True)))
 
 
 @dataclass(frozen=True)

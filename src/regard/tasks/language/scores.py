@@ -19,7 +19,7 @@ from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.split import SplitCorpora
 from regard.system.errors import UsageError
-from regard.tasks.protocols import ShouldStop
+from regard.tasks.protocols import Divide, ShouldStop, find_at_once
 from regard.tasks.text.task import ROOM, TextTask, inference_mode
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
@@ -121,6 +121,7 @@ def surprisals(
     stride: int,
     begin: int,
     asked: Callable[[], None] = lambda: None,
+    divide: Divide = find_at_once,
 ) -> list[Floats]:
     """Negative log-likelihood of every token of each document, in nats.
 
@@ -131,18 +132,27 @@ def surprisals(
         stride: new tokens of each window but the first; with fewer, each token has more before it, and it takes longer.
         begin: tokens before a document.
         asked: called before each forward pass; may raise.
+        divide: computes the batches, perhaps in several processes.
     """
     found = [np.zeros(len(document)) for document in documents]
     every = [window for window in windows(list(map(len, documents)), length, stride) if window.end > window.begin]
     lengths = np.array([window.end - window.begin for window in every], np.int64)
-    for part in batches_by_length(lengths, ROOM):
-        asked()
-        chosen = [every[place] for place in part]
-        labels = [documents[window.document][window.begin : window.end] for window in chosen]
-        before = [documents[window.document][window.begin - 1] if window.begin else begin for window in chosen]
-        read = [np.append(np.int64(first), ids[:-1]) for first, ids in zip(before, labels, strict=True)]
-        nats_T = _nats(model, read, np.concatenate(labels))
-        for window, nats in zip(chosen, np.split(nats_T, lengths[part].cumsum()[:-1]), strict=True):
+    batches = list(batches_by_length(lengths, ROOM))
+
+    def nats_of(some: Sequence[Ids], first: int) -> list[list[float]]:
+        sums = []
+        for part in some:
+            asked()
+            chosen = [every[place] for place in part]
+            labels = [documents[window.document][window.begin : window.end] for window in chosen]
+            before = [documents[window.document][window.begin - 1] if window.begin else begin for window in chosen]
+            read = [np.append(np.int64(id), ids[:-1]) for id, ids in zip(before, labels, strict=True)]
+            sums.append(_nats(model, read, np.concatenate(labels)).tolist())
+        return sums
+
+    for part, nats_T in zip(batches, divide(nats_of, batches), strict=True):
+        parts = np.split(np.array(nats_T), lengths[part].cumsum()[:-1])
+        for window, nats in zip((every[place] for place in part), parts, strict=True):
             found[window.document][window.fresh : window.end] = nats[window.fresh - window.begin :]
     return found
 
@@ -201,7 +211,8 @@ def evaluate_corpus(
     task: TextTask[Any, Any],
     corpus: Corpus[DocumentPart],
     coding: Callable[[AnyTokenizer, Recipe], DocumentEncoder],
-    scored: Callable[[Any, PreparedExamples, ProductPaths, ShouldStop], PredictionScores],
+    scored: Callable[[Any, PreparedExamples, ProductPaths, ShouldStop, Divide], PredictionScores],
+    divide: Divide = find_at_once,
 ) -> PredictionScores:
     """The validation scores of training, computed on this text, masked with the recipe's seed.
 
@@ -210,6 +221,7 @@ def evaluate_corpus(
         corpus: running text.
         coding: how it becomes ids.
         scored: scores the validation part of prepared text.
+        divide: computes its batches, perhaps in several processes.
     """
     from regard.nn import ops
     from regard.tasks.text.preparation import prepare_split
@@ -222,4 +234,4 @@ def evaluate_corpus(
         scanned.refuse_unreadable("documents")
         place = folder / "data"
         prepared = prepare_split(SplitCorpora(scanned), task.recipe, place, lambda parts: known, {}, no_progress)
-        return scored(task, prepared, paths, lambda: False)
+        return scored(task, prepared, paths, lambda: False, divide)

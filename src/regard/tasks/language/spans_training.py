@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,7 +20,7 @@ from regard.tasks.language.gaps import decode_with_symbols
 from regard.tasks.language.scores import PredictionScores
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.language.training import RunningTextJob, RunningTextTraining
-from regard.tasks.protocols import ShouldStop
+from regard.tasks.protocols import Divide, ShouldStop, find_at_once
 from regard.tasks.training.base import ProductPaths, pair_loss
 from regard.tasks.training.model_writer import StoppableTrace
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -55,15 +56,6 @@ class SpanCorruptionTraining(RunningTextTraining):
         """Nats a token of the validation text."""
         return mean_loss(self.validation, self.loss, world, done)
 
-    def _scores(self, batches: list[PairBatch], stop: StoppableTrace | None = None) -> PredictionScores:
-        nats, count = 0.0, 0
-        for batch in batches:
-            if stop:
-                stop.record()
-            part = self.loss(batch)
-            nats, count = nats + float(part.nll), count + part.count
-        return PredictionScores(nats, count)
-
     def samples(self) -> tuple[Sample, ...]:
         """The first windows: the input, the missing spans, and the model's."""
         tokenizer, batch = self.task.assets.tokenizer, self.validation[0]
@@ -88,14 +80,30 @@ class SpanCorruptionTraining(RunningTextTraining):
 
     @classmethod
     def validation_scores(
-        cls, task: SpanCorruption, prepared: PreparedExamples, paths: ProductPaths, should_stop: ShouldStop
+        cls,
+        task: SpanCorruption,
+        prepared: PreparedExamples,
+        paths: ProductPaths,
+        should_stop: ShouldStop,
+        divide: Divide = find_at_once,
     ) -> PredictionScores:
         """Loss on the validation part of prepared text; its missing spans are fixed."""
         teaching, text = cls(task, prepared, paths, 0), prepared.validation_text
         teaching.criterion.eval()
         batches = teaching.guessing(text, prepared.validation_labels, None).some(task.recipe.seed, text.tokens)
+        stop = StoppableTrace(should_stop)
+
+        def sums(some: Sequence[PairBatch], first: int) -> list[tuple[float, int]]:
+            found = []
+            for batch in some:
+                stop.record()
+                loss = teaching.loss(batch)
+                found.append((float(loss.nll), loss.count))
+            return found
+
         with torch.no_grad(), ops.using(task.model, paths.exact):
-            return teaching._scores(batches, StoppableTrace(should_stop))
+            found = divide(sums, batches)
+        return PredictionScores(*map(sum, zip(*(found or [(0.0, 0)]), strict=True)))
 
 
 @dataclass(frozen=True)
