@@ -64,10 +64,10 @@ def main() -> None:
 def measured(model: Any, valid: list[Any], pairs: list[Any], kind: str) -> dict[str, Any]:
     """The head of one kind that finds the antecedent, and what each head's absence does."""
     from regard.models.ablation import Head
-    from regard.runs.demo.translation import heads, pronoun_attention
+    from regard.runs.demo.pronoun import head_shares, pronoun_attention
 
     best = pronoun_attention(model, valid, pairs, kind)
-    noun, adjective = heads(model, pairs, kind), heads(model, [to_adjective(pair) for pair in pairs], kind)
+    noun, adjective = head_shares(model, pairs, kind), head_shares(model, [to_adjective(pair) for pair in pairs], kind)
     shares = noun[best.layer - 1, best.head - 1]
     layers, count = model.recipe.model.attention[kind]
     return {

@@ -1,5 +1,6 @@
 """``regard demo``: the table shows the measured scores only."""
 
+import json
 import sys
 from dataclasses import replace
 
@@ -7,8 +8,21 @@ import pytest
 
 from regard.cli.demo import pronoun_of, table
 from regard.data.demo.grammar.scores import Accuracy, Shares
-from regard.runs.demo.translation import Demonstration, DemoScores, PronounAttention
+from regard.models.ablation import Head
+from regard.runs.demo.ablation_study import AblationStudy, HeadAblation, HeadFinding
+from regard.runs.demo.pronoun import PronounAttention
+from regard.runs.demo.translation import Demonstration, DemoScores
 
+LOOKER = Head("cross", 1, 4)
+STUDY = AblationStudy(
+    sentences=300,
+    right=297,
+    commonest=110,
+    heads=(HeadFinding(LOOKER, Shares(0.61, 0.05, 0.3, 0.2), 240),),
+    steps=(HeadAblation((LOOKER,), 120),),
+    smallest=HeadAblation((LOOKER,), 120),
+    without_lookers=HeadAblation((LOOKER,), 120),
+)
 FOUND = Demonstration(
     train=60_000,
     test=1_000,
@@ -18,6 +32,7 @@ FOUND = Demonstration(
     encoder=PronounAttention(2, 3, Shares(0.8, 0.1, 0.4, 0.1), Shares(0.84, 0.03, 0.4, 0.12)),
     cross=PronounAttention(1, 4, Shares(0.6, 0.1, 0.3, 0.2), Shares(0.61, 0.05, 0.3, 0.2)),
     ablated=None,
+    study=STUDY,
     example="The animal didn't cross the street because it was too tired.",
 )
 
@@ -55,7 +70,21 @@ def test_it_ends_with_the_command_that_opens_the_page(regard, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("regard.runs.demo.translation.demonstrate", lambda *_: FOUND)
     monkeypatch.setattr(sys.modules[table.__module__], "picture", lambda *_: "a picture\n")
+    monkeypatch.setattr(sys.modules[table.__module__], "study_page", lambda *_: "<p>a page</p>\n")
+    (tmp_path / folder).mkdir()
     done = regard("demo", "--output", folder)
     assert done.out.rstrip().endswith(f"regard explore {named}")
     done = regard("demo", "--output", folder, "--json")
     assert "explore" not in done.out
+
+
+@pytest.mark.parametrize("study", [STUDY, None])
+def test_the_study_is_printed_written_and_in_the_json(regard, tmp_path, monkeypatch, study) -> None:
+    monkeypatch.setattr("regard.runs.demo.translation.demonstrate", lambda *_: replace(FOUND, study=study))
+    monkeypatch.setattr(sys.modules[table.__module__], "picture", lambda *_: "a picture\n")
+    monkeypatch.setattr(sys.modules[table.__module__], "study_page", lambda *_: "<p>a page</p>\n")
+    done = regard("demo", "--output", tmp_path)
+    assert ("297 of 300 right" in done.out) == ("walk.html" in done.out) == bool(study)
+    assert (tmp_path / "walk.html").exists() == bool(study)
+    found = json.loads(regard("demo", "--output", tmp_path, "--json").out)["study"]
+    assert (found and found["right"], found and found["spare"]) == ((297, 0) if study else (None, None))

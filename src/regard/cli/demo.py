@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +14,15 @@ from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.explore.pictures.terminal_heatmap import ColourScheme
+    from regard.runs.demo.ablation_study import AblationStudy
     from regard.runs.demo.images import ImageDemonstration
-    from regard.runs.demo.translation import Demonstration, DemoScores, PronounAttention
+    from regard.runs.demo.pronoun import PronounAttention
+    from regard.runs.demo.translation import Demonstration, DemoScores
 
 PRONOUN = "it"
 """The word whose attention is shown."""
+WALK = "walk.html"
+"""The page of how the pronoun is resolved, in the demonstration's folder."""
 
 
 def demo(
@@ -33,7 +38,8 @@ def demo(
     """Learn to translate the built-in corpus, and show how well and why.
 
     A grammar writes English-German pairs; a small Transformer learns them in a few minutes. Reported are exact match,
-    BLEU, the gender of pronouns and where the pronoun looks, beside baselines; then one sentence's attention is shown.
+    BLEU, the gender of pronouns and where the pronoun looks, beside baselines; then one sentence's attention is shown,
+    and which heads the pronoun needs, found by switching every head off. ``walk.html`` has that as a page.
 
     Args:
         output: the folder to make; the model stays there.
@@ -56,11 +62,15 @@ def demo(
         return _images(output, seed, steps, threads, json)
     with Stop() as stop, reporter() as shown:
         found = demonstrate(output, seed, steps, ablate, shown, stop, threads)
+    if found.study:
+        write(output / WALK, study_page(output, found.study).encode())
     if json:
         result_json(found.to_dict())
     else:
         result(table(found))
         result(picture(output, found, colour_scheme()))
+        if found.study:
+            result(study_table(output, found.study))
         result(f"Look into it on a page in the browser, with sentences of your own: {_explore(output)}\n")
     return 0
 
@@ -159,6 +169,35 @@ def picture(output: Path, found: Demonstration, look: ColourScheme) -> str:
     if (word := pronoun_of(view.labels()[0])) is not None:
         pictures.append(view.terminal(look, word))
     return "\n".join(pictures)
+
+
+def study_table(output: Path, found: AblationStudy) -> str:
+    """How the model resolves the pronoun, in a few lines."""
+    from regard.explore.pictures.ablation_study import study_lines
+
+    title = f"How it finds what “{PRONOUN}” stands for, by switching heads off:"
+    return "\n".join([title, *study_lines(found), f"With pictures and every head: {output / WALK}"]) + "\n"
+
+
+def study_page(output: Path, found: AblationStudy) -> str:
+    """The same as a page, with the classic sentences in the heads that look best."""
+    from regard.data.demo.grammar import classic
+    from regard.explore.forward.record import Kind, record
+    from regard.explore.pictures.ablation_study import study_html
+    from regard.explore.pictures.view import View, word_svg
+    from regard.tasks.model_folder import load
+
+    model = load(output / "model")
+    made = [record(model, pair.source) for pair in classic()]
+    kinds: tuple[tuple[Kind, str], ...] = (("encoder", PRONOUN), ("cross", "es/sie"))
+    pictures = []
+    for kind, word in kinds:
+        if looking := found.looking(kind):
+            head = looking[0].head
+            views = [View(one, kind, head.layer, head.head, whole=True) for one in made]
+            with suppress(UsageError):  # a model that has learned little may write no pronoun
+                pictures.append(word_svg(views, word))
+    return study_html(found, pictures)
 
 
 def pronoun_of(words: list[str]) -> str | None:

@@ -8,7 +8,6 @@ import pytest
 import regard
 from regard.cli import main
 from regard.data.demo.grammar import corpus
-from regard.data.demo.grammar.scores import Shares
 from regard.runs.demo import translation
 from regard.runs.demo.translation import write
 from regard.system.errors import RegardError, Stopped
@@ -56,13 +55,3 @@ def test_a_demonstration_stopped_behind_its_training_says_so() -> None:
     made = corpus(50, 10, 10, seed=1)
     with refused(Stopped):
         translation.evaluate_demonstration(made, None, None, should_stop=lambda: True)
-
-
-def test_the_head_that_tells_the_nouns_apart_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not the one that looks most at the antecedent while it looks at the rival as much."""
-    both, one = Shares(0.5, 0.49, 0.3, 0.1), Shares(0.4, 0.1, 0.3, 0.1)
-    monkeypatch.setattr(translation, "heads", lambda model, pairs, kind: {(0, 1): [both], (2, 3): [one, one]})
-    found = translation.pronoun_attention(None, [], [], "encoder")
-    assert (found.layer, found.head) == (3, 4)
-    assert found.valid == found.test == one
-    assert found.margin == pytest.approx(0.3)

@@ -7,21 +7,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.data.demo.grammar import Corpus, Pair, corpus, words_of_tokens
+from regard.data.demo.grammar import Corpus, Pair, corpus
 from regard.data.demo.grammar.scores import (
     Accuracy,
     NearestSentence,
-    Shares,
-    cross_shares,
-    encoder_shares,
     exact_match,
     majority_pronoun,
-    mean_shares,
-    over_words,
     pronoun_accuracy,
 )
-from regard.models.captured_attention import weights_of
-from regard.models.transformer import Transformer
+from regard.runs.demo.ablation_study import SENTENCES, AblationStudy, study_heads
+from regard.runs.demo.pronoun import PronounAttention, pronoun_attention
 from regard.runs.train import train
 from regard.system import disk
 from regard.system.errors import RegardError, Stopped
@@ -68,21 +63,6 @@ class DemoScores:
 
 
 @dataclass(frozen=True)
-class PronounAttention:
-    """Attention of the pronoun, in the head that best separates antecedent and rival on validation (from 1)."""
-
-    layer: int
-    head: int
-    valid: Shares
-    test: Shares
-
-    @property
-    def margin(self) -> float:
-        """Attention to the antecedent minus attention to its rival, on validation."""
-        return self.valid.antecedent - self.valid.rival
-
-
-@dataclass(frozen=True)
 class Demonstration:
     """Everything the demonstration shows."""
 
@@ -94,11 +74,12 @@ class Demonstration:
     encoder: PronounAttention
     cross: PronounAttention
     ablated: DemoScores | None
+    study: AblationStudy | None
     example: str
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return asdict(self)
+        return {**asdict(self), "study": self.study and self.study.to_dict()}
 
 
 def demonstrate(
@@ -134,7 +115,7 @@ def demonstrate(
     if ablate:
         recipe = {**RECIPE, "model": {**RECIPE["model"], "positions": "none"}}
         without = train(**files, output=output / "without-positions", recipe=recipe, **options)
-    reporter.on_event("translating the test sentences")
+    reporter.on_event("translating the test sentences, and switching every head off in turn")
     return evaluate_demonstration(made, model, without, should_stop)
 
 
@@ -185,6 +166,7 @@ def evaluate_demonstration(
         nearest=translation_quality(NearestSentence([p.source for p in made.train], [p.target for p in made.train])),
         majority=pronoun_accuracy(deciding, guessed),
         ablated=translation_quality(without, beam=1) if without else None,
+        study=study_heads(model, deciding[:SENTENCES], should_stop) if deciding else None,
         encoder=pronoun_attention(model, valid, tested, "encoder"),
         cross=pronoun_attention(model, valid, tested, "cross"),
         example=tested[0].source,
@@ -198,33 +180,3 @@ def quality(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> DemoScores:
     return DemoScores(
         exact_match(hypotheses, references), scores.bleu, scores.bleu_signature, pronoun_accuracy(pairs, hypotheses)
     )
-
-
-def pronoun_attention(model: Translation, valid: Sequence[Pair], tested: Sequence[Pair], kind: str) -> PronounAttention:
-    """Choose the head on validation sentences, report its shares on test sentences.
-
-    Chosen is the largest share on the antecedent after the rival's is taken off: a head that looks at both nouns alike
-    has not found out which one is meant.
-    """
-    shares = {place: mean_shares(found) for place, found in heads(model, valid, kind).items()}
-    best = max(shares, key=lambda place: shares[place].antecedent - shares[place].rival)
-    return PronounAttention(best[0] + 1, best[1] + 1, shares[best], mean_shares(heads(model, tested, kind)[best]))
-
-
-def heads(model: Translation, pairs: Sequence[Pair], kind: str) -> dict[tuple[int, int], list[Shares]]:
-    """For each (layer, head) the shares of each sentence's pronoun: the English one, or the German one (cross)."""
-    shares = encoder_shares if kind == "encoder" else cross_shares
-    both = model.vocabularies
-    assert isinstance(model.model, Transformer)
-    sources = both.source.encode_batch([p.source for p in pairs])
-    targets = both.target.encode_batch([p.target for p in pairs])
-    read, written = ([[*words_of_tokens(e.offsets, e.text), -1] for e in side] for side in (sources, targets))
-    queries = read if kind == "encoder" else written
-    said, heard = [[*e.ids, both.source.end] for e in sources], [[both.target.start, *e.ids] for e in targets]
-    weights = weights_of(model.model, model.recipe.model.family, said, heard)
-    found: dict[tuple[int, int], list[Shares]] = {}
-    for layer, by_pair in enumerate(weights[kind]):
-        for pair, weight_HQK, query, key in zip(pairs, by_pair, queries, read, strict=True):
-            for head, weight_QK in enumerate(weight_HQK.double().cpu().numpy()):
-                found.setdefault((layer, head), []).append(shares(pair, over_words(weight_QK, query, key)))
-    return found

@@ -1,0 +1,83 @@
+"""What was found of the pronoun, in words and as a page."""
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+from regard.data.demo.grammar.scores import Shares
+from regard.explore.pictures.ablation_study import study_html, study_lines
+from regard.models.ablation import Head
+from regard.runs.demo.ablation_study import AblationStudy, HeadAblation, HeadFinding
+
+
+def shares(antecedent: float, rival: float) -> Shares:
+    return Shares(antecedent, rival, 0.1, 0.05)
+
+
+ENCODER, CROSS, DECODER = Head("encoder", 3, 2), Head("cross", 1, 1), Head("decoder", 1, 2)
+FOUND = AblationStudy(
+    sentences=300,
+    right=298,
+    commonest=110,
+    heads=(
+        HeadFinding(ENCODER, shares(0.91, 0.02), 190),
+        HeadFinding(Head("encoder", 1, 1), shares(0.6, 0.4), 297),
+        HeadFinding(CROSS, shares(0.03, 0.01), 180),
+        HeadFinding(DECODER, None, 298),
+    ),
+    steps=(HeadAblation((CROSS,), 250), HeadAblation((CROSS, ENCODER), 150)),
+    smallest=HeadAblation((ENCODER,), 190),
+    without_lookers=HeadAblation((ENCODER, Head("encoder", 1, 1)), 140),
+)
+
+
+def test_the_findings_in_a_few_lines() -> None:
+    said = "\n".join(study_lines(FOUND))
+    assert "298 of 300 right; always the commonest pronoun: 110" in said
+    assert "encoder 3·2: 91% on the antecedent, 2% on the other noun; 190 right without it" in said
+    assert "encoder–decoder 1·1: 3% on the antecedent" in said
+    assert "encoder–decoder 1·1: 180 right without it" in said  # the one that costs most
+    assert "2 heads give the noun more than 50%; 140 right without them" in said
+    assert "encoder 3·2: 190 right without it" in said
+    assert "2 of 4 heads cost nothing" in said
+
+
+def test_a_model_that_needs_no_head() -> None:
+    none = replace(FOUND, smallest=None, without_lookers=HeadAblation((), 298), heads=FOUND.heads[2:])
+    said = "\n".join(study_lines(none))
+    assert "no head gives the noun more than 50%" in said
+    assert "more than 70% are right without any head" in said
+
+
+def test_a_model_that_guesses() -> None:
+    said = "\n".join(study_lines(replace(FOUND, right=150, steps=(), smallest=HeadAblation((), 150))))
+    assert "the pronoun is a guess with all heads" in said
+
+
+class Tags(HTMLParser):
+    """Opened and closed elements, and what is loaded from elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.cells = 0
+        self.loaded: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.loaded += [value or "" for name, value in attrs if name in ("src", "href")]
+        self.cells += tag == "td"
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_loads_nothing() -> None:
+    page, tags = study_html(FOUND, ["<svg><text>tired</text></svg>"]), Tags()
+    tags.feed(page)
+    assert tags.open == []
+    assert tags.loaded == []
+    assert "<svg><text>tired</text></svg>" in page
+    for one in ("<td>encoder–decoder 1·1</td>", "<td>91.0%</td>", "<td>190</td>", "<td>250</td>"):
+        assert one in page
+    assert tags.cells == 2 * len(study_lines(FOUND)) + 2 * len(FOUND.steps) + 4 * len(FOUND.heads)

@@ -1,0 +1,16 @@
+"""The head of the pronoun is the one that tells its two nouns apart."""
+
+import pytest
+
+from regard.data.demo.grammar.scores import Shares
+from regard.runs.demo import pronoun
+
+
+def test_the_head_that_tells_the_nouns_apart_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the one that looks most at the antecedent while it looks at the rival as much."""
+    both, one = Shares(0.5, 0.49, 0.3, 0.1), Shares(0.4, 0.1, 0.3, 0.1)
+    monkeypatch.setattr(pronoun, "head_shares", lambda model, pairs, kind: {(0, 1): [both], (2, 3): [one, one]})
+    found = pronoun.pronoun_attention(None, [], [], "encoder")
+    assert (found.layer, found.head) == (3, 4)
+    assert found.valid == found.test == one
+    assert found.margin == pytest.approx(0.3)
