@@ -73,9 +73,9 @@ def prepare(folder: Path, pieces: int = 8000) -> Corpus:
     tokenizer.save(folder / "tokenizer.json")
     _write(folder / "pieces.txt", [f"p{i}" for i in range(2, tokenizer.size)])
     counts = {}
-    for name, lines in texts.items():
-        _write(folder / name, lines)
-        counts[name] = _write_pieces(folder, name, tokenizer, lines)
+    for name, text in texts.items():
+        _write(folder / name, text)
+        counts[name] = _write_pieces(folder, name, tokenizer, text)
     corpus = Corpus(str(folder), tokenizer.size, len(texts["train.en"]), counts["train.en"], counts["train.de"])
     index.write_text(json.dumps({**asdict(corpus), "folder": ""}))
     return corpus

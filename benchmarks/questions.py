@@ -302,13 +302,22 @@ def against_peers(sessions: list[Session]) -> Lines:
         "medians of several runs. A column says target tokens a batch and threads; its first line, how many times",
         "Regard is as fast as the best of the others.",
     ]
-    for precision in ("fp32", "bf16"):
-        own = [row for row in measurements(sessions) if row["precision"] == precision]
-        ratios = {
-            setting(s): f"**{s['ratios'][precision]['ratio']:.2f}×**" for s in sessions if precision in s["ratios"]
-        }
-        table = [{"trainer": "**Regard**"} | ratios, *pivot(own, "trainer", "setting", "speed")]
-        lines += ["", f"{precision}:", "", *grid(table)]
+    for processor, here in by_processor(sessions):
+        for precision in ("fp32", "bf16"):
+            own = [row for row in measurements(here) if row["precision"] == precision]
+            ratios = {
+                setting(s): f"**{s['ratios'][precision]['ratio']:.2f}×**" for s in here if precision in s["ratios"]
+            }
+            if ratios:
+                table = [{"trainer": "**Regard**"} | ratios, *pivot(own, "trainer", "setting", "speed")]
+                lines += ["", f"{processor}, {precision}:", "", *grid(table)]
+        best = [{"batch, threads": setting(s)} | at_best(s) for s in here]
+        lines += [
+            "",
+            f"{processor}, Regard and the best of the others, each at its own best precision:",
+            "",
+            *grid(best),
+        ]
     absent = [
         f"* {row['title']} {row['precision']}: {row['absent']}"
         for session in sessions
@@ -316,6 +325,19 @@ def against_peers(sessions: list[Session]) -> Lines:
         if "absent" in row
     ]
     return lines + (["", "Not measured:", "", *dict.fromkeys(absent)] if absent else [])
+
+
+def at_best(session: Session) -> Row:
+    """Our speed and the best of the others', each at its own best precision, and their ratio."""
+    clock = f"per_{session['clock']}_second"
+    rows = sorted((row for row in session["rows"] if "runs" in row), key=lambda row: -float(row[clock]))
+    ours = next(row for row in rows if row["key"] == "regard")
+    other = next(row for row in rows if row["key"] != "regard")
+    return {
+        "Regard": f"{ours[clock]:,.0f} ({ours['precision']})",
+        "the best of the others": f"{other['title']}: {other[clock]:,.0f} ({other['precision']})",
+        "ratio": round(ours[clock] / other[clock], 2),
+    }
 
 
 def memory(sessions: list[Session]) -> Lines:
@@ -384,15 +406,23 @@ PROCESSES = {
 
 def processes(sessions: list[Session]) -> Lines:
     """Speed of training by processes and threads, for each number of tokens a step."""
-    found = [row for session in sessions for row in session["rows"]]
-    rows = sorted(found, key=lambda row: (int(row["tokens a step"]), list(PROCESSES).index(row["row"])))
-    names = ("tokens a step", "tokens a second", "of one process")
-    return [
+    lines = [
         "The recipe of Multi30k from English to German on two cores, products as the run chose them: real target",
         "tokens a second, medians of rounds in turns. *Shared*: with another process that keeps the core busy.",
-        "",
-        *grid([{"what": PROCESSES[row["row"]], **{name: row[name] for name in names}} for row in rows]),
     ]
+    names = ("tokens a step", "tokens a second", "of one process")
+    for processor, here in by_processor(sessions):
+        found = [row for session in here for row in session["rows"]]
+        rows = sorted(found, key=lambda row: (int(row["tokens a step"]), list(PROCESSES).index(row["row"])))
+        told = [{"what": PROCESSES[row["row"]], **{name: row[name] for name in names}} for row in rows]
+        lines += ["", f"{processor}:", "", *grid(told)]
+    return lines
+
+
+def by_processor(sessions: list[Session]) -> list[tuple[str, list[Session]]]:
+    """The sessions of each kind of processor, by its name."""
+    kinds = sorted({session["machine"]["processor"] for session in sessions})
+    return [(kind, [one for one in sessions if one["machine"]["processor"] == kind]) for kind in kinds]
 
 
 def exchange(sessions: list[Session]) -> Lines:
