@@ -15,6 +15,8 @@ from tests.models.small_models import assert_near, only, sequences, tolerance
 
 RANDOM = torch.Generator().manual_seed(11)
 MANY = torch.randint(1, 9, (2 * SMALLEST_GROUP + 5,), generator=RANDOM).tolist()
+VECTORS = torch.randint(5, 15, (2 * SMALLEST_GROUP,), generator=RANDOM).tolist() + [21, 18, 17]
+"""Groups of these are padded to whole vectors."""
 LAYOUTS = {
     "even": ([4, 4, 4], [4, 4, 4]),
     "one": ([1], [1]),
@@ -23,12 +25,14 @@ LAYOUTS = {
     "keys without queries": ([0, 3, 2], [4, 3, 6]),
     "many": (MANY, MANY),
     "many and empty": (MANY + [0] * (2 * SMALLEST_GROUP), MANY + [0] * (2 * SMALLEST_GROUP)),
+    "whole vectors": (VECTORS, VECTORS),
     "all empty": ([0, 0], [0, 0]),
     "cross": ([3, 1, 7, 2], [5, 2, 1, 9]),
     "cross, many": (MANY, MANY[::-1]),
+    "cross, whole vectors": (MANY[: len(VECTORS)], VECTORS),
     "more keys": ([3, 1, 7, 2], [5, 2, 9, 2]),
 }
-SAME = {"even", "one", "uneven", "empty sequences", "many", "many and empty", "all empty"}
+SAME = {"even", "one", "uneven", "empty sequences", "many", "many and empty", "whole vectors", "all empty"}
 CAUSAL = SAME | {"more keys", "keys without queries"}
 
 

@@ -74,13 +74,18 @@ def test_a_token_without_weight_changes_nothing() -> None:
     assert_near(torch.stack(after), torch.stack(before), 1e-12)
 
 
-def test_large_scores_stay_finite() -> None:
+@pytest.mark.parametrize("path", ["exact", "bf16"])
+def test_large_scores_stay_finite_and_right(path: str) -> None:
     hidden_TD, table_V1D, labels_T, weight_T = given(9, 11, dtype=torch.float32)
     with torch.no_grad():
         hidden_TD *= 1e4
-    total, nll = SmoothedCrossEntropy(0.1)(hidden_TD, table_V1D, labels_T, weight_T, 11)
+    part = SmoothedCrossEntropy(0.1)
+    part.product = path
+    total, nll = part(hidden_TD, table_V1D, labels_T, weight_T, 11)
     gradients = torch.autograd.grad(total, (hidden_TD, table_V1D))
     assert all(torch.isfinite(x).all() for x in (total, nll, *gradients))
+    scores = hidden_TD.detach().double() @ table_V1D.detach()[:11].double().T
+    assert_near(nll, (F.cross_entropy(scores, labels_T, reduction="none") * weight_T).sum(), 1e-2)
 
 
 def test_products_in_bf16_are_near() -> None:

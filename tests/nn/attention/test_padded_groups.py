@@ -11,9 +11,10 @@ MANY = torch.randint(1, 12, (4 * SMALLEST_GROUP + 3,), generator=RANDOM).tolist(
 
 @pytest.mark.parametrize("lengths", [[3], [2, 5, 1], [0, 4, 0, 2], MANY, [*MANY, *[0] * 70]])
 @pytest.mark.parametrize("tail", [0, 5])
-def test_every_token_has_one_home_and_finds_back(lengths: list[int], tail: int) -> None:
+@pytest.mark.parametrize("whole_vectors", [False, True])
+def test_every_token_has_one_home_and_finds_back(lengths: list[int], tail: int, whole_vectors: bool) -> None:
     heads, of = 3, sequences(lengths, tail)
-    made = grid(Layout(of, of), heads, causal=True)
+    made = grid(Layout(of, of), heads, causal=True, whole_vectors=whole_vectors)
     rows_YK = torch.arange(1.0, of.size * heads + 1)[:, None]
     cells_XK = torch.cat([group.queries.take(rows_YK).flatten(0, 1) for group in made.groups] + [torch.zeros(1, 1)])
     back_XK = cells_XK[made.query_homes_Y]
@@ -40,6 +41,17 @@ def test_similar_lengths_share_a_group() -> None:
     assert longest[0] < longest[-1] == max(MANY)
     cells = sum(len(group.queries.cells_X) for group in groups)
     assert cells < 0.7 * len(MANY) * 2 * max(MANY)
+
+
+@pytest.mark.parametrize(
+    ("short", "long", "padded"), [(8, 30, 8), (9, 30, 16), (15, 30, 16), (17, 30, 17), (9, 12, 12)]
+)
+def test_rows_that_nearly_fill_a_vector_are_padded_to_it(short: int, long: int, padded: int) -> None:
+    of = sequences([short] * SMALLEST_GROUP + [long] * SMALLEST_GROUP)
+    first, last = grid(Layout(of, of), 2, causal=True, whole_vectors=True).groups
+    assert first.queries.shape[2] == first.keys.shape[2] == padded
+    assert last.keys.shape[2] == long
+    assert [group.queries.shape[2] for group in grid(Layout(of, of), 2, causal=True).groups] == [short, long]
 
 
 def test_the_bias_forbids_what_may_not_be_seen() -> None:

@@ -134,7 +134,7 @@ class PaddedSDPA:
         layout, heads = args.layout, query_THK.shape[1]
         simple = not args.dropout and (args.bias is None or layout.queries is layout.keys)
         if query_THK.requires_grad and query_THK.device.type == "cpu" and simple:
-            made = layout.once((heads, args.causal), lambda: grid(layout, heads, args.causal))
+            made = layout.once((heads, args.causal), lambda: grid(layout, heads, args.causal, whole_vectors=True))
             bias_HLM = None if args.bias is None else _bias_and_mask(args.bias, layout, None)
             context_THU: Tensor = PaddedAttentionFunction.apply(
                 query_THK, key_SHK, value_SHU, bias_HLM, made, args.scale

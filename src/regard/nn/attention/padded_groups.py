@@ -11,6 +11,9 @@ from regard.nn.layout import Layout, Sequences
 
 SMALLEST_GROUP = 32
 """Sequences a grid has at least before the batch is split into several."""
+HALF_VECTOR, VECTOR = 8, 16
+"""A row of more keys than half of a vector of fp32 and fewer than a whole one (of AVX-512) takes two to four times as
+long as one of a whole vector, in softmax and products alike."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +61,15 @@ class PaddedGroups:
     key_homes_Z: Tensor
 
 
-def grid(layout: Layout, heads: int, causal: bool, most: int = 4) -> PaddedGroups:
+def grid(layout: Layout, heads: int, causal: bool, most: int = 4, whole_vectors: bool = False) -> PaddedGroups:
     """The layout in at most ``most`` groups of similar length.
 
     Padding random sentences to the longest of the batch would cost several times their own squares.
+
+    Args:
+        layout, heads, causal: of the attention.
+        most: groups.
+        whole_vectors: pad groups of sentences that almost fill a vector to a whole one, if the batch has longer ones.
     """
     count = layout.queries.count
     lengths_B = layout.queries.lengths_B[:count] + layout.keys.lengths_B[:count]
@@ -69,9 +77,9 @@ def grid(layout: Layout, heads: int, causal: bool, most: int = 4) -> PaddedGroup
     order_R = order_R[layout.queries.lengths_B[order_R] > 0]
     parts = max(1, min(most, len(order_R) // SMALLEST_GROUP))
     chosen = order_R.tensor_split(parts)
-    queries = [_side(layout.queries, chosen_R, heads) for chosen_R in chosen]
+    queries = [_side(layout.queries, chosen_R, heads, whole_vectors) for chosen_R in chosen]
     same = layout.keys is layout.queries
-    keys = queries if same else [_side(layout.keys, chosen_R, heads) for chosen_R in chosen]
+    keys = queries if same else [_side(layout.keys, chosen_R, heads, whole_vectors) for chosen_R in chosen]
     groups = [
         Group(query, key, _bias(layout, chosen_R, causal, query, key))
         for chosen_R, query, key in zip(chosen, queries, keys, strict=True)
@@ -80,9 +88,11 @@ def grid(layout: Layout, heads: int, causal: bool, most: int = 4) -> PaddedGroup
     return PaddedGroups(groups, query_homes_Y, query_homes_Y if same else _homes(layout.keys, keys, heads))
 
 
-def _side(sequences: Sequences, chosen_R: Tensor, heads: int) -> Side:
+def _side(sequences: Sequences, chosen_R: Tensor, heads: int, whole_vectors: bool) -> Side:
     starts_R, lengths_R = sequences.starts_B[chosen_R], sequences.lengths_B[chosen_R]
     longest = int(lengths_R.max())
+    if whole_vectors and HALF_VECTOR < longest < VECTOR:
+        longest = min(VECTOR, sequences.longest)
     places_L = torch.arange(longest, device=starts_R.device)
     tokens_RL = (starts_R[:, None] + places_L).clamp_(max=sequences.size - 1)
     heads_H = torch.arange(heads, device=starts_R.device)

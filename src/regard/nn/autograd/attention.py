@@ -76,8 +76,9 @@ def _cut(bias_HLM: Tensor, group: Group) -> Tensor:
 
 
 def _wide(x_THK: Tensor) -> Tensor:
-    """(token, head) as rows, in fp32 if it was less."""
-    return x_THK.flatten(0, 1).to(torch.promote_types(x_THK.dtype, torch.float32))
+    """(token, head) as rows, in fp32 if it was less, copied once."""
+    wide = torch.promote_types(x_THK.dtype, torch.float32)
+    return x_THK.to(wide, memory_format=torch.contiguous_format).flatten(0, 1)
 
 
 def home(cells: list[Tensor], homes_Y: Tensor) -> Tensor:

@@ -27,19 +27,22 @@ class CrossEntropyFunction(torch.autograd.Function):
         rows_VD = table_V1D[:pieces]
         low = path == "bf16" and hidden_TD.dtype == torch.float32
         factor_TD, factor_VD = (hidden_TD.bfloat16(), rows_VD.bfloat16()) if low else (hidden_TD, rows_VD)
+        counted_TD = factor_TD * weight_T[:, None].to(factor_TD.dtype)
         hidden_gradient_TD = torch.empty_like(hidden_TD)
         table_gradient_V1D = torch.zeros_like(table_V1D)
         log_sum_T, label_score_T = hidden_TD.new_empty(len(labels_T)), hidden_TD.new_empty(len(labels_T))
         for start in range(0, len(labels_T), CHUNK):
             part = slice(start, start + CHUNK)
             score_RV = matmul(factor_TD[part], factor_VD.t(), path)
-            labels = labels_T[part, None]
-            label_score_T[part] = score_RV.gather(1, labels)[:, 0]
-            log_sum_T[part], gradient_RV = _softmax(score_RV)
-            gradient_RV.scatter_add_(1, labels, torch.full_like(labels, smoothing - 1, dtype=gradient_RV.dtype))
-            gradient_RV *= weight_T[part, None].to(gradient_RV.dtype)
+            labels_R = labels_T[part]
+            label_score_T[part] = score_RV.gather(1, labels_R[:, None])[:, 0]
+            gradient_RV = score_RV.softmax(1)
+            log_sum_T[part] = _log_sum(score_RV, gradient_RV, labels_R)
+            less_R = torch.full_like(labels_R, smoothing - 1, dtype=gradient_RV.dtype)
+            gradient_RV.scatter_add_(1, labels_R[:, None], less_R[:, None])
             hidden_gradient_TD[part] = matmul(gradient_RV, factor_VD, path)
-            table_gradient_V1D[:pieces] += matmul(gradient_RV.t(), factor_TD[part], path)
+            table_gradient_V1D[:pieces] += matmul(gradient_RV.t(), counted_TD[part], path)
+        hidden_gradient_TD *= weight_T[:, None]
         nll_T = log_sum_T - label_score_T
         total_T = (1 - smoothing) * nll_T
         if smoothing:
@@ -58,8 +61,16 @@ class CrossEntropyFunction(torch.autograd.Function):
         return hidden_gradient_TD * gradient, table_gradient_V1D * gradient, None, None, None, None, None
 
 
-def _softmax(score_RV: Tensor) -> tuple[Tensor, Tensor]:
-    """``(log_sum_R, probability_RV)`` in one fused pass: the log-sum follows from the largest of each."""
-    probability_RV = score_RV.softmax(1)
-    log_sum_R = score_RV.amax(1).to(probability_RV.dtype) - probability_RV.amax(1).log()
-    return log_sum_R, probability_RV
+def _log_sum(score_RV: Tensor, probability_RV: Tensor, labels_R: Tensor) -> Tensor:
+    """``log Σ exp(score)`` of each token, from its label's score and probability, which needs no pass over the others.
+
+    Where a label's probability is too small to be told from zero, it follows from the largest of each.
+    """
+    wide = torch.promote_types(score_RV.dtype, torch.float32)
+    label_R = probability_RV.gather(1, labels_R[:, None])[:, 0].to(wide)
+    log_sum_R = score_RV.gather(1, labels_R[:, None])[:, 0] - label_R.log()
+    unknown_R = label_R < torch.finfo(torch.float32).tiny
+    if bool(unknown_R.any()):
+        from_largest_R = score_RV.amax(1).to(wide) - probability_RV.amax(1).to(wide).log()
+        log_sum_R = torch.where(unknown_R, from_largest_R, log_sum_R)
+    return log_sum_R
