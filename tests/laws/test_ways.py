@@ -15,7 +15,7 @@ from tests.models.small_models import assert_near, only, sequences, tolerance
 
 RANDOM = torch.Generator().manual_seed(11)
 MANY = torch.randint(1, 9, (2 * SMALLEST_GROUP + 5,), generator=RANDOM).tolist()
-VECTORS = torch.randint(5, 15, (2 * SMALLEST_GROUP,), generator=RANDOM).tolist() + [21, 18, 17]
+VECTORS = [*torch.randint(5, 15, (2 * SMALLEST_GROUP,), generator=RANDOM).tolist(), 21, 18, 17]
 """Groups of these are padded to whole vectors."""
 LAYOUTS = {
     "even": ([4, 4, 4], [4, 4, 4]),
