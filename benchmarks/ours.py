@@ -46,7 +46,7 @@ def settings(work: Job) -> tuple[str, ...]:
         "model.feedforward_dropout": work.dropout,
         "model.attention_dropout": 0.0,
         "training.tokens": work.tokens,
-        "training.precision": {"fp32": "fp32", "bf16": "mixed"}[work.precision],
+        "training.precision": {"fp32": "fp32", "bf16": "mixed"}.get(work.precision, "auto"),
         "training.label_smoothing": work.label_smoothing,
         "training.validate_every": 100_000,
         "training.clip": 1.0,
@@ -68,7 +68,7 @@ def main() -> None:
         settings=settings(work),
         steps=100_000,
         seed=work.seed,
-        threads=work.threads,
+        **({"threads": 1} if work.threads == 1 else {"processes": work.threads}),  # a core is a process
         device="cpu",
         reporter=Measured(Meter(work), output, Path(work.text("tokenizer.json"))),
     )

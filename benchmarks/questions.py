@@ -266,9 +266,10 @@ def plain(session: Session) -> Lines:
 
 
 def setting(session: Session) -> str:
-    """Tokens a batch and threads."""
-    threads = session["setting"]["threads"]
-    return f"{session['setting']['tokens']:,}, {threads} thread{'s' if threads > 1 else ''}"
+    """Tokens a batch, cores and instructions."""
+    threads, instructions = session["setting"]["threads"], session["setting"].get("instructions")
+    kept = f", {instructions.upper()} only" if instructions else ""
+    return f"{session['setting']['tokens']:,}, {threads} core{'s' if threads > 1 else ''}{kept}"
 
 
 def measurements(sessions: list[Session]) -> list[Row]:
@@ -298,12 +299,12 @@ def against_peers(sessions: list[Session]) -> Lines:
         f"{size['layers']}+{size['layers']} layers, {size['d_model']}, {size['d_ff']}, vocabulary {size['pieces']:,}"
     )
     lines = [
-        f"Useful target tokens a second of CPU time, of wall time with two threads; {shape};",
-        "medians of several runs. A column says target tokens a batch and threads; its first line, how many times",
+        f"Useful target tokens a second of CPU time, of wall time with two cores; {shape};",
+        "medians of several runs. A column says target tokens a batch and cores; its first line, how many times",
         "Regard is as fast as the best of the others.",
     ]
     for processor, here in by_processor(sessions):
-        for precision in ("fp32", "bf16"):
+        for precision in ("auto", "fp32", "bf16"):
             own = [row for row in measurements(here) if row["precision"] == precision]
             ratios = {
                 setting(s): f"**{s['ratios'][precision]['ratio']:.2f}×**" for s in here if precision in s["ratios"]
@@ -311,7 +312,7 @@ def against_peers(sessions: list[Session]) -> Lines:
             if ratios:
                 table = [{"trainer": "**Regard**"} | ratios, *pivot(own, "trainer", "setting", "speed")]
                 lines += ["", f"{processor}, {precision}:", "", *grid(table)]
-        best = [{"batch, threads": setting(s)} | at_best(s) for s in here]
+        best = [{"batch, cores": setting(s)} | at_best(s) for s in here]
         lines += [
             "",
             f"{processor}, Regard and the best of the others, each at its own best precision:",
@@ -342,7 +343,7 @@ def at_best(session: Session) -> Row:
 
 def memory(sessions: list[Session]) -> Lines:
     """Peak memory, and how much of a batch is no padding."""
-    rows = [row for row in measurements(sessions) if row["setting"].endswith("1 thread")]
+    rows = [row for row in measurements(sessions) if row["setting"].endswith("1 core") and row["precision"] != "auto"]
     useful = {row["trainer"]: row["useful"] for row in reversed(rows)}
     table = [row | {"useful": useful[row["trainer"]]} for row in pivot(rows, "trainer", "batch", "MB")]
     told = "Peak MB with one thread, by precision and target tokens a batch; useful: the share of real tokens in it."
@@ -412,8 +413,8 @@ def processes(sessions: list[Session]) -> Lines:
     ]
     names = ("tokens a step", "tokens a second", "of one process")
     for processor, here in by_processor(sessions):
-        found = [row for session in here for row in session["rows"]]
-        rows = sorted(found, key=lambda row: (int(row["tokens a step"]), list(PROCESSES).index(row["row"])))
+        latest = {(row["tokens a step"], row["row"]): row for session in here for row in session["rows"]}
+        rows = sorted(latest.values(), key=lambda row: (int(row["tokens a step"]), list(PROCESSES).index(row["row"])))
         told = [{"what": PROCESSES[row["row"]], **{name: row[name] for name in names}} for row in rows]
         lines += ["", f"{processor}:", "", *grid(told)]
     return lines

@@ -26,6 +26,11 @@ SIZES = {
     "base": {"layers": 6, "d_model": 512, "d_ff": 2048, "heads": 8},
 }
 OURS = "regard"
+INSTRUCTIONS = {
+    "": {},
+    "avx2": {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"},
+}
+"""Variables that keep torch and its libraries to a set of instructions."""
 
 
 @dataclass
@@ -49,10 +54,10 @@ class Trainer:
 
 def trainers() -> list[Trainer]:
     """Every trainer, at every precision it has on a CPU."""
-    both, single = ("fp32", "bf16"), ("fp32",)
+    both, single = ("fp32", "bf16"), ("fp32",)  # Regard's "auto" chooses by timing
     marian = "Transformers Marian, Trainer"
     table: list[tuple[str, str, str, str | None, tuple[str, ...], bool]] = [
-        (OURS, "Regard", "ours.py", None, both, False),
+        (OURS, "Regard", "ours.py", None, ("auto", *both), False),
         ("opennmt", "OpenNMT-py", "peers/train_opennmt.py", "opennmt", single, False),
         ("eole", "Eole", "peers/train_eole.py", "eole", both, False),
         ("torch", "torch.nn.Transformer loop", "peers/train_torch.py", None, both, False),
@@ -69,10 +74,12 @@ def trainers() -> list[Trainer]:
     ]
 
 
-def surroundings(trainer: Trainer, threads: int) -> dict[str, str]:
-    """The variables a run sees: its threads, no accelerator, no network, and our source only where it is measured."""
+def surroundings(trainer: Trainer, setting: dict[str, Any]) -> dict[str, str]:
+    """The variables a run sees: its threads and instructions, no accelerator, no network, our source only for ours."""
+    threads = setting["threads"]
     return {
         **os.environ,
+        **INSTRUCTIONS[setting.get("instructions", "")],
         "PYTHONPATH": str(HERE.parent / "src") if trainer.key == OURS else "",
         "OMP_NUM_THREADS": str(threads),
         "MKL_NUM_THREADS": str(threads),
@@ -90,13 +97,14 @@ def run(trainer: Trainer, setting: dict[str, Any], cores: list[int], work: Path,
     scratch.mkdir(parents=True)
     result, log, job = scratch / "result.json", scratch / "log.txt", scratch / "job.json"
     files = {"scratch": str(scratch), "result": str(result)}
-    job.write_text(json.dumps({**setting, **files, "precision": trainer.precision, "group": trainer.group}))
+    values = {name: value for name, value in setting.items() if name != "instructions"}
+    job.write_text(json.dumps({**values, **files, "precision": trainer.precision, "group": trainer.group}))
     try:
         python = python_for(trainer.environment, work) if trainer.environment else Path(sys.executable)
     except Absent as reason:
         trainer.absent = str(reason)
         return
-    environment = surroundings(trainer, setting["threads"])
+    environment = surroundings(trainer, setting)
     with log.open("w") as output:
         try:
             subprocess.run(
@@ -152,11 +160,14 @@ def row(trainer: Trainer) -> dict[str, Any]:
 
 
 def ratios(rows: list[dict[str, Any]], clock: str) -> dict[str, dict[str, Any]]:
-    """For each precision: our rate over the best peer's."""
+    """For each precision: our rate over the best peer's; for ``auto`` over that of the best at any precision."""
     found: dict[str, dict[str, Any]] = {}
-    for precision in ("fp32", "bf16"):
-        rates = {r["key"]: r[f"per_{clock}_second"] for r in rows if r["precision"] == precision and "runs" in r}
-        ours = rates.pop(OURS, None)
+    measured = sorted((r for r in rows if "runs" in r), key=lambda r: r[f"per_{clock}_second"])
+    for precision in ("auto", "fp32", "bf16"):
+        among = [r for r in measured if precision in (r["precision"], "auto")]
+        rates = {r["key"]: r[f"per_{clock}_second"] for r in among if r["key"] != OURS}
+        own = [r[f"per_{clock}_second"] for r in measured if r["key"] == OURS and r["precision"] == precision]
+        ours = own[0] if own else None
         if ours and rates:
             best = max(rates, key=lambda key: rates[key])
             found[precision] = {"best_peer": best, "ratio": round(ours / rates[best], 2)}
@@ -182,7 +193,9 @@ def parse() -> argparse.Namespace:
     keys = list(dict.fromkeys(trainer.key for trainer in trainers()))
     parser = argparse.ArgumentParser(description="Training speed of Regard and its peers on the same work.")
     parser.add_argument("--peers", nargs="+", default=keys, choices=keys, metavar="NAME", help=f"of {', '.join(keys)}")
-    parser.add_argument("--precision", nargs="+", default=["fp32", "bf16"], choices=["fp32", "bf16"])
+    words = ["auto", "fp32", "bf16"]
+    parser.add_argument("--precision", nargs="+", default=words, choices=words, help="auto: Regard's own choice")
+    parser.add_argument("--instructions", default="", choices=list(INSTRUCTIONS), help="keep all of them to these")
     parser.add_argument("--size", default="small", choices=list(SIZES))
     parser.add_argument("--tokens", type=int, default=4096, help="target tokens of a batch")
     parser.add_argument("--steps", type=int, default=20, help="measured steps of a run")
@@ -218,8 +231,8 @@ def main() -> int:
         "threads": arguments.threads,
         "dropout": 0.1,
         "label_smoothing": 0.1,
-    }
-    precisions = [p for p in arguments.precision if p == "fp32" or machine.has_bf16()]
+    } | ({"instructions": arguments.instructions} if arguments.instructions else {})
+    precisions = [p for p in arguments.precision if p != "bf16" or machine.has_bf16()]
     chosen = [t for t in trainers() if t.key in arguments.peers and t.precision in precisions]
     begun = {"benchmark": "training", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
     take_turns(chosen, {**setting, "corpus": corpus.folder}, arguments)

@@ -82,6 +82,8 @@ def test_ratios_are_to_the_best_peer_of_the_same_precision(load: Any) -> None:
     ratios = load("train_vs_peers").ratios
     assert ratios(rows, "cpu") == {"fp32": {"best_peer": "eole", "ratio": 1.5}}
     assert ratios(rows, "wall") == {"fp32": {"best_peer": "torch", "ratio": 4.0}}
+    rows.append(row("regard", "auto", 33, 33))
+    assert ratios(rows, "cpu")["auto"] == {"best_peer": "eole", "ratio": 0.33}
 
 
 def test_every_trainer_has_a_runner_and_every_environment_exact_versions(load: Any) -> None:
