@@ -38,8 +38,8 @@ class CrossEntropyFunction(torch.autograd.Function):
             label_score_T[part] = score_RV.gather(1, labels_R[:, None])[:, 0]
             gradient_RV = score_RV.softmax(1)
             log_sum_T[part] = _log_sum(score_RV, gradient_RV, labels_R)
-            less_R = torch.full_like(labels_R, smoothing - 1, dtype=gradient_RV.dtype)
-            gradient_RV.scatter_add_(1, labels_R[:, None], less_R[:, None])
+            rows_R = torch.arange(len(labels_R), device=labels_R.device)
+            gradient_RV[rows_R, labels_R] += smoothing - 1  # in bf16 scatter_add_ would copy all scores twice
             hidden_gradient_TD[part] = matmul(gradient_RV, factor_VD, path)
             table_gradient_V1D[:pieces] += matmul(gradient_RV.t(), counted_TD[part], path)
         hidden_gradient_TD *= weight_T[:, None]
