@@ -26,7 +26,7 @@ from regard.training.checkpoints.files import Files
 from regard.training.log import Reporter
 
 TRAIN, VALID, TEST = 60_000, 1_000, 1_000
-STEPS = 2_000
+STEPS = 1_800
 RECIPE: dict[str, Any] = {
     "text": {"vocabulary": 2400, "source_language": "en", "target_language": "de"},
     "data": {"max_tokens": 64},
