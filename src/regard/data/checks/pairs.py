@@ -6,6 +6,7 @@ the text is judged by a sample of the pairs, and of each text by its first ``LON
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,8 +33,10 @@ from regard.data.checks.findings import (
     percent,
 )
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, Progress, TextPair, no_progress
+from regard.system.map_reduce import join_parts, split_parts
 from regard.text.counts import counted
-from regard.text.tokenizers.tokenizer import LONGEST, Tokenizer
+from regard.text.tokenizers.chunks import LONGEST
+from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
 
 CHUNK = 500
@@ -149,6 +152,25 @@ class PairScan(CheckScan[TextPair]):
         if not (first and second) or first.isspace() or second.isspace():
             side = int(bool(first.strip()))
             self.note("empty", example[side], side)
+
+    def pack(self) -> bytes:
+        """As of every scan, with what this one counts."""
+        places = {kind: [place[1:] for place in found] for kind, found in self.places.items()}
+        head = json.dumps([self.cased, self.letters, self.counts, places]).encode()
+        return join_parts(super().pack(), self._lengths.tobytes(), head)
+
+    def merge(self, packed: bytes) -> None:
+        """Add what a blank scan has found in the next pairs."""
+        scan, lengths, head = split_parts(packed)
+        super().merge(scan)
+        self._lengths.frombytes(lengths)
+        cased, letters, counts, places = json.loads(head)
+        self.cased = [one or more for one, more in zip(self.cased, cased, strict=True)]
+        self.letters = [one or more for one, more in zip(self.letters, letters, strict=True)]
+        self.counts.update(counts)
+        for kind, found in places.items():
+            more = found[: EXAMPLES - len(self.places[kind])]
+            self.places[kind] += [ExamplePosition(self, *place) for place in more]
 
     def lengths(self, side: int) -> NDArray[np.int32]:
         """Characters of each sentence of a side."""
