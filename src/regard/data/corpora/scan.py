@@ -44,7 +44,7 @@ class Scan(Generic[ExampleT]):
             progress: reports progress.
             processes: how many read, where the corpus has lines that each can decode.
         """
-        if processes is not alone and isinstance(self.corpus, LineCorpus):
+        if isinstance(self.corpus, LineCorpus):
             self._divide(self.corpus, progress, processes)
         else:
             for _ in self.stream(progress):
@@ -89,6 +89,11 @@ class Scan(Generic[ExampleT]):
         self._hashes.append(self.hash_second(example, second))
         self.count += 1
         self.look(example, first, second)
+
+    def add_content(self, content: str, texts: Sequence[str]) -> None:
+        """Record the content of examples: each side a line; and the sides in turns."""
+        self._content.update(content.encode())
+        self._hashes.extend(map(text_hash, texts))
 
     def blank(self, first: int) -> Self:
         """The same scan with nothing read, to begin with example ``first``; only good for :meth:`pack`."""

@@ -142,12 +142,15 @@ def count_characters(chunks: Mapping[str, int]) -> Counter[str]:
 
 
 def repeat_words(counts: Mapping[str, int]) -> Iterator[str]:
-    """Each word as often as it was counted, between blanks, some at a time: what the library's trainer counts again."""
+    """Each word as often as it was counted, between blanks, some at a time: what the library's trainer counts again.
+
+    Words of one letter are left out, since nothing is learned from them: they have no pair.
+    """
     waiting: list[str] = []
     room = FED
     for word, count in counts.items():
         each = len(word) + 1
-        while count:
+        while count and len(word) > 1:
             now = min(count, max(1, room // each))
             waiting.append(f"{word} " * now)
             count, room = count - now, room - now * each
