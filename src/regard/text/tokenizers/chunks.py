@@ -6,10 +6,12 @@ A text repeats most of its chunks, so that few of many are split into words and 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import nlargest
 from itertools import islice
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from regard.text.tokenizers.byte_pieces import (
 
 Ids = NDArray[np.int64]
 FIRST = "\0"
-"""Stands before the first chunk of each text; before every other one there was a blank."""
+"""Stands before the first chunk of each text; every other one begins with a line break, or there was a blank before."""
 LONGEST = 10_000
 """Characters of a text that words are counted in at once: learning takes the square of a word's length."""
 MOST, CHARACTERS = 1 << 19, 1 << 24
@@ -41,13 +43,17 @@ LINES = 256
 """Chunks that are encoded as one text."""
 FED = 1000
 """Letters that the trainer is given at once, about."""
+WHITE = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+"""What the library takes for white space, for a pattern's brackets."""
+_CUT = re.compile(f" (?=[^{WHITE}])|(?=\n[^{WHITE}])")
+"""The last of the white space before a word begins a word, alone or with what is behind it, and the others end one."""
 
 
 def cut_chunks(texts: Sequence[str], normalised: Callable[[str], str]) -> list[str]:
     """The chunks of normalised texts, in order; each text has at least one, and its first begins with :data:`FIRST`.
 
-    A text in which there is other white space than single blanks between words is one chunk: there a word may hold
-    several blanks.
+    Where there is other white space than single blanks between words, a line break begins a chunk too, and what stands
+    before the last of several blanks or line breaks ends one.
     """
     if not texts:
         return []
@@ -61,14 +67,15 @@ def cut_chunks(texts: Sequence[str], normalised: Callable[[str], str]) -> list[s
 
 
 def _cut_alone(text: str) -> list[str]:
-    whole = FIRST + text
-    found = whole.split()
-    return found if FIRST not in text and " ".join(found) == whole else [whole]
+    first, *rest = [text] if FIRST in text else _CUT.split(text)
+    return [FIRST + first, *rest]
 
 
 def chunk_text(chunk: str) -> str:
     """A chunk as it stands in its text, with the blank before it."""
-    return chunk[1:] if chunk.startswith(FIRST) else f" {chunk}"
+    if chunk.startswith(FIRST):
+        return chunk[1:]
+    return chunk if chunk.startswith("\n") else f" {chunk}"
 
 
 class ChunkCounter:
@@ -113,12 +120,18 @@ class ChunkCounter:
         return count_words(chunks) if self.units == "pieces" else count_characters(chunks)
 
 
+_LINE_BREAK = spell("\n")
+
+
 def count_words(chunks: Mapping[str, int]) -> Counter[str]:
     """The words of counted chunks, in byte letters."""
     latin, counts = Counter[str](), Counter[str]()
     splitter = assemble(models.BPE(), None).pre_tokenizer
     for chunk, count in chunks.items():
         text = chunk_text(chunk)
+        if text.startswith("\n") and not chunk.startswith(FIRST):
+            text = text[1:]
+            counts[_LINE_BREAK] += count
         if (words := latin_words(text)) is not None:
             for word in words:
                 latin[word] += count
@@ -171,6 +184,8 @@ class ChunkIds:
 
     def __init__(self, encode: Callable[[list[str]], list[list[int]]], sizes_V: Sequence[int]) -> None:
         self._encode, self._sizes_V = encode, np.array(sizes_V, np.int64)
+        self._lock = Lock()
+        """Threads may encode at the same time."""
         self._clear()
 
     def _clear(self) -> None:
@@ -185,19 +200,29 @@ class ChunkIds:
 
     def find(self, chunks: Sequence[str]) -> tuple[Ids, Ids]:
         """``(ids_T, lengths_B)``: the ids of texts end to end, and how many each has."""
+        with self._lock:
+            numbers_C = self._number(chunks)
+            ends_C = self._ends.held[numbers_C + 1]
+            lengths_C = ends_C - self._ends.held[numbers_C]
+            last_C = lengths_C.cumsum()
+            places_T = np.arange(last_C[-1] if len(last_C) else 0) + np.repeat(ends_C - last_C, lengths_C)
+            starts_B = np.flatnonzero(self._first.held[numbers_C])
+            lengths_B = np.add.reduceat(lengths_C, starts_B) if len(starts_B) else np.zeros(0, np.int64)
+            return self._ids.held[places_T], lengths_B
+
+    def _number(self, chunks: Sequence[str]) -> Ids:
+        """The numbers of chunks, each of which is then encoded; if that breaks off, all are forgotten."""
         if len(self._numbers) > MOST or self._characters > CHARACTERS:
             self._clear()
         before = len(self._numbers)
-        numbers_C = np.fromiter(map(self._numbers.__getitem__, chunks), np.int64, len(chunks))
-        if fresh := len(self._numbers) - before:
-            self._add(list(islice(reversed(self._numbers), fresh))[::-1])
-        ends_C = self._ends.held[numbers_C + 1]
-        lengths_C = ends_C - self._ends.held[numbers_C]
-        last_C = lengths_C.cumsum()
-        places_T = np.arange(last_C[-1] if len(last_C) else 0) + np.repeat(ends_C - last_C, lengths_C)
-        starts_B = np.flatnonzero(self._first.held[numbers_C])
-        lengths_B = np.add.reduceat(lengths_C, starts_B) if len(starts_B) else np.zeros(0, np.int64)
-        return self._ids.held[places_T], lengths_B
+        try:
+            numbers_C = np.fromiter(map(self._numbers.__getitem__, chunks), np.int64, len(chunks))
+            if fresh := len(self._numbers) - before:
+                self._add(list(islice(reversed(self._numbers), fresh))[::-1])
+        except BaseException:
+            self._clear()
+            raise
+        return numbers_C
 
     def _add(self, chunks: list[str]) -> None:
         """Encode the chunks with the next numbers."""
@@ -213,9 +238,7 @@ class ChunkIds:
         Short ones are encoded as lines of longer texts, which takes half the time: a line break between them is a word
         of one piece, and whose the other pieces are is known by their bytes.
         """
-        line_C = np.fromiter(
-            (len(text) <= SHORT and text.split() == [text.removeprefix(" ")] for text in texts), np.bool_, len(texts)
-        )
+        line_C = np.fromiter(map(_is_line, texts), np.bool_, len(texts))
         lines = [text for text, is_line in zip(texts, line_C.tolist(), strict=True) if is_line]
         others = [text for text, is_line in zip(texts, line_C.tolist(), strict=True) if not is_line]
         groups = [lines[begin : begin + LINES] for begin in range(0, len(lines), LINES)]
@@ -242,8 +265,8 @@ class ChunkIds:
 
 
 def _is_line(text: str) -> bool:
-    """Whether a chunk is short, and has no white space but a blank before it."""
-    return len(text) <= SHORT and text.split() == [text.removeprefix(" ")]
+    """Whether a chunk is short, and has no white space but a blank or line break before it."""
+    return len(text) <= SHORT and text.split() == [text[1:] if text[:1] in (" ", "\n") else text]
 
 
 class _Numbers(dict[str, int]):
