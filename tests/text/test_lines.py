@@ -5,10 +5,11 @@ import gzip
 import io
 import lzma
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 import zstandard
@@ -27,13 +28,11 @@ def read(content: bytes, notes: InvalidLines | None = None) -> list[str]:
 def test_a_disk_that_fails_is_not_called_a_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n")
 
-    def fails(raw: Iterable[bytes], notes: InvalidLines | None) -> Iterator[str]:
-        assert notes is not None
-        notes.read = 1
-        yield "one"
+    def fails(stream: BinaryIO) -> Iterator[bytes]:
+        yield b"one\n"
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("regard.text.lines.decode_lines", fails)
+    monkeypatch.setattr("regard.text.lines.whole_lines", fails)
     with refused(RegardError, "a.txt:2", "Input/output"):
         list(lines(tmp_path / "a.txt"))
     if Path("/proc/self/mem").exists():

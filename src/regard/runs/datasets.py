@@ -16,6 +16,7 @@ from regard.data.corpora.images import one_shape
 from regard.data.corpora.scan import DataScan
 from regard.runs.options import corpora
 from regard.system.errors import UsageError
+from regard.system.map_reduce import Processes, alone
 from regard.tasks.images.training import batch_defaults, refuse_other_sizes, size_defaults
 from regard.tasks.language.training import open_text
 from regard.tasks.protocols import InputFiles, refuse_pipes
@@ -33,15 +34,19 @@ class RecipeFor(Protocol):
 
 
 def scan_pairs(
-    learned: Sequence[Corpus[TextPair]], validation: Corpus[TextPair] | None, tell: Tell, despite_check: bool = False
+    learned: Sequence[Corpus[TextPair]],
+    validation: Corpus[TextPair] | None,
+    tell: Tell,
+    despite_check: bool = False,
+    processes: Processes = alone,
 ) -> tuple[DataScan[PairScan], int]:
     """Scan parallel corpora, report suspicious data, and refuse data that cannot be learned from; counts the pairs.
 
     Raises:
         RegardError: something in the data would spoil the model, or cannot be read.
     """
-    scans = [PairScan(corpus).run() for corpus in learned]
-    held_out = PairScan(validation).run() if validation is not None else None
+    scans = [PairScan(corpus).run(processes=processes) for corpus in learned]
+    held_out = PairScan(validation).run(processes=processes) if validation is not None else None
     drafts = [draft for scan in scans for draft in scan.drafts(0, None)]
     report = report_pairs(scans, {"the validation pairs": held_out} if held_out else {}, drafts)
     report.announce(tell, despite_check)
@@ -56,7 +61,7 @@ def _pairs(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, desp
     validation = corpora(left, right)[0] if left or right else None
     refuse_pipes([*left, *right])
     refuse_weights(asked(1).data.weights, len(learned))
-    scanned, pairs = scan_pairs(learned, validation, tell, despite_check)
+    scanned, pairs = scan_pairs(learned, validation, tell, despite_check, given.processes)
     return info.job()(asked(pairs), scanned, tell, despite_check)
 
 

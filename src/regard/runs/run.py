@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +164,12 @@ class Machine:
         return self.processes or (independent_cores(shards) if shards > 1 else 1)
 
     def preparing_processes(self) -> int:
-        """How many processes prepare the data."""
+        """How many processes read and prepare the data."""
+        return self._preparing
+
+    @cached_property
+    def _preparing(self) -> int:
+        """Measured once, though asked for in each pass."""
         return self.processes or independent_cores(usable_cores())
 
 

@@ -172,14 +172,16 @@ def train(
         refuse_unusable(Path(output), resume)
         shown.on_event(CHECKING)
         made_by = partial(recipe_from_options, wishes)
-        job = training_job(word, replace(files, begun=begun), made_by, shown.on_event, despite_check)
+        machine = Machine(place, threads, processes)
+        files = replace(files, begun=begun, processes=machine.preparing_processes)
+        job = training_job(word, files, made_by, shown.on_event, despite_check)
         hooks = Hooks(shown, should_stop, track=tensorboard)
         data = named_files(source, target, pairs, train, valid_source, valid_target, valid)
         if begun:
             data += ((f"{name_of(begun.folder)}/model.safetensors", begun.folder / "model.safetensors"),)
         given |= {"settings": wishes.settings, "allow_mismatch": allow}  # which may have been given as iterators
         inputs = RunInputs(shell_line("train", given), data, licence)
-        return run(TrainingRun(Path(output), job, Machine(place, threads, processes), hooks, inputs), resume, allow)
+        return run(TrainingRun(Path(output), job, machine, hooks, inputs), resume, allow)
 
 
 def _reporter(given: Reporter | None, quiet: bool) -> AbstractContextManager[Reporter]:

@@ -118,6 +118,12 @@ class ForkedWorkers:
         if wrong:
             raise wrong
 
+    def ask_each(self, content: bytes) -> list[bytes]:
+        """What each process makes of the same, once all else is answered."""
+        for worker in self._workers:
+            worker.send(content)
+        return [worker.receive() for worker in self._workers]
+
 
 class _Worker:
     """A process, and the pipes to and from it."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from regard.config import Recipe, TaskInfo
 from regard.system.errors import UsageError
+from regard.system.map_reduce import Processes, alone
 
 if TYPE_CHECKING:
     import torch
@@ -52,6 +53,7 @@ class InputFiles:
         source, target: training files of a translator, line by line each other's translation.
         pairs: files that hold both sides.
         valid_source, valid_target: validation files of a translator.
+        processes: how many read pairs, asked where there are many.
     """
 
     train: Files = ()
@@ -63,6 +65,7 @@ class InputFiles:
     pairs: Files = ()
     valid_source: Path | str | None = None
     valid_target: Path | str | None = None
+    processes: Processes = alone
 
     def corpora(self, opened: Callable[[Path | str, str | None], Opened]) -> tuple[list[Opened], Opened | None]:
         """The corpora of the files, and that to validate on.

@@ -8,7 +8,7 @@ import itertools
 import lzma
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -139,6 +139,11 @@ class InvalidLines:
     invalid: int = 0
     invalid_lines: list[int] = field(default_factory=list)
 
+    def add(self, invalid: int, invalid_lines: Sequence[int], read: int) -> None:
+        """Count what was noted of the next lines, the last of them being ``read``."""
+        self.invalid, self.read = self.invalid + invalid, read
+        self.invalid_lines += invalid_lines[: self.kept - len(self.invalid_lines)]
+
     def note(self, line: int) -> None:
         """Count one line that had bytes replaced."""
         self.invalid += 1
@@ -147,26 +152,48 @@ class InvalidLines:
             self.invalid_lines.append(line)
 
 
-def decode_lines(raw_lines: Iterable[bytes], notes: InvalidLines | None = None) -> Iterator[str]:
-    """Byte lines (a binary stream) as text: BOM, line end and the carriage return before it removed.
+def decode_lines(pieces: Iterable[bytes], notes: InvalidLines | None = None) -> Iterator[str]:
+    """Byte lines, whole and any number at a time (a binary stream gives one), as text.
 
-    Invalid UTF-8 becomes U+FFFD and is noted.
+    BOM, line end and the carriage return before it are removed. Invalid UTF-8 becomes U+FFFD and is noted.
     """
     notes, number = notes or InvalidLines(), 0
     try:
-        for number, raw in enumerate(raw_lines, 1):
-            if number == 1:
-                raw = raw.removeprefix(BOM)
-                if not raw:  # a file of nothing but a BOM has no line
-                    continue
-            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
-            try:
-                yield raw.decode()
-            except UnicodeDecodeError:
-                notes.note(number)
-                yield raw.decode(errors="replace")
+        for piece in without_mark(pieces):
+            for line in decode_piece(piece, number, notes):
+                number += 1
+                yield line
     finally:
         notes.read = number
+
+
+def without_mark(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same without a leading BOM; a file of nothing but a BOM has no line."""
+    rest = iter(pieces)
+    for piece in rest:
+        if piece := piece.removeprefix(BOM):
+            yield piece
+        break
+    yield from rest
+
+
+def decode_piece(piece: bytes, before: int, notes: InvalidLines) -> list[str]:
+    """The lines of a piece that holds them whole; ``before`` is how many came before it."""
+    try:
+        text = piece.decode()
+    except UnicodeDecodeError:
+        text = "\n".join([*_mend(piece.removesuffix(b"\n").split(b"\n"), before, notes), ""])
+    found = text.removesuffix("\n").split("\n")
+    return [line.removesuffix("\r") for line in found] if "\r" in text else found
+
+
+def _mend(raw_lines: Iterable[bytes], before: int, notes: InvalidLines) -> Iterator[str]:
+    for number, raw in enumerate(raw_lines, before + 1):
+        try:
+            yield raw.decode()
+        except UnicodeDecodeError:
+            notes.note(number)
+            yield raw.decode(errors="replace")
 
 
 def lines(path: Path | str, notes: InvalidLines | None = None) -> Iterator[str]:
@@ -176,14 +203,36 @@ def lines(path: Path | str, notes: InvalidLines | None = None) -> Iterator[str]:
         RegardError: the file is missing, a folder, unreadable, binary, or its compression breaks off (with the line);
             or a line has more than :data:`LONGEST` bytes.
     """
-    where, notes = str(path), notes or InvalidLines()
+    return decode_lines(line_pieces(path), notes)
+
+
+def line_pieces(path: Path | str) -> Iterator[bytes]:
+    """The bytes of a text file, decompressed, in pieces of whole lines: as they come, most of :data:`HEAD` bytes.
+
+    Raises:
+        RegardError: as :func:`lines`.
+    """
+    number = 0
     with open_text(path, LONGEST) as stream:
         try:
-            yield from decode_lines(stream, notes)
+            for piece in whole_lines(stream):
+                number += piece.count(b"\n")
+                yield piece
         except FAULTS as error:
-            raise RegardError(
-                _error_text(error, f" or cut off after line {notes.read}"), f"{where}:{notes.read + 1}"
-            ) from None
+            raise RegardError(_error_text(error, f" or cut off after line {number}"), f"{path}:{number + 1}") from None
+
+
+def whole_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """What a buffered stream gives, in pieces that end with a line; the last line may lack its end."""
+    held: list[bytes] = []
+    while piece := stream.read1(HEAD):  # type: ignore[attr-defined]
+        end = piece.rfind(b"\n") + 1
+        if end:
+            yield b"".join([*held, piece[:end]])
+            held = []
+        held.append(piece[end:])
+    if rest := b"".join(held):
+        yield rest
 
 
 def row_lines(path: Path | str, notes: InvalidLines | None = None) -> Iterator[str]:

@@ -141,19 +141,32 @@ class WordCounter:
 
     counts: Counter[str] = field(default_factory=Counter)
     _waiting: Counter[str] = field(default_factory=Counter)
+    _cut_any: bool = False
 
     def add(self, texts: Iterable[str]) -> None:
         """Count the words of these texts."""
-        for text in texts:
-            self._waiting.update(text.split())
+        self._waiting.update(" ".join(texts).split())
         if len(self._waiting) > WAITING:
             self._cut()
 
+    @property
+    def content(self) -> bytes:
+        """What was counted so far, for :meth:`merge`."""
+        self._cut()
+        return json.dumps([self._cut_any, self.counts]).encode()
+
+    def merge(self, content: bytes) -> None:
+        """Add what another process counted."""
+        cut_any, counts = json.loads(content)
+        self._cut_any = self._cut_any or cut_any
+        self.counts.update(counts)
+
     def __bool__(self) -> bool:
         """Whether any text was read."""
-        return bool(self.counts or self._waiting)
+        return bool(self._cut_any or self._waiting)
 
     def _cut(self) -> None:
+        self._cut_any = bool(self)
         for chunk, count in self._waiting.items():
             for word, _, _ in _words(chunk):
                 self.counts[_fold(word)] += count

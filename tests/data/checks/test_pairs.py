@@ -11,7 +11,8 @@ from regard.data.checks.findings import PATTERNS, Finding, Report
 from regard.data.checks.pairs import check_pairs
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.pairs import open_pairs
-from regard.text.tokenizers.tokenizer import LONGEST, Tokenizer
+from regard.text.tokenizers.chunks import LONGEST
+from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 
 WORDS = "the a red house boat sails tired animal street wide while under seven children play quietly".split()

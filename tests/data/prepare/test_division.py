@@ -1,5 +1,7 @@
 """Blocks of examples divided among processes become the same bytes as in one."""
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,10 +10,11 @@ import numpy as np
 import pytest
 
 from regard.config import recipe_from
-from regard.data.prepare import division
-from regard.data.prepare.division import Block, blocks, pack, unpack
-from regard.data.prepare.encoders import RefusedExample
-from regard.data.prepare.split import Placed
+from regard.data.corpora import blocks, pairs
+from regard.data.corpora.blocks import Block, ExampleBlock
+from regard.data.corpora.corpus import TextPair
+from regard.data.prepare.division import BlockEncoder
+from regard.data.prepare.encoders import Encoded, Encoder, FlatWindows, RefusedExample
 from regard.runs.datasets import training_job
 from regard.system.forks import SAFE, ForkedWorkers
 from regard.tasks.protocols import InputFiles
@@ -19,44 +22,82 @@ from regard.tasks.protocols import InputFiles
 WORDS = "red house boat Ärger 猫 runs far (away) it's d'accord 12".split()
 
 
-@pytest.mark.parametrize("coded", [[], [RefusedExample("empty", 1)], [[], RefusedExample("too long"), [], []]])
-def test_nothing_is_packed(coded: list[Any]) -> None:
-    assert unpack(pack(coded)) == coded
+def ids(*numbers: int) -> Any:
+    return np.array(numbers, np.int64)
 
 
-def test_ids_are_packed() -> None:
-    def ids(*numbers: int) -> Any:
-        return np.array(numbers, np.int64)
-
-    coded = [[(ids(1, 2, 1 << 32), ids())], RefusedExample("empty", 1), [(ids(3), ids(4)), (ids(), ids(-5, 6))]]
-    found = unpack(pack(coded))
-    assert found[1] == coded[1]
-    for one, other in zip(found, coded, strict=True):
-        if not isinstance(other, RefusedExample):
-            assert [[side.tolist() for side in window] for window in one] == [  # type: ignore[union-attr]
-                [side.tolist() for side in window] for window in other
-            ]
+CODED = [[(ids(1, 2, 1 << 32), ids())], RefusedExample("empty", 1), [(ids(3), ids(4)), (ids(), ids(-5, 6))]]
 
 
-def test_each_part_keeps_its_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Counting:
-        def characters(self, example: str) -> int:
-            return len(example)
+@pytest.mark.parametrize("kept", [*itertools.product([False, True], repeat=3)])
+def test_windows_end_to_end_are_those_of_the_examples_that_are_kept(kept: tuple[bool, ...]) -> None:
+    flat = FlatWindows.of(CODED)
+    assert flat.refused == {1: CODED[1]}
+    found = flat.keep(np.array(kept))
+    left = [[] if isinstance(one, RefusedExample) else one for one, keep in zip(CODED, kept, strict=True) if keep]
+    assert found.windows_B.tolist() == [len(one) for one in left]
+    for side, (ids_T, lengths_W) in enumerate(found.sides):
+        rows = [window[side].tolist() for one in left for window in one]
+        assert lengths_W.tolist() == [len(row) for row in rows]
+        assert ids_T.tolist() == [id for row in rows for id in row]
 
-    monkeypatch.setattr(division, "BATCH", 3)
-    monkeypatch.setattr(division, "CHARACTERS", 100)
-    corpus: Any = None
-    parts = ["train", "validation", "shared"]
-    placed = [Placed("x" * (200 if n == 4 else 1), parts[n % 3], corpus, n) for n in range(12)]  # type: ignore[arg-type]
-    found = list(blocks(placed, Counting()))  # type: ignore[arg-type]
-    assert [(one.part, [each.number for each in one.placed]) for one in found] == [
-        ("train", [0, 2, 3]),
-        ("validation", [1, 4]),
-        ("train", [5, 6, 8]),
-        ("train", [9, 11]),
-        ("validation", [7, 10]),
-    ]
-    assert Block("train", placed[:1]).examples == ["x"]
+
+def test_nothing_is_encoded_as_nothing() -> None:
+    flat = FlatWindows.of([])
+    assert [len(flat.windows_B), *(len(array) for side in flat.sides for array in side)] == [0] * 5
+
+
+class Recording(Encoder[TextPair]):
+    """Ids are the lengths of the texts; texts of an odd length are refused."""
+
+    keeps_validation = True
+    piece_sizes = (99,)
+
+    def sizes(self, part: str) -> tuple[int, int]:
+        return 99, 1 << 20
+
+    def encode(self, examples: Sequence[TextPair], part: str) -> list[Encoded]:
+        return [RefusedExample("odd", 0) if len(a) % 2 else [(ids(len(a)), ids(len(b), len(b)))] for a, b in examples]
+
+    def restore(self, values: Any) -> TextPair:
+        return TextPair(*values)
+
+    def read_texts(self, example: TextPair) -> Sequence[str]:
+        return example[:1]
+
+    def fields(self, counts: Sequence[int]) -> dict[str, Any]:
+        return {}
+
+    def save(self, folder: Path) -> None:
+        pass
+
+    sha256 = ""
+
+
+def test_a_block_is_the_same_here_and_in_another_process() -> None:
+    pairs = [TextPair("x" * n, "é" * n) for n in range(12)]
+    marks_B = np.array([0, 0, 1, 0, 0, 1, 2, 0, 0, 1, 0], np.int8)  # the corpus has grown by one
+    block = Block(None, ExampleBlock(7, pairs), marks_B)  # type: ignore[arg-type]
+    work, other, whole = (BlockEncoder(Recording(), False) for _ in range(3))
+    parts, noted = work.do(block)
+    sent = other.unpack_found(other.pack_found(other.do(other.unpack_item(other.pack_item(block)))))
+    assert noted == sent[1] == []
+    for part, found in zip(parts, sent[0], strict=True):
+        assert (part.seen, list(part.refused), list(part.texts)) == (found.seen, list(found.refused), list(found.texts))
+        for (one, lengths), (more, others) in zip(part.sides, found.sides, strict=True):
+            assert (one.dtype, one.tolist(), lengths.tolist()) == (more.dtype, more.tolist(), others.tolist())
+    train, held = parts
+    shared = "shared with validation"
+    assert list(train.refused) == [(1, "odd", 0), (3, "odd", 0), (6, shared, 0), (7, "odd", 0)]
+    assert list(held.refused) == [(5, "odd", 0), (9, "odd", 0)]
+    assert train.sides[0][0].tolist() == [0, 4, 8, 10]
+    assert (train.sides[0][0].dtype, train.sides[1][0].dtype) == (np.dtype("<u2"), np.dtype("<u4"))
+    assert list(held.texts) == [b"xx\n", "éé\n".encode()]
+    whole.merge(work.content)
+    whole.merge(other.content)
+    assert whole.words.counts == {word: 2 * count for word, count in work.words.counts.items()}
+    assert (whole.counts[0] == 2 * work.counts[0]).all()
+    assert work.counts[0].sum() == 4
 
 
 def written(task: str, folder: Path) -> InputFiles:
@@ -99,18 +140,24 @@ def written(task: str, folder: Path) -> InputFiles:
 def test_the_files_do_not_depend_on_the_processes(
     task: str, dropout: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(division, "BATCH", 20)
+    monkeypatch.setattr(blocks, "BATCH", 20)
+    monkeypatch.setattr(blocks, "CHARACTERS", 900)
+    monkeypatch.setattr(pairs, "BLOCK", 700)
+    monkeypatch.setattr("regard.text.lines.HEAD", 300)
     started = []
     monkeypatch.setattr(ForkedWorkers, "__enter__", _noting(ForkedWorkers.__enter__, started))
+    given = written(task, tmp_path)
     values = {"task": task, "text": {"vocabulary": 300, "bpe_dropout": dropout}, "data": {"max_tokens": 64}}
-    job = training_job(task, written(task, tmp_path), lambda *_: recipe_from(values), lambda text: None, True)
     contents = []
     for processes in (1, 2, 3):
+        read = replace(given, processes=lambda: processes)  # noqa: B023
+        job = training_job(task, read, lambda *_: recipe_from(values), lambda text: None, True)
         replace(job, processes=processes).prepare(folder := tmp_path / f"data{processes}", lambda stage, n: None)
         contents.append({path.name: path.read_bytes() for path in sorted(folder.iterdir())})
     assert contents[0]
     assert contents[0] == contents[1] == contents[2]
-    assert len(started) == (0 if dropout else 2)  # words are numbered as they come
+    passes = 3 if task == "translation" else 1  # scanning, counting, encoding
+    assert len(started) == 2 * (passes - bool(dropout))  # with BPE-dropout words are numbered as they come
 
 
 def _noting(enter: Any, started: list[Any]) -> Any:

@@ -8,10 +8,10 @@ import pytest
 
 from regard.config import Recipe
 from regard.data.batches.texts import Examples
+from regard.data.corpora import blocks
 from regard.data.corpora.corpus import no_progress
 from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare import division
 from regard.data.prepare.encoders import ClassEncoder, LabelIds
 from regard.data.prepare.folder import DataMismatch, PreparedExamples
 from regard.data.prepare.windowing import Frame
@@ -35,8 +35,8 @@ def prepared(
 ) -> PreparedExamples:
     chosen = recipe(**sections)
 
-    def learned(pairs) -> ClassEncoder:
-        tokenizer = learn([text for text, _ in pairs], chosen.text.vocabulary)
+    def learned(examples) -> ClassEncoder:
+        tokenizer = learn([text for text, _ in examples.train_examples()], chosen.text.vocabulary)
         return ClassEncoder(tokenizer, Frame.of(tokenizer, chosen.data.max_tokens), LabelIds("single", LABELS))
 
     scanned = DataScan.of([open_labelled(path)], open_labelled(valid) if valid else None)
@@ -100,7 +100,7 @@ def test_what_waits_is_bounded_by_characters_and_changes_no_byte(texts: Path, tm
         encoded.append([len(text + label) for text, label in examples])
         return encode(self, examples, part)
 
-    monkeypatch.setattr(division, "CHARACTERS", 100)
+    monkeypatch.setattr(blocks, "CHARACTERS", 100)
     monkeypatch.setattr(ClassEncoder, "encode", noted)
     prepared(texts, tmp_path / "again")
     assert sum(map(len, encoded)) == 60

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers.byte_pieces import FORMS as FORMS_OF_LIBRARY
 from regard.text.tokenizers.byte_pieces import latin_words, normalise, spell
-from regard.text.tokenizers.tokenizer import LONGEST, Tokenizer, learn
+from regard.text.tokenizers.chunks import LONGEST
+from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from tests.refusals import refused
 
 TEXTS = [

@@ -127,9 +127,14 @@ def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: (rank[finding.severity], finding.is_judgement, -finding.count)))
 
 
+def is_suspect(text: str) -> bool:
+    """Whether a text may have any kind of problem: it has a character of one."""
+    return _HINT.search(text) is not None
+
+
 def match_patterns(text: str) -> set[str]:
     """The kinds of problem in one line; a single quick search for clean lines."""
-    return {_GROUPS[str(match.lastgroup)] for match in _ANY.finditer(text)} if _HINT.search(text) else set()
+    return {_GROUPS[str(match.lastgroup)] for match in _ANY.finditer(text)} if is_suspect(text) else set()
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,21 @@ import hashlib
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from pathlib import Path
 
+import numpy as np
+
+from regard.data.corpora.blocks import LineBlock
 from regard.data.corpora.corpus import Corpus, Records, TextPair, count_columns, plain_name
 from regard.system.errors import RegardError, UsageError
 from regard.text.counts import counted
-from regard.text.lines import InvalidLines, lines, row_lines
+from regard.text.lines import InvalidLines, line_pieces, row_lines, without_mark
 
 MISALIGNED = "line i must translate line i"
 """How the message of files with other numbers of lines ends."""
+BLOCK = 1 << 18
+"""Bytes of a file that are taken at once, about."""
+_LINE_FEED = ord("\n")
 
 
 @dataclass
@@ -39,16 +44,77 @@ class TwoFiles:
         Raises:
             RegardError: one file has more lines than the other; both counts are named.
         """
+        for block in self.line_blocks():
+            yield from block.read(self.notes)
+
+    def line_blocks(self) -> Iterator[LineBlock]:
+        """Every pair in order, undecoded, some thousand at a time; who reads them adds to :attr:`notes`.
+
+        Raises:
+            RegardError: as :meth:`examples`.
+        """
         self.notes = (InvalidLines(self.source), InvalidLines(self.target))
-        left, right = lines(self.source, self.notes[0]), lines(self.target, self.notes[1])
-        for number, (source, target) in enumerate(zip_longest(left, right)):
-            if source is None or target is None:
-                missing, rest = (0, right) if source is None else (1, left)
-                counts = [number, number]
-                counts[1 - missing] += 1 + sum(1 for _ in rest)
-                message = f"has {counted(counts[0], 'line')}, but {self.target} has {counts[1]}; {MISALIGNED}"
-                raise RegardError(message, str(self.source))
-            yield TextPair(source, target)
+        sides = source, target = _Lines(self.source), _Lines(self.target)
+        number = 0
+        while True:
+            for side in sides:
+                side.fill()
+            if not (count := min(source.count, target.count)):
+                break
+            yield LineBlock(number, count, source.take(count), target.take(count))
+            number += count
+        for side in sides:
+            if side.error and not side.count:
+                raise side.error
+        if longer := next((side for side in sides if side.count), None):
+            total = number + longer.count_all()
+            counts = (total, number) if longer is source else (number, total)
+            message = f"has {counted(counts[0], 'line')}, but {self.target} has {counts[1]}; {MISALIGNED}"
+            raise RegardError(message, str(self.source))
+
+
+class _Lines:
+    """A file's whole lines that are not taken yet, as bytes; an error of reading waits until those before it are."""
+
+    def __init__(self, path: Path) -> None:
+        self._pieces = without_mark(line_pieces(path))
+        self._held = b""
+        self.count = 0
+        self.error: RegardError | None = None
+
+    def fill(self) -> None:
+        """Hold :data:`BLOCK` bytes or more, or all there are."""
+        found = [self._held]
+        size = len(self._held)
+        while size < BLOCK and (piece := self._next()):
+            found.append(piece)
+            size += len(piece)
+        self._held = b"".join(found)
+
+    def take(self, count: int) -> bytes:
+        """The first lines."""
+        end = len(self._held)
+        if count < self.count:
+            end = int(np.flatnonzero(np.frombuffer(self._held, np.uint8) == _LINE_FEED)[count - 1]) + 1
+        taken, self._held = self._held[:end], self._held[end:]
+        self.count -= count
+        return taken
+
+    def count_all(self) -> int:
+        """How many lines there are from here to the end of the file."""
+        while self._next():
+            pass
+        if self.error:
+            raise self.error
+        return self.count
+
+    def _next(self) -> bytes:
+        try:
+            piece = next(self._pieces, b"")
+        except RegardError as error:
+            self.error, piece = error, b""
+        self.count += piece.count(b"\n") + (not piece.endswith(b"\n") if piece else 0)
+        return piece
 
 
 @dataclass

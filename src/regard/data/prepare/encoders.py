@@ -42,6 +42,41 @@ class RefusedExample:
 Encoded = Sequence[Window] | RefusedExample
 
 
+@dataclass(frozen=True)
+class FlatWindows:
+    """The windows of examples end to end.
+
+    Args:
+        refused: examples without windows, by place, and why.
+        windows_B: how many each example has.
+        sides: of both sides the ids of all windows, and how many each has.
+    """
+
+    refused: dict[int, RefusedExample]
+    windows_B: Ids
+    sides: tuple[tuple[Ids, Ids], tuple[Ids, Ids]]
+
+    @classmethod
+    def of(cls, coded: Sequence[Encoded]) -> FlatWindows:
+        """Of what an encoder makes of each example."""
+        refused = {place: one for place, one in enumerate(coded) if isinstance(one, RefusedExample)}
+        windows = [() if isinstance(one, RefusedExample) else one for one in coded]
+        first, second = ([window[side] for each in windows for window in each] for side in (0, 1))
+        return cls(refused, np.array([len(each) for each in windows], np.int64), (_join(first), _join(second)))
+
+    def keep(self, kept_B: NDArray[np.bool_]) -> FlatWindows:
+        """Those of some of the examples."""
+        if kept_B.all():
+            return self
+        kept_W = np.repeat(kept_B, self.windows_B)
+        first, second = ((ids[np.repeat(kept_W, lengths)], lengths[kept_W]) for ids, lengths in self.sides)
+        return FlatWindows({}, self.windows_B[kept_B], (first, second))
+
+
+def _join(rows: list[Ids]) -> tuple[Ids, Ids]:
+    return np.concatenate([np.zeros(0, np.int64), *rows]), np.fromiter(map(len, rows), np.int64, len(rows))
+
+
 class Encoder(ABC, Generic[ExampleT]):
     """Examples to ids, for preparation."""
 
@@ -65,6 +100,10 @@ class Encoder(ABC, Generic[ExampleT]):
     @abstractmethod
     def encode(self, examples: Sequence[ExampleT], part: str) -> list[Encoded]:
         """The ids of each example of the training or validation part."""
+
+    def encode_flat(self, examples: Sequence[ExampleT], part: str) -> FlatWindows:
+        """As :meth:`encode`, end to end."""
+        return FlatWindows.of(self.encode(examples, part))
 
     @property
     def divisible(self) -> bool:
@@ -145,6 +184,22 @@ class PairEncoder(Encoder[TextPair]):
             sides = [[(row, len(row)) for row in rows] for rows in ids]
         return [self._window(*both) for both in zip(examples, *sides, strict=True)]
 
+    def encode_flat(self, examples: Sequence[TextPair], part: str) -> FlatWindows:
+        if self._tables and part == "train":
+            return super().encode_flat(examples, part)
+        source, target = (
+            one.flat_ids([pair[side] for pair in examples], True) for side, one in enumerate(self._tokenizers)
+        )
+        empty_B = np.fromiter((not (a.strip() and b.strip()) for a, b in examples), np.bool_, len(examples))
+        suspect_B = empty_B | (np.maximum(source[1], target[1]) > self.max_tokens)
+        refused = {
+            place: self._refusal(examples[place], int(source[1][place]), int(target[1][place]))
+            for place in np.flatnonzero(suspect_B).tolist()
+        }
+        return FlatWindows(
+            {place: one for place, one in refused.items() if one}, np.ones(len(examples), np.int64), (source, target)
+        )
+
     @property
     def divisible(self) -> bool:
         """Words are numbered as they come."""
@@ -162,12 +217,16 @@ class PairEncoder(Encoder[TextPair]):
         return () if self._tables else self.vocabularies.sizes
 
     def _window(self, pair: TextPair, source: tuple[Ids, int], target: tuple[Ids, int]) -> Encoded:
+        return self._refusal(pair, source[1], target[1]) or [(source[0], target[0])]
+
+    def _refusal(self, pair: TextPair, source: int, target: int) -> RefusedExample | None:
+        """Why a pair of so many tokens is left out, if it is."""
         for side, text in enumerate(pair):
             if not text.strip():
                 return RefusedExample("empty", side)
-        if max(source[1], target[1]) > self.max_tokens:
-            return RefusedExample("too long", int(target[1] > source[1]))
-        return [(source[0], target[0])]
+        if max(source, target) > self.max_tokens:
+            return RefusedExample("too long", int(target > source))
+        return None
 
     def save(self, folder: Path) -> None:
         self.vocabularies.save(folder)

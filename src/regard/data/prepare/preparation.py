@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from regard.config import Recipe
-from regard.data.corpora.corpus import Progress, no_progress
-from regard.data.prepare.division import blocks, encode_blocks
-from regard.data.prepare.encoders import Encoded, Encoder, Ids, RefusedExample, Window
+from regard.data.corpora.blocks import Block
+from regard.data.corpora.corpus import Corpus, Progress, no_progress
+from regard.data.prepare.division import PARTS, BlockEncoder, EncodedPart
+from regard.data.prepare.encoders import Encoder
 from regard.data.prepare.folder import atomic_folder, finish, is_reusable
 from regard.data.prepare.shards import ShardFile, SideWriter
-from regard.data.prepare.split import Examples, Placed
+from regard.data.prepare.split import Examples
 from regard.data.prepare.windowing import DocumentIndexWriter
 from regard.system import disk
 from regard.system.errors import RegardError
+from regard.system.map_reduce import divide
 from regard.text.counts import counted
-from regard.text.seen_words import WORDS, WordCounter
+from regard.text.seen_words import WORDS
 
 KINDS = ("empty", "too long", "shared with validation", "validation")
 """Why an example is left out; ``validation``: of the validation examples, whatever the reason."""
-Learn = Callable[[Iterator[Any]], Encoder[Any]]
+AnyExamples = TypeVar("AnyExamples", bound=Examples[Any])
+Learn = Callable[[AnyExamples], Encoder[Any]]
 """Makes the encoder from the examples that are learned from."""
 
 
@@ -38,18 +41,18 @@ class LeftOut:
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     examples: dict[str, list[str]] = field(default_factory=dict)
 
-    def note(self, kind: str, placed: Placed, side: int = 0) -> None:
+    def note(self, kind: str, corpus: Corpus[Any], number: int, side: int = 0) -> None:
         """Count one example."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
         if len(seen := self.examples.setdefault(kind, [])) < self.kept:
-            seen.append(placed.where(side))
+            seen.append(corpus.where(number, side))
 
 
 def prepare(
-    examples: Examples[Any],
+    examples: AnyExamples,
     recipe: Recipe,
     folder: Path,
-    learn: Learn,
+    learn: Learn[AnyExamples],
     rests: dict[str, Any],
     progress: Progress = no_progress,
     review: Callable[[LeftOut, int], None] | None = None,
@@ -90,23 +93,22 @@ class _FolderWriter:
         self._has_dropout, self._processes = has_dropout, processes
         self._left_out = LeftOut()
 
-    def write(self, learn: Learn, inputs: dict[str, Any], review: Callable[[LeftOut, int], None] | None) -> None:
+    def write(self, learn: Learn[Any], inputs: dict[str, Any], review: Callable[[LeftOut, int], None] | None) -> None:
         """Every file of the folder, the index last."""
         self._progress("learn", 0)
-        encoder = learn(self._examples.train_examples())
+        encoder = learn(self._examples)
         encoder.save(self._folder)
-        seen = _SeenCounter(encoder, self._has_dropout)
+        work = BlockEncoder(encoder, self._has_dropout)
         with ExitStack() as stack:
-            train = _PartWriter(self._folder, "train", encoder, self._left_out, stack, seen)
-            validation = _PartWriter(self._folder, "validation", encoder, self._left_out, stack)
-            number = 0
-            with closing(
-                encode_blocks(encoder, blocks(self._examples.with_parts(), encoder), self._processes)
-            ) as coded:
-                for block, sides_of in coded:
-                    self._progress("encode", number)
-                    (validation if block.part == "validation" else train).add(block.placed, sides_of)
-                    number += len(block.placed)
+            train, validation = (_PartWriter(self._folder, part, encoder, self._left_out, stack) for part in PARTS)
+            number, processes = 0, self._processes if encoder.divisible else 1
+            given = self._examples.blocks(encoder.characters)
+            for block, (parts, noted) in stack.enter_context(closing(divide(work, given, lambda: processes))):
+                self._progress("encode", number)
+                block.note(noted)
+                for writer, encoded in zip((train, validation), parts, strict=True):
+                    writer.add(block, encoded)
+                number += block.content.count
             sides, files, wholes = dict[str, Any](), dict[str, Any](), dict[str, str]()
             for part in (train, validation):
                 part.close(sides, files, wholes)
@@ -118,7 +120,7 @@ class _FolderWriter:
         fields = encoder.fields([train.kept[id(corpus)] for corpus in self._examples.corpora])
         index: dict[str, Any] = {"inputs": inputs, "sides": sides} | ({"wholes": wholes} if wholes else {}) | fields
         index |= encoder.write_tables(self._folder, files, self._progress)
-        seen.write(self._folder)
+        _write_seen(self._folder, work)
         index |= {"left_out": {"counts": self._left_out.counts, "examples": self._left_out.examples}}
         index |= {"mended": self._replacements(), "rests": [inputs, encoder.sha256, *encoder.rests(fields)]}
         finish(self._folder, index, files)
@@ -140,33 +142,13 @@ class _FolderWriter:
         ]
 
 
-class _SeenCounter:
-    """Which words and pieces the training examples have.
-
-    Args:
-        encoder: examples to ids.
-        has_dropout: whether training draws other pieces than these, so that those seen are not known.
-    """
-
-    def __init__(self, encoder: Encoder[Any], has_dropout: bool) -> None:
-        self._encoder, self._words = encoder, WordCounter()
-        self._counts = [np.zeros(size, np.int64) for size in (() if has_dropout else encoder.piece_sizes)]
-
-    def add(self, examples: Iterable[Any], sides: Sequence[Sequence[Ids]]) -> None:
-        """Count the words of examples, and the pieces of both sides of their windows."""
-        for example in examples:
-            self._words.add(self._encoder.read_texts(example))
-        for counts_V, ids in zip(self._counts, sides, strict=False):
-            if ids:
-                counts_V += np.bincount(np.concatenate(ids), minlength=len(counts_V))
-
-    def write(self, folder: Path) -> None:
-        """Write the file that :func:`~regard.text.seen_words.read_seen_words` reads, where there are texts."""
-        if not self._words:
-            return
-        unseen = tuple(tuple(np.flatnonzero(counts_V == 0).tolist()) for counts_V in self._counts) or None
-        with disk.naming(folder / WORDS):
-            (folder / WORDS).write_bytes(self._words.seen_words(unseen).content)
+def _write_seen(folder: Path, work: BlockEncoder) -> None:
+    """Write the file that :func:`~regard.text.seen_words.read_seen_words` reads, where there are texts."""
+    if not work.words:
+        return
+    unseen = tuple(tuple(np.flatnonzero(counts_V == 0).tolist()) for counts_V in work.counts) or None
+    with disk.naming(folder / WORDS):
+        (folder / WORDS).write_bytes(work.words.seen_words(unseen).content)
 
 
 class _PartWriter:
@@ -178,19 +160,10 @@ class _PartWriter:
         encoder: examples to ids.
         left_out: takes the examples that are left out.
         stack: closes the files whatever happens.
-        seen: takes the examples that are not left out.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        part: str,
-        encoder: Encoder[Any],
-        left_out: LeftOut,
-        stack: ExitStack,
-        seen: _SeenCounter | None = None,
-    ) -> None:
-        self.name, self._left_out, self._seen = part, left_out, seen
+    def __init__(self, folder: Path, part: str, encoder: Encoder[Any], left_out: LeftOut, stack: ExitStack) -> None:
+        self.name, self._left_out = part, left_out
         self._names = [f"{part}.{side}" for side in encoder.sides]
         sizes = encoder.sizes(part)
         self._writers = [SideWriter(folder, name, size) for name, size in zip(self._names, sizes, strict=True)]
@@ -203,31 +176,20 @@ class _PartWriter:
         self.kept: Counter[int] = Counter()
         self.seen, self.windows = 0, 0
 
-    def add(self, block: Sequence[Placed], coded: Sequence[Encoded]) -> None:
-        """Take the next examples of the part, and their ids."""
-        self.seen += len(block)
-        kept: list[Sequence[Window]] = []
-        examples: list[Any] = []
-        for placed, windows in zip(block, coded, strict=True):
-            if placed.part == "shared":
-                windows = RefusedExample("shared with validation")
-            if isinstance(windows, RefusedExample):
-                kind = "validation" if self.name == "validation" else windows.kind
-                self._left_out.note(kind, placed, windows.side)
-                continue
-            kept.append(windows)
-            examples.append(placed.example)
-            self.kept[id(placed.corpus)] += 1
-            for text, side in zip(self._texts, placed.example.sides(), strict=False):
-                text.put(f"{side}\n".encode())
+    def add(self, block: Block, found: EncodedPart) -> None:
+        """Take the next examples of the part."""
+        self.seen += found.seen
+        for place, kind, side in found.refused:
+            kind = "validation" if self.name == "validation" else kind
+            self._left_out.note(kind, block.corpus, block.content.first + place, side)
+        self.kept[id(block.corpus)] += len(found.windows_B)
+        for text, lines in zip(self._texts, found.texts, strict=False):
+            text.put(lines)
         if self._wholes:
-            self._wholes.add([len(windows) for windows in kept])
-        sides = [[window[side] for windows in kept for window in windows] for side in range(len(self._writers))]
-        for writer, ids in zip(self._writers, sides, strict=True):
-            writer.add(ids)
-        if self._seen:
-            self._seen.add(examples, sides)
-        self.windows += sum(map(len, kept))
+            self._wholes.add(found.windows_B)
+        for writer, (ids_T, lengths_W) in zip(self._writers, found.sides, strict=True):
+            writer.append(ids_T, lengths_W)
+        self.windows += int(found.windows_B.sum())
 
     def close(self, sides: dict[str, Any], files: dict[str, Any], wholes: dict[str, str]) -> None:
         """Finish the files and add their entries for the index."""

@@ -116,17 +116,22 @@ class SideWriter:
 
     def add(self, sentences: Sequence[NDArray[np.int64]]) -> None:
         """Append sentences; each must end with ``</s>``."""
-        if not sentences:
+        if sentences:
+            lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
+            self.append(np.concatenate(sentences), lengths)
+
+    def append(self, ids_T: NDArray[Any], lengths_B: NDArray[np.int64]) -> None:
+        """Append sentences end to end, of these lengths."""
+        if not len(lengths_B):
             return
         if not self._ids or self.tokens - self._begins[-1] >= self._file_tokens:
             self._ids.append(ShardFile(self._folder / f"{self._name}.{len(self._ids):03d}.ids"))
             self._begins.append(self.tokens)
-        lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
-        self._ids[-1].write(np.concatenate(sentences).astype(self._type))
-        self._offsets.write((self.tokens + lengths.cumsum()).astype("<i8"))
-        self.tokens += int(lengths.sum())
-        self.count += len(sentences)
-        self.longest = max(self.longest, int(lengths.max()))
+        self._ids[-1].write(ids_T.astype(self._type, copy=False))
+        self._offsets.write((self.tokens + lengths_B.cumsum()).astype("<i8"))
+        self.tokens += int(lengths_B.sum())
+        self.count += len(lengths_B)
+        self.longest = max(self.longest, int(lengths_B.max()))
 
     def close(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Finish the files: the side's entry for the index, and those of its files."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, Literal, NamedTuple, Protocol
+from typing import Any, Generic, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.corpora.blocks import Block, blocks, example_blocks
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, ExampleT, ExampleT_co, Progress, no_progress
 from regard.data.corpora.documents import DocumentPart
 from regard.data.corpora.held_out import HeldOut
@@ -18,21 +19,8 @@ from regard.system.errors import RegardError
 from regard.system.keys import generator
 from regard.text.lines import InvalidLines
 
-Part = Literal["train", "validation", "shared"]
-"""``shared``: in neither, as it shares a sentence with the validation part."""
-
-
-class Placed(NamedTuple):
-    """An example, its part, and where it stands."""
-
-    example: Any
-    part: Part
-    corpus: Corpus[Any]
-    number: int
-
-    def where(self, side: int = 0) -> str:
-        """File and line."""
-        return self.corpus.where(self.number, side)
+TRAIN, VALIDATION, SHARED = 0, 1, 2
+"""Marks of examples: learned from; validated on; in neither, as they share a sentence with the validation part."""
 
 
 class Examples(Protocol[ExampleT_co]):
@@ -56,8 +44,8 @@ class Examples(Protocol[ExampleT_co]):
         """Those that are learned from, in order."""
         ...
 
-    def with_parts(self) -> Iterator[Placed]:
-        """All of them, in order, those of a validation file last."""
+    def blocks(self, size: Callable[[Any], int]) -> Iterator[Block]:
+        """All of them, in order, those of a validation file last, marked by their part; ``size``: characters of one."""
         ...
 
     @property
@@ -116,26 +104,36 @@ class SplitCorpora(Generic[ExampleT]):
         return [notes for scan in self._scanned.every for notes in scan.corpus.notes]
 
     def train_examples(self) -> Iterator[ExampleT]:
-        return (placed.example for placed in self._split_examples() if placed.part == "train")
+        for scan, marks_B in self._marked():
+            for example, mark in zip(scan.corpus.examples(), marks_B.tolist(), strict=False):
+                if mark == TRAIN:
+                    yield example
 
-    def with_parts(self) -> Iterator[Placed]:
-        yield from self._split_examples()
-        if self._scanned.validation is not None:
-            corpus = self._scanned.validation.corpus
-            for number, example in enumerate(corpus.examples()):
-                yield Placed(example, "validation", corpus, number)
+    @property
+    def train_count(self) -> int:
+        """How many are learned from."""
+        return sum(int((marks_B == TRAIN).sum()) for _, marks_B in self._marked())
 
-    def _split_examples(self) -> Iterator[Placed]:
+    def blocks(self, size: Callable[[Any], int]) -> Iterator[Block]:
+        yield from self.train_blocks(size)
+        if (held := self._scanned.validation) is not None:
+            yield from blocks(held.corpus, np.full(held.count, VALIDATION, np.int8), size)
+
+    def train_blocks(self, size: Callable[[Any], int]) -> Iterator[Block]:
+        """Those of the training corpora, marked by their part."""
+        for scan, marks_B in self._marked():
+            yield from blocks(scan.corpus, marks_B, size)
+
+    def _marked(self) -> Iterator[tuple[Scan[ExampleT], NDArray[np.int8]]]:
+        """Each training corpus and the part of each of its examples."""
         split, begin = self._split, 0
-        names: tuple[Part, Part, Part] = ("train", "validation", "shared")
         for scan in self._scanned.learned:
-            parts_B = np.zeros(scan.count, np.int8)
+            marks_B = np.full(scan.count, TRAIN, np.int8)
             if split is not None:
-                parts_B[split.validation_B[begin : begin + scan.count]] = 1
-                parts_B[split.left_B[begin : begin + scan.count]] = 2
+                marks_B[split.validation_B[begin : begin + scan.count]] = VALIDATION
+                marks_B[split.left_B[begin : begin + scan.count]] = SHARED
             begin += scan.count
-            for number, (example, part) in enumerate(zip(scan.corpus.examples(), parts_B.tolist(), strict=False)):
-                yield Placed(example, names[part], scan.corpus, number)
+            yield scan, marks_B
 
 
 def split_pairs(hashes_B2: NDArray[np.uint64], count: int, seed: int) -> Split:
@@ -234,6 +232,15 @@ class SplitDocuments:
     def train_examples(self) -> Iterator[DocumentPart]:
         return (part for part, is_held in self._held.parts() if not is_held)
 
-    def with_parts(self) -> Iterator[Placed]:
-        for number, (part, is_held) in enumerate(self._held.parts()):
-            yield Placed(part, "validation" if is_held else "train", self._held.text, number)
+    def blocks(self, size: Callable[[Any], int]) -> Iterator[Block]:
+        held = list[bool]()
+
+        def texts() -> Iterator[DocumentPart]:
+            for part, is_held in self._held.parts():
+                held.append(is_held)
+                yield part
+
+        for content in example_blocks(texts(), size):
+            marks_B = np.where(held, VALIDATION, TRAIN).astype(np.int8)
+            held.clear()
+            yield Block(self._held.text, content, marks_B)

@@ -100,7 +100,7 @@ class DocumentIndexWriter:
         self._file, self._windows = ShardFile(folder / name), 0
         self._file.write(np.zeros(1, dtype="<i8"))
 
-    def add(self, windows: Sequence[int]) -> None:
+    def add(self, windows: Sequence[int] | Ids) -> None:
         """Append the window counts of some examples."""
         begins = self._windows + np.cumsum(windows, dtype=np.int64)
         self._file.write(begins.astype("<i8"))

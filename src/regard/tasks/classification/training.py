@@ -21,6 +21,7 @@ from regard.data.checks.labels import LabelScan
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.labelled import split_labels
 from regard.data.corpora.scan import DataScan
+from regard.data.prepare import split
 from regard.data.prepare.encoders import ClassEncoder, LabelIds, TextEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.windowing import Frame
@@ -263,11 +264,11 @@ class ClassificationJob(TrainingJob):
             self.scanned, self.recipe, folder, self._learn, {**rests, **self.more()}, progress, processes=self.processes
         )
 
-    def _learn(self, examples: Iterator[Any]) -> TextEncoder[Any]:
+    def _learn(self, examples: split.Examples[Any]) -> TextEncoder[Any]:
         names = LabelNames(self.recipe.classification)
 
         def texts() -> Iterator[str]:
-            for example in examples:
+            for example in examples.train_examples():
                 names.see(example.label)
                 yield from example.texts
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, isqrt
@@ -15,6 +14,7 @@ from regard.data.checks.labels import ImageScan
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.images import Image, Shape
 from regard.data.corpora.scan import DataScan
+from regard.data.prepare import split
 from regard.data.prepare.encoders import ImageEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.models.inputs import Patches, patches
@@ -72,10 +72,10 @@ class ImageJob(TrainingJob):
         rests = {"classification.kind": section.kind, "classification.out_of_scope": section.out_of_scope}
         return prepare_texts(self.scanned, self.recipe, folder, self._learn, rests, progress, "images")
 
-    def _learn(self, examples: Iterator[Image]) -> ImageEncoder:
+    def _learn(self, examples: split.Examples[Image]) -> ImageEncoder:
         refuse_nothing_outside(self.recipe.classification, self.scanned)
         names, largest = LabelNames(self.recipe.classification), 0
-        for pixels, label in examples:
+        for pixels, label in examples.train_examples():
             names.see(label)
             largest = max(largest, int(pixels.max()))
         if not largest:

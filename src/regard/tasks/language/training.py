@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -111,8 +111,8 @@ class RunningTextJob(TrainingJob):
             scanned.refuse_unreadable("documents")
             examples = SplitCorpora(scanned)
 
-        def learn(documents: Iterator[DocumentPart]) -> DocumentEncoder:
-            for part in documents if not sample.texts else ():
+        def learn(examples: Examples[DocumentPart]) -> DocumentEncoder:
+            for part in examples.train_examples() if not sample.texts else ():
                 sample.add(part.text)
             return self.encoder(
                 learned_tokenizer(self.recipe.text, sample.texts, self.pretrained, self.symbols), self.recipe

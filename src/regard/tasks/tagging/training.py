@@ -18,6 +18,7 @@ from regard.data.batches.texts import Examples, TextBatch, WordMarks, text_lengt
 from regard.data.checks.tags import TagScan, detect_scheme
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
+from regard.data.prepare import split
 from regard.data.prepare.encoders import TagEncoder, word_parts
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.windowing import Frame
@@ -188,7 +189,7 @@ class TaggingJob(TrainingJob):
             self.scanned, self.recipe, folder, self._learn, {**rests, **self.more()}, progress, processes=self.processes
         )
 
-    def _learn(self, examples: Iterator[TaggedWords]) -> TagEncoder:
+    def _learn(self, examples: split.Examples[TaggedWords]) -> TagEncoder:
         """The scheme and tags of all corpora; tokenizer and encoder from the training examples."""
         recipe, learned = self.recipe, dict[str, None]()
         every = dict.fromkeys(tag for scan in self.scanned.every for tag in scan.tags)
@@ -197,7 +198,7 @@ class TaggingJob(TrainingJob):
 
         def texts() -> Iterator[str]:
             """Texts as they will be encoded: a line break keeps the pieces of two words apart."""
-            for words in examples:
+            for words in examples.train_examples():
                 learned.update(dict.fromkeys(words.tags))
                 yield "\n".join(word_parts(words))
 

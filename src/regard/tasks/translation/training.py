@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,6 +19,7 @@ from regard.data.checks.findings import Finding, announce, pattern_draft
 from regard.data.checks.pairs import PairScan, vocabulary_drafts
 from regard.data.corpora.corpus import Progress, TextPair
 from regard.data.corpora.scan import DataScan
+from regard.data.prepare.counting import count_sample
 from regard.data.prepare.encoders import PairEncoder
 from regard.data.prepare.folder import PreparedPairs
 from regard.data.prepare.preparation import LeftOut, prepare
@@ -34,7 +35,7 @@ from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob, 
 from regard.tasks.training.defaults import size_for
 from regard.tasks.training.model_writer import StoppableTrace
 from regard.tasks.translation.translator import Hypothesis, Translation
-from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
+from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
 from regard.training.world import ALONE, World
 
@@ -215,15 +216,12 @@ class TranslationJob(TrainingJob):
             prepare(examples, recipe, folder, self._learn, rests, progress, self._review, self.processes)
         )
 
-    def _learn(self, pairs: Iterator[TextPair]) -> PairEncoder:
+    def _learn(self, examples: SplitCorpora[TextPair]) -> PairEncoder:
         """Learn the vocabularies from a seeded sample, and judge the data by them."""
         text = self.recipe.text
-        drawn = sample(pairs, text.sample, self.recipe.seed)
-        vocabularies = learn_vocabularies(
-            drawn, text.vocabulary, text.joint, text.normalisation, units=text.units, lowercase=text.lowercase
-        )
-        some = [(number, pair) for number, pair in enumerate(drawn[:: 1 + len(drawn) // JUDGED])]
-        self._announce(draft.finding for draft in vocabulary_drafts(None, some, vocabularies))
+        counter, judged = count_sample(examples, text, JUDGED, self.recipe.seed, self.processes)
+        vocabularies = counter.learn(text.vocabulary)
+        self._announce(draft.finding for draft in vocabulary_drafts(None, list(enumerate(judged)), vocabularies))
         return PairEncoder(vocabularies, self.recipe)
 
     def _review(self, left_out: LeftOut, pairs: int) -> None:

@@ -11,16 +11,17 @@ import json
 import os
 import re
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import models, trainers
+from tokenizers import Tokenizer as LibraryTokenizer
+from tokenizers import models, pre_tokenizers, trainers
 
 from regard.config import FORMAT
 from regard.system import disk
@@ -33,7 +34,6 @@ from regard.text.tokenizers.byte_pieces import (
     Normalisation,
     Units,
     assemble,
-    latin_words,
     normalise,
     normaliser,
     readable,
@@ -41,6 +41,7 @@ from regard.text.tokenizers.byte_pieces import (
     unspell,
     word_starts,
 )
+from regard.text.tokenizers.chunks import ChunkCounter, ChunkIds, cut_chunks, repeat_words
 
 END, UNKNOWN = "</s>", "<unk>"
 _SPLITTERS = {unit: json.loads(assemble(models.BPE(), None, unit).to_str())["pre_tokenizer"] for unit in SPLIT}
@@ -49,13 +50,11 @@ _NORMALISERS: dict[tuple[Normalisation, bool], Any] = {
     for form in FORMS
     for lowercase in (False, True)
 }
-KNOWN = 1 << 17
-"""Words whose ids are remembered."""
+COUNTED = 4096
+"""Texts whose words are counted together."""
 CLASS, MASK = "[CLS]", "[MASK]"
 SENTINEL = re.compile(r"<extra_([0-9]+)>")
 """Symbols of tasks: before a text that is read as a whole, for a hidden word, for each span that was taken out."""
-LONGEST = 10_000
-"""Characters that a vocabulary is learned from at once: the time grows with the square of a word's length."""
 
 
 class Parts(NamedTuple):
@@ -233,7 +232,7 @@ class Tokenizer(BaseTokenizer):
         self._words = assemble(models.BPE(), None).pre_tokenizer
         self._bytes = [b"" if place < self.symbols else unspell(name) for place, name in enumerate(self.names)]
         self._fragment = [held.decode(errors="ignore").encode() != held for held in self._bytes]
-        self._known: dict[str, list[int]] = {}
+        self._chunks = ChunkIds(self._encode_ids, list(map(len, self._bytes)))
         self.longest = max(map(len, self._bytes))
         """Bytes of the longest piece."""
         self.content = self._to_json()
@@ -255,24 +254,21 @@ class Tokenizer(BaseTokenizer):
 
     def ids_batch(self, texts: Sequence[str], ended: bool = False) -> list[NDArray[np.int64]]:
         """The ids alone of each text, ``</s>`` last where ``ended``; the fastest way in."""
-        tail = [self.end] if ended else []
-        normal = [self.normalise(text) for text in texts]
-        return [np.array(ids + tail, dtype=np.int64) for ids in self._ids(normal)]
+        ids_T, lengths_B = self.flat_ids(texts, ended)
+        ends = lengths_B.cumsum()
+        return [ids_T[begin:end] for begin, end in zip((ends - lengths_B).tolist(), ends.tolist(), strict=True)]
 
-    def _ids(self, normal: Sequence[str]) -> list[list[int]]:
-        """The ids of normalised texts.
+    def flat_ids(self, texts: Sequence[str], ended: bool = False) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """``(ids_T, lengths_B)``: as :meth:`ids_batch`, but end to end, and how many ids each text has."""
+        ids_T, lengths_B = self._chunks.find(cut_chunks(texts, self.normalise))
+        return (np.insert(ids_T, lengths_B.cumsum(), self.end), lengths_B + 1) if ended else (ids_T, lengths_B)
 
-        Words of Latin texts are looked up, which is several times faster than the library's split; it encodes the words
-        that were not met before, and all other texts.
-        """
-        words = [latin_words(text) if self.units == "pieces" else None for text in normal]
-        known = self._known = self._known if len(self._known) < KNOWN else {}
-        fresh = list({word for split in words if split for word in split if word not in known})
-        known.update(zip(fresh, self._encode_ids(fresh), strict=True))
-        others = iter(self._encode_ids([text for text, split in zip(normal, words, strict=True) if split is None]))
-        return [next(others) if split is None else [id for word in split for id in known[word]] for split in words]
+    def remember(self, chunks: Mapping[str, int]) -> None:
+        """Encode counted chunks that will be met."""
+        self._chunks.remember(chunks)
 
     def _encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of normalised texts, each by itself."""
         return [one.ids for one in self._core.encode_batch_fast(texts, add_special_tokens=False)]
 
     def words(self, text: str) -> list[str]:
@@ -349,45 +345,50 @@ def learn(
     """A tokenizer of at most ``vocabulary`` entries learned from texts [Sennrich16 §3.2]; a pure function of them.
 
     Pairs seen once are never merged, so a small corpus gives fewer entries; of characters the most frequent are taken.
-    A text longer than ``LONGEST`` is learned from in parts of that length. ``symbols`` are the task's own, e.g.
-    ``[MASK]``.
+    A text of more than :data:`~regard.text.tokenizers.chunks.LONGEST` characters is learned from in parts of that
+    length. ``symbols`` are the task's own, e.g. ``[MASK]``.
 
     Raises:
         UsageError: fewer entries than the 256 bytes and the symbols need.
     """
+    counter, rest = ChunkCounter(normalisation, units, lowercase), iter(texts)
+    while some := list(islice(rest, COUNTED)):
+        counter.add(some)
+    return learn_counted(counter, vocabulary, symbols)
+
+
+def learn_counted(counter: ChunkCounter, vocabulary: int, symbols: Sequence[str] = ()) -> Tokenizer:
+    """As :func:`learn`, from texts that are counted."""
+    counts, units = counter.counts(), counter.units
     names = [END, UNKNOWN, *symbols]
     if vocabulary < len(names) + 256:
         message = f"{vocabulary} is too few: 256 bytes and {len(names)} symbols are always there"
         raise UsageError(message, "text.vocabulary")
-    parts = (text[begin : begin + LONGEST] for text in texts for begin in range(0, len(text), LONGEST))
-    normal = (normalise(part, normalisation, lowercase) for part in parts)
     if units == "characters":
-        pieces = ALPHABET + _characters(normal, vocabulary - len(names) - 256)
+        seen = sorted(counts, key=lambda c: (-counts[c], c))[: vocabulary - len(names) - 256]
+        pieces = ALPHABET + [spell(character) for character in seen]
         merges: list[tuple[str, str]] = []
     else:
-        pieces, merges = _learn_merges(normal, vocabulary - len(names))
+        pieces, merges = _learn_merges(counts, vocabulary - len(names))
     if clash := set(names) & set(pieces):
         raise UsageError(f"the symbol {min(clash)!r} could be part of a text; choose one with brackets", "symbols")
     if len(set(names)) < len(names):
         raise UsageError(f"the symbols {', '.join(names)} are not all different", "symbols")
-    return Tokenizer(names + pieces, merges, normalisation, units, lowercase)
+    tokenizer = Tokenizer(names + pieces, merges, counter.normalisation, units, counter.lowercase)
+    tokenizer.remember(counter.chunks)
+    return tokenizer
 
 
-def _learn_merges(texts: Iterable[str], size: int) -> tuple[list[str], list[tuple[str, str]]]:
-    """At most ``size`` pieces, the bytes first, and the merges that build them."""
-    core = assemble(models.BPE(), None)
+def _learn_merges(counts: Mapping[str, int], size: int) -> tuple[list[str], list[tuple[str, str]]]:
+    """At most ``size`` pieces, the bytes first, and the merges that build them, from words in byte letters.
+
+    The library's trainer takes texts alone, so each word is given as often as it was counted; it need not be split or
+    spelled again. A pure function of the counts: of pairs equally frequent the one of the earlier pieces is merged.
+    """
+    core = LibraryTokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     trainer = trainers.BpeTrainer(vocab_size=size, min_frequency=2, initial_alphabet=ALPHABET, show_progress=False)
-    core.train_from_iterator(texts, trainer)
+    core.train_from_iterator(repeat_words(counts), trainer)
     model = json.loads(core.to_str())["model"]
     merges = [(left, right) for left, right in model["merges"]]
     return sorted(model["vocab"], key=model["vocab"].__getitem__), merges
-
-
-def _characters(texts: Iterable[str], most: int) -> list[str]:
-    """The characters of more than one byte, spelled in byte letters, the most frequent first."""
-    counts: Counter[str] = Counter()
-    for text in texts:
-        if not text.isascii():
-            counts.update(text)
-    seen = sorted((c for c in counts if not c.isascii()), key=lambda c: (-counts[c], c))
-    return [spell(character) for character in seen[:most]]

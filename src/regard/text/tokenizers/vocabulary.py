@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -12,8 +13,9 @@ from regard.system.errors import RegardError
 from regard.system.keys import generator
 from regard.text.seen_words import WORDS, SeenWords, read_seen_words
 from regard.text.tokenizers.byte_pieces import Normalisation, Units
+from regard.text.tokenizers.chunks import ChunkCounter
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
-from regard.text.tokenizers.tokenizer import Tokenizer, learn, parse_document, read_document
+from regard.text.tokenizers.tokenizer import Tokenizer, learn_counted, parse_document, read_document
 
 Item = TypeVar("Item")
 CHUNK = 4096
@@ -117,12 +119,42 @@ def learn_vocabularies(
     lowercase: bool = False,
 ) -> Vocabularies:
     """Tokenizers learned from sentence pairs; ``vocabulary`` entries at most on each side, or in the joint one."""
+    counter = PairCounter(joint, normalisation, units, lowercase)
+    counter.add(list(pairs))
+    return counter.learn(vocabulary)
 
-    def learn_side(texts: Iterable[str]) -> Tokenizer:
-        return learn(texts, vocabulary, normalisation, units=units, lowercase=lowercase)
 
-    pairs = list(pairs)
-    if joint:
-        both = learn_side(text for pair in pairs for text in pair)
-        return Vocabularies(both, both, joint=True)
-    return Vocabularies(learn_side(pair[0] for pair in pairs), learn_side(pair[1] for pair in pairs), joint=False)
+class PairCounter:
+    """Counts what vocabularies are learned from.
+
+    Args:
+        joint: both sides together.
+        normalisation, units, lowercase: as :class:`~regard.text.tokenizers.chunks.ChunkCounter`.
+    """
+
+    def __init__(
+        self, joint: bool = True, normalisation: Normalisation = "nfc", units: Units = "pieces", lowercase: bool = False
+    ) -> None:
+        self._sides = [ChunkCounter(normalisation, units, lowercase) for _ in range(1 if joint else 2)]
+
+    def add(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Count sentence pairs."""
+        for begin in range(0, len(pairs), CHUNK):
+            some = pairs[begin : begin + CHUNK]
+            for side in (0, 1):
+                self._sides[side % len(self._sides)].add([pair[side] for pair in some])
+
+    @property
+    def content(self) -> bytes:
+        """What was counted, for :meth:`merge`."""
+        return json.dumps([side.content.decode() for side in self._sides]).encode()
+
+    def merge(self, content: bytes) -> None:
+        """Add what another process counted."""
+        for side, counts in zip(self._sides, json.loads(content), strict=True):
+            side.merge(counts)
+
+    def learn(self, vocabulary: int) -> Vocabularies:
+        """The vocabularies, of at most so many entries each."""
+        learned = [learn_counted(side, vocabulary) for side in self._sides]
+        return Vocabularies(learned[0], learned[-1], joint=len(learned) == 1)

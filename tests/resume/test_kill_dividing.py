@@ -1,0 +1,151 @@
+"""Preparing by two processes, of which one is ended or stopped while pairs are scanned, counted or encoded.
+
+The command says so in a sentence, or stops in peace; no process outlives it, nothing stands for prepared data that is
+not whole, and the same command makes the bytes of one that was left alone.
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from regard.data.demo.grammar.corpus import generate
+from regard.system.forks import SAFE
+from tests.e2e.conftest import settings
+
+pytestmark = pytest.mark.skipif(not SAFE, reason="processes are not copied here")
+PASSES = {"scan": 1, "count": 2, "encode": 3}
+KINDS = [
+    ("first", signal.SIGKILL),
+    ("first", signal.SIGTERM),
+    ("first", signal.SIGINT),
+    ("other", signal.SIGKILL),
+    ("other", signal.SIGTERM),
+]
+QUICK = {("encode", *KINDS[3])}
+"""What the default grade does: a start of a run takes seconds."""
+EACH = [
+    pytest.param(stage, *kind, marks=[] if (stage, *kind) in QUICK else pytest.mark.long(0.3))
+    for stage in PASSES
+    for kind in KINDS
+]
+SMALL = settings(
+    "model.d_model=16 model.d_ff=32 model.heads=2 model.encoder_layers=1 model.decoder_layers=1 text.vocabulary=2000 "
+    "data.validation=10 data.max_tokens=64 training.tokens=256 training.shards=2 training.product=exact "
+    "decoding.max_extra=2"
+)
+
+
+class Prepared:
+    """A folder with pairs, and the prepared data of a run that was left alone."""
+
+    def __init__(self, folder: Path, pairs: int) -> None:
+        self.folder = folder
+        some = list(generate("train", pairs))
+        for side, name in (("source", "a.en"), ("target", "a.de")):
+            text = "".join(f"{getattr(pair, side)}\n" for pair in some)
+            (folder / name).write_text(text)
+        self.words = ["train", "--source", folder / "a.en", "--target", folder / "a.de", "--steps", 1, "--seed", 1]
+        self.words += ["--threads", 1, "--processes", 2, "--device", "cpu", "--despite-check", *SMALL]
+        self.finish(folder / "whole")
+        self.whole = contents(folder / "whole")
+
+    def begin(self, output: Path) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "regard", *map(str, self.words), "--output", str(output)]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def finish(self, output: Path) -> None:
+        """Run the command to its end."""
+        with self.begin(output) as process:
+            _, said = process.communicate(timeout=200)
+        assert process.returncode == 0, said
+
+
+def contents(output: Path) -> dict[str, bytes]:
+    """The prepared data of a run, and its weights."""
+    found = {path.name: path.read_bytes() for path in (output / "training" / "data").iterdir()}
+    return found | {"model": (output / "model.safetensors").read_bytes()}
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    return Prepared(tmp_path_factory.mktemp("few"), 15_000)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    return Prepared(tmp_path_factory.mktemp("many"), 100_000)
+
+
+@pytest.mark.parametrize(("stage", "which", "number"), EACH)
+def test_ended_at_work(few: Prepared, stage: str, which: str, number: signal.Signals) -> None:
+    end_and_rerun(few, stage, which, number, 0)
+
+
+@pytest.mark.long(minutes=3)
+@pytest.mark.parametrize(("stage", "which", "number"), [(stage, *kind) for stage in PASSES for kind in KINDS])
+def test_ended_at_any_moment(many: Prepared, stage: str, which: str, number: signal.Signals) -> None:
+    end_and_rerun(many, stage, which, number, 0.4 * random.Random(f"{stage} {which} {number}").random())
+
+
+def end_and_rerun(given: Prepared, stage: str, which: str, number: signal.Signals, seconds: float) -> None:
+    """Send a signal so many seconds after the processes of a pass began, and run the same command again."""
+    output = given.folder / "out"
+    shutil.rmtree(output, ignore_errors=True)
+    with given.begin(output) as first:
+        workers = await_pass(first, PASSES[stage])
+        time.sleep(seconds)
+        at_work = all(map(alive, workers))
+        if at_work:
+            os.kill(first.pid if which == "first" else workers[0], number)
+        _, said = first.communicate(timeout=100)
+    assert "Traceback" not in said
+    if which == "first":
+        assert first.returncode in (0, -number if number == signal.SIGKILL else 75), said
+    elif first.returncode != 0:  # else it was done with its work
+        assert first.returncode == 1, said
+        wanted = f"regard: a process of this command was ended by {number.name}; rerun the same command"
+        assert said.splitlines()[-1] == wanted
+    deadline = time.monotonic() + 20
+    while any(map(alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(map(alive, workers))
+    data = output / "training" / "data"
+    if data.exists():  # a whole one, which the signal came too late for
+        assert {path.name: path.read_bytes() for path in data.iterdir()}.items() <= given.whole.items()
+    given.finish(output)
+    assert contents(output) == given.whole
+
+
+def await_pass(first: subprocess.Popen[str], number: int) -> list[int]:
+    """The two processes of a pass over the pairs, as soon as both are there."""
+    seen = list[list[int]]()
+    deadline = time.monotonic() + 100
+    while first.poll() is None and time.monotonic() < deadline:
+        now = children(first.pid)
+        if len(now) == 2 and now not in seen:
+            seen.append(now)
+            if len(seen) == number:
+                return now
+        time.sleep(0.001)
+    raise AssertionError(f"{len(seen)} passes were seen; {first.poll()}")
+
+
+def children(process: int) -> list[int]:
+    try:
+        return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def alive(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,130 @@
+"""Items worked on here or in several processes: the same answers in the same order, the same sums and errors."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from regard.system.errors import RegardError, UsageError
+from regard.system.forks import SAFE, LostWorker
+from regard.system.map_reduce import MapReduce, alone, divide, join_parts, split_parts
+from tests.refusals import refused
+
+needs_copies = pytest.mark.skipif(not SAFE, reason="processes are not copied here")
+PROCESSES = [1, *(pytest.param(count, marks=needs_copies) for count in (2, 3))]
+
+
+class Squares(MapReduce[int, int]):
+    """Squares numbers and adds them up; the seventh takes longest, ``wrong`` are refused, ``fatal`` ends its process.
+
+    Args:
+        wrong: refused.
+        fatal: ends the process that has it.
+        folder: takes a file named after each process that works.
+    """
+
+    def __init__(self, wrong: tuple[int, ...] = (), fatal: int = -1, folder: Path | None = None) -> None:
+        self.total, self._wrong, self._fatal, self._folder = 0, wrong, fatal, folder
+
+    def do(self, item: int) -> int:
+        if self._folder:
+            (self._folder / str(os.getpid())).touch()
+        if item == self._fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if item in self._wrong:
+            time.sleep(0.1 if item == min(self._wrong) else 0)  # the later one is refused before
+            raise UsageError("is wrong", f"item {item}")
+        time.sleep(0.02 if item % 7 == 0 else 0)
+        self.total += item
+        return item * item
+
+    def pack_item(self, item: int) -> bytes:
+        return str(item).encode()
+
+    def unpack_item(self, content: bytes) -> int:
+        return int(content)
+
+    pack_found, unpack_found = pack_item, unpack_item
+
+    @property
+    def content(self) -> bytes:
+        return self.pack_item(self.total)
+
+    def merge(self, content: bytes) -> None:
+        self.total += int(content)
+
+
+def alive(process: int) -> bool:
+    return Path(f"/proc/{process}").exists()
+
+
+@pytest.mark.parametrize("count", PROCESSES)
+@pytest.mark.parametrize("items", [0, 1, 2, 40])
+def test_answers_come_in_order_and_sums_are_whole(count: int, items: int) -> None:
+    work = Squares()
+    assert list(divide(work, range(items), lambda: count)) == [(n, n * n) for n in range(items)]
+    assert work.total == sum(range(items))
+
+
+@needs_copies
+def test_processes_are_asked_for_and_made_only_where_there_is_work_for_two(tmp_path: Path) -> None:
+    def never() -> int:
+        raise AssertionError
+
+    assert list(divide(Squares(folder=tmp_path), [5], never)) == [(5, 25)]
+    assert list(divide(Squares(folder=tmp_path), range(9), alone))[-1] == (8, 64)
+    assert [path.name for path in tmp_path.iterdir()] == [str(os.getpid())]
+    assert len(list(divide(Squares(folder=tmp_path), range(40), lambda: 2))) == 40
+    others = {int(path.name) for path in tmp_path.iterdir()} - {os.getpid()}
+    assert len(others) == 2
+    assert not any(map(alive, others))
+
+
+@pytest.mark.parametrize("count", PROCESSES)
+def test_of_two_errors_that_of_the_earlier_item_is_raised_after_all_before_it(count: int) -> None:
+    found = []
+    with refused(UsageError, "item 6", "is wrong"):
+        for item, _ in divide(Squares(wrong=(6, 7)), range(20), lambda: count):
+            found.append(item)
+    assert found == [*range(6)]
+
+
+@pytest.mark.parametrize("count", PROCESSES)
+@pytest.mark.parametrize("before", [0, 1, 2, 9])
+def test_an_error_among_the_items_comes_after_the_answers_before_it(count: int, before: int) -> None:
+    def items() -> Iterator[int]:
+        yield from range(before)
+        raise RegardError("cannot be read", "line 3")
+
+    found = []
+    with refused(RegardError, "line 3"):
+        for item, _ in divide(Squares(), items(), lambda: count):
+            found.append(item)
+    assert found == [*range(before)]
+
+
+@needs_copies
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_process_that_is_killed_is_said_in_a_sentence_and_none_is_left(count: int, tmp_path: Path) -> None:
+    with pytest.raises(LostWorker, match=r"^a process of this command was ended by SIGKILL; rerun the same command$"):
+        list(divide(Squares(fatal=11, folder=tmp_path), range(40), lambda: count))
+    assert not any(alive(int(path.name)) for path in tmp_path.iterdir())
+
+
+@needs_copies
+def test_whoever_takes_no_more_ends_the_processes(tmp_path: Path) -> None:
+    with closing(divide(Squares(folder=tmp_path), range(10_000), lambda: 2)) as found:
+        assert next(found) == (0, 0)
+        working = [int(path.name) for path in tmp_path.iterdir()]
+        assert working
+        assert all(map(alive, working))
+    assert not any(alive(int(path.name)) for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("parts", [[], [b""], [b"a", b"", b"\0" * 300, b"\xff"]])
+def test_parts_are_joined_and_split_again(parts: list[bytes]) -> None:
+    assert split_parts(join_parts(*parts)) == parts
