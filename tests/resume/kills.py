@@ -119,7 +119,7 @@ def resumed(words: Given, place: Path, wanted: dict[str, object], said: object) 
     """Run the same command again: all is as if it was never killed, and nothing lies about."""
     assert run(words, place) == 0, said
     found = left(place)
-    assert found.keys() == wanted.keys(), said
+    assert found.keys() ^ wanted.keys() == set(), (found.keys() ^ wanted.keys(), said)
     for name, content in found.items():
         assert content == wanted[name], (name, said)
     shutil.rmtree(place)

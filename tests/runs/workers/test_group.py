@@ -92,10 +92,10 @@ def test_a_worker_that_cannot_begin_is_reported(folder: Path, monkeypatch: pytes
     (broken / "safetensors.py").write_text("raise SystemExit('no safetensors here')\n")
     inner = group._start
 
-    def start(store: Path, rank: int, world: group.World) -> group.WorkerProcess:
+    def start(store: str, handles: tuple[int, ...], rank: int, world: group.World) -> group.WorkerProcess:
         monkeypatch.setenv("PYTHONPATH", str(broken))
         monkeypatch.setattr(group, "__file__", str(broken / "a" / "b" / "c" / "d.py"))
-        return inner(store, rank, world)
+        return inner(store, handles, rank, world)
 
     monkeypatch.setattr(group, "_start", start)
     with pytest.raises(RegardError, match=r"process 1 ended: .*; the last checkpoint"):

@@ -232,11 +232,10 @@ def _start_all(group: WorkerGroup) -> None:
     """Start the other processes, and connect with them; the file by which they meet is gone then."""
     _use_loopback()
     world = group.world
-    with tempfile.TemporaryDirectory(prefix="regard-") as folder:
-        path = Path(folder) / "store"
-        store = FileStore(str(path), world.size)
+    with _meeting_file() as (path, handles):
+        store = FileStore(path, world.size)
         for rank in range(1, world.size):
-            group.children.append(_start(path, rank, world))
+            group.children.append(_start(path, handles, rank, world))
         joined = list[World]()
         meeting = Thread(target=lambda: joined.append(join(world, store)), daemon=True)  # which cannot be interrupted
         meeting.start()
@@ -250,6 +249,20 @@ def _start_all(group: WorkerGroup) -> None:
         group.world.any(False)  # until all have read the file
 
 
+@contextmanager
+def _meeting_file() -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The path of an empty file, and the handles a process needs for it; without a name where the system can open such.
+
+    A file without a name is gone with the processes that know it, even if they are killed.
+    """
+    if Path("/proc/self/fd").is_dir():
+        with tempfile.TemporaryFile() as file:
+            yield f"/proc/self/fd/{file.fileno()}", (file.fileno(),)
+        return
+    with tempfile.TemporaryDirectory(prefix="regard-") as folder:
+        yield str(Path(folder) / "store"), ()
+
+
 def _use_loopback() -> None:
     """Let processes of one machine meet where nobody else can reach them."""
     names = [name for _, name in socket.if_nameindex() if name.startswith("lo")]
@@ -257,8 +270,8 @@ def _use_loopback() -> None:
         os.environ["GLOO_SOCKET_IFNAME"] = names[0]
 
 
-def _start(store: Path, rank: int, world: World) -> WorkerProcess:
-    place = json.dumps([str(store), rank, world.size, world.shards, os.getpid()])
+def _start(store: str, handles: tuple[int, ...], rank: int, world: World) -> WorkerProcess:
+    place = json.dumps([store, rank, world.size, world.shards, os.getpid()])
     above = str(Path(__file__).parents[3])
     known = os.environ.get("PYTHONPATH", "")
     one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -271,7 +284,12 @@ def _start(store: Path, rank: int, world: World) -> WorkerProcess:
     messages = tempfile.TemporaryFile()  # noqa: SIM115  # open for as long as the process is known
     command = [sys.executable, "-P", "-m", "regard.runs.workers.worker"]
     process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=messages
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=messages,
+        pass_fds=handles,
     )
     return WorkerProcess(rank, process, messages)
 
