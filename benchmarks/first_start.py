@@ -40,6 +40,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--starts", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--model", choices=STEPS, help="only this one")
     parser.add_argument("--core", type=int, default=0)
     parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "first_start")
     parser.add_argument("--results", type=Path, default=HERE / "results" / "first_start.jsonl")
@@ -56,7 +57,7 @@ def main() -> None:
         return
     os.sched_setaffinity(0, {asked.core})
     session = {"benchmark": "first_start", "date": machine.now(), "commit": machine.commit()}
-    rows = [measure(asked, name) for name in STEPS]
+    rows = [measure(asked, name) for name in ([asked.model] if asked.model else STEPS)]
     machine.append(asked.results, session | {"machine": machine.describe(), "rows": rows})
     for row in rows:
         print(json.dumps(row))

@@ -420,6 +420,38 @@ def processes(sessions: list[Session]) -> Lines:
     return lines
 
 
+NOT_MEASURED = ("AMD Zen 5", "AMD Zen 3", "Intel without AMX")
+"""Kinds of processors that are known to be used; their rows are open for whoever measures there."""
+
+
+def first_starts(sessions: list[Session]) -> Lines:
+    """What ``auto`` chose on each kind of processor, and how fast it then trained."""
+    lines = [
+        "First starts of a run on one pinned core: how often `auto` chose which path of products, the longest time",
+        "that timing took, and real target tokens a second of processor time, also as a share of what the best of",
+        f"the paths makes that were named instead. Not measured yet: {', '.join(NOT_MEASURED)}.",
+    ]
+    for processor, here in by_processor(sessions):
+        latest = {row["model"]: row for session in here for row in session["rows"]}
+        told = [
+            {
+                "model": name,
+                "training": _counted(row["chosen"]),
+                "validation": _counted(row["validation"]),
+                "slowest, s": row["slowest"],
+                "tokens a second": row["speeds"]["auto"],
+                "of the best": row["of the best"],
+            }
+            for name, row in latest.items()
+        ]
+        lines += ["", f"{processor}:", "", *grid(told)]
+    return lines
+
+
+def _counted(chosen: dict[str, int]) -> str:
+    return ", ".join(f"{path} {count}" for path, count in chosen.items())
+
+
 def by_processor(sessions: list[Session]) -> list[tuple[str, list[Session]]]:
     """The sessions of each kind of processor, by its name."""
     kinds = sorted({session["machine"]["processor"] for session in sessions})

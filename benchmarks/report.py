@@ -34,6 +34,7 @@ QUESTIONS = (
     ("positions", "Which kind of positions?", questions.positions),
     ("exportable", "What does a form that can be exported cost?", questions.exportable),
     ("training", "How fast is training, against whom?", questions.against_peers),
+    ("first_start", "Which products does a run choose by timing?", questions.first_starts),
     ("processes", "What do several processes give?", questions.processes),
     ("exchange", "What does a step of several processes exchange?", questions.exchange),
     ("training", "What does training cost in memory, and how much of a batch is padding?", questions.memory),
