@@ -17,7 +17,6 @@ from regard.runs.workers.group import WorkerGroup, plain
 from regard.system.errors import Damaged, UsageError
 from regard.system.keys import key
 from regard.system.processor import kind as processor_kind
-from regard.system.processor import name as processor_name
 from regard.tasks.training.base import ProductPaths, TrainingJob, TrainingTask
 from regard.text.counts import counted
 from regard.training import budget, measure
@@ -25,7 +24,7 @@ from regard.training.checkpoints import resolved
 from regard.training.run import Hooks, snapshot_steps, validation_interval
 from regard.training.update import MeasuredSteps
 
-Teach = Callable[[Recipe, ops.Path], TrainingTask]
+Teach = Callable[[Recipe, ProductPaths], TrainingTask]
 """Makes the objective of a recipe, its weights fresh."""
 LENGTH = tuple(f"chosen.{name}" for name in ("steps", "validate_every", "costs", "planned", "reviewed", "select"))
 """Fields of a run's length; they follow from the options, which are checked instead."""
@@ -140,18 +139,18 @@ def fingerprints(teaching: TrainingTask, device: torch.device) -> dict[str, reso
 
 
 def processor(device: torch.device) -> str:
-    """The name of what computes: another one may give other bits."""
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
+    """The kind of what computes: another one may give other bits."""
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else processor_kind()
 
 
-def teacher(job: TrainingJob, prepared: Any, device: torch.device, exact: ops.Path) -> Teach:
-    """A function recipe → training task on this data, with weights from the seed or a pretrained model."""
+def teacher(job: TrainingJob, prepared: Any, device: torch.device) -> Teach:
+    """A function (recipe, paths) → training task on this data, with weights from the seed or a pretrained model."""
     assets = job.assets(prepared)
 
-    def teach(recipe: Recipe, product: ops.Path) -> TrainingTask:
+    def teach(recipe: Recipe, paths: ProductPaths) -> TrainingTask:
         model = job.task.build(recipe, assets.sizes, key(recipe.seed, "weights"))
         job.begin(model)
-        return job.teach(job.task(recipe, assets, model.to(device)), prepared, ProductPaths(product, exact))
+        return job.teach(job.task(recipe, assets, model.to(device)), prepared, paths)
 
     return teach
 
@@ -181,22 +180,29 @@ def choose(
         device: where it trains.
         group: the processes that make the measured steps.
     """
-    product, exact, measured = _choose_paths(recipe, teach, hooks, device)
-    tokens, accumulate = _fit_batch(recipe, teach, product, device)
+    paths, measured = _choose_paths(recipe, teach, hooks, device)
+    tokens, accumulate = _fit_batch(recipe, teach, paths, device)
     shards = recipe.training.shards or 1
     fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
-    measuring = _Measuring(teach(recipe.model_copy(update={"training": fitting}), product), training, hooks, group)
+    measuring = _Measuring(teach(recipe.model_copy(update={"training": fitting}), paths), training, hooks, group)
     plan = _plan(measuring)
     threads, costs = torch.get_num_threads(), astuple(plan.costs) if plan.costs else None
     chosen = ResolvedSettings(
-        plan.steps, plan.validate_every, tokens, accumulate, product, exact, threads, shards, measured, costs
+        plan.steps,
+        plan.validate_every,
+        tokens,
+        accumulate,
+        paths.training,
+        paths.exact,
+        threads,
+        shards,
+        measured,
+        costs,
     )
     return replace(chosen, select=plan.select), plan.kept
 
 
-def _choose_paths(
-    recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.device
-) -> tuple[ops.Path, ops.Path, str | None]:
+def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.device) -> tuple[ProductPaths, str | None]:
     """How products are computed while training and while validating, and what was measured; says so in a line.
 
     On a CPU whole steps of the model are timed: what a processor's flags promise, its products need not keep.
@@ -205,14 +211,15 @@ def _choose_paths(
     if section.product != "auto":
         if section.product == "onednn" and section.product not in full:
             raise UsageError("this machine's oneDNN does not compute in full precision", "training.product")
-        return section.product, section.product if section.product in full else ops.full(str(device)), None
+        exact = section.product if section.product in full else ops.full(str(device))
+        return ProductPaths(section.product, exact), None
     among = ops.paths(section.precision, str(device))
     paths = among if len(among) > 1 else full  # of two or more, the paths of full precision are among them
     if len(paths) == 1:
-        return among[0], full[0], None
+        return ProductPaths(among[0], full[0]), None
     tokens = min(section.shard_tokens, max(recipe.data.max_tokens, measure.TIMED))
     fitting = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens, "shards": 1})})
-    teaching = teach(fitting, among[0])
+    teaching = teach(fitting, ProductPaths(among[0], full[0]))
     batch, _ = next(iter(teaching.batches.iterate(Position())))
 
     def use(path: ops.Path) -> None:
@@ -225,16 +232,16 @@ def _choose_paths(
     taken = ", ".join(f"{path} {seconds[path]:.3g} s" for path in paths)
     measured = f"a step of {batch.tokens:,} tokens: {taken} ({processor_kind()})"
     hooks.reporter.on_event(f"products: {product}; {measured}")
-    return product, exact, measured
+    return ProductPaths(product, exact), measured
 
 
-def _fit_batch(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.device) -> tuple[int, int]:
+def _fit_batch(recipe: Recipe, teach: Teach, paths: ProductPaths, device: torch.device) -> tuple[int, int]:
     """Tokens of a batch and batches of an update that fit into memory."""
     section = recipe.training
 
     def peak_bytes(tokens: int) -> int | None:
         smaller = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens, "shards": 1})})
-        teaching = teach(smaller, product)
+        teaching = teach(smaller, paths)
         batch, _ = next(iter(teaching.batches.iterate(Position())))
         return measure.peak_memory(lambda: teaching.loss(batch).total.backward(), device)
 
@@ -279,7 +286,7 @@ class _Measuring:
     def measure(self, recipe: Recipe, limit: float, most: int = measure.MOST) -> tuple[budget.Costs, MeasuredSteps]:
         """Make the first steps in all processes, and time them and the rest."""
         teaching, world = self.teaching, self.group.world
-        self.group.say("measure", recipe=plain(recipe), product=teaching.paths.training, most=most)
+        self.group.say("measure", recipe=plain(recipe), paths=asdict(teaching.paths), most=most)
         return measure.measure(teaching, teaching.batches, recipe, self.training, self.hooks, limit, most, world)
 
 

@@ -17,7 +17,6 @@ from regard.config import Recipe
 from regard.convert import exports
 from regard.convert.hub import odd_label
 from regard.data.prepare.folder import DataMismatch, discard
-from regard.nn import ops
 from regard.runs.plan import (
     LENGTH,
     ResolvedSettings,
@@ -36,7 +35,7 @@ from regard.system.errors import Damaged, RegardError, UsageError
 from regard.system.memory import keep_pages
 from regard.tasks.model_folder import load
 from regard.tasks.training import model_writer
-from regard.tasks.training.base import TrainingJob, TrainingTask
+from regard.tasks.training.base import ProductPaths, TrainingJob, TrainingTask
 from regard.tasks.training.defaults import FEWEST, refuse_too_large
 from regard.tasks.training.model_writer import ModelFolderWriter
 from regard.training.budget import Costs, time_summary
@@ -261,17 +260,17 @@ def _learn_together(
 ) -> tuple[Costs | None, ModelFolderWriter, Summary]:
     """Resolve settings and train to the end, while the other processes do the same; what it cost and made."""
     training, device, job = work.output / "training", work.machine.device, work.job
-    exact, kept = chosen.exact if chosen else ops.full(str(device)), None
+    kept = None
     whole = work.recipe.training.model_copy(update={"shards": shards})
     begun = work.recipe.model_copy(update={"training": whole})
     start_from = str(job.pretrained.folder) if job.pretrained else None
-    group.say("prepare", recipe=plain(begun), start_from=start_from, training=str(training.absolute()), exact=exact)
-    teach = teacher(job, prepared, device, exact)
+    group.say("prepare", recipe=plain(begun), start_from=start_from, training=str(training.absolute()))
+    teach = teacher(job, prepared, device)
     if chosen is None:
         chosen, kept = choose(begun, teach, training, work.hooks, device, group)
     group.say("fit", recipe=plain(begun), settings=asdict(chosen), kept=kept is not None)
     recipe = chosen.apply(begun)
-    teaching = teach(recipe, chosen.product)
+    teaching = teach(recipe, ProductPaths(chosen.product, chosen.exact))
     refuse_others(group.world, teaching)
     fixed, made = _fix(work, chosen, teaching, allow)
     saver = ModelFolderWriter(work.output, teaching, work.hooks.files, made)

@@ -64,6 +64,7 @@ class World:
         size: how many there are; it divides the shards.
         local: all of them are on this machine, and can share memory.
         processes: the numbers that the system has for those on this machine, this one included; none where not known.
+        is_lost: tells whether a process on another machine does not answer any more.
     """
 
     shards: int = 1
@@ -71,6 +72,7 @@ class World:
     size: int = 1
     local: bool = False
     processes: tuple[int, ...] = ()
+    is_lost: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         refuse_division(self.shards, self.size)
@@ -98,7 +100,8 @@ class World:
     def wait_until(self, done: Callable[[], bool]) -> None:
         """Wait until something is done that the others take part in; signals are heard meanwhile.
 
-        A connection does not tell of every process that is gone, so those on this machine are looked after.
+        A connection does not tell of every process that is gone, so those on this machine are looked after, and
+        the others are asked.
 
         Raises:
             LostProcess: one of them has ended.
@@ -111,7 +114,7 @@ class World:
             time.sleep(0 if looks < _EAGER else min(max((now - began) * _SHARE, _NAPS[0]), _NAPS[1]))
             if now - checked > _CHECKED:
                 checked = now
-                if any(has_ended(process) for process in self.processes) and not done():
+                if (self.is_lost() or any(has_ended(process) for process in self.processes)) and not done():
                     raise LostProcess(LOST)
 
     def any(self, flag: bool) -> bool:

@@ -63,7 +63,7 @@ def is_gone(process: int) -> bool:
 @pytest.mark.parametrize(
     ("number", "first", "code", "said"),
     [
-        (signal.SIGKILL, False, 1, "process 1 was ended by SIGKILL; the last checkpoint is whole: rerun the same"),
+        (signal.SIGKILL, False, 1, "process 1 was ended by SIGKILL; what was saved is whole: rerun the same"),
         (signal.SIGTERM, False, 75, "all is saved; rerun the same command to resume"),
         (signal.SIGTERM, True, 75, "all is saved; rerun the same command to resume"),
         (signal.SIGKILL, True, -9, ""),
@@ -98,7 +98,7 @@ def test_a_worker_that_cannot_begin_is_reported(folder: Path, monkeypatch: pytes
         return inner(store, handles, rank, world)
 
     monkeypatch.setattr(group, "_start", start)
-    with pytest.raises(RegardError, match=r"process 1 ended: .*; the last checkpoint"):
+    with pytest.raises(RegardError, match=r"process 1 ended: .*; what was saved"):
         regard.train(
             task="language-model",
             train=folder / "text.txt",

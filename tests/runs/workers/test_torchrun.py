@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import regard
+from regard.runs.workers import pulse
 from tests.training.toy import whole
 
 OPTIONS = """
@@ -48,6 +49,11 @@ def hosts(folder: Path, steps: int) -> Iterator[list[subprocess.Popen[str]]]:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
+
+
+def children(process: int) -> list[int]:
+    """The processes that a process has started."""
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
 @pytest.fixture
@@ -92,9 +98,30 @@ def test_a_lost_host_ends_the_other_and_the_run_resumes_on_one(folder: Path) -> 
             assert all(host.poll() is None for host in begun)
             time.sleep(0.1)
         host = begun[1].pid
-        for process in (host, *Path(f"/proc/{host}/task/{host}/children").read_text().split()):
-            os.kill(int(process), signal.SIGKILL)
+        for process in (host, *children(host)):
+            os.kill(process, signal.SIGKILL)
         _, messages = begun[0].communicate(timeout=30)
     assert begun[0].returncode == 1
-    assert "regard: another process of this run ended; the last checkpoint is whole" in messages, messages
+    assert "regard: another process of this run ended; what was saved is whole" in messages, messages
     assert alone(folder, "hosts", 600) == alone(folder, "one", 600)
+
+
+@pytest.mark.long(minutes=1.0)
+def test_a_host_that_is_silent_ends_the_other(folder: Path) -> None:
+    """As one without power or connection: nothing is closed, nobody answers."""
+    with hosts(folder, 6000) as begun:
+        while not list(folder.glob("hosts/training/checkpoints/step-??????")):
+            assert all(host.poll() is None for host in begun)
+            time.sleep(0.1)
+        frozen = [begun[1].pid, *children(begun[1].pid)]
+        for process in frozen:
+            os.kill(process, signal.SIGSTOP)
+        end = time.monotonic() + pulse.SILENT + 60
+        while children(begun[0].pid):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        begun[0].kill()  # torchrun waits for the other torchrun for minutes
+        _, messages = begun[0].communicate(timeout=30)
+        for process in frozen:
+            os.kill(process, signal.SIGKILL)
+    assert "regard: another process of this run ended; what was saved is whole" in messages, messages

@@ -29,6 +29,7 @@ from torch.distributed.distributed_c10d import Store
 from torch.distributed.rendezvous import rendezvous
 
 from regard.config import Recipe
+from regard.runs.workers.pulse import SILENT, Pulse
 from regard.system.errors import UsageError
 from regard.training.world import ALONE, LostProcess, World, refuse_division
 
@@ -149,7 +150,16 @@ def join(world: World, store: Store) -> World:
     here = _machine()
     store.set(f"{_PROCESS}{world.rank}", json.dumps([here, os.getpid()]))
     places = [json.loads(store.get(f"{_PROCESS}{rank}")) for rank in range(world.size)]
-    return replace(world, processes=tuple(process for machine, process in places if here and machine == here))
+    known = tuple(process for machine, process in places if here and machine == here)
+    is_lost = world.is_lost if world.local else _pulse(world).start()
+    return replace(world, processes=known, is_lost=is_lost)
+
+
+def _pulse(world: World) -> Pulse:
+    """The pulse of this process, by a connection of its own."""
+    at, wait = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timedelta(seconds=SILENT)
+    store = dist.TCPStore(*at, is_master=False, wait_for_workers=False, timeout=wait)
+    return Pulse(store, world.rank, world.size)
 
 
 def _machine() -> str:
@@ -217,7 +227,7 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> It
         failed = [child for child in found.children if child.process.returncode]
         fates = [child.fate() for child in sorted(failed, key=lambda child: child.process.returncode > 0)]
         said = fates[0] if fates else "another process of this run ended"
-        message = f"{said}; the last checkpoint is whole: rerun the same command to resume"
+        message = f"{said}; what was saved is whole: rerun the same command to resume"
         raise LostProcess(message) from lost
     except BaseException:
         leave()

@@ -16,7 +16,7 @@ from regard.runs.plan import ResolvedSettings, Teach, fingerprints, teacher
 from regard.system.errors import RegardError
 from regard.system.memory import keep_pages
 from regard.tasks.text.pretrained import Pretrained
-from regard.tasks.training.base import TrainingTask
+from regard.tasks.training.base import ProductPaths, TrainingTask
 from regard.training.budget import Costs
 from regard.training.measure import measure as make_first_steps
 from regard.training.run import Hooks
@@ -32,7 +32,7 @@ class WorkerRun:
     Args:
         world: of the run.
         should_stop: asked before every step.
-        teach: recipe and path of products → training task.
+        teach: recipe and paths of products → training task.
         training: the private folder of the run, which the first process writes.
     """
 
@@ -50,7 +50,6 @@ class WorkerRun:
         recipe: Mapping[str, Any],
         start_from: str | None,
         training: str,
-        exact: ops.Path,
     ) -> WorkerRun:
         """Open the data that the first process has prepared.
 
@@ -59,7 +58,6 @@ class WorkerRun:
             recipe: its values.
             start_from: the folder of the model to initialise from.
             training: the private folder of the run.
-            exact: how products are computed while validating.
         """
         keep_pages()
         torch.set_num_threads(1)
@@ -70,12 +68,12 @@ class WorkerRun:
         except OSError as error:
             message = f"process {world.rank} cannot read it ({error.strerror}); every host needs the same output folder"
             raise RegardError(message, str(folder)) from None
-        return WorkerRun(world, should_stop, teacher(job, prepared, torch.device("cpu"), exact), folder)
+        return WorkerRun(world, should_stop, teacher(job, prepared, torch.device("cpu")), folder)
 
-    def measure(self, *, recipe: Mapping[str, Any], product: ops.Path, most: int) -> None:
+    def measure(self, *, recipe: Mapping[str, Any], paths: Mapping[str, ops.Path], most: int) -> None:
         """Make the first steps with the first process, which times them."""
         whole = recipe_from(recipe)
-        teaching = self.teach(whole, product)
+        teaching = self.teach(whole, ProductPaths(**paths))
         _, self.kept = make_first_steps(
             teaching, teaching.batches, whole, self.training, Hooks(), 0.0, most, self.world
         )
@@ -84,7 +82,7 @@ class WorkerRun:
         """Train to the end."""
         chosen = ResolvedSettings.of(settings)
         whole = chosen.apply(recipe_from(recipe))
-        teaching = self.teach(whole, chosen.product)
+        teaching = self.teach(whole, ProductPaths(chosen.product, chosen.exact))
         refuse_others(self.world, teaching)
         hooks = Hooks(
             should_stop=self.should_stop,
