@@ -57,10 +57,13 @@ def test_what_came_of_planning_anew_is_gone_on_with() -> None:
 
 @pytest.mark.parametrize(("path", "exact"), [("exact", "exact"), ("bf16", ops.full())])
 def test_products_that_are_asked_for_are_not_timed(path: ops.Path, exact: ops.Path) -> None:
-    def teach(recipe: Recipe, path: ops.Path) -> TrainingTask:
+    def teach(recipe: Recipe, paths: ProductPaths) -> TrainingTask:
         raise AssertionError("nothing is to be timed")
 
-    assert _choose_paths(Recipe(training=Training(product=path)), teach, Hooks(), CPU) == (path, exact, None)
+    assert _choose_paths(Recipe(training=Training(product=path)), teach, Hooks(), CPU) == (
+        ProductPaths(path, exact),
+        None,
+    )
 
 
 def test_products_that_this_machine_does_not_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,16 +88,16 @@ def test_products_are_computed_by_the_path_that_is_fastest_here(
     batch = (SimpleNamespace(tokens=900), Position())
     asked: list[Recipe] = []
 
-    def teach(recipe: Recipe, path: ops.Path) -> Any:
+    def teach(recipe: Recipe, paths: ProductPaths) -> Any:
         asked.append(recipe)
         return SimpleNamespace(batches=SimpleNamespace(iterate=lambda position: iter([batch])))
 
-    found = _choose_paths(Recipe(training=Training(precision=precision, tokens=4096)), teach, Hooks(), CPU)
-    assert found[:2] == (product, exact)
-    assert found[2] is not None
+    paths, said = _choose_paths(Recipe(training=Training(precision=precision, tokens=4096)), teach, Hooks(), CPU)
+    assert paths == ProductPaths(product, exact)
+    assert said is not None
     assert [one.training.tokens for one in asked] == [1024]
-    assert f"{seconds[exact]:g} s" in found[2]
-    assert (f"{seconds[product]:g} s" in found[2]) == (precision != "mixed")  # there nothing is to be chosen
+    assert f"{seconds[exact]:g} s" in said
+    assert (f"{seconds[product]:g} s" in said) == (precision != "mixed")  # there nothing is to be chosen
 
 
 def test_a_path_and_a_precision_that_differ_are_refused() -> None:

@@ -1,6 +1,7 @@
 """What can be wrong without the data is said before the data is read."""
 
 import io
+import json
 import os
 import pty
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from regard.config import TASKS
 from regard.convert import exports
 from regard.data.corpora.pairs import PairTable
+from regard.nn import ops
 from regard.runs import datasets
 from regard.runs import train as training
 from regard.system.errors import NoValidCheckpoint, RegardError, UsageError
@@ -23,6 +25,7 @@ from regard.tasks.images.training import ImageJob
 from regard.tasks.language.training import RunningTextJob
 from regard.tasks.tagging.training import TaggingJob
 from regard.tasks.translation.training import TranslationJob
+from regard.training.checkpoints import resolved
 from tests.refusals import refused
 from tests.training.toy import Counting
 
@@ -245,3 +248,12 @@ def test_data_that_was_refused_may_be_repaired(tmp_path: Path) -> None:
     training.train(**given)
     with refused(UsageError, None):
         training.train(**{**given, "output": "a\udcff"})
+
+
+@pytest.mark.parametrize("path", ["exact", "onednn"])
+def test_a_first_start_validates_by_the_path_that_it_writes_down(small: Any, path: str) -> None:
+    if path not in ops.full_paths("cpu"):
+        pytest.skip("this machine's oneDNN does not compute in full precision")
+    training.train(**small, quiet=True, settings=[f"training.product={path}"])
+    assert resolved.read_fields(small["output"] / "training")["chosen.exact"] == path
+    assert list(json.loads((small["output"] / "processors.json").read_text()).values()) == [path]
