@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -44,6 +45,65 @@ class Series:
     points: tuple[Point, ...]
 
 
+class Scale(ABC):
+    """Where the values of an axis lie."""
+
+    @abstractmethod
+    def place(self, value: float) -> float:
+        """Of a value, in units of the axis's length."""
+
+    @abstractmethod
+    def roomy(self, low: float, high: float) -> tuple[float, float]:
+        """Somewhat more than the values from ``low`` to ``high``."""
+
+    @abstractmethod
+    def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
+        """Round values from ``low`` to ``high``."""
+
+
+class Linear(Scale):
+    """Equal distances for equal differences; a range that starts near zero starts at zero."""
+
+    def place(self, value: float) -> float:
+        """The value itself."""
+        return value
+
+    def roomy(self, low: float, high: float) -> tuple[float, float]:
+        """A twentieth more on either side."""
+        low = 0.0 if 0 <= low < high / 2 else low - 0.05 * (high - low or abs(high) or 1.0)
+        return low, high + 0.05 * (high - low or abs(high) or 1.0)
+
+    def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
+        """About six."""
+        return _round(low, high)
+
+
+class Logarithmic(Scale):
+    """Equal distances for equal ratios; all values are positive."""
+
+    def place(self, value: float) -> float:
+        """Powers of ten."""
+        return math.log10(value)
+
+    def roomy(self, low: float, high: float) -> tuple[float, float]:
+        """A twentieth more on either side, at least a tenth of the value."""
+        times = max((high / low) ** 0.05, 1.1)
+        return low / times, high * times
+
+    def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
+        """At most eight powers of ten; over less than two of them also 2 and 5 of each, or any round values."""
+        first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+        if last - first < 2:
+            values = [digit * 10.0**power for power in range(first - 1, last + 1) for digit in (1, 2, 5)]
+        else:
+            values = [10.0**power for power in range(first, last + 1, -(-(last - first + 1) // 8))]
+        found = [(value, f"{value:,.10g}") for value in values if low <= value * (1 + 1e-9) and value <= high]
+        return found if len(found) > 1 else _round(low, high)
+
+
+LINEAR, LOGARITHMIC = Linear(), Logarithmic()
+
+
 @dataclass(frozen=True)
 class Axis:
     """An axis.
@@ -51,10 +111,12 @@ class Axis:
     Args:
         title: of what; with its unit.
         ticks: places and what stands there; none: round numbers.
+        scale: where values lie.
     """
 
     title: str
     ticks: Sequence[tuple[float, str]] = field(default=())
+    scale: Scale = LINEAR
 
 
 @dataclass(frozen=True)
@@ -63,27 +125,27 @@ class _Plane:
 
     across: tuple[float, float]
     up: tuple[float, float]
+    scales: tuple[Scale, Scale]
 
     @classmethod
-    def of(cls, series: Sequence[Series], across: Axis) -> _Plane:
-        """The smallest range that holds every point; one that starts near zero starts at zero."""
+    def of(cls, series: Sequence[Series], across: Axis, up: Axis) -> _Plane:
+        """The smallest range that holds every point, with some room above and below."""
         points = [point for one in series for point in one.points]
         places = [point.x for point in points] + [place for place, _ in across.ticks]
         low, high = min(p.y - p.spread for p in points), max(p.y + p.spread for p in points)
-        low = 0.0 if 0 <= low < high / 2 else low - 0.05 * (high - low or abs(high) or 1.0)
-        return cls((min(places), max(places)), (low, high + 0.05 * (high - low or abs(high) or 1.0)))
+        return cls((min(places), max(places)), up.scale.roomy(low, high), (across.scale, up.scale))
 
     def x(self, value: float) -> float:
         """The x coordinate in pixels; a single value is centred."""
-        first, last = self.across
+        first, last = map(self.scales[0].place, self.across)
         room = 24.0
-        share = (value - first) / (last - first) if last > first else 0.5
+        share = (self.scales[0].place(value) - first) / (last - first) if last > first else 0.5
         return LEFT + room + share * (WIDE - 2 * room)
 
     def y(self, value: float) -> float:
         """The y coordinate in pixels."""
-        low, high = self.up
-        return ABOVE + HIGH * (1 - (value - low) / (high - low))
+        low, high = map(self.scales[1].place, self.up)
+        return ABOVE + HIGH * (1 - (self.scales[1].place(value) - low) / (high - low))
 
 
 def chart(series: Iterable[Series], title: str, across: Axis, up: Axis, note: str = "") -> str:
@@ -101,7 +163,7 @@ def chart(series: Iterable[Series], title: str, across: Axis, up: Axis, note: st
     kept = [one for one in series if one.points]
     if not kept:
         raise ValueError("a chart needs a point at least")
-    plane = _Plane.of(kept, across)
+    plane = _Plane.of(kept, across, up)
     body = [_style(), *_axes(plane, across, up)]
     for number, one in enumerate(kept):
         body += _draw_series(one, number, plane)
@@ -130,12 +192,12 @@ def _axes(plane: _Plane, across: Axis, up: Axis) -> list[str]:
     """The frame, grid lines, tick labels and axis titles."""
     left, right, bottom = LEFT, LEFT + WIDE, ABOVE + HIGH
     body = [svg.frame(left, ABOVE, WIDE, HIGH)]
-    for value, text in up.ticks or _round(*plane.up):
+    for value, text in up.ticks or up.scale.ticks(*plane.up):
         if plane.up[0] <= value <= plane.up[1]:
             y = svg.number(plane.y(value))
             body.append(f'<path class="frame grid" d="M{svg.number(left)} {y}H{svg.number(right)}"/>')
             body.append(svg.small_text(left - 8, plane.y(value) + 4, text, "end"))
-    for value, text in across.ticks or _round(*plane.across):
+    for value, text in across.ticks or across.scale.ticks(*plane.across):
         body.append(svg.small_text(plane.x(value), bottom + 16, text, "middle"))
     body.append(svg.small_text(left + WIDE / 2, bottom + 34, across.title, "middle"))
     body.append(svg.small_text(left - 8, ABOVE - 8, up.title, "start"))
