@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+import choices
 import questions
 from questions import CURVES
 from seeds import Session, curves
@@ -26,6 +27,8 @@ QUESTIONS = (
     ("multi30k", "How good are translations?", questions.translation),
     ("multi30k", "What fits into 5, 15 or 30 minutes?", questions.minutes),
     ("multi30k", "Which changes of the translation recipe were tried?", questions.changes),
+    ("table3", "How good is the paper's own system?", choices.system),
+    ("table3", "What does each choice of the paper's system give?", choices.table),
     ("reading", "How good are classes, tags and images?", questions.classes),
     ("reading", "What do other models and settings give there?", questions.alternatives),
     ("reading", "Does a classifier see that a text is of no class?", questions.no_class),
