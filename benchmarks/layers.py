@@ -96,9 +96,9 @@ class Guesser(nn.Module):
         return scores_TV
 
 
-def path(name: str, length: int) -> tuple[str, int]:
-    """The longest way between two tokens of a text through one such layer, by formula, and its value."""
+def path(name: str, length: int) -> dict[str, str | int]:
+    """The longest way between two tokens of a text through one such layer: the formula, and its value."""
     sizes = {"encoder_layers": 1, "decoder_layers": 1}
     section = TransformerSection(**sizes) if name == "attention" else RnnSection(two_way=False, **sizes)
     found = costs(section, length, 1).within
-    return found.formula, found.value
+    return {"formula": found.formula, "path": found.value}

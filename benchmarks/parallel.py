@@ -28,7 +28,7 @@ from typing import Any
 import machine
 import torch
 from corpus import DATA
-from layers import LAYERS, Guesser, layer
+from layers import LAYERS, Guesser, layer, path
 from torch import Tensor, nn
 
 from regard.nn.layout import Sequences
@@ -160,9 +160,10 @@ def once(one: nn.Module, kind: str, length: int, tokens: int) -> Callable[[], No
 
 
 def memory(seed: int) -> list[Row]:
-    """Megabytes by which a training pass of each layer and length raises the memory of a fresh process."""
+    """Megabytes by which a training pass of each layer and length raises the memory of a fresh process; the path."""
     found = []
     for name in LAYERS:
+        known = {"layer": name, "weights": sum(weight.numel() for weight in layer(name, SIZE, seed).parameters())}
         for length in LENGTHS:
 
             def work(wait: Callable[[], Any], name: str = name, length: int = length) -> float:
@@ -175,7 +176,7 @@ def memory(seed: int) -> list[Row]:
                 return resident("VmHWM") - before
 
             (megabytes,) = in_forks(1, work)
-            found.append({"layer": name, "length": length, "megabytes": round(megabytes, 1)})
+            found.append(known | {"length": length, "megabytes": round(megabytes, 1)} | path(name, length))
     return found
 
 

@@ -103,6 +103,51 @@ def test_speed_and_memory_have_a_figure_for_every_layer_and_length(
 
 def test_paths_are_those_of_one_layer(load: Any) -> None:
     layers = load("layers")
-    assert layers.path("attention", 64) == ("1", 1)
-    assert {layers.path(name, 64) for name in ("Elman", "GRU", "LSTM")} == {("n", 64)}
-    assert {layers.path(name, 16)[1] for name in layers.LAYERS} == {1, 16}
+    assert layers.path("attention", 64) == {"formula": "1", "path": 1}
+    assert all(layers.path(name, 64) == {"formula": "n", "path": 64} for name in ("Elman", "GRU", "LSTM"))
+
+
+def test_the_page_says_what_was_measured(load: Any) -> None:
+    page, machine = load("parallel_page"), {"processor": "a processor"}
+
+    def session(part: str, seed: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        rows = [{"part": part.split(":")[0], "seed": seed, **row} for row in rows]
+        return {"name": f"{part} {seed}", "machine": machine, "rows": rows}
+
+    sessions = []
+    for seed in (1, 2, 3):
+        for workers, times in (("one thread", 1.0), ("two threads", 0.5)):
+            speeds = [
+                {"layer": layer, "length": length, "pass": kind, "workers": workers, "microseconds a token": time}
+                for layer in page.LAYERS
+                for length in (16, 128, 1024)
+                for kind in ("forward", "training")
+                for time in [times * (length if layer != "attention" else 8) * (1 + seed / 10)]
+            ]
+            sessions.append(session(f"speed: {workers}", seed, speeds))
+        sizes = [
+            {"layer": layer, "length": length, "weights": 5, "megabytes": seed + length, "formula": "n", "path": length}
+            for layer in page.LAYERS
+            for length in (16, 128, 1024)
+        ]
+        sessions.append(session("memory", seed, sizes))
+        norms = [
+            {"layer": layer, "state": state, "distance": d, "norm": 10.0 ** (-d * seed / 10), "loss": 2.0}
+            for layer in page.LAYERS
+            for state in ("as drawn", "trained")
+            for d in (1, 2, 4, 8, 64)
+        ]
+        sessions.append(session("reach", seed, norms))
+    found = page.files([session("memory", 1, []) | {"machine": {"processor": "another"}}, *sessions], "*measured*")
+    text = found["parallel.md"]
+    assert "| training | LSTM | 19.2 (17.6 to 20.8) | 154 (141 to 166) | 1,229 (1,126 to 1,331) |" in text
+    assert "* GRU: 64 times as long;" in text
+    assert "in texts of 1,024: 128 times as long, in texts of 16: 2 times." in text
+    assert "| two threads | attention | 2 | 2 | 2 |" in text
+    assert "| GRU | 5 | n: 16 to 1,024 | 18 (17 to 19) | 130 (129 to 131) | 1,026 (1,025 to 1,027) |" in text
+    assert "| Elman | 8 (4 to 8) | 8 (4 to 8) | 2 |" in text  # 10^(-(d - 1) · seed / 10) at least 0.01
+    assert text.endswith("*measured*\n")
+    for name in found.keys() - {"parallel.md"}:
+        assert f"({name})" in text
+    assert "LSTM from 0.6478 to 0.08124" in found["parallel-reach-trained.svg"]  # at 64 one seed is below the floor
+    assert len(page.files(sessions[:1], "*measured*")) == 3
