@@ -9,9 +9,9 @@
 The base is ``recipes/multi30k/paper-en-de.toml``: post-norm, Noam's schedule, ReLU, sinusoids, three-way tying, label
 smoothing, the mean of the last five checkpoints. Every row changes what its name says and nothing else, has the same
 batches and so the same target tokens, one thread and one seed; the base has three. Scored on validation: BLEU of beam 5
-and of beam 1. A stopped run resumes when the same command is given again, and a row with a result is not repeated.
-Lines are appended to ``results/table3.jsonl``, or to ``--results FILE``; ``report.py`` makes the table. ``--test``
-scores test_2016 too, once: for final models of the base.
+and of beam 1. A run that is stopped (Ctrl-C, kill) saves and resumes when the same command is given again, and a row
+with a result is not repeated. Lines are appended to ``results/table3.jsonl``, or to ``--results FILE``; ``report.py``
+makes the table. ``--test`` scores test_2016 too, once: for final models of the base.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from typing import Any
 import machine
 from corpus import data_folder
 from multi30k import course, scored
+
+from regard.system.errors import Diverged, RegardError
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "table3.jsonl"
@@ -113,8 +115,12 @@ def main() -> None:
     if asked.dry_run:
         print("\n".join(listed(asked)))
         return
-    for choice, seed in wanted(asked):
-        measure(asked, choice, seed)
+    try:
+        for choice, seed in wanted(asked):
+            measure(asked, choice, seed)
+    except RegardError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
 
 
 def wanted(asked: argparse.Namespace) -> list[tuple[Choice, int]]:
@@ -198,25 +204,27 @@ def measure(asked: argparse.Namespace, choice: Choice, seed: int) -> None:
 def trained(asked: argparse.Namespace, choice: Choice, seed: int, folder: Path) -> Row:
     """Scores of the mean of the last checkpoints, and of the base's last one alone; or why there are none."""
     import regard
+    from regard.cli.io.terminal import Stop
     from regard.runs.average import average
-    from regard.system.errors import Diverged
     from regard.training.reporters import LineReporter
 
     data = data_folder()
     source, target = asked.direction.split("-")
     try:
-        last = regard.train(
-            source=data / f"train.{source}.gz",
-            target=data / f"train.{target}.gz",
-            valid_source=data / f"val.{source}.gz",
-            valid_target=data / f"val.{target}.gz",
-            output=folder,
-            recipe=recipe_path(asked),
-            settings=settings(asked, choice),
-            seed=seed,
-            threads=1,
-            reporter=LineReporter(sys.stderr),
-        )
+        with Stop() as stop:
+            last = regard.train(
+                source=data / f"train.{source}.gz",
+                target=data / f"train.{target}.gz",
+                valid_source=data / f"val.{source}.gz",
+                valid_target=data / f"val.{target}.gz",
+                output=folder,
+                recipe=recipe_path(asked),
+                settings=settings(asked, choice),
+                seed=seed,
+                threads=1,
+                reporter=LineReporter(sys.stderr),
+                should_stop=stop,
+            )
     except Diverged as error:
         return {"failed": str(error)}
     model = average(folder, folder.with_name(f"{folder.name}-mean"), LAST)
