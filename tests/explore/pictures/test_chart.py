@@ -91,6 +91,7 @@ def test_equal_ratios_lie_equally_far_apart_on_a_logarithmic_axis() -> None:
     assert top < y3
     texts = {text.text for text in root.iter(f"{SVG}text")}
     assert {"20", "100", "1,000", "0.001", "0.01", "0.1", "1", "10"} <= texts
+    assert [text for _, text in LOGARITHMIC.ticks(2e-5, 9e-4)] == ["2·10⁻⁵", "5·10⁻⁵", "10⁻⁴", "2·10⁻⁴", "5·10⁻⁴"]
 
 
 @pytest.mark.parametrize(("low", "high"), [(1, 10), (3, 4000), (2e-9, 0.5), (0.11, 0.9), (4.2, 4.8)])

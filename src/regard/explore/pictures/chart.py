@@ -97,7 +97,7 @@ class Logarithmic(Scale):
             values = [digit * 10.0**power for power in range(first - 1, last + 1) for digit in (1, 2, 5)]
         else:
             values = [10.0**power for power in range(first, last + 1, -(-(last - first + 1) // 8))]
-        found = [(value, f"{value:,.10g}") for value in values if low <= value * (1 + 1e-9) and value <= high]
+        found = [(value, _to_text(value)) for value in values if low <= value * (1 + 1e-9) and value <= high]
         return found if len(found) > 1 else _round(low, high)
 
 
@@ -211,6 +211,15 @@ def _round(low: float, high: float) -> list[tuple[float, str]]:
     step = next(size * times for times in (1, 2, 5, 10) if size * times >= raw * 0.999)
     first = math.ceil(low / step - 1e-9)
     return [(i * step, f"{i * step:,.10g}") for i in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _to_text(value: float) -> str:
+    """A round number; the smallest and largest as a digit and a power of ten."""
+    if 1e-3 <= value < 1e6:
+        return f"{value:,.10g}"
+    digit, power = f"{value:.0e}".split("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{raised}" if digit == "1" else f"{digit}·10{raised}"
 
 
 def _draw_series(one: Series, number: int, plane: _Plane) -> list[str]:
