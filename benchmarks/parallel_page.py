@@ -30,7 +30,7 @@ matrices are nearly all that can be gained; on a device with thousands of cores 
 hand. One layer of each kind reads forwards, d_model 256: Elman, GRU, LSTM, and a layer of the Transformer with 4 heads
 whose feed-forward has 512 inside, which gives it as many weights as the LSTM. A batch has 2,048 tokens: 128 texts of
 16, or 2 of 1,024. Full precision; training is the pass and the gradients of weights and input. Points and figures are
-the middle of three seeds, bars and brackets go from the least to the largest."""
+medians of three seeds, bars and brackets go from the least to the largest."""
 
 
 def files(sessions: list[Session], measured: str) -> dict[str, str]:
@@ -126,8 +126,8 @@ def memory(rows: list[Row]) -> tuple[Lines, dict[str, str]]:
         "## How long is the path, and what does it cost in memory?",
         "",
         "The longest way between two tokens of a text of n, by formula (`regard.models.complexity`), and the megabytes",
-        "by which a training pass over 2,048 tokens raises the memory of a process. The weights of attention grow with",
-        "n, everything else does not.",
+        "by which a training pass over 2,048 tokens raises the memory of a process. Attention keeps n weights for",
+        "every token and head; what the others keep does not grow with n.",
         "",
         *shown(drawn),
         *grid(table),
@@ -194,7 +194,7 @@ def by_length(rows: list[Row], value: str, title: str) -> str:
 
 
 def points(rows: list[Row], layer: str, across: str, value: str, floor: float = 0.0) -> tuple[Point, ...]:
-    """The middle between the least and the largest of the seeds, as far as all of them are above the floor."""
+    """The median of the seeds, the least and the largest, as far as all of them are above the floor."""
     found: dict[float, list[float]] = {}
     for row in rows:
         if row["layer"] == layer:
@@ -203,7 +203,7 @@ def points(rows: list[Row], layer: str, across: str, value: str, floor: float = 
     for place, values in sorted(found.items()):
         if min(values) <= floor:
             break
-        kept.append(Point(place, (min(values) + max(values)) / 2, (max(values) - min(values)) / 2))
+        kept.append(Point(place, median(values), ends=(min(values), max(values))))
     return tuple(kept)
 
 

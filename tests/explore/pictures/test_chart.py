@@ -43,6 +43,14 @@ def test_every_point_has_its_tooltip_and_its_spread() -> None:
     assert told == ["A title", "a & <b>: 2.5 ± 0.5", "a & <b>: 3", "c: 1"]
     strokes = [line for line in root.iter(f"{SVG}polyline") if "stroke-opacity" in line.attrib]
     assert len(strokes) == 1
+    lopsided = drawn(Series("d", (Point(1, 4.0, ends=(1.0, 5.0)), Point(2, 4.0, ends=(4.0, 4.0)))))
+    (bar,) = [line for line in lopsided.iter(f"{SVG}polyline") if "stroke-opacity" in line.attrib]
+    (top, bottom), ((_, place), _) = (
+        [float(end.split(",")[1]) for end in bar.attrib["points"].split()],
+        lines(lopsided)[0],
+    )
+    assert bottom - place == pytest.approx(3 * (place - top), abs=0.05)
+    assert [title.text for title in lopsided.iter(f"{SVG}title")][1:] == ["d: 4 (1 to 5)", "d: 4"]
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert {"A title", "a & <b>", "c", "words", "BLEU", "A note."} <= set(texts)
 

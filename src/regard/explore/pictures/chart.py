@@ -30,11 +30,30 @@ LINE = 17.0
 
 @dataclass(frozen=True)
 class Point:
-    """A data point; ``spread`` is half the height of its error bar."""
+    """A data point.
+
+    Args:
+        spread: half the height of its error bar.
+        ends: of an error bar that is not as high above as below.
+    """
 
     x: float
     y: float
     spread: float = 0.0
+    ends: tuple[float, float] | None = None
+
+    @property
+    def bar(self) -> tuple[float, float]:
+        """The lower and the upper end of its error bar."""
+        return self.ends or (self.y - self.spread, self.y + self.spread)
+
+    @property
+    def told(self) -> str:
+        """The value and what it is between, in words."""
+        low, high = self.bar
+        if low == high:
+            return f"{self.y:.4g}"
+        return f"{self.y:.4g} ({low:.4g} to {high:.4g})" if self.ends else f"{self.y:.4g} ± {self.spread:.2g}"
 
 
 @dataclass(frozen=True)
@@ -132,7 +151,7 @@ class _Plane:
         """The smallest range that holds every point, with some room above and below."""
         points = [point for one in series for point in one.points]
         places = [point.x for point in points] + [place for place, _ in across.ticks]
-        low, high = min(p.y - p.spread for p in points), max(p.y + p.spread for p in points)
+        low, high = min(point.bar[0] for point in points), max(point.bar[1] for point in points)
         return cls((min(places), max(places)), up.scale.roomy(low, high), (across.scale, up.scale))
 
     def x(self, value: float) -> float:
@@ -230,11 +249,11 @@ def _draw_series(one: Series, number: int, plane: _Plane) -> list[str]:
     body.append(f'<polyline points="{line}"{f" stroke-dasharray={chr(34)}{dash}{chr(34)}" if dash else ""}/>')
     for point in one.points:
         x, y = svg.number(plane.x(point.x)), svg.number(plane.y(point.y))
-        if point.spread:
-            ends = (svg.number(plane.y(point.y + sign * point.spread)) for sign in (1, -1))
+        low, high = point.bar
+        if low < high:
+            ends = (svg.number(plane.y(end)) for end in (high, low))
             body.append(f'<polyline stroke-opacity="0.6" points="{" ".join(f"{x},{end}" for end in ends)}"/>')
-        told = f"{svg.safe(visible(one.name))}: {point.y:.4g}" + (f" ± {point.spread:.2g}" if point.spread else "")
-        mark = MARKS[number % len(MARKS)]
+        mark, told = MARKS[number % len(MARKS)], f"{svg.safe(visible(one.name))}: {point.told}"
         body.append(f'<path d="{mark}" transform="translate({x} {y})"><title>{told}</title></path>')
     return [*body, "</g>"]
 
