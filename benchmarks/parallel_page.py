@@ -9,7 +9,7 @@ from questions import Lines
 from seeds import Session
 from tables import Row, grid
 
-from regard.explore.pictures.chart import LOGARITHMIC, Axis, Point, Series, chart
+from regard.explore.pictures.chart import LOG, Axis, Point, Series, chart
 
 PAGE = "parallel.md"
 LAYERS = ("Elman", "GRU", "LSTM", "attention")
@@ -137,13 +137,13 @@ def memory(rows: list[Row]) -> tuple[Lines, dict[str, str]]:
 
 def reach(rows: list[Row]) -> tuple[Lines, dict[str, str]]:
     """Gradients by distance."""
-    drawn, table = {}, []
-    up = Axis("norm of the gradient", scale=LOGARITHMIC)
+    drawn, table, learned = {}, [], dict[str, list[float]]()
+    up = Axis("norm of the gradient", scale=LOG)
     for state in ("as drawn", "trained"):
         own = [row for row in rows if row["state"] == state]
         lines = [Series(layer, points(own, layer, "distance", "norm", FLOOR)) for layer in LAYERS]
         ticks = [(d, str(d)) for d in sorted({row["distance"] for row in own})]
-        across = Axis("distance in tokens", ticks, LOGARITHMIC)
+        across = Axis("distance in tokens", ticks, LOG)
         title = f"How far back a signal reaches, weights {state}"
         drawn[f"parallel-reach-{state.replace(' ', '-')}.svg"] = chart(lines, title, across, up, BARS)
     for layer in LAYERS:
@@ -151,6 +151,7 @@ def reach(rows: list[Row]) -> tuple[Lines, dict[str, str]]:
         reached = {state: farthest([row for row in own if row["state"] == state]) for state in ("as drawn", "trained")}
         losses = {row["seed"]: row["loss"] for row in own if "loss" in row}
         table.append({"layer": layer} | reached | {"loss after training": span(losses.values())})
+        learned[layer] = sorted(losses.values())
     lines = [
         "## How far does a signal reach?",
         "",
@@ -165,6 +166,8 @@ def reach(rows: list[Row]) -> tuple[Lines, dict[str, str]]:
         "",
         *grid(table),
     ]
+    if learned["attention"][0] > max(losses[-1] for name, losses in learned.items() if name != "attention"):
+        lines += ["", "Reach is not yet use: of every seed, the loss of attention is the largest after so few steps."]
     return lines, drawn
 
 
@@ -189,8 +192,8 @@ def by_length(rows: list[Row], value: str, title: str) -> str:
     """A line for each layer over the length of texts, both axes logarithmic."""
     lines = [Series(layer, points(rows, layer, "length", value)) for layer in LAYERS]
     ticks = [(length, f"{length:,}") for length in sorted({row["length"] for row in rows})]
-    up = Axis(value, scale=LOGARITHMIC)
-    return chart(lines, title, Axis("tokens of a text", ticks, LOGARITHMIC), up, BARS)
+    up = Axis(value, scale=LOG)
+    return chart(lines, title, Axis("tokens of a text", ticks, LOG), up, BARS)
 
 
 def points(rows: list[Row], layer: str, across: str, value: str, floor: float = 0.0) -> tuple[Point, ...]:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from regard.explore.pictures import chart as module
-from regard.explore.pictures.chart import LINE, LOGARITHMIC, Axis, Point, Series, chart
+from regard.explore.pictures.chart import LINE, LOG, Axis, Point, Series, chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -85,7 +85,7 @@ def test_ticks_are_round_numbers_or_what_is_given() -> None:
 
 def test_equal_ratios_lie_equally_far_apart_on_a_logarithmic_axis() -> None:
     line = Series("a", (Point(16, 0.001), Point(32, 0.01), Point(64, 0.1), Point(1024, 10.0, 9.0)))
-    axes = Axis("tokens", scale=LOGARITHMIC), Axis("seconds", scale=LOGARITHMIC)
+    axes = Axis("tokens", scale=LOG), Axis("seconds", scale=LOG)
     root = ElementTree.fromstring(chart([line], "A title", *axes))
     (places,) = lines(root)
     (x0, y0), (x1, y1), (x2, y2), (x3, y3) = places
@@ -99,12 +99,12 @@ def test_equal_ratios_lie_equally_far_apart_on_a_logarithmic_axis() -> None:
     assert top < y3
     texts = {text.text for text in root.iter(f"{SVG}text")}
     assert {"20", "100", "1,000", "0.001", "0.01", "0.1", "1", "10"} <= texts
-    assert [text for _, text in LOGARITHMIC.ticks(2e-5, 9e-4)] == ["2·10⁻⁵", "5·10⁻⁵", "10⁻⁴", "2·10⁻⁴", "5·10⁻⁴"]
+    assert [text for _, text in LOG.ticks(2e-5, 9e-4)] == ["2·10⁻⁵", "5·10⁻⁵", "10⁻⁴", "2·10⁻⁴", "5·10⁻⁴"]
 
 
 @pytest.mark.parametrize(("low", "high"), [(1, 10), (3, 4000), (2e-9, 0.5), (0.11, 0.9), (4.2, 4.8)])
 def test_ticks_of_a_logarithmic_axis_are_few_and_within(low: float, high: float) -> None:
-    found = [value for value, _ in LOGARITHMIC.ticks(low, high)]
+    found = [value for value, _ in LOG.ticks(low, high)]
     assert 2 <= len(found) <= 8
     assert all(low * (1 - 1e-6) <= value <= high * (1 + 1e-6) for value in found)
 

@@ -80,7 +80,7 @@ class Scale(ABC):
         """Round values from ``low`` to ``high``."""
 
 
-class Linear(Scale):
+class LinearScale(Scale):
     """Equal distances for equal differences; a range that starts near zero starts at zero."""
 
     def place(self, value: float) -> float:
@@ -97,7 +97,7 @@ class Linear(Scale):
         return _round(low, high)
 
 
-class Logarithmic(Scale):
+class LogScale(Scale):
     """Equal distances for equal ratios; all values are positive."""
 
     def place(self, value: float) -> float:
@@ -120,7 +120,7 @@ class Logarithmic(Scale):
         return found if len(found) > 1 else _round(low, high)
 
 
-LINEAR, LOGARITHMIC = Linear(), Logarithmic()
+LINEAR, LOG = LinearScale(), LogScale()
 
 
 @dataclass(frozen=True)
