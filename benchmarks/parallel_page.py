@@ -23,8 +23,8 @@ OPENING = """\
 
 A recurrent layer computes the state of a token from that of the token before, so the tokens of a text wait for each
 other. Self-attention computes all of them at once, and between any two lies one step [Vaswani17 §4]; it pays with work
-that grows with the square of the length. This page measures both on a CPU of two cores, where products of large
-matrices are nearly all that can be gained; on a device with thousands of cores the gap is another.
+that grows with the square of the length. This page measures both on a CPU of two cores; a device that computes
+thousands of products at once is another matter, and nothing here is said of it.
 
 `python benchmarks/parallel.py` measures and `python benchmarks/report.py` writes this page; no number is edited by
 hand. One layer of each kind reads forwards, d_model 256: Elman, GRU, LSTM, and a layer of the Transformer with 4 heads
