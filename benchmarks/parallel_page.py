@@ -9,7 +9,7 @@ from questions import Lines
 from seeds import Session
 from tables import Row, grid
 
-from regard.explore.pictures.chart import LOG, Axis, Point, Series, chart
+from regard.explore.pictures.chart import LINEAR, LOG, Axis, Point, Scale, Series, chart
 
 PAGE = "parallel.md"
 LAYERS = ("Elman", "GRU", "LSTM", "attention")
@@ -96,7 +96,9 @@ def cores(rows: list[Row]) -> tuple[Lines, dict[str, str]]:
         own = [row for row in gained if row["workers"] == workers]
         if own:
             name = workers.replace(" ", "-")
-            drawn[f"parallel-{name}.svg"] = by_length(own, "times", f"Training by {workers}, against one thread")
+            drawn[f"parallel-{name}.svg"] = by_length(
+                own, "times", f"Training by {workers}, against one thread", LINEAR
+            )
             table += [{"by": workers, "layer": layer} | figures(own, layer, "times") for layer in LAYERS]
     if not drawn:
         return [], {}
@@ -188,11 +190,11 @@ def shown(pictures: dict[str, str]) -> Lines:
     return [line for name in pictures for line in (f"![{name.removesuffix('.svg')}]({name})", "")]
 
 
-def by_length(rows: list[Row], value: str, title: str) -> str:
-    """A line for each layer over the length of texts, both axes logarithmic."""
+def by_length(rows: list[Row], value: str, title: str, scale: Scale = LOG) -> str:
+    """A line for each layer over the length of texts; every length is twice the one before."""
     lines = [Series(layer, points(rows, layer, "length", value)) for layer in LAYERS]
     ticks = [(length, f"{length:,}") for length in sorted({row["length"] for row in rows})]
-    up = Axis(value, scale=LOG)
+    up = Axis(value, scale=scale)
     return chart(lines, title, Axis("tokens of a text", ticks, LOG), up, BARS)
 
 
