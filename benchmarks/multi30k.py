@@ -86,8 +86,8 @@ def course(folder: Path) -> dict[str, Any]:
     return {"steps": len(steps), "target tokens/s": round(tokens / seconds), "train minutes": round(seconds / 60, 2)}
 
 
-def scored(model: Any, data: Path, part: str, source: str, target: str) -> dict[str, Any]:
-    """BLEU of beam 5 without and with regard to case, and greedy."""
+def scored(model: Any, data: Path, part: str, source: str, target: str, prefix: str = "") -> dict[str, Any]:
+    """BLEU of beam 5 without and with regard to case, and greedy; the names begin with the prefix."""
     from regard.tasks.metrics.bleu import score
     from regard.text.lines import lines
 
@@ -97,7 +97,7 @@ def scored(model: Any, data: Path, part: str, source: str, target: str) -> dict[
         hypotheses = model.translate(sources, beam)
         for lowercase in (True, False):
             scores = score(hypotheses, references, target, lowercase, samples=1)
-            found[f"{part} beam {beam} {'lc' if lowercase else 'cased'}"] = round(scores.bleu, 2)
+            found[f"{prefix}{part} beam {beam} {'lc' if lowercase else 'cased'}"] = round(scores.bleu, 2)
             if beam == 5:
                 found[f"signature {'lc' if lowercase else 'cased'}"] = scores.bleu_signature
     return found

@@ -1,4 +1,7 @@
-"""Writes ``docs/results.md`` from the sessions in ``results/*.jsonl``: one narrow table for each question."""
+"""Writes ``docs/results.md`` from the sessions in ``results/*.jsonl``: one narrow table for each question.
+
+``docs/parallel.md`` and its pictures too.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import json
 import sys
 from pathlib import Path
 
+import choices
+import parallel_page
 import questions
 from questions import CURVES
 from seeds import Session, curves
@@ -26,6 +31,8 @@ QUESTIONS = (
     ("multi30k", "How good are translations?", questions.translation),
     ("multi30k", "What fits into 5, 15 or 30 minutes?", questions.minutes),
     ("multi30k", "Which changes of the translation recipe were tried?", questions.changes),
+    ("table3", "How good is the paper's own system?", choices.system),
+    ("table3", "What does each choice of the paper's system give?", choices.table),
     ("reading", "How good are classes, tags and images?", questions.classes),
     ("reading", "What do other models and settings give there?", questions.alternatives),
     ("reading", "Does a classifier see that a text is of no class?", questions.no_class),
@@ -79,6 +86,11 @@ def newest(found: list[Session]) -> list[Session]:
 
 def section(title: str, lines: list[str], shown: list[Session]) -> list[str]:
     """One question with its answer, and where and when it was measured."""
+    return ["", f"## {title}", "", *lines, "", measured(shown)]
+
+
+def measured(shown: list[Session]) -> str:
+    """Where and when sessions were measured, and where their lines are."""
     days = sorted({str(session["date"])[:10] for session in shown})
     commits = list(dict.fromkeys(session["commit"] for session in shown if session.get("commit")))
     hosts = {
@@ -90,7 +102,7 @@ def section(title: str, lines: list[str], shown: list[Session]) -> list[str]:
     commit = f"commit {commits[0]}" if len(commits) == 1 else f"{len(commits)} commits" if commits else ""
     files = ", ".join(f"[{name}](../benchmarks/results/{name})" for name in sorted({s["file"] for s in shown}))
     told = ", ".join(filter(None, [when, commit, " and ".join(sorted(hosts))]))
-    return ["", f"## {title}", "", *lines, "", f"*{told}* · {files}"]
+    return f"*{told}* · {files}"
 
 
 def page(folder: Path) -> str:
@@ -103,7 +115,7 @@ def page(folder: Path) -> str:
         own = newest(by_kind.get(kind, [])) if kind == "training" else by_kind.get(kind, [])
         if own and (found := answer(own)):
             lines += section(title, found, own)
-    for kind in sorted(by_kind.keys() - {kind for kind, _, _ in QUESTIONS} - {"compare"}):
+    for kind in sorted(by_kind.keys() - {kind for kind, _, _ in QUESTIONS} - {"compare", "parallel"}):
         for session in newest(by_kind[kind]):
             title, answer_one = SINGLE.get(kind, (f"{kind}: {session.get('name', '')}".rstrip(": "), questions.plain))
             lines += section(title, answer_one(session), [session])
@@ -126,20 +138,29 @@ def comparisons(found: list[Session]) -> list[str]:
     return lines
 
 
+def written(folder: Path) -> dict[str, str]:
+    """All pages and pictures by file name."""
+    found = sessions(folder)
+    files = {PAGE.name: page(folder)}
+    if picture := curves([row for one in found if one["benchmark"] == "writing" for row in one["rows"]]):
+        files[CURVES] = picture
+    if own := [one for one in found if one["benchmark"] == "parallel"]:
+        files |= parallel_page.files(own, measured(own))
+    return files
+
+
 def main() -> int:
-    """Writes the page, or with ``--check`` says whether it is up to date."""
-    parser = argparse.ArgumentParser(description="Write docs/results.md from the results.")
+    """Writes the pages, or with ``--check`` says whether they are up to date."""
+    parser = argparse.ArgumentParser(description="Write the pages of results and their pictures.")
     parser.add_argument("--results", type=Path, default=HERE / "results", help="folder of JSON-lines files")
-    parser.add_argument("--output", type=Path, default=PAGE)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page is not up to date")
+    parser.add_argument("--output", type=Path, default=PAGE.parent, help="folder of the pages")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a page is not up to date")
     arguments = parser.parse_args()
-    text = page(arguments.results)
+    files = {arguments.output / name: text for name, text in written(arguments.results).items()}
     if arguments.check:
-        return 0 if arguments.output.exists() and arguments.output.read_text(encoding="utf-8") == text else 1
-    arguments.output.write_text(text, encoding="utf-8")
-    written = [row for s in sessions(arguments.results) if s["benchmark"] == "writing" for row in s["rows"]]
-    if picture := curves(written):
-        (arguments.output.parent / CURVES).write_text(picture, encoding="utf-8")
+        return int(any(not path.exists() or path.read_text(encoding="utf-8") != text for path, text in files.items()))
+    for path, text in files.items():
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -22,7 +22,7 @@ CONTENTS = {
     "Learn": [f"tutorials/{name}" for name in TUTORIALS],
     "Use": ["tasks", "recipes", "reading-attention", "convert", "compare", "metrics", "faq", "troubleshooting"],
     "Reference": ["api/regard", "api/tasks", "api/nn", "api/models", "api/decoding", "glossary", "paper-map", "papers"],
-    "Results": ["results", "experiments", "demo-corpus"],
+    "Results": ["results", "parallel", "experiments", "demo-corpus"],
     "Project": ["ARCHITECTURE", "CONTRIBUTING", "CHANGELOG"],
 }
 """The pages by caption; a document of ``docs`` that is not here is added to "Use"."""

@@ -1,9 +1,7 @@
 """The benchmarks count what they say and report what was measured; nothing here measures a speed."""
 
-import importlib
 import json
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,21 +9,6 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-
-
-@pytest.fixture
-def load(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(FOLDER / "peers")
-    monkeypatch.syspath_prepend(FOLDER)
-    before = set(sys.modules)
-
-    def loaded(name: str) -> ModuleType:
-        return importlib.import_module(name)
-
-    yield loaded
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(FOLDER)):
-            del sys.modules[name]
 
 
 def make_job(measure: ModuleType, folder: Path, **changed: Any) -> Any:
@@ -189,8 +172,10 @@ def test_the_curves_of_language_models_are_drawn(load: Any) -> None:
 
 def test_the_page_is_made_of_the_results_and_narrow(load: Any) -> None:
     report = load("report")
-    page = report.page(FOLDER / "results")
-    assert page == report.PAGE.read_text(encoding="utf-8")
+    written = report.written(FOLDER / "results")
+    for name, text in written.items():
+        assert text == (report.PAGE.parent / name).read_text(encoding="utf-8"), name
+    page = written[report.PAGE.name]
     tables = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
     assert max(map(len, tables)) <= 6
     assert max(len(cell.strip("| ")) for row in tables for cell in row) <= 40

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from regard.explore.pictures import chart as module
-from regard.explore.pictures.chart import LINE, Axis, Point, Series, chart
+from regard.explore.pictures.chart import LINE, LOG, Axis, Point, Series, chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -43,6 +43,14 @@ def test_every_point_has_its_tooltip_and_its_spread() -> None:
     assert told == ["A title", "a & <b>: 2.5 ± 0.5", "a & <b>: 3", "c: 1"]
     strokes = [line for line in root.iter(f"{SVG}polyline") if "stroke-opacity" in line.attrib]
     assert len(strokes) == 1
+    lopsided = drawn(Series("d", (Point(1, 4.0, ends=(1.0, 5.0)), Point(2, 4.0, ends=(4.0, 4.0)))))
+    (bar,) = [line for line in lopsided.iter(f"{SVG}polyline") if "stroke-opacity" in line.attrib]
+    (top, bottom), ((_, place), _) = (
+        [float(end.split(",")[1]) for end in bar.attrib["points"].split()],
+        lines(lopsided)[0],
+    )
+    assert bottom - place == pytest.approx(3 * (place - top), abs=0.05)
+    assert [title.text for title in lopsided.iter(f"{SVG}title")][1:] == ["d: 4 (1 to 5)", "d: 4"]
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert {"A title", "a & <b>", "c", "words", "BLEU", "A note."} <= set(texts)
 
@@ -73,6 +81,32 @@ def test_ticks_are_round_numbers_or_what_is_given() -> None:
     root = drawn(Series("a", (Point(0, 0.0), Point(1, 38.0))), across=Axis("words", ((0.0, "1-8"), (1.0, "9+"))))
     texts = [text.text for text in root.iter(f"{SVG}text")]
     assert {"0", "10", "20", "30", "1-8", "9+"} <= set(texts)
+
+
+def test_equal_ratios_lie_equally_far_apart_on_a_logarithmic_axis() -> None:
+    line = Series("a", (Point(16, 0.001), Point(32, 0.01), Point(64, 0.1), Point(1024, 10.0, 9.0)))
+    axes = Axis("tokens", scale=LOG), Axis("seconds", scale=LOG)
+    root = ElementTree.fromstring(chart([line], "A title", *axes))
+    (places,) = lines(root)
+    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = places
+    assert x2 - x1 == pytest.approx(x1 - x0, abs=0.02)
+    assert x3 - x2 == pytest.approx(4 * (x1 - x0), abs=0.05)
+    assert y1 - y2 == pytest.approx(y0 - y1, abs=0.02)
+    assert y2 - y3 == pytest.approx(2 * (y0 - y1), abs=0.05)
+    (bar,) = [one for one in root.iter(f"{SVG}polyline") if "stroke-opacity" in one.attrib]
+    top, bottom = (float(end.split(",")[1]) for end in bar.attrib["points"].split())
+    assert bottom == pytest.approx(y0 - 3 * (y0 - y1), abs=0.05)  # 10 - 9
+    assert top < y3
+    texts = {text.text for text in root.iter(f"{SVG}text")}
+    assert {"20", "100", "1,000", "0.001", "0.01", "0.1", "1", "10"} <= texts
+    assert [text for _, text in LOG.ticks(2e-5, 9e-4)] == ["2·10⁻⁵", "5·10⁻⁵", "10⁻⁴", "2·10⁻⁴", "5·10⁻⁴"]
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 10), (3, 4000), (2e-9, 0.5), (0.11, 0.9), (4.2, 4.8)])
+def test_ticks_of_a_logarithmic_axis_are_few_and_within(low: float, high: float) -> None:
+    found = [value for value, _ in LOG.ticks(low, high)]
+    assert 2 <= len(found) <= 8
+    assert all(low * (1 - 1e-6) <= value <= high * (1 + 1e-6) for value in found)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0.003, 0.0042), (2.5, 4.1), (0, 1e7), (-3, 12), (5, 5)])

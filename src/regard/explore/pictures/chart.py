@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -29,11 +30,30 @@ LINE = 17.0
 
 @dataclass(frozen=True)
 class Point:
-    """A data point; ``spread`` is half the height of its error bar."""
+    """A data point.
+
+    Args:
+        spread: half the height of its error bar.
+        ends: of an error bar that is not as high above as below.
+    """
 
     x: float
     y: float
     spread: float = 0.0
+    ends: tuple[float, float] | None = None
+
+    @property
+    def bar(self) -> tuple[float, float]:
+        """The lower and the upper end of its error bar."""
+        return self.ends or (self.y - self.spread, self.y + self.spread)
+
+    @property
+    def told(self) -> str:
+        """The value and what it is between, in words."""
+        low, high = self.bar
+        if low == high:
+            return f"{self.y:.4g}"
+        return f"{self.y:.4g} ({low:.4g} to {high:.4g})" if self.ends else f"{self.y:.4g} ± {self.spread:.2g}"
 
 
 @dataclass(frozen=True)
@@ -44,6 +64,65 @@ class Series:
     points: tuple[Point, ...]
 
 
+class Scale(ABC):
+    """Where the values of an axis lie."""
+
+    @abstractmethod
+    def place(self, value: float) -> float:
+        """Of a value, in units of the axis's length."""
+
+    @abstractmethod
+    def roomy(self, low: float, high: float) -> tuple[float, float]:
+        """Somewhat more than the values from ``low`` to ``high``."""
+
+    @abstractmethod
+    def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
+        """Round values from ``low`` to ``high``."""
+
+
+class LinearScale(Scale):
+    """Equal distances for equal differences; a range that starts near zero starts at zero."""
+
+    def place(self, value: float) -> float:
+        """The value itself."""
+        return value
+
+    def roomy(self, low: float, high: float) -> tuple[float, float]:
+        """A twentieth more on either side."""
+        low = 0.0 if 0 <= low < high / 2 else low - 0.05 * (high - low or abs(high) or 1.0)
+        return low, high + 0.05 * (high - low or abs(high) or 1.0)
+
+    def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
+        """About six."""
+        return _round(low, high)
+
+
+class LogScale(Scale):
+    """Equal distances for equal ratios; all values are positive."""
+
+    def place(self, value: float) -> float:
+        """Powers of ten."""
+        return math.log10(value)
+
+    def roomy(self, low: float, high: float) -> tuple[float, float]:
+        """A twentieth more on either side, at least a tenth of the value."""
+        times = max((high / low) ** 0.05, 1.1)
+        return low / times, high * times
+
+    def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
+        """At most eight powers of ten; over less than two of them also 2 and 5 of each, or any round values."""
+        first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+        if last - first < 2:
+            values = [digit * 10.0**power for power in range(first - 1, last + 1) for digit in (1, 2, 5)]
+        else:
+            values = [10.0**power for power in range(first, last + 1, -(-(last - first + 1) // 8))]
+        found = [(value, _to_text(value)) for value in values if low <= value * (1 + 1e-9) and value <= high]
+        return found if len(found) > 1 else _round(low, high)
+
+
+LINEAR, LOG = LinearScale(), LogScale()
+
+
 @dataclass(frozen=True)
 class Axis:
     """An axis.
@@ -51,10 +130,12 @@ class Axis:
     Args:
         title: of what; with its unit.
         ticks: places and what stands there; none: round numbers.
+        scale: where values lie.
     """
 
     title: str
     ticks: Sequence[tuple[float, str]] = field(default=())
+    scale: Scale = LINEAR
 
 
 @dataclass(frozen=True)
@@ -63,27 +144,27 @@ class _Plane:
 
     across: tuple[float, float]
     up: tuple[float, float]
+    scales: tuple[Scale, Scale]
 
     @classmethod
-    def of(cls, series: Sequence[Series], across: Axis) -> _Plane:
-        """The smallest range that holds every point; one that starts near zero starts at zero."""
+    def of(cls, series: Sequence[Series], across: Axis, up: Axis) -> _Plane:
+        """The smallest range that holds every point, with some room above and below."""
         points = [point for one in series for point in one.points]
         places = [point.x for point in points] + [place for place, _ in across.ticks]
-        low, high = min(p.y - p.spread for p in points), max(p.y + p.spread for p in points)
-        low = 0.0 if 0 <= low < high / 2 else low - 0.05 * (high - low or abs(high) or 1.0)
-        return cls((min(places), max(places)), (low, high + 0.05 * (high - low or abs(high) or 1.0)))
+        low, high = min(point.bar[0] for point in points), max(point.bar[1] for point in points)
+        return cls((min(places), max(places)), up.scale.roomy(low, high), (across.scale, up.scale))
 
     def x(self, value: float) -> float:
         """The x coordinate in pixels; a single value is centred."""
-        first, last = self.across
+        first, last = map(self.scales[0].place, self.across)
         room = 24.0
-        share = (value - first) / (last - first) if last > first else 0.5
+        share = (self.scales[0].place(value) - first) / (last - first) if last > first else 0.5
         return LEFT + room + share * (WIDE - 2 * room)
 
     def y(self, value: float) -> float:
         """The y coordinate in pixels."""
-        low, high = self.up
-        return ABOVE + HIGH * (1 - (value - low) / (high - low))
+        low, high = map(self.scales[1].place, self.up)
+        return ABOVE + HIGH * (1 - (self.scales[1].place(value) - low) / (high - low))
 
 
 def chart(series: Iterable[Series], title: str, across: Axis, up: Axis, note: str = "") -> str:
@@ -101,7 +182,7 @@ def chart(series: Iterable[Series], title: str, across: Axis, up: Axis, note: st
     kept = [one for one in series if one.points]
     if not kept:
         raise ValueError("a chart needs a point at least")
-    plane = _Plane.of(kept, across)
+    plane = _Plane.of(kept, across, up)
     body = [_style(), *_axes(plane, across, up)]
     for number, one in enumerate(kept):
         body += _draw_series(one, number, plane)
@@ -130,12 +211,12 @@ def _axes(plane: _Plane, across: Axis, up: Axis) -> list[str]:
     """The frame, grid lines, tick labels and axis titles."""
     left, right, bottom = LEFT, LEFT + WIDE, ABOVE + HIGH
     body = [svg.frame(left, ABOVE, WIDE, HIGH)]
-    for value, text in up.ticks or _round(*plane.up):
+    for value, text in up.ticks or up.scale.ticks(*plane.up):
         if plane.up[0] <= value <= plane.up[1]:
             y = svg.number(plane.y(value))
             body.append(f'<path class="frame grid" d="M{svg.number(left)} {y}H{svg.number(right)}"/>')
             body.append(svg.small_text(left - 8, plane.y(value) + 4, text, "end"))
-    for value, text in across.ticks or _round(*plane.across):
+    for value, text in across.ticks or across.scale.ticks(*plane.across):
         body.append(svg.small_text(plane.x(value), bottom + 16, text, "middle"))
     body.append(svg.small_text(left + WIDE / 2, bottom + 34, across.title, "middle"))
     body.append(svg.small_text(left - 8, ABOVE - 8, up.title, "start"))
@@ -151,6 +232,15 @@ def _round(low: float, high: float) -> list[tuple[float, str]]:
     return [(i * step, f"{i * step:,.10g}") for i in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
+def _to_text(value: float) -> str:
+    """A round number; the smallest and largest as a digit and a power of ten."""
+    if 1e-3 <= value < 1e6:
+        return f"{value:,.10g}"
+    digit, power = f"{value:.0e}".split("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"10{raised}" if digit == "1" else f"{digit}·10{raised}"
+
+
 def _draw_series(one: Series, number: int, plane: _Plane) -> list[str]:
     """A line, its points with tooltips, and their error bars."""
     dash = DASHES[number // len(LIGHT) % len(DASHES)]
@@ -159,11 +249,11 @@ def _draw_series(one: Series, number: int, plane: _Plane) -> list[str]:
     body.append(f'<polyline points="{line}"{f" stroke-dasharray={chr(34)}{dash}{chr(34)}" if dash else ""}/>')
     for point in one.points:
         x, y = svg.number(plane.x(point.x)), svg.number(plane.y(point.y))
-        if point.spread:
-            ends = (svg.number(plane.y(point.y + sign * point.spread)) for sign in (1, -1))
+        low, high = point.bar
+        if low < high:
+            ends = (svg.number(plane.y(end)) for end in (high, low))
             body.append(f'<polyline stroke-opacity="0.6" points="{" ".join(f"{x},{end}" for end in ends)}"/>')
-        told = f"{svg.safe(visible(one.name))}: {point.y:.4g}" + (f" ± {point.spread:.2g}" if point.spread else "")
-        mark = MARKS[number % len(MARKS)]
+        mark, told = MARKS[number % len(MARKS)], f"{svg.safe(visible(one.name))}: {point.told}"
         body.append(f'<path d="{mark}" transform="translate({x} {y})"><title>{told}</title></path>')
     return [*body, "</g>"]
 

@@ -1,0 +1,103 @@
+"""The rows of our Table 3 can be trained, differ from the base in what they say, and are judged by the base's seeds."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.config import recipe_from, recipe_values
+
+RECIPES = Path(__file__).resolve().parents[2] / "recipes" / "multi30k"
+
+
+@pytest.fixture
+def asked(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    def options(*words: str) -> Any:
+        results = str(tmp_path / "table3.jsonl")
+        monkeypatch.setattr(sys, "argv", ["table3.py", "--results", results, "--work", str(tmp_path), *words])
+        return load("table3").options()
+
+    return options
+
+
+def test_every_row_changes_its_fields_and_nothing_else(load: Any, asked: Any) -> None:
+    table3 = load("table3")
+    base = table3.recipe_of(asked(), table3.CHOICES[0])
+    assert base == recipe_from(recipe_values(RECIPES / "paper-en-de.toml"), "x")
+    assert len({one.name for one in table3.CHOICES}) == len(table3.CHOICES)
+    for choice in table3.CHOICES[1:]:
+        recipe = table3.recipe_of(asked(), choice)
+        changed = set()
+        for section in ("text", "data", "model", "training", "decoding"):
+            was, now = (getattr(one, section).model_dump() for one in (base, recipe))
+            changed |= {f"{section}.{name}" for name in was | now if was.get(name) != now.get(name)}
+        named = {setting.split("=")[0] for setting in choice.settings}
+        assert changed <= named, choice.name
+        assert changed
+
+
+def test_the_papers_system_is_the_papers() -> None:
+    for direction in ("en-de", "de-en"):
+        recipe = recipe_from(recipe_values(RECIPES / f"paper-{direction}.toml"), direction)
+        paper = recipe_from(recipe_values(RECIPES.parent / "paper" / "base.toml"), "paper")
+        for name in ("norm", "norm_place", "activation", "positions", "tie", "attention_dropout", "d_k"):
+            assert getattr(recipe.model, name) == getattr(paper.model, name), name
+        for name in ("schedule", "beta1", "beta2", "epsilon", "clip", "label_smoothing", "keep", "optimiser"):
+            assert getattr(recipe.training, name) == getattr(paper.training, name), name
+
+
+def test_rows_are_divided_and_listed_with_their_sizes(load: Any, asked: Any, capsys: Any) -> None:
+    table3 = load("table3")
+    every = table3.wanted(asked())
+    assert [one.name for one, _ in every].count("base") == 3
+    parts = [table3.wanted(asked("--part", f"{place}/2")) for place in (1, 2)]
+    assert sorted(map(str, parts[0] + parts[1])) == sorted(map(str, every))
+    asked("--dry-run", "--row", "base", "--row", "d-model-256", "--steps", "100")
+    table3.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 5
+    sizes = [float(line.split(" M ")[0].split()[-1]) for line in lines[:-1]]
+    assert sizes[0] == sizes[1] == sizes[2] < sizes[3] / 2
+
+
+def test_a_row_with_a_result_is_not_repeated_and_the_test_set_needs_its_own(load: Any, asked: Any) -> None:
+    table3 = load("table3")
+    once, base = asked("--row", "base", "--steps", "7"), table3.CHOICES[0]
+    assert table3.result(once, base, 1) is None
+    row = {"run": "base en-de 7 1", "val beam 5 lc": 1.0}
+    once.results.write_text(json.dumps({"rows": [row]}) + "\n")
+    assert table3.result(once, base, 1) == row
+    assert table3.result(once, base, 2) is None
+    assert table3.result(asked("--row", "base", "--steps", "8"), base, 1) is None
+    assert table3.result(asked("--row", "base", "--steps", "7", "--test"), base, 1) is None
+    with pytest.raises(SystemExit):
+        asked("--test")
+
+
+def test_a_run_of_other_length_is_saved_as_often(load: Any, asked: Any) -> None:
+    table3 = load("table3")
+    whole, short = (table3.recipe_of(asked(*words), table3.CHOICES[0]).training for words in ((), ("--steps", "60")))
+    assert whole.steps / whole.save_every == short.steps / short.save_every == table3.SAVES
+
+
+def test_differences_are_judged_by_what_the_seeds_of_the_base_span(load: Any) -> None:
+    def row(name: str, seed: int, bleu: float | None, **more: Any) -> dict[str, Any]:
+        found = {"run": f"{name} en-de 100 {seed}", "row": name, "direction": "en-de", "seed": seed, "settings": ""}
+        scores = {} if bleu is None else {"val beam 5 lc": bleu, "train minutes": 2.0, "validation loss": 1.5}
+        return {"rows": [found | scores | {"parameters": 2_500_000, "threads": 1, "steps": 100} | more]}
+
+    choices = load("choices")
+    sessions = [row("base", seed, bleu, **{"last val beam 5 lc": bleu - 2}) for seed, bleu in ((1, 39.0), (2, 40.0))]
+    sessions += [row("heads-1", 1, 39.25), row("rotary", 1, 41.0), row("pre-norm", 1, None, failed="diverged")]
+    lines = choices.table(sessions)
+    assert "| base | 2.50 | 2 | 1.500 | 39.50 |  |" in lines
+    assert "| A heads-1 | 2.50 | 2 | 1.500 | 39.25 | -0.25 |" in lines
+    assert "| E rotary | 2.50 | 2 | 1.500 | 41.00 | +1.50* |" in lines
+    assert "| F pre-norm |  |  |  | diverged |  |" in lines
+    assert "| F rms |  |  |  | missing |  |" in lines
+    assert "| F last-alone |  |  |  | 37.50 | -2.00* |" in lines
+    assert choices.system(sessions) == []
+    tested = row("base", 3, 39.5, **{"test_2016_flickr beam 5 lc": 38.75, "last val beam 5 lc": 30.0})
+    assert "| en-de | 5 | 39.50 |  | 38.75 |  |" in choices.system([tested])
