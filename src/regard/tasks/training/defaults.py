@@ -32,6 +32,7 @@ _CHARACTERS: dict[str, Any] = {
     "data": {"max_tokens": 128},
     "training": {**_GUESSING, "tokens": 768},
 }
+_TEXTS: dict[str, Any] = {"text": {"vocabulary": 4000}, "training": {"tokens": 1024, "label_smoothing": 0.0}}
 NOAM = 1.0
 """The rate under ``noam``, where it is a factor of the paper's formula: the paper's [Vaswani17 §5.3, eq. 3]."""
 BYTES = 16
@@ -155,6 +156,11 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
     "span-corruption": (
         ReadingDefaults(5_000_000, "t5-tiny", 20, {**_WORDS, "data": {"max_tokens": 128}}),
         ReadingDefaults(float("inf"), "t5-tiny", 5, {**_WORDS, "data": {"max_tokens": 128}}),
+    ),
+    "text-to-text": (
+        ReadingDefaults(10_000, "t5-tiny", 60, _TEXTS),
+        ReadingDefaults(100_000, "t5-tiny", 30, _TEXTS),
+        ReadingDefaults(float("inf"), "t5-tiny", 10, _TEXTS),
     ),
     "language-model": (
         ReadingDefaults(5_000_000, "gpt-tiny", 25, _CHARACTERS),
