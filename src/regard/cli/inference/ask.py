@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.io.drawing import DRAWING, NO_DRAWING, DrawingOptions
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
 from regard.cli.io.input_texts import Text
 from regard.cli.io.lines import json_line, one_cell, one_line, unseen_values
+from regard.cli.io.sampling import DRAWING, NO_SAMPLING, SamplingOptions
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def ask(
     n: int = 1,
     sample: Annotated[bool, Parameter(group=DRAWING)] = False,
     seed: Annotated[int | None, Parameter(group=DRAWING)] = None,
-    drawing: DrawingOptions = NO_DRAWING,
+    drawing: SamplingOptions = NO_SAMPLING,
     json: bool = False,
     given: TextOptions = NO_OPTIONS,
 ) -> int:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.io.drawing import NO_DRAWING, DrawingOptions
 from regard.cli.io.exchange import Exchange, Output, TextOptions
 from regard.cli.io.input_texts import Input, InputTexts
 from regard.cli.io.lines import json_line, unseen_values
+from regard.cli.io.sampling import NO_SAMPLING, SamplingOptions
 from regard.cli.io.terminal import say_invalid_lines
 from regard.system.errors import RegardError, UsageError
 
@@ -40,7 +40,7 @@ def generate(
     n: int = 1,
     stop: list[str] | None = None,
     seed: int | None = None,
-    drawing: DrawingOptions = NO_DRAWING,
+    drawing: SamplingOptions = NO_SAMPLING,
     json: bool = False,
     input: Annotated[Input, Parameter(help="a file that is the prompt, plain or gz, xz, zst; -: stdin.")] = None,
     output: Output = None,

@@ -28,7 +28,7 @@ from regard.data.prepare.windowing import CONTINUES, NEIGHBOUR, TAGS
 from regard.system.keys import generator
 
 
-class PreparedSides(Protocol):
+class PairDataset(Protocol):
     """Prepared pairs of texts: ids of what is read and of what is written.
 
     ``pairs`` is how many are learned from, ``sizes`` how many of each corpus, ``start`` what begins a target.
@@ -61,7 +61,7 @@ class PairBatches(DataLoader[PairBatch]):
         recipe: ``training.tokens``, ``seed`` and the section ``data`` are read.
     """
 
-    def __init__(self, prepared: PreparedSides, recipe: Recipe) -> None:
+    def __init__(self, prepared: PairDataset, recipe: Recipe) -> None:
         source, target = prepared.source, prepared.target
         self._prepared, self.pairs = prepared, prepared.pairs
         longest = max(source.longest, prepared.validation_source.longest)

@@ -15,7 +15,7 @@ from regard.decoding.hypotheses import Hypothesis
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.language.gaps import GappedText, SpanGaps
-from regard.tasks.text.encoder_decoder import OneVocabularyTask
+from regard.tasks.text.encoder_decoder import SharedVocabularyTask
 from regard.tasks.text.task import Read, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
 
@@ -49,7 +49,7 @@ class _GapSource:
     source: Ids
 
 
-class SpanCorruption(OneVocabularyTask):
+class SpanCorruption(SharedVocabularyTask):
     """A span-corruption model, ready to use, mainly to initialise others from.
 
     Raises:

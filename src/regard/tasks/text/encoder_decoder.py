@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from regard.models.transformer import Transformer
 
 
-class OneVocabularyTask(TextTask[TextAssets, "Transformer"]):
+class SharedVocabularyTask(TextTask[TextAssets, "Transformer"]):
     """Base class of these tasks.
 
     Args:

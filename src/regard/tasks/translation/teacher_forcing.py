@@ -39,7 +39,7 @@ def max_extra(recipe: Recipe) -> int:
     return min(MAX_EXTRA, recipe.model.max_positions - recipe.data.max_tokens - 1)
 
 
-class Written(Protocol):
+class GeneratedText(Protocol):
     """A text that a search found."""
 
     @property
@@ -58,7 +58,7 @@ class Writer(TargetWriter, Protocol):
         *,
         max_extra: int | None = None,
         trace: Trace | None = None,
-    ) -> Sequence[Sequence[Written]]:
+    ) -> Sequence[Sequence[GeneratedText]]:
         """The ``n`` best of each text, best first."""
 
 
@@ -147,7 +147,7 @@ class TeacherForcing(BaseTraining[AnyWriter]):
 
         return [text for found in world.divide(groups, search) for text in json.loads(found)]
 
-    def _greedy(self, texts: Sequence[TextPair], trace: Trace | None = None) -> list[Written]:
+    def _greedy(self, texts: Sequence[TextPair], trace: Trace | None = None) -> list[GeneratedText]:
         sources = [source for source, _ in texts]
         return [best[0] for best in self.task.nbest(sources, 1, beam=1, max_extra=self.max_extra, trace=trace)]
 

@@ -16,16 +16,13 @@ from regard.data.prepare.folder import PreparedExamples
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
 from regard.text.lines import InvalidLines, lines
-from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
-from regard.text.tokenizers.vocabulary import AnyTokenizer
+from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
 PREFIXES = ("prefix", "task", "instruction")
 SOURCES = ("source", "input", "inputs", "text", "question", "document", "article")
 TARGETS = ("target", "output", "outputs", "answer", "summary", "label", "translation")
 """Column names that are recognised, the likeliest first."""
 COLUMNS = ("prefix", "source", "target")
-PAD = 0
-"""The piece with which T5 begins what it writes."""
 
 
 def with_prefix(source: str, prefix: str = "") -> str:
@@ -153,12 +150,6 @@ def _names(columns: str) -> tuple[str, ...]:
         message = f"{columns!r} must name source and target, or {', '.join(COLUMNS)}: such as 1,2 or task,input,output"
         raise UsageError(message, "--columns")
     return names
-
-
-def start_of(tokenizer: AnyTokenizer) -> int:
-    """What begins a text that is written: T5's pad piece, with whose vocabulary; else the start symbol."""
-    pad = isinstance(tokenizer, HuggingFaceTokenizer) and tokenizer.pad == PAD
-    return PAD if pad else tokenizer.start
 
 
 class PrefixedEncoder(TextEncoder[PrefixedPair]):

@@ -28,10 +28,10 @@ from regard.tasks.translation.text_to_text.corpus import (
     PrefixedEncoder,
     PrefixedPair,
     PreparedPrefixed,
-    start_of,
     with_prefix,
 )
 from regard.tasks.translation.text_to_text.writer import TextToText
+from regard.text.tokenizers.vocabulary import start_of
 
 NAMED = 10
 """Prefixes named on the card, at most."""

@@ -19,11 +19,12 @@ from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.metrics.answers import AnswerScores, score_answers
 from regard.tasks.protocols import Divide, find_at_once
-from regard.tasks.text.encoder_decoder import OneVocabularyTask
+from regard.tasks.text.encoder_decoder import SharedVocabularyTask
 from regard.tasks.text.sampling import sampling_options
 from regard.tasks.text.task import Read, read_as, refuse_others
-from regard.tasks.translation.text_to_text.corpus import PrefixedPair, start_of, with_prefix
+from regard.tasks.translation.text_to_text.corpus import PrefixedPair, with_prefix
 from regard.text.seen_words import Side
+from regard.text.tokenizers.vocabulary import start_of
 
 if TYPE_CHECKING:
     from regard.models.transformer import Transformer
@@ -55,7 +56,7 @@ NOTHING = Answer("", (), 1.0, 0.0)
 """For a blank text."""
 
 
-class TextToText(OneVocabularyTask):
+class TextToText(SharedVocabularyTask):
     """A text-to-text model, ready to use."""
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Transformer) -> None:

@@ -14,7 +14,7 @@ Whole = Annotated[int | None, Parameter(group=DRAWING)]
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class DrawingOptions:
+class SamplingOptions:
     """The options of every command that draws texts.
 
     Args:
@@ -49,4 +49,4 @@ class DrawingOptions:
         return found
 
 
-NO_DRAWING = DrawingOptions()
+NO_SAMPLING = SamplingOptions()
