@@ -27,6 +27,7 @@ QUESTIONS = (
     ("multi30k", "What fits into 5, 15 or 30 minutes?", questions.minutes),
     ("multi30k", "Which changes of the translation recipe were tried?", questions.changes),
     ("reading", "How good are classes, tags and images?", questions.classes),
+    ("text_to_text", "What do prefixes make one model do?", questions.text_to_text),
     ("reading", "What do other models and settings give there?", questions.alternatives),
     ("reading", "Does a classifier see that a text is of no class?", questions.no_class),
     ("reading", "Are the probabilities of classes right?", questions.calibration),
