@@ -13,6 +13,7 @@ from regard.data.batches.batch import PairBatch
 from regard.data.corpora.corpus import no_progress
 from regard.data.corpora.scan import DataScan
 from regard.runs.conversion import export_model, import_model
+from regard.system.errors import UsageError
 from regard.tasks.text.pretrained import Pretrained
 from regard.tasks.training.base import ProductPaths
 from regard.tasks.translation.text_to_text.corpus import open_prefixed
@@ -22,7 +23,8 @@ from regard.training.optim import FlatOptimiser, schedule
 from tests.convert.small_folders import TEXTS, folder_of
 from tests.convert.small_peers import exact, transformers
 from tests.models.small_models import assert_near
-from tests.tasks.small_tasks import put
+from tests.refusals import refused
+from tests.tasks.small_tasks import asker, put
 
 STEPS = 20
 T5 = "T5ForConditionalGeneration"
@@ -146,3 +148,30 @@ def test_what_was_fine_tuned_writes_the_same_there(tmp_path: Path) -> None:
         never = set(task.symbols.without)
         if not never & set(wanted):  # what we never write, they may
             assert list(found.tokens) == wanted
+
+
+def test_a_t5_is_asked_as_transformers_asks_it(tmp_path: Path) -> None:
+    peer, _ = folder_of(T5, tmp_path / "theirs")
+    task = import_model(tmp_path / "theirs", tmp_path / "ours", "text-to-text")
+    assert (task.name, task.symbols.start) == ("text-to-text", PAD)
+    never = set(task.symbols.without)
+    ids = [*task.assets.tokenizer.encode("say: the grass").ids, task.symbols.end]
+    allowed = [[id] for id in sorted(never)]
+    said = peer.eval().generate(
+        torch.tensor([ids]), num_beams=1, do_sample=False, bad_words_ids=allowed, max_new_tokens=len(ids) + 50
+    )
+    (found,) = task.nbest(["say: the grass"], 1, 1)[0]
+    assert list(found.tokens) == [id for id in said[0].tolist()[1:] if id != task.symbols.end]
+    with refused(UsageError, "--task", "tagging"):
+        import_model(tmp_path / "theirs", tmp_path / "other", "tagging")
+
+
+def test_what_was_learned_here_comes_back_for_its_task(tmp_path: Path) -> None:
+    task = asker(
+        norm="rms", norm_place="pre", biases=False, scale_scores=False, scale_embedding=False, scale_output=True
+    )
+    put(tmp_path / "model", task)
+    export_model(tmp_path / "model", tmp_path / "out")
+    again = import_model(tmp_path / "out", tmp_path / "again")
+    assert again.name == "text-to-text"
+    assert again.nbest(["sort: b a"], 2, max_extra=4) == task.nbest(["sort: b a"], 2, max_extra=4)
