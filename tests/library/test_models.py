@@ -133,7 +133,7 @@ def test_absent_parts_are_refused(name: str, model: Callable[[str], regard.Model
     there = {
         "positions": name not in PLACELESS,
         "scaling": name not in (*PLACELESS, "spanner"),
-        "mask": name in ("translator", "spanner", "speaker"),
+        "mask": name in ("translator", "spanner", "asker", "speaker"),
     }
     for part, has in there.items():
         if has:

@@ -96,8 +96,7 @@ def spanner(**model: Any) -> Any:
 
 def asker(**model: Any) -> Any:
     """A text-to-text model."""
-    chosen = {**BOTH, "positions": "relative", "relative_buckets": 8, "relative_distance": 16, **model}
-    return _task("text-to-text", TextAssets(tokenizer()), chosen, decoding=DECODING)
+    return _task("text-to-text", TextAssets(tokenizer()), {**BOTH, **model}, decoding=DECODING)
 
 
 def viewer(**model: Any) -> Any:

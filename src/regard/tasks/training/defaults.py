@@ -117,6 +117,11 @@ def _has(family: str, model: Mapping[str, Any]) -> bool:
 
 
 READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
+    "text-to-text": (
+        ReadingDefaults(10_000, "t5-tiny", 60, _TEXTS),
+        ReadingDefaults(100_000, "t5-tiny", 30, _TEXTS),
+        ReadingDefaults(float("inf"), "t5-tiny", 10, _TEXTS),
+    ),
     "classification": (
         ReadingDefaults(10_000, "classifier-rnn", 17, _MOVED, ReadingDefaults(10_000, "classifier-tiny", 12, _CLASSES)),
         ReadingDefaults(
@@ -156,11 +161,6 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
     "span-corruption": (
         ReadingDefaults(5_000_000, "t5-tiny", 20, {**_WORDS, "data": {"max_tokens": 128}}),
         ReadingDefaults(float("inf"), "t5-tiny", 5, {**_WORDS, "data": {"max_tokens": 128}}),
-    ),
-    "text-to-text": (
-        ReadingDefaults(10_000, "t5-tiny", 60, _TEXTS),
-        ReadingDefaults(100_000, "t5-tiny", 30, _TEXTS),
-        ReadingDefaults(float("inf"), "t5-tiny", 10, _TEXTS),
     ),
     "language-model": (
         ReadingDefaults(5_000_000, "gpt-tiny", 25, _CHARACTERS),

@@ -167,9 +167,8 @@ def test_a_t5_is_asked_as_transformers_asks_it(tmp_path: Path) -> None:
 
 
 def test_what_was_learned_here_comes_back_for_its_task(tmp_path: Path) -> None:
-    task = asker(
-        norm="rms", norm_place="pre", biases=False, scale_scores=False, scale_embedding=False, scale_output=True
-    )
+    scaling = {"scale_scores": False, "scale_embedding": False, "scale_output": True}
+    task = asker(positions="relative", norm="rms", norm_place="pre", biases=False, **scaling)
     put(tmp_path / "model", task)
     export_model(tmp_path / "model", tmp_path / "out")
     again = import_model(tmp_path / "out", tmp_path / "again")
