@@ -113,6 +113,25 @@ def classes(sessions: list[Session]) -> Lines:
     ]
 
 
+def text_to_text(sessions: list[Session]) -> Lines:
+    """Several tasks in one model, each by its exact outputs."""
+    table = [line for row in rows_of(sessions) if "test exact" in row for line in by_prefix(row)]
+    told = "Unseen strings of at most 20 letters; sentences of the demonstration's grammar with unseen combinations;"
+    more = "TREC's test questions. From nothing on one core, the outputs of beam search; exact ones in percent."
+    return [told, more, "", *grid(table)] if table else []
+
+
+def by_prefix(row: Row) -> list[Row]:
+    """A run's exact outputs of each prefix, where there are several, and its scores over all."""
+    begun = {"set": row["set"], "with": row["name"], "seed": row["seed"], "minutes": row["train minutes"]}
+    own = {name.removeprefix("test exact, "): value for name, value in row.items() if name.startswith("test exact, ")}
+    whole = columns(row, {"texts": "texts", "test exact": "exact", "test bleu": "BLEU", "test rouge": "ROUGE-L"})
+    return [
+        *(begun | {"prefix": prefix, "exact": value} for prefix, value in own.items()),
+        begun | {"prefix": "all"} | whole,
+    ]
+
+
 def alternatives(sessions: list[Session]) -> Lines:
     """The same sets with other models or settings."""
     groups = sorted((group for group in groups_of(rows_of(sessions)) if group[0]["name"] != "recipe"), key=label)

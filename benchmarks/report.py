@@ -34,6 +34,7 @@ QUESTIONS = (
     ("table3", "How good is the paper's own system?", choices.system),
     ("table3", "What does each choice of the paper's system give?", choices.table),
     ("reading", "How good are classes, tags and images?", questions.classes),
+    ("text_to_text", "What do prefixes make one model do?", questions.text_to_text),
     ("reading", "What do other models and settings give there?", questions.alternatives),
     ("reading", "Does a classifier see that a text is of no class?", questions.no_class),
     ("reading", "Are the probabilities of classes right?", questions.calibration),

@@ -24,6 +24,8 @@ def answer(model: regard.Model, text: str) -> str:
     """What a model of any task says of a text."""
     if isinstance(model, regard.Translator):
         return model.translate(text)
+    if isinstance(model, regard.TextToText):
+        return model.ask(text)  # TEXT begins with its prefix
     if isinstance(model, regard.Classifier | regard.ImageClassifier):
         return model.classify(text).label
     if isinstance(model, regard.PairClassifier):

@@ -114,6 +114,7 @@ def test_images_are_images(regard, tmp_path: Path) -> None:
         (["--task", "classification", "--train", "."], ".: is a folder; a file is needed"),
         (["--pairs", "."], ".: is a folder; a file is needed"),
         (["--task", "masked-lm", "--train", "a"], "--task: masked-lm learns from running text"),
+        (["--task", "text-to-text", "--train", "a"], "--task: text-to-text learns from pairs"),
         (["--task", "encoding", "--train", "a"], "--task: encoding is not trained"),
         (["--task", "classification", "--train", "a", "--source", "b"], "--source: is not for this task"),
         (["--task", "classification", "--train", "a", "--model", "b"], "--model: is not for this task"),

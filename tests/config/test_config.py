@@ -213,7 +213,7 @@ MEANT = {
     "commands": (
         NAMES,
         "trian train, eval evaluate, tran train, translator translate, embed encode",
-        "run ls serve list mask",
+        "run ls serve list",
     ),
     "tasks": (
         TASKS,

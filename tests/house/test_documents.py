@@ -11,7 +11,15 @@ from regard.training.log import Start, StepMetrics
 from regard.training.objective import Sample
 
 ROOT = Path(__file__).parents[2]
-BEGUN = ("classification", "sentence-pairs", "tagging", "language-model", "masked-lm", "span-corruption")
+BEGUN = (
+    "text-to-text",
+    "classification",
+    "sentence-pairs",
+    "tagging",
+    "language-model",
+    "masked-lm",
+    "span-corruption",
+)
 """Tasks whose training can begin from another model."""
 
 

@@ -27,6 +27,7 @@ CLASSES = {
     "filler": regard.MaskedLm,
     "speaker": regard.LanguageModel,
     "spanner": regard.SpanCorruption,
+    "asker": regard.TextToText,
     "viewer": regard.ImageClassifier,
     "encoder": regard.TextEncoder,
 }
@@ -41,6 +42,7 @@ CALLS = {
     "filler": lambda m: [one.probability for one in m.fill(GAPPED)[0]],
     "speaker": lambda m: list(m.score(SOURCE).log_probabilities),
     "spanner": lambda m: [one.probability for one in m.fillings([GAPPED])[0]],
+    "asker": lambda m: [one.score for one in m.nbest([SOURCE], 2)[0]],
     "viewer": lambda m: list(m.classify(IMAGE).probabilities.values()),
     "encoder": lambda m: m.encode(SOURCE).tolist(),
 }
@@ -131,7 +133,7 @@ def test_absent_parts_are_refused(name: str, model: Callable[[str], regard.Model
     there = {
         "positions": name not in PLACELESS,
         "scaling": name not in (*PLACELESS, "spanner"),
-        "mask": name in ("translator", "spanner", "speaker"),
+        "mask": name in ("translator", "spanner", "asker", "speaker"),
     }
     for part, has in there.items():
         if has:

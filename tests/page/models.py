@@ -23,6 +23,9 @@ from regard.data.demo.grammar.corpus import SPLITS
 from regard.data.demo.grammar.scores import exact_match
 from tests.page.language import SIDE, TEST, antecedent, digits, hidden, hidden_twice, language, pairs, spans
 
+GERMAN, BACK = "German", "English"
+"""Prefixes: the language that is written."""
+
 # ---- Files to learn from: written into a folder, they are the arguments of ``train``
 
 
@@ -40,6 +43,17 @@ def of_texts(folder: Path) -> dict[str, Path]:
 
 def of_labels(folder: Path) -> dict[str, Path]:
     return _of_entries(folder, lambda pair: {"text": pair.source, "label": antecedent(pair)})
+
+
+def of_prefixed(folder: Path) -> dict[str, Path]:
+    """Both ways, the way named by the prefix."""
+
+    def rows(split: str) -> Iterator[str]:
+        for pair in pairs(split):
+            yield f"{GERMAN}\t{pair.source}\t{pair.target}"
+            yield f"{BACK}\t{pair.target}\t{pair.source}"
+
+    return {split: _write(folder / f"{split}.tsv", rows(split)) for split in SPLITS[:2]}
 
 
 def of_spans(folder: Path) -> dict[str, Path]:
@@ -68,6 +82,16 @@ def _write(path: Path, lines: Iterable[str]) -> Path:
 def translates(model: Any) -> float:
     """As the grammar does, to the letter."""
     return exact_match(model.translate(_tested(), beam=1), [pair.target for pair in pairs("test")])
+
+
+def asked(model: Any) -> float:
+    """Both ways, to the letter."""
+    said = [
+        model.ask([getattr(pair, side) for pair in pairs("test")], prefix, beam=1)
+        for prefix, side in ((GERMAN, "source"), (BACK, "target"))
+    ]
+    wanted = [[pair.target for pair in pairs("test")], [pair.source for pair in pairs("test")]]
+    return float(np.mean([exact_match(*both) for both in zip(said, wanted, strict=True)]))
 
 
 def guesses(model: Any) -> float:
@@ -159,6 +183,7 @@ LESSONS = {
         _recipe("span-corruption", {**T5, "scale_scores": False}, data=LINES, masking=T5_HIDES),
         110, of_texts, restores, 0.5,
     ),
+    "tasks": Lesson(_recipe("text-to-text", {**T5, "d_model": 96}, 5e-3, text=BOTH), 200, of_prefixed, asked, 0.5),
     "digits": Lesson(_recipe("image-classification", VIT, 4e-3), 150, of_images, recognises, 0.7),
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ T = TypeVar("T")
 ONE = pairs("test")[0]
 BEFORE = {
     **dict.fromkeys(("translator", "recurrent", "classifier", "reader", "tagger"), ONE.source),
+    "tasks": f"German: {ONE.source}",
     "words": hidden(ONE),
     "spans": hidden_twice(ONE),
     "writer": " ".join(ONE.source.split()[:4]),

@@ -53,7 +53,7 @@ def check_candidates(steps: Locator, wanted: list[Candidate]) -> None:
 
 
 @pytest.mark.long(minutes=0.2)
-@pytest.mark.parametrize("name", ["translator", "recurrent", "spans", "writer", "words"])
+@pytest.mark.parametrize("name", ["translator", "recurrent", "tasks", "spans", "writer", "words"])
 def test_candidates_of_every_step(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
     """From the first to the last, each what Python says, with the probabilities of what was taken."""
     shown, text = opened(view, served, name, view="writing"), BEFORE[name]

@@ -38,6 +38,7 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "language model": ("language-model", "text.txt", [*ONE, "text.units=characters"]),
     "masked words": ("masked-lm", "text.txt", ONE),
     "missing spans": ("span-corruption", "text.txt", [*LAYERED, *TWO, "text.vocabulary=400"]),
+    "answers": ("text-to-text", "pairs.tsv", ["model.positions=relative", *LAYERED, *TWO]),
     "images": ("image-classification", "images.csv", [*ONE, "images.shift=1"]),
 }
 """A small run of every task and family: its task, its file, its recipe."""

@@ -256,4 +256,5 @@ def test_a_first_start_validates_by_the_path_that_it_writes_down(small: Any, pat
         pytest.skip("this machine's oneDNN does not compute in full precision")
     training.train(**small, quiet=True, settings=[f"training.product={path}"])
     assert resolved.read_fields(small["output"] / "training")["chosen.exact"] == path
-    assert list(json.loads((small["output"] / "processors.json").read_text()).values()) == [path]
+    written = json.loads((small["output"] / "processors.json").read_text())
+    assert path in {*written.pop(next(reversed(written))).values()}

@@ -94,13 +94,18 @@ def spanner(**model: Any) -> Any:
     return _task("span-corruption", TextAssets(tokenizer()), {**BOTH, **relative, **model}, decoding=DECODING)
 
 
+def asker(**model: Any) -> Any:
+    """A text-to-text model."""
+    return _task("text-to-text", TextAssets(tokenizer()), {**BOTH, **model}, decoding=DECODING)
+
+
 def viewer(**model: Any) -> Any:
     """A classifier of images."""
     sizes = {**SIZES, "layers": 2, **IMAGE, **model}
     return _task("image-classification", ImageAssets(Scale(9.0), LABELS), sizes)
 
 
-_EVERY = (translator, recurrent, classifier, pairs, reader, tagger, filler, speaker, spanner, viewer, encoder)
+_EVERY = (translator, recurrent, classifier, pairs, reader, tagger, filler, speaker, spanner, asker, viewer, encoder)
 EVERY: dict[str, Callable[[], Any]] = {make.__name__: make for make in _EVERY}
 """A task of every family and every kind of answer."""
 PLACELESS = ("recurrent", "reader")

@@ -20,6 +20,7 @@ from regard.cli.completion import completion_command
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
 from regard.cli.explore import explore
+from regard.cli.inference.ask import ask
 from regard.cli.inference.classify import classify
 from regard.cli.inference.encode import encode
 from regard.cli.inference.fill import fill
@@ -45,6 +46,11 @@ EXAMPLES: dict[Callable[..., int], tuple[str, ...]] = {
         'regard translate model "A man sleeps." "Two dogs run."',
         "regard translate model --input in.txt.gz --output out.txt",
         "regard translate model --beam 5 --nbest 3 < in.txt",
+    ),
+    ask: (
+        'regard ask model "sort: d a c b"',
+        "regard ask model --prefix sort --input in.txt --output out.txt",
+        "regard ask model --sample --n 3 --temperature 0.8 < in.txt",
     ),
     classify: (
         'regard classify model "What a day!" "Never again."',

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from regard.data.checks.findings import Report
 
 MARKS = {"fatal": "✗", "warning": "!", "note": "·"}
+UNCHECKED = {
+    "nothing": "is not trained",
+    "documents": "learns from running text, where there is nothing to check",
+    "prefixed": "learns from pairs that may be anything to each other, where there is nothing to check",
+}
+"""Kinds of data that are not checked, and why."""
 LISTED = 20
 """Most labels to name."""
 Look = Callable[..., Any]
@@ -138,8 +144,7 @@ def _scan(options: CheckOptions) -> Report:
         raise UsageError(f"{task!r} is no task that is looked at.{nearest(task, checked)} Known: {known}", "--task")
     kind = TASKS[task].learns_from
     if kind not in LOOKS:
-        learns = "is not trained" if kind == "nothing" else "learns from running text, where there is nothing to check"
-        raise UsageError(f"{task} {learns}; known: {known}", "--task")
+        raise UsageError(f"{task} {UNCHECKED[kind]}; known: {known}", "--task")
     if not train:
         raise UsageError("nothing to look at: give --train FILE")
     others = {"validation": [options.valid] if options.valid else [], "test": options.test or []}

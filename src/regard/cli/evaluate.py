@@ -128,7 +128,8 @@ NO_OPTIONS = EvaluateOptions()
 def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: EvaluateOptions = NO_OPTIONS) -> int:
     """Score a model on a test set.
 
-    A translator by BLEU and chrF of sacreBLEU, each with its signature and a 95 % confidence interval; a classifier by
+    A translator by BLEU and chrF of sacreBLEU, each with its signature and a 95 % confidence interval; a text-to-text
+    model by exact match, BLEU and ROUGE-L, for each prefix and overall; a classifier by
     accuracy, F1 and how far its probabilities can be trusted; a tagger by F1 of spans or accuracy of tags; a language
     model by perplexity; a masked-language model or missing spans by the loss of what is hidden, drawn by seed as in the
     validation of its training.
@@ -171,6 +172,19 @@ def translation(task: Task, asked: EvaluateOptions) -> Found:
         )
     found = task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase, divide=asked.divide(task))
     return found, bleu_lines
+
+
+def answers(task: Task, asked: EvaluateOptions) -> Found:
+    """Scores of the outputs of a text-to-text model on a test set."""
+    asked.refuse_elsewhere(task.info.noun, "give --test", "source", "reference", "lowercase", "threshold", "stride")
+    from regard.tasks.kinds import answers_text
+
+    assert answers_text(task)
+    with asked.corpus(task.info.corpus()) as corpus:
+        examples = [example for example in corpus.examples() if not example.is_empty]
+    if not examples:
+        raise RegardError("nothing to score: there are no texts", str(asked.test[0]) if asked.test else None)
+    return task.evaluate(examples, asked.beam, divide=asked.divide(task)), lambda scores: scores.lines()
 
 
 def labels(task: Task, asked: EvaluateOptions) -> Found:

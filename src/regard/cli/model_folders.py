@@ -16,6 +16,8 @@ def import_(
     folder: Annotated[Path, Parameter(name="HF_DIR")],
     output: Annotated[Path, Parameter(name="OUTPUT")],
     /,
+    *,
+    task: str | None = None,
 ) -> int:
     """Bring in a model: BERT, GPT-2, T5 or ViT from a folder in Hugging Face's layout, with tokenizer and labels.
 
@@ -27,11 +29,13 @@ def import_(
     Args:
         folder: holds config.json, model.safetensors and the tokenizer's files.
         output: the model folder to make.
+        task: what it is to be for, where there is a choice: a T5 is for span-corruption, which fills gaps, or for
+            text-to-text, where it was fine-tuned for that; default: what the folder says.
     """
     from regard.runs.conversion import import_model
 
-    task = import_model(folder, output)
-    result(f"The model is in {output}, for the task {task.name}. To use it:\n\n  {example(task.info, output)}\n")
+    found = import_model(folder, output, task)
+    result(f"The model is in {output}, for the task {found.name}. To use it:\n\n  {example(found.info, output)}\n")
     return 0
 
 

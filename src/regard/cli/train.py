@@ -25,8 +25,8 @@ class TrainOptions:
 
     Args:
         output: the model folder to make, or to resume; always needed.
-        task: translation (the default), classification, sentence-pairs, tagging, language-model, masked-lm,
-            span-corruption or image-classification.
+        task: translation (the default), text-to-text, classification, sentence-pairs, tagging, language-model,
+            masked-lm, span-corruption or image-classification.
         train: what another task than translation learns from; may be given several times, plain or gz, xz, zst.
         valid: what it is validated on; default: some split off from the data.
         start_from: a model folder to initialise from: its weights, sizes and vocabulary; not for translation, which
@@ -35,8 +35,8 @@ class TrainOptions:
         target: their translations, as many files and lines.
         pairs: a TSV or JSONL file that holds both sides; may be given several times.
         columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL; of --train the columns of text
-            and label, by number or name, or "label text" where a line begins with its label; of running text the key
-            in a JSONL.
+            and label, by number or name, or "label text" where a line begins with its label; of text to text those of
+            source and target, or prefix, source and target; of running text the key in a JSONL.
         weights: of translation only: how often to draw from each corpus beside the others, one number for each;
             default: by size.
         valid_source: sentences to validate on; default: some split off from the data.

@@ -125,7 +125,7 @@ class Training(Section):
     validate_every: int | None = Field(None, ge=1, description="steps; default: a twentieth of the run")
     save_every: int | None = Field(None, ge=1, description="steps; default: with each validation")
     keep: int = Field(3, ge=2, description="newest checkpoints kept")
-    select: Literal["auto", "last", "loss", "bleu", "chrf", "accuracy", "f1"] = Field(
+    select: Literal["auto", "last", "loss", "bleu", "chrf", "exact", "accuracy", "f1"] = Field(
         "auto",
         description="metric that selects the saved weights; auto: the task's own score, or in the first "
         "half of a translation run the loss; last: the weights of the last validation (for runs of known length |"

@@ -39,7 +39,7 @@ class TaskInfo:
     synonyms: str
     families: tuple[str, ...]
     sections: tuple[str, ...]
-    learns_from: Literal["pairs", "labels", "tags", "images", "documents", "nothing"]
+    learns_from: Literal["pairs", "prefixed", "labels", "tags", "images", "documents", "nothing"]
     reads: Literal["text", "gapped", "image"]
     writes: Literal["text", "continuation", "words", "classes", "tags", "nothing"]
     command: str
@@ -113,6 +113,21 @@ _ROWS = (
         job_class="regard.tasks.translation.training:TranslationJob",
         scorer="regard.cli.evaluate:translation",
         assets_class="regard.text.tokenizers.vocabulary:Vocabularies",
+    ),
+    TaskInfo(
+        "text-to-text",
+        "a text-to-text model",
+        synonyms="text2text instructions summarisation summarization",
+        families=("transformer",),
+        sections=("decoding",),
+        learns_from="prefixed",
+        reads="text",
+        writes="text",
+        command="ask",
+        model_class="regard.tasks.translation.text_to_text.writer:TextToText",
+        job_class="regard.tasks.translation.text_to_text.training:TextToTextJob",
+        open_corpus="regard.tasks.translation.text_to_text.corpus:open_prefixed",
+        scorer="regard.cli.evaluate:answers",
     ),
     TaskInfo(
         "classification",

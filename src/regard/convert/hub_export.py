@@ -20,7 +20,7 @@ from regard.convert.side_files import PIXELS, as_json, pooling_files, processor,
 from regard.data.batches.patches import Scale
 from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
-from regard.text.tokenizers.vocabulary import AnyTokenizer
+from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
 LONGEST = 512
 """Tokens their outputs may have."""
@@ -93,7 +93,7 @@ def exports(
     if not obstacles:
         return Exports(None, tuple(_other_family(recipe)))
     nearest = min(obstacles, key=lambda name: len(obstacles[name]))  # of those that need as many changes the first
-    own = recipe.model.info.encoder_decoder and (nearest != "t5" or _starts_alone(weights))
+    own = recipe.model.info.encoder_decoder and (nearest != "t5" or not _starts_with_pad(recipe, tokenizer, weights))
     further = _not_for_ctranslate2(recipe, nearest, own, tokenizer)
     return Exports(nearest, tuple(obstacles[nearest]), tuple(further), own)
 
@@ -111,13 +111,15 @@ def _other_family(recipe: Recipe) -> list[Obstacle]:
     return [Obstacle("model.family", family, fits, why), *beside]
 
 
-def _starts_alone(weights: Mapping[str, Tensor] | None) -> bool:
-    """Whether a T5's start symbol has a row of its own, which could be generated.
+def _starts_with_pad(recipe: Recipe, tokenizer: AnyTokenizer | None, weights: Mapping[str, Tensor] | None) -> bool:
+    """Whether T5's pad piece starts a text, so that the start symbol needs no row, which could be generated.
 
-    It has one where its row is another than that of T5's pad piece: where the model was trained here.
+    It does where the task begins with it, and where both rows are the same: where the model was not trained here.
     """
+    if recipe.info.learns_from == "prefixed" and tokenizer is not None and start_of(tokenizer) == PAD:
+        return True
     table = (weights or {}).get(TABLES[0])
-    return table is None or not torch.equal(table[-1], table[PAD])
+    return table is not None and torch.equal(table[-1], table[PAD])
 
 
 def _not_for_ctranslate2(recipe: Recipe, format: str, own: bool, tokenizer: AnyTokenizer | None) -> list[Obstacle]:

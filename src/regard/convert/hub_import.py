@@ -26,7 +26,7 @@ from regard.convert.side_files import (
 )
 from regard.data.batches.patches import Scale
 from regard.models import build
-from regard.system.errors import RegardError
+from regard.system.errors import RegardError, UsageError
 from regard.text.tags import split_tag
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer
@@ -63,10 +63,15 @@ class ImportedModel:
     scale: Scale | None = None
 
 
-def read_hub_model(folder: Path | str) -> ImportedModel:
+def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedModel:
     """The model of a folder in Hugging Face's layout: BERT, GPT-2, T5, ViT, or a translator that we had written.
 
+    Args:
+        folder: where it lies.
+        wanted: the task it is to be for; default: what the folder says.
+
     Raises:
+        UsageError: such a model is not for that task.
         RegardError: it is no such folder, of a kind that is not supported, or a file of it is damaged.
     """
     hub = HubFolder.open(folder)
@@ -75,6 +80,10 @@ def read_hub_model(folder: Path | str) -> ImportedModel:
         raise RegardError(f"model_type {hub.kind!r} is not supported; known: {known}", str(hub.path))
     format, said = FORMATS[hub.kind], SentenceTransformersConfig.of(hub.path)
     task = "encoding" if said.pool else _task(hub, format)
+    if wanted not in (None, task, *(() if said.pool else format.others)):
+        known = " or ".join((task, *format.others))
+        raise UsageError(f"this {format.kind} is for {known}, not for {wanted}", "--task")
+    task = wanted or task
     info = TASKS[task]
     start = format.start_row(hub.config, hub.generation)
     pieces = 0 if info.reads == "image" else hub.config.parse("vocab_size", WHOLE) - (start is None)
@@ -172,8 +181,9 @@ def _as_ours(
         longest = min(model.get("max_positions", told[0]), *told)
         values |= {"data": {"max_tokens": longest}, "training": {"tokens": max(longest, Training().tokens)}}
     if TASKS[task].writes == "text":
-        values["task"] = "span-corruption" if tokenizer.sentinels else "translation"
-        if not tokenizer.sentinels:
+        prefixed = TASKS[task].learns_from == "prefixed"
+        values["task"] = task if prefixed else "span-corruption" if tokenizer.sentinels else "translation"
+        if not tokenizer.sentinels and not prefixed:
             text |= language_codes(hub.path)
     return values
 

@@ -116,12 +116,13 @@ def enqueue(
     samples: int = 1,
     firsts: Sequence[int] | None = None,
     limits: Sequence[int] | None = None,
+    numbers: Sequence[int] | None = None,
 ) -> None:
-    """Put every source into a scheduler, ``samples`` times, under its place in the list.
+    """Put every source into a scheduler, ``samples`` times, under its number, or its place in the list.
 
     Longest first: the last rows to run are then short ones, and memory is largest at the start.
     """
-    for name, given in (("firsts", firsts), ("limits", limits)):
+    for name, given in (("firsts", firsts), ("limits", limits), ("numbers", numbers)):
         if given is not None and len(given) != len(sources):
             raise UsageError(f"there are {len(given)} for {len(sources)} sources; each source needs its own", name)
     if limits is not None and min(limits, default=1) < 1:
@@ -131,7 +132,7 @@ def enqueue(
         first = None if firsts is None else firsts[index]
         limit = len(source) + max_extra if limits is None else limits[index]
         for number in range(samples):
-            scheduler.put(index, source, limit, nbest, first=first, sample=number)
+            scheduler.put(numbers[index] if numbers else index, source, limit, nbest, first=first, sample=number)
 
 
 def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = ()) -> Choose:
@@ -179,6 +180,7 @@ def sample(
     samples: int = 1,
     firsts: Sequence[int] | None = None,
     limits: Sequence[int] | None = None,
+    numbers: Sequence[int] | None = None,
     stop: Stop | None = None,
 ) -> list[list[Hypothesis]]:
     """The samples of each source by number, in the order of the sources; each output is a sentence of its own.
@@ -192,12 +194,14 @@ def sample(
         samples: outputs of each source.
         firsts: the last token of each prompt; without them every row begins with the start symbol.
         limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
+        numbers: of the sources, all different, on which the draws depend; default: their places in the list.
         stop: ends an output before the model does.
     """
     if samples < 1:
         raise UsageError(f"{samples} samples of a text cannot be drawn; at least one can", "samples")
     choose = random_sampling(decoding, seed, symbols.without)
     scheduler = Scheduler(step, choose, decoding.model_copy(update={"beam": 1}), symbols, stop=stop)
-    enqueue(scheduler, sources, decoding.max_extra, samples=samples, firsts=firsts, limits=limits)
+    enqueue(scheduler, sources, decoding.max_extra, samples=samples, firsts=firsts, limits=limits, numbers=numbers)
     found = {(sentence.index, sentence.sample): sentence.best.hypotheses[0] for sentence in scheduler.run()}
-    return [[found[index, number] for number in range(samples)] for index in range(len(sources))]
+    indices = range(len(sources)) if numbers is None else numbers
+    return [[found[index, number] for number in range(samples)] for index in indices]

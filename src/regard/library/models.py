@@ -21,6 +21,7 @@ from regard.tasks.encoding import Encoding
 from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.language import generator, masked, spans
 from regard.tasks.tagging.tagger import Tagging
+from regard.tasks.translation.text_to_text import writer
 from regard.tasks.translation.translator import Translation
 
 P = ParamSpec("P")
@@ -28,6 +29,10 @@ P = ParamSpec("P")
 
 class Translator(Translation, Model):
     """A translator: :meth:`translate`, :meth:`nbest`, :meth:`evaluate`, :meth:`unseen_words`."""
+
+
+class TextToText(writer.TextToText, Model):
+    """A text-to-text model: :meth:`ask`, :meth:`nbest`, :meth:`sample`, :meth:`evaluate`."""
 
 
 class Classifier(Classification, Model):

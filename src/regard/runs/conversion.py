@@ -32,19 +32,21 @@ NEEDED = ("ctranslate2", "transformers")
 """Packages by which CTranslate2 converts."""
 
 
-def import_model(folder: Path | str, output: Path | str) -> Any:
+def import_model(folder: Path | str, output: Path | str, task: str | None = None) -> Any:
     """Import a model in Hugging Face's layout as a model folder, and load it.
 
     Args:
         folder: with ``config.json``, ``model.safetensors`` and the files of a tokenizer.
         output: must not exist, be empty, or hold this very model already.
+        task: that it is to be for: a T5 fills gaps, or is a text-to-text model; default: what the folder says.
 
     Raises:
+        UsageError: such a model is not for that task.
         RegardError: it is no such folder, or of a model that has no counterpart here; the sentence names what.
     """
     folder, output = Path(folder), Path(output)
     refuse_other(output)
-    found = read_hub_model(folder)
+    found = read_hub_model(folder, task)
     count = sum(weight.numel() for weight in found.weights.values())
     text = model_writer.imported_card(found.recipe, count, _source(folder, found))
     contents: dict[str, Iterable[bytes | memoryview]] = {

@@ -13,7 +13,7 @@ from regard.data.checks.pairs import PairScan, report_pairs
 from regard.data.checks.tags import TagScan, report_tags
 from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.images import one_shape
-from regard.data.corpora.scan import DataScan
+from regard.data.corpora.scan import DataScan, Scan
 from regard.runs.options import corpora
 from regard.system.errors import UsageError
 from regard.system.map_reduce import Processes, alone
@@ -22,6 +22,7 @@ from regard.tasks.language.training import open_text
 from regard.tasks.protocols import InputFiles, refuse_pipes
 from regard.tasks.text.preparation import uses_bpe_dropout
 from regard.tasks.training.base import TrainingJob
+from regard.text.counts import counted
 
 Tell = Callable[[str], None]
 
@@ -63,6 +64,15 @@ def _pairs(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, desp
     refuse_weights(asked(1).data.weights, len(learned))
     scanned, pairs = scan_pairs(learned, validation, tell, despite_check, given.processes)
     return info.job()(asked(pairs), scanned, tell, despite_check)
+
+
+def _prefixed(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
+    """A task on prefixed pairs of texts; what they are to each other is not known, so there is nothing to check."""
+    learned, validation = given.corpora(info.corpus())
+    scanned: DataScan[Scan[Any]] = DataScan.of(learned, validation)
+    pairs = sum(scan.count for scan in scanned.learned)
+    tell(counted(pairs, "pair"))
+    return info.job()(asked(pairs), scanned, pretrained=given.begun)
 
 
 def _labels(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
@@ -119,6 +129,7 @@ def _validation(scanned: DataScan[Any], noun: str) -> dict[str, Any]:
 
 DATA: dict[str, Callable[[TaskInfo, InputFiles, RecipeFor, Tell, bool], TrainingJob]] = {
     "pairs": _pairs,
+    "prefixed": _prefixed,
     "labels": _labels,
     "tags": _tags,
     "images": _images,

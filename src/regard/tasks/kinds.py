@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from regard.tasks.language.spans import SpanCorruption
     from regard.tasks.protocols import SingleTextModel, TargetWriter, Task, TextModel
     from regard.tasks.tagging.tagger import Tagging
+    from regard.tasks.translation.text_to_text.writer import TextToText
     from regard.tasks.translation.translator import Translation
 
     LabelClassifier = Classification | PairClassification | ImageClassification
@@ -31,6 +32,11 @@ def reads_image(task: Task) -> TypeGuard[ImageClassification]:
 def translates(task: Task) -> TypeGuard[Translation]:
     """Whether a model translates."""
     return task.info.learns_from == "pairs"
+
+
+def answers_text(task: Task) -> TypeGuard[TextToText]:
+    """Whether a model does what the prefix of a text says."""
+    return task.info.learns_from == "prefixed"
 
 
 def writes_text(task: Task) -> TypeGuard[TargetWriter]:

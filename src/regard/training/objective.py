@@ -13,7 +13,7 @@ from torch import nn
 from regard.data.batches.batch import EVERY_BATCH, Batch, BatchRange, Position
 from regard.training.world import ALONE, World
 
-TITLES = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1"}
+TITLES = {"bleu": "BLEU", "chrf": "chrF", "exact": "exact match", "f1": "F1"}
 """How people write the names of scores, where otherwise than we do."""
 Done = Callable[[float], None]
 """Callback with the share of work done, from 0 to 1."""

@@ -30,6 +30,7 @@ WRITES = {
     "filler": ("gapped", "words", ["source"], ["encoder"]),
     "speaker": ("text", "continuation", ["source"], ["decoder"]),
     "spanner": ("gapped", "text", ["source", "target"], ["encoder", "decoder"]),
+    "asker": ("text", "text", ["source", "target"], ["encoder", "decoder"]),
     "viewer": ("image", "classes", [], ["encoder"]),
     "encoder": ("text", "nothing", ["source"], ["encoder"]),
 }

@@ -91,7 +91,7 @@ def test_pieces_are_said_once(models: Models, number: Number, monkeypatch: pytes
     assert len(times) == 1
 
 
-@pytest.mark.parametrize("name", ["translator", "recurrent", "spanner"])
+@pytest.mark.parametrize("name", ["translator", "recurrent", "spanner", "asker"])
 def test_probabilities_of_what_is_written(models: Models, number: Number, task: TaskOf, name: str) -> None:
     """By the model step by step, as it searches."""
     this = task(name)

@@ -92,7 +92,7 @@ def test_it_is_the_slope_of_the_score(
         np.testing.assert_allclose(arrays[side], share, rtol=1e-2, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["translator", "recurrent", "spanner", "speaker"])
+@pytest.mark.parametrize("name", ["translator", "recurrent", "spanner", "asker", "speaker"])
 def test_a_piece_owes_nothing_to_itself_nor_to_what_comes_later(ask: Ask, name: str) -> None:
     """The row that writes a piece has read the one before it, and none behind that."""
     target = {"translator": TARGET, "recurrent": TARGET}.get(name)

@@ -24,7 +24,7 @@ from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before, put, translat
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 Place = tuple[int, int]
 ARTICLES = ("the", "das", "die")
-FORCED = {"translator": TARGET, "recurrent": TARGET, "spanner": "[MASK] animal [MASK] old street"}
+FORCED = {**dict.fromkeys(("translator", "recurrent", "asker"), TARGET), "spanner": "[MASK] animal [MASK] old street"}
 """What untaught models are made to write: by themselves they write no words."""
 
 

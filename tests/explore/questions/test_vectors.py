@@ -22,7 +22,7 @@ from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 TaskOf = Callable[[str], Any]
-SIDES = [(name, side) for name in ("translator", "recurrent", "spanner") for side in ("source", "target")]
+SIDES = [(name, side) for name in ("translator", "recurrent", "spanner", "asker") for side in ("source", "target")]
 SIDES += [(name, "source") for name in ("classifier", "filler", "speaker", "encoder")]
 CONTROLS = {chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))}
 """No tab, and no end of a line."""

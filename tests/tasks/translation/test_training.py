@@ -17,7 +17,8 @@ from regard.models.inputs import pairs
 from regard.nn import ops
 from regard.tasks.metrics.bleu import score
 from regard.tasks.training.base import ProductPaths
-from regard.tasks.translation.training import MAX_EXTRA, SAMPLES, TranslationTraining, max_extra
+from regard.tasks.translation.teacher_forcing import MAX_EXTRA, SAMPLES, max_extra
+from regard.tasks.translation.training import TranslationTraining
 from regard.tasks.translation.translator import Translation
 from tests.data.prepare.preparing import prepare_pairs
 from tests.tasks.trials import evenly, shares

@@ -1,10 +1,13 @@
+import json
 from pathlib import Path
 
 import numpy as np
 
 from regard.system.errors import RegardError
-from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
+from regard.text.tokenizers.vocabulary import PAD, Vocabularies, learn_vocabularies, sample, start_of
 from tests.refusals import refused
+from tests.text.tokenizers import library_tokenizers as library
 
 PAIRS = [("a red house", "ein rotes Haus"), ("a red boat", "ein rotes Boot")] * 3
 
@@ -60,3 +63,15 @@ def test_every_item_is_as_likely_as_another() -> None:
         hits[sample(range(40), 10, seed)] += 1
     expected, deviation = 3000 / 4, np.sqrt(3000 * 0.25 * 0.75)
     assert np.abs(hits - expected).max() < 5 * deviation
+
+
+def test_what_is_written_begins_with_the_start_symbol_but_with_the_pad_piece_of_a_t5() -> None:
+    ours = learn_vocabularies([("a b", "b a")] * 3, 300).source
+    assert start_of(ours) == ours.start == ours.size
+    core = library.unigrams(["a dog runs", "the dog"], 40)
+    roles = {"eos": "</s>", "pad": "<pad>", "unk": "<unk>"}
+    theirs = HuggingFaceTokenizer(json.loads(core.to_str()), roles)
+    assert theirs.pad == PAD
+    assert start_of(theirs) == PAD
+    without = HuggingFaceTokenizer(json.loads(core.to_str()), {"eos": "</s>", "unk": "<unk>"})
+    assert start_of(without) == (without.start if without.pad is None else PAD)

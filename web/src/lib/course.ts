@@ -45,7 +45,7 @@ export interface Unit {
   seconds: number
 }
 
-const SCORES: Record<string, string> = { bleu: 'BLEU', chrf: 'chrF', f1: 'F1' }
+const SCORES: Record<string, string> = { bleu: 'BLEU', chrf: 'chrF', exact: 'exact match', f1: 'F1' }
 const NO_SCORES = ['step', 'seconds', 'loss', 'best']
 
 export function column({ arrays }: Course, name: string): Float32Array {

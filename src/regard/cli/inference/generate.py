@@ -9,18 +9,18 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 
 from regard.cli.io.exchange import Exchange, Output, TextOptions
 from regard.cli.io.input_texts import Input, InputTexts
 from regard.cli.io.lines import json_line, unseen_values
+from regard.cli.io.sampling import NO_SAMPLING, SamplingOptions
 from regard.cli.io.terminal import say_invalid_lines
 from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
     from regard.tasks.language.generator import LanguageModel
 
-DRAWING = Group("Drawing", sort_key=1)
 LONGEST = 64 << 20
 """Most characters of a prompt."""
 BETWEEN = "\n---\n"
@@ -40,12 +40,7 @@ def generate(
     n: int = 1,
     stop: list[str] | None = None,
     seed: int | None = None,
-    temperature: Annotated[float | None, Parameter(group=DRAWING)] = None,
-    top_k: Annotated[int | None, Parameter(group=DRAWING)] = None,
-    top_p: Annotated[float | None, Parameter(group=DRAWING)] = None,
-    min_p: Annotated[float | None, Parameter(group=DRAWING)] = None,
-    typical: Annotated[float | None, Parameter(group=DRAWING)] = None,
-    repetition_penalty: Annotated[float | None, Parameter(group=DRAWING)] = None,
+    drawing: SamplingOptions = NO_SAMPLING,
     json: bool = False,
     input: Annotated[Input, Parameter(help="a file that is the prompt, plain or gz, xz, zst; -: stdin.")] = None,
     output: Output = None,
@@ -61,12 +56,6 @@ def generate(
         n: texts to write for each prompt; a line of --- stands between two.
         stop: end before this text; may be given several times.
         seed: another seed, another text; default: the recipe's.
-        temperature: 1 samples from the model, less is safer, 0 takes the most probable token every time.
-        top_k: sample from this many tokens, the most probable ones.
-        top_p: sample from the fewest tokens whose total probability reaches this.
-        min_p: sample from tokens with at least this share of the most probable one's probability.
-        typical: sample from the tokens closest to the expected surprisal, up to this total probability.
-        repetition_penalty: penalise tokens that occurred before; 1 does nothing.
         json: one JSON object for each text, with prompt, text, tokens, log-probability and what ended it.
         device: cpu, cuda ...
         threads: processor threads.
@@ -77,20 +66,7 @@ def generate(
         raise UsageError(f"{max_tokens} tokens cannot be written; give 1 or more", "--max-tokens")
     if prompt is not None and (texts or input is not None):
         raise UsageError("a prompt is there already; give one of them", "--prompt")
-    from regard.config import check_value
-
-    drawing = {
-        "temperature": temperature,
-        "top_k": top_k,
-        "top_p": top_p,
-        "min_p": min_p,
-        "typical": typical,
-        "repetition_penalty": repetition_penalty,
-    }
-    for name, value in drawing.items():
-        if value is not None:
-            check_value(f"decoding.{name}", value, "--" + name.replace("_", "-"))
-    options = {"max_tokens": max_tokens, "stop": tuple(stop or ()), "seed": seed, **drawing}
+    options = {"max_tokens": max_tokens, "stop": tuple(stop or ()), "seed": seed, **drawing.values}
     given, about = TextOptions(input, output, device, threads, processes=1), {"--n": n, "--json": json, **options}
     with Exchange("generate", folder, texts, given, about) as exchange:
         from regard.tasks.kinds import continues_text

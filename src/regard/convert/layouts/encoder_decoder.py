@@ -14,6 +14,7 @@ from regard.convert.hub import FLAG, NATURAL, POSITIVE, SHARE, WHOLE, Fields
 from regard.convert.layouts.format import (
     ACTIVATIONS,
     PAD,
+    PURPOSE,
     ConfigField,
     Format,
     InitialTensor,
@@ -28,6 +29,8 @@ from regard.convert.layouts.format import (
 from regard.nn.positions import sinusoids
 from regard.system.errors import RegardError
 
+PREFIXED = "text-to-text"
+"""Our word for several tasks that prefixes name."""
 TABLES = ("encoder.input.tokens.weight", "decoder.input.tokens.weight")
 """Our tables of what is read."""
 SHARED_TABLE = "model.shared.weight"
@@ -50,6 +53,7 @@ class T5(Format):
 
     model_type, kind = "t5", "T5"
     tasks: ClassVar = {"T5ForConditionalGeneration": "span-corruption"}
+    others = (PREFIXED,)
     gates: ClassVar = {
         "relu": "relu",
         "gelu": "gelu",
@@ -86,7 +90,7 @@ class T5(Format):
     embeddings = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
     copies: ClassVar = dict.fromkeys(embeddings, "shared.weight")
     own = ("lm_head.weight",)
-    outputs: ClassVar = {"span-corruption": "lm_head.weight"}
+    outputs: ClassVar = dict.fromkeys((*tasks.values(), *others), "lm_head.weight")
 
     def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
         """A file that holds an output of its own is not tied.
@@ -123,7 +127,12 @@ class T5(Format):
         model = recipe.model
         assert isinstance(model, TransformerSection)
         own = {"is_encoder_decoder": True, "d_kv": model.key_size, "tie_word_embeddings": model.tie == "three"}
-        return super().config(recipe, pieces) | own
+        purpose = {PURPOSE: recipe.task} if recipe.task in self.others else {}
+        return super().config(recipe, pieces) | own | purpose
+
+    def task(self, architecture: str, config: Fields) -> str:
+        purpose = config.get(PURPOSE)
+        return purpose if purpose in self.others else super().task(architecture, config)
 
     def start_row(self, config: Fields, generation: Fields) -> int | None:
         """A row that no piece has is the last one, and must never be written: so ``export`` has it where we trained.

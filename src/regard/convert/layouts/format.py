@@ -30,6 +30,8 @@ NONE = re.compile(r"(?!)")
 """No name at all."""
 PAD = 0
 """The row that starts a text by default."""
+PURPOSE = "finetuning_task"
+"""The field of ``config.json`` that says what a model was fine-tuned for."""
 SIZES = {"key_size": "d_k", "value_size": "d_v"}
 """Sizes that a recipe may leave to be d_model / heads, to their keys."""
 
@@ -239,6 +241,8 @@ class Format(ABC):
     kind: str
     tasks: ClassVar[Mapping[str, str]]
     """Their architectures to our tasks, the usual one first."""
+    others: tuple[str, ...] = ()
+    """Further tasks of ours that such a model can be taken for, without another head."""
     keys: tuple[ConfigField, ...]
     """The fields that mean the same."""
     plain: ClassVar[Mapping[str, Any]]

@@ -13,6 +13,7 @@ from regard.convert.hub import PAIR, POSITIVE, SHARE, TEXT, WHOLE, Fields
 from regard.convert.layouts.format import (
     ACTIVATIONS,
     PAD,
+    PURPOSE,
     ConfigField,
     Format,
     Obstacle,
@@ -26,8 +27,8 @@ from regard.convert.layouts.format import (
 )
 from regard.system.errors import RegardError
 
-PURPOSE, PAIRS = "finetuning_task", "sentence-pairs"
-"""The field of ``config.json`` that says what a classifier was fine-tuned for, and our word for two texts."""
+PAIRS = "sentence-pairs"
+"""Our word for two texts."""
 OF_PAIRS = (PAIRS, "mnli", "mrpc", "qnli", "qqp", "rte", "stsb", "sts-b", "wnli")
 """What stands there for two texts: our word, and GLUE's tasks of two."""
 PLAIN = {"positions": "learned", "biases": True, "scale_scores": True}

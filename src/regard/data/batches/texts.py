@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,34 @@ from regard.data.batches.batch import (
     pad_to_capacity,
 )
 from regard.data.batches.sampler import DataLoader, Made, Make, plan_batches
-from regard.data.prepare.folder import PreparedPairs
-from regard.data.prepare.shards import Side
+from regard.data.prepare.shards import Shards, Side
 from regard.data.prepare.windowing import CONTINUES, NEIGHBOUR, TAGS
 from regard.system.keys import generator
+
+
+class PairDataset(Protocol):
+    """Prepared pairs of texts: ids of what is read and of what is written.
+
+    ``pairs`` is how many are learned from, ``sizes`` how many of each corpus, ``start`` what begins a target.
+    """
+
+    fingerprint: str
+    pairs: int
+    sizes: tuple[int, ...]
+    validation_source: Shards
+    validation_target: Shards
+
+    @property
+    def source(self) -> Side:
+        """Of the training pairs."""
+
+    @property
+    def target(self) -> Side:
+        """Of the training pairs."""
+
+    @property
+    def start(self) -> int:
+        """The symbol that begins what is written."""
 
 
 class PairBatches(DataLoader[PairBatch]):
@@ -36,7 +61,7 @@ class PairBatches(DataLoader[PairBatch]):
         recipe: ``training.tokens``, ``seed`` and the section ``data`` are read.
     """
 
-    def __init__(self, prepared: PreparedPairs, recipe: Recipe) -> None:
+    def __init__(self, prepared: PairDataset, recipe: Recipe) -> None:
         source, target = prepared.source, prepared.target
         self._prepared, self.pairs = prepared, prepared.pairs
         longest = max(source.longest, prepared.validation_source.longest)
@@ -50,7 +75,7 @@ class PairBatches(DataLoader[PairBatch]):
 
     def _pack(self, source: Side, target: Side, epoch: int, sentences_B: Ids) -> PairBatch:
         parts = source.gather(epoch, sentences_B), target.gather(epoch, sentences_B)
-        return make_pair_batch(*parts, self._prepared.vocabularies.target.start, self.capacity, sentences_B)
+        return make_pair_batch(*parts, self._prepared.start, self.capacity, sentences_B)
 
     @cached_property
     def validation(self) -> list[PairBatch]:

@@ -265,6 +265,11 @@ class PreparedPairs(PreparedFolder):
         self.validation_target = self.shards("validation.target")
         self.pairs = self.source.count
 
+    @property
+    def start(self) -> int:
+        """The symbol that begins a target."""
+        return self.vocabularies.target.start
+
     def _side(self, name: str) -> Shards | SegmentedShards:
         table = self.index["tables"].get(name)
         if table is None:

@@ -179,7 +179,7 @@ def _encoder_decoder_inputs(task: TargetWriter, text: str, target: Target) -> Mo
     """Inputs for a text and what is written: a translation, or the fillings of gaps."""
     from regard.models.captured_attention import pass_over
 
-    into, longest = task.target_tokenizer, task.recipe.data.max_tokens
+    into, longest, start = task.target_tokenizer, task.recipe.data.max_tokens, task.symbols.start
     known, read = task.reads(text)
     read_ids = tuple(id for id, _, _ in read)
     _refuse_long(len(read), longest, "a part of it")
@@ -194,9 +194,9 @@ def _encoder_decoder_inputs(task: TargetWriter, text: str, target: Target) -> Mo
         known,
         target_text,
         _tokens(task.source_tokenizer, read),
-        (mark(into, into.start, 0), *_tokens(into, said)),
+        (mark(into, start, 0), *_tokens(into, said)),
         (*_tokens(into, said), mark(into, into.end, len(target_text))),
-        pass_over(task.model, [read_ids], [[into.start, *ids]]),
+        pass_over(task.model, [read_ids], [[start, *ids]]),
         read_ids,
         (*ids, into.end),
     )

@@ -124,7 +124,7 @@ def _run(group: Sequence[ModelInputs]) -> Any:
 
     task = group[0].task
     if writes_text(task):
-        start = task.target_tokenizer.start
+        start = task.symbols.start
         targets = [[start, *one.written_ids[:-1]] for one in group]
         return pass_over(task.model, [one.read_ids for one in group], targets)
     assert has_one_stack(task)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config import Decoding, GptSection, Recipe, check_value
+from regard.config import Decoding, GptSection, Recipe
 from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis, Stop, Symbols
 from regard.decoding.scheduler import Scheduler
@@ -18,6 +18,7 @@ from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.language.scores import Perplexity, surprisals
 from regard.tasks.protocols import Divide, find_at_once
+from regard.tasks.text.sampling import sampling_options
 from regard.tasks.text.task import Read, TextTask, read_as, refuse_others
 from regard.text.stop_strings import Decoder, StopStrings
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 MAX_TOKENS = 256
 """Default number of generated tokens."""
-SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical", "repetition_penalty")
-"""Fields of the section ``decoding`` by which a text is drawn."""
 
 
 @dataclass(frozen=True)
@@ -199,15 +198,10 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
     def generation_options(
         self, max_tokens: int = MAX_TOKENS, seed: int | None = None, stop: str | Sequence[str] = (), **sampling: Any
     ) -> GenerationOptions:
-        given = {name: value for name, value in sampling.items() if value is not None}
-        if strange := sorted(given.keys() - SAMPLING):
-            raise UsageError(f"is no option of generate; known are {', '.join(SAMPLING)}", strange[0])
-        for name, value in given.items():
-            check_value(f"decoding.{name}", value, name)
+        decoding = sampling_options(self.recipe.decoding, sampling, "generate")
         if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
             raise UsageError(f"{max_tokens!r} tokens cannot be written; give 1 or more", "max_tokens")
         stops = StopStrings([stop] if isinstance(stop, str) else stop, self.assets.tokenizer)
-        decoding = self.recipe.decoding.model_copy(update=given)
         return GenerationOptions(decoding, max_tokens, self.recipe.seed if seed is None else seed, stops)
 
     def _generated_text(self, found: Hypothesis, asked: GenerationOptions) -> GeneratedText:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from regard.config import Recipe, TransformerSection, check_value
+from regard.config import Recipe
 from regard.data.batches.batch import Ids
-from regard.decoding.hypotheses import Hypothesis, Symbols
-from regard.decoding.search import search
+from regard.decoding.hypotheses import Hypothesis
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.language.gaps import GappedText, SpanGaps
-from regard.tasks.text.task import Read, TextTask, refuse_others
+from regard.tasks.text.encoder_decoder import SharedVocabularyTask
+from regard.tasks.text.task import Read, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class _GapSource:
     source: Ids
 
 
-class SpanCorruption(TextTask[TextAssets, "Transformer"]):
+class SpanCorruption(SharedVocabularyTask):
     """A span-corruption model, ready to use, mainly to initialise others from.
 
     Raises:
@@ -57,23 +57,12 @@ class SpanCorruption(TextTask[TextAssets, "Transformer"]):
     """
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Transformer) -> None:
-        super().__init__(recipe, assets, model)
         tokenizer = assets.tokenizer
         if len(tokenizer.sentinels) < 2:
             raise RegardError("the vocabulary has no symbols for missing spans, like <extra_0>", "tokenizer.json")
-        said = [*tokenizer.ordinary.tolist(), *tokenizer.sentinels, tokenizer.end]
-        never = np.setdiff1d(np.arange(tokenizer.size), said)
-        self.symbols = Symbols(tokenizer.start, tokenizer.end, tuple(never.tolist()))
+        super().__init__(recipe, assets, model, said=tokenizer.sentinels)
         self.gaps = SpanGaps(tokenizer)
         self.marks = self.gaps.pattern
-
-    @staticmethod
-    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer:
-        """The encoder-decoder of a recipe, for n pieces on both sides."""
-        from regard.models.build import transformer
-
-        assert isinstance(recipe.model, TransformerSection)
-        return transformer(recipe.model, sizes[0], sizes[0], key)
 
     @overload
     def fill(self, text: str, beam: int | None = None) -> list[str]: ...
@@ -116,7 +105,7 @@ class SpanCorruption(TextTask[TextAssets, "Transformer"]):
         refuse_others(texts)
         asked = [self.gap_source(one) for one in texts]
         gapped = [one for one in asked if one.text.gaps]
-        searched = iter(self._search([one.source for one in gapped], k, beam))
+        searched = iter(self.search([one.source for one in gapped], k, beam))
         return [self._fillings(one, next(searched)) if one.text.gaps else [] for one in asked]
 
     def gap_source(self, text: str) -> _GapSource:
@@ -148,21 +137,11 @@ class SpanCorruption(TextTask[TextAssets, "Transformer"]):
 
     def spans(self, sources: list[Ids], beam: int | None = None) -> list[dict[int, list[int]]]:
         """The span of each sentinel, for sources given as ids with ``</s>``."""
-        return [self._split_spans(hypotheses[0].tokens) for hypotheses in self._search(sources, 1, beam)]
+        return [self._split_spans(hypotheses[0].tokens) for hypotheses in self.search(sources, 1, beam)]
 
     def greedy_output(self, source: Ids) -> list[int]:
         """Greedy output for one such source."""
-        return list(self._search([source], 1, 1)[0][0].tokens)
-
-    def _search(self, sources: list[Ids], k: int, beam: int | None) -> list[list[Hypothesis]]:
-        if beam is not None:
-            check_value("decoding.beam", beam, "beam")
-        decoding = self.recipe.decoding
-        decoding = decoding.model_copy(update={"beam": max(k, decoding.beam if beam is None else beam)})
-        limits = [len(source) + decoding.max_extra for source in sources]
-        from regard.models.decoding import stepper
-
-        return search(stepper(self.model, self.device), sources, decoding, self.symbols, nbest=k, limits=limits)
+        return list(self.search([source], 1, 1)[0][0].tokens)
 
     def _fillings(self, asked: _GapSource, hypotheses: Sequence[Hypothesis]) -> list[Filling]:
         tokenizer, found = self.assets.tokenizer, dict[tuple[str, ...], Filling]()

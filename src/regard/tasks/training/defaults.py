@@ -32,6 +32,7 @@ _CHARACTERS: dict[str, Any] = {
     "data": {"max_tokens": 128},
     "training": {**_GUESSING, "tokens": 768},
 }
+_TEXTS: dict[str, Any] = {"text": {"vocabulary": 4000}, "training": {"tokens": 1024, "label_smoothing": 0.0}}
 NOAM = 1.0
 """The rate under ``noam``, where it is a factor of the paper's formula: the paper's [Vaswani17 §5.3, eq. 3]."""
 BYTES = 16
@@ -116,6 +117,11 @@ def _has(family: str, model: Mapping[str, Any]) -> bool:
 
 
 READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
+    "text-to-text": (
+        ReadingDefaults(10_000, "t5-tiny", 60, _TEXTS),
+        ReadingDefaults(100_000, "t5-tiny", 30, _TEXTS),
+        ReadingDefaults(float("inf"), "t5-tiny", 10, _TEXTS),
+    ),
     "classification": (
         ReadingDefaults(10_000, "classifier-rnn", 17, _MOVED, ReadingDefaults(10_000, "classifier-tiny", 12, _CLASSES)),
         ReadingDefaults(

@@ -1,19 +1,13 @@
-"""Training of translators: data, teacher forcing, validation, and scores of the best model."""
+"""Training of translators: data, validation, and scores of the best model."""
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-import torch
-
-from regard.config import Recipe, Text, TransformerSection
-from regard.data.batches.batch import PairBatch
+from regard.config import Text
 from regard.data.batches.texts import PairBatches
 from regard.data.checks.findings import Finding, announce, pattern_draft
 from regard.data.checks.pairs import PairScan, vocabulary_drafts
@@ -24,130 +18,31 @@ from regard.data.prepare.encoders import PairEncoder
 from regard.data.prepare.folder import PreparedPairs
 from regard.data.prepare.preparation import LeftOut, prepare
 from regard.data.prepare.split import Split, SplitCorpora, split_pairs
-from regard.decoding.hypotheses import Rows
-from regard.decoding.trace import Trace
-from regard.nn import ops
-from regard.nn.loss import SmoothedCrossEntropy
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
 from regard.tasks.training import model_writer
-from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob, pair_loss
+from regard.tasks.training.base import ProductPaths, TrainingJob
 from regard.tasks.training.defaults import size_for
 from regard.tasks.training.model_writer import StoppableTrace
-from regard.tasks.translation.translator import Hypothesis, Translation
+from regard.tasks.translation.teacher_forcing import TeacherForcing
+from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.vocabulary import Vocabularies
-from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
-from regard.training.world import ALONE, World
-
-SAMPLES = 3
-"""Sample translations shown at a validation."""
-MAX_EXTRA = 16
-"""Tokens an output may have more than its source while validating: a young model does not know when to stop."""
-
 
 JUDGED = 10_000
 """Pairs by which a vocabulary is judged."""
-BEAMS = 1.5
-"""Times greedy search that each hypothesis of a beam takes: of five it was 1.4."""
 
 
-def max_extra(recipe: Recipe) -> int:
-    """:data:`MAX_EXTRA`, or fewer if learned positions end earlier; independent of the decoding options."""
-    if not isinstance(recipe.model, TransformerSection) or recipe.model.positions != "learned":
-        return MAX_EXTRA
-    return min(MAX_EXTRA, recipe.model.max_positions - recipe.data.max_tokens - 1)
-
-
-class TranslationTraining(BaseTraining[Translation]):
-    """Training task of translation [Vaswani17 §5]; implements :class:`~regard.tasks.training.base.TrainingTask`.
-
-    Args:
-        task: the model to train, with its recipe and vocabularies.
-        batches: for validation: the packed validation pairs.
-        prepared: their text.
-        paths: how products are computed.
-    """
-
-    def __init__(self, task: Translation, batches: PairBatches, prepared: PreparedPairs, paths: ProductPaths) -> None:
-        self.criterion = SmoothedCrossEntropy(task.recipe.training.label_smoothing)
-        super().__init__(task, prepared, paths, batches.pairs, self.criterion)
-        self.batches = batches
+class TranslationTraining(TeacherForcing[Translation]):
+    """Training task of translation; its first score is BLEU."""
 
     @property
     def epochs(self) -> int:
         """By the table of sizes."""
         return size_for(self.size).epochs
 
-    def loss(self, batch: PairBatch) -> Loss:
-        """The smoothed loss of a batch, every target position a sample."""
-        return pair_loss(self.task, self.criterion, batch)
-
-    @torch.no_grad()
-    def validate(self, generate: bool, world: World = ALONE) -> Validation:
-        """Loss on all validation pairs; greedy BLEU and chrF on the first few hundred; in full precision."""
-        with ops.using(self.model, self.paths.exact):
-            loss = self.predict_validation(world=world)
-            if not math.isfinite(loss):  # nothing can be searched for then
-                return Validation(loss)
-            texts = self._texts(generate)
-            hypotheses = self._translate_texts(texts, world)
-        samples = tuple(
-            Sample(source, reference, hypothesis)
-            for (source, reference), hypothesis in list(zip(texts, hypotheses, strict=True))[:SAMPLES]
-        )
-        if not generate:
-            return Validation(loss, samples=samples)
-        references = [reference for _, reference in texts]
-        scores = score(hypotheses, references, self.task.recipe.text.target_language, samples=1)
-        return Validation(loss, {"bleu": scores.bleu, "chrf": scores.chrf}, samples)
-
-    @torch.no_grad()
-    def trial(self, generate: bool, done: Done) -> None:
-        """Loss and samples; or the sentences of a validation, to as many tokens as their references have.
-
-        A model that has not learned to stop writes more, which is not held against it.
-        """
-        if generate:
-            done(0.0)
-        with ops.using(self.model, self.paths.exact):
-            if not generate:
-                if math.isfinite(self.predict_validation(done)):
-                    self._greedy(self._texts(False))
-            elif math.isfinite(mean_loss(self.batches.validation[:1], self.loss, ALONE)):
-                texts = self._texts(True)
-                self._greedy(texts, ValidationTranslation(self._target_tokens(len(texts)), done))
-
-    def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> float:
-        """Nats a token of all validation pairs."""
-        return mean_loss(self.batches.validation, self.loss, world, done)
-
-    def _texts(self, generate: bool) -> list[TextPair]:
-        """The validation sentences to translate."""
-        section = self.task.recipe.training
-        return self.prepared.validation_pairs()[: section.validation_sentences if generate else SAMPLES]
-
-    def _translate_texts(self, texts: Sequence[TextPair], world: World) -> list[str]:
-        """Translations of the texts, which are searched in as many groups as a step has shards."""
-        each = -(-len(texts) // world.shards)
-        groups = [texts[first : first + each] for first in range(0, len(texts), each)]
-
-        def search(group: Sequence[TextPair]) -> bytes:
-            return json.dumps([hypothesis.text for hypothesis in self._greedy(group)]).encode()
-
-        return [text for found in world.divide(groups, search) for text in json.loads(found)]
-
-    def _greedy(self, texts: Sequence[TextPair], trace: Trace | None = None) -> list[Hypothesis]:
-        sources, most = [source for source, _ in texts], max_extra(self.task.recipe)
-        return [best[0] for best in self.task.nbest(sources, 1, beam=1, max_extra=most, trace=trace)]
-
-    def _target_tokens(self, count: int) -> int:
-        return int(self.prepared.validation_target.lengths(0, np.arange(count)).sum())
-
-    def final_seconds(self, loss: float, text: float) -> float:
-        """Estimated seconds of final scoring: greedy search scaled to all validation pairs and the beam."""
-        held, beam = self.prepared.validation_source.count, self.task.recipe.decoding.beam
-        tokens = self._target_tokens(held) / max(1, self._target_tokens(len(self._texts(True))))
-        return (text - loss) * tokens * (BEAMS * beam if beam > 1 else 1)
+    def scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> Mapping[str, float]:
+        found = score(hypotheses, references, self.task.recipe.text.target_language, samples=1)
+        return {"bleu": found.bleu, "chrf": found.chrf}
 
     def data_lines(self) -> list[str]:
         """How many pairs there are."""
@@ -160,19 +55,6 @@ class TranslationTraining(BaseTraining[Translation]):
         sources, references = zip(*self.prepared.validation_pairs(), strict=True)
         scores = task.evaluate(sources, references, trace=StoppableTrace(should_stop))
         return model_writer.score_lines(scores, task.recipe.decoding.beam)
-
-
-class ValidationTranslation(Trace):
-    """Reports at every step the share of expected tokens generated; records nothing."""
-
-    def __init__(self, expected: int, done: Done) -> None:
-        super().__init__()
-        self.expected, self.done, self.tokens = max(1, expected), done, 0
-
-    def record(self, rows: Rows, *step: Any) -> None:
-        """Every row has a token more."""
-        self.tokens += rows.count
-        self.done(min(1.0, self.tokens / self.expected))
 
 
 def ignore_message(text: str) -> None:

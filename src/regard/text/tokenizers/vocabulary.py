@@ -20,6 +20,8 @@ from regard.text.tokenizers.tokenizer import Tokenizer, learn_counted, parse_doc
 Item = TypeVar("Item")
 CHUNK = 4096
 JOINT, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
+PAD = 0
+"""The pad piece of a T5."""
 AnyTokenizer = Tokenizer | HuggingFaceTokenizer
 
 
@@ -55,6 +57,12 @@ def read_tokenizer(path: Path | str) -> AnyTokenizer:
     return (
         HuggingFaceTokenizer(document, where=str(path)) if foreign else Tokenizer(*parse_document(document, str(path)))
     )
+
+
+def start_of(tokenizer: AnyTokenizer) -> int:
+    """What begins a text that is written with one vocabulary for both sides: T5's pad piece with a T5's, else ours."""
+    pad = isinstance(tokenizer, HuggingFaceTokenizer) and tokenizer.pad == PAD
+    return PAD if pad else tokenizer.start
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,89 @@
+"""``regard ask``: what a text-to-text model writes for each text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
+from regard.cli.io.input_texts import Text
+from regard.cli.io.lines import json_line, one_cell, one_line, unseen_values
+from regard.cli.io.sampling import DRAWING, NO_SAMPLING, SamplingOptions
+from regard.system.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.translation.text_to_text.writer import Answer
+
+MOST = 100
+"""Outputs of a text, and hypotheses of a beam, at most."""
+
+
+def ask(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *texts: Text,
+    prefix: str | None = None,
+    beam: int | None = None,
+    n: int = 1,
+    sample: Annotated[bool, Parameter(group=DRAWING)] = False,
+    seed: Annotated[int | None, Parameter(group=DRAWING)] = None,
+    drawing: SamplingOptions = NO_SAMPLING,
+    json: bool = False,
+    given: TextOptions = NO_OPTIONS,
+) -> int:
+    """Give texts to a text-to-text model, a line out for each: arguments, the lines of a file, or those of stdin.
+
+    The text begins with the prefix of its task, "sort: d a c b", or --prefix names it for all texts. Empty texts stay
+    empty.
+
+    Args:
+        folder: the model folder.
+        prefix: of the task, put before each text with a colon.
+        beam: hypotheses kept while searching; 1 is greedy; default: the recipe's.
+        n: outputs of each text, the best or drawn ones, each as line number, log-probability and text, separated by
+            tabs; the beam is widened if necessary.
+        sample: draw the outputs instead of searching for the most probable.
+        seed: another seed, other drawn outputs; default: the recipe's.
+        json: one JSON object a line, with text, tokens, probability and score, and with the words that training never
+            saw (``unseen``: word, begin and end in characters), where the model folder knows them.
+    """
+    if not 1 <= n <= MOST or (beam is not None and not 1 <= beam <= MOST):
+        raise UsageError(f"--n {n} and the beam must lie between 1 and {MOST}")
+    values = drawing.values
+    if sample and beam is not None:
+        raise UsageError("is for searching, but --sample draws; leave one out", "--beam")
+    if not sample and (drawn := [name for name, value in {"seed": seed, **values}.items() if value is not None]):
+        raise UsageError("is for drawing; add --sample", "--" + drawn[0].replace("_", "-"))
+    options = {"--prefix": prefix, "--beam": beam, "--n": n, "--json": json, "--sample": sample, "--seed": seed}
+    with Exchange("ask", folder, texts, given, options | values) as exchange:
+        from regard.tasks.kinds import answers_text
+        from regard.tasks.translation.text_to_text.corpus import with_prefix
+
+        task = exchange.open_model()
+        assert answers_text(task)
+
+        def answer(lines: list[str], first: int) -> Iterator[str]:
+            whole = [with_prefix(line, prefix or "") if line.strip() else line for line in lines]
+            if sample:
+                found = task.sample(whole, n, seed=seed, first=first, **values)
+            else:
+                found = task.nbest(whole, n, beam, first=first)
+            for number, (line, answers) in enumerate(zip(whole, found, strict=True), first):
+                yield from _format(number, answers, n, json, unseen_values(task, line) if json else {})
+
+        exchange.answer(answer)
+    return 0
+
+
+def _format(number: int, answers: list[Answer], n: int, json: bool, unseen: dict[str, Any]) -> list[str]:
+    """The lines for one text."""
+    if json:
+        found = [{**asdict(one), "text": one_line(one.text), "score": round(one.score, 6)} for one in answers]
+        return [json_line({**found[0], **({} if n == 1 else {"outputs": found}), **unseen})]
+    if n == 1:
+        return [one_line(answers[0].text)]
+    return [f"{number}\t{one.score:.4f}\t{one_cell(one.text)}" for one in answers]

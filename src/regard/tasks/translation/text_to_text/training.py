@@ -1,0 +1,123 @@
+"""Training of text-to-text models: data, validation for all prefixes together, and final scores for each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+
+from regard.data.batches.texts import PairBatches
+from regard.data.corpora.corpus import Progress
+from regard.data.corpora.scan import DataScan, Scan
+from regard.data.prepare.split import Examples
+from regard.models.transformer import Transformer
+from regard.tasks.assets import TextAssets
+from regard.tasks.metrics.answers import exact_match
+from regard.tasks.metrics.bleu import score
+from regard.tasks.protocols import ShouldStop, Task
+from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets
+from regard.tasks.training.base import ProductPaths, TrainingJob
+from regard.tasks.training.model_writer import StoppableTrace
+from regard.tasks.translation.teacher_forcing import TeacherForcing
+from regard.tasks.translation.text_to_text.corpus import (
+    PrefixedEncoder,
+    PrefixedPair,
+    PreparedPrefixed,
+    with_prefix,
+)
+from regard.tasks.translation.text_to_text.writer import TextToText
+from regard.text.tokenizers.vocabulary import start_of
+
+NAMED = 10
+"""Prefixes named on the card, at most."""
+
+
+class TextToTextTraining(TeacherForcing[TextToText]):
+    """Training task of text to text; its first score is the share of exact outputs.
+
+    Args:
+        task: the model to train.
+        prepared: the data.
+        paths: how products are computed.
+    """
+
+    prepared: PreparedPrefixed
+
+    def __init__(self, task: TextToText, prepared: PreparedPrefixed, paths: ProductPaths) -> None:
+        super().__init__(task, PairBatches(prepared, task.recipe), prepared, paths)
+
+    @property
+    def max_extra(self) -> int:
+        """As of a translator; or of the longest validation text, which need not be like what is read."""
+        most = super().max_extra
+        return min(max(most, self.prepared.validation_target.longest), max(most, self.task.recipe.decoding.max_extra))
+
+    def scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> Mapping[str, float]:
+        found = score(hypotheses, references, samples=1)
+        return {"exact": exact_match(hypotheses, references), "bleu": found.bleu}
+
+    def data_lines(self) -> list[str]:
+        """How many pairs there are, and how many of the validation pairs have each prefix."""
+        pairs = self.prepared.pairs, self.prepared.validation_source.count
+        lines = ["{:,} pairs of texts to learn from, {:,} to validate on".format(*pairs)]
+        prefixes = Counter(one.prefix for one in self.prepared.validation_examples())
+        if set(prefixes) == {""}:
+            return lines
+        named = ", ".join(f"{prefix or 'none'} ({count:,})" for prefix, count in prefixes.most_common(NAMED))
+        return [*lines, f"prefixes of the latter: {named}{', …' if len(prefixes) > NAMED else ''}"]
+
+    def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
+        """Exact match, BLEU and ROUGE-L on the validation pairs, searched as it will be used."""
+        assert isinstance(task, TextToText)
+        found = task.evaluate(self.prepared.validation_examples(), trace=StoppableTrace(should_stop))
+        return [f"* {line}" for line in (f"beam {task.recipe.decoding.beam}", *found.lines())]
+
+
+@dataclass(frozen=True)
+class TextToTextJob(TrainingJob):
+    """Text to text from corpora of prefixed pairs; from another model, where it is named.
+
+    Args:
+        scanned: the corpora.
+    """
+
+    scanned: DataScan[Scan[PrefixedPair]]
+    task: ClassVar[type[Any]] = TextToText
+    training: ClassVar[type[Any]] = TextToTextTraining
+    opened: ClassVar[type[Any]] = PreparedPrefixed
+    unread: ClassVar[tuple[Any, ...]] = (DataScan([]),)
+
+    def prepare(self, folder: Path, progress: Progress) -> PreparedPrefixed:
+        """The pairs as ids."""
+        recipe = self.recipe
+
+        def learn(examples: Examples[PrefixedPair]) -> PrefixedEncoder:
+            texts = (
+                text for one in examples.train_examples() for text in (with_prefix(one.source, one.prefix), one.target)
+            )
+            return PrefixedEncoder(
+                learned_tokenizer(recipe.text, texts, self.pretrained, symbols=()), recipe.data.max_tokens
+            )
+
+        prepare_texts(self.scanned, recipe, folder, learn, self.more(), progress, "pairs", self.processes)
+        return PreparedPrefixed(folder)
+
+    def assets(self, prepared: PreparedPrefixed) -> TextAssets:
+        """The tokenizer."""
+        return prepared_assets(prepared, self.pretrained)
+
+    def begin(self, model: nn.Module) -> None:
+        """Copy the weights of the pretrained model; what began its outputs becomes the piece that begins ours."""
+        super().begin(model)
+        if self.pretrained is None or self.pretrained.recipe.info.learns_from == "prefixed":
+            return
+        assert isinstance(model, Transformer)
+        tokenizer = self.pretrained.tokenizer
+        with torch.no_grad():
+            table_VD = model.decoder.input.tokens.weight
+            table_VD[start_of(tokenizer)] = table_VD[tokenizer.start]

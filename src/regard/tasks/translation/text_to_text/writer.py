@@ -1,0 +1,180 @@
+"""Text to text with a trained encoder-decoder: a text, its task named by a prefix → another text [Raffel20 §2.4]."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from regard.config import Recipe
+from regard.data.batches.batch import Ids
+from regard.decoding.hypotheses import Hypothesis
+from regard.decoding.search import sample
+from regard.decoding.trace import Trace
+from regard.system.errors import UsageError
+from regard.tasks.assets import TextAssets
+from regard.tasks.metrics.answers import AnswerScores, score_answers
+from regard.tasks.protocols import Divide, find_at_once
+from regard.tasks.text.encoder_decoder import SharedVocabularyTask
+from regard.tasks.text.sampling import sampling_options
+from regard.tasks.text.task import Read, read_as, refuse_others
+from regard.tasks.translation.text_to_text.corpus import PrefixedPair, with_prefix
+from regard.text.seen_words import Side
+from regard.text.tokenizers.vocabulary import start_of
+
+if TYPE_CHECKING:
+    from regard.models.transformer import Transformer
+
+MOST = 100
+"""Outputs of a text, at most."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is written for a text.
+
+    Args:
+        text: on one line.
+        tokens: its pieces' ids, without ``</s>``.
+        probability: of the whole output, given the text; by the model, before temperature and limits.
+        score: what a search compares by, larger is better.
+        finished: False where the length limit cut it off.
+    """
+
+    text: str
+    tokens: tuple[int, ...]
+    probability: float
+    score: float
+    finished: bool = True
+
+
+NOTHING = Answer("", (), 1.0, 0.0)
+"""For a blank text."""
+
+
+class TextToText(SharedVocabularyTask):
+    """A text-to-text model, ready to use."""
+
+    def __init__(self, recipe: Recipe, assets: TextAssets, model: Transformer) -> None:
+        super().__init__(recipe, assets, model, start=start_of(assets.tokenizer))
+
+    @overload
+    def ask(self, text: str, prefix: str = "", beam: int | None = None) -> str: ...
+    @overload
+    def ask(self, text: list[str], prefix: str = "", beam: int | None = None) -> list[str]: ...
+    def ask(self, text: str | list[str], prefix: str = "", beam: int | None = None) -> str | list[str]:
+        """What is written for a text, or for each text of a list.
+
+        Args:
+            text: one or several; an empty one stays empty.
+            prefix: of the task, as the training files name it; none if the texts begin with theirs.
+            beam: hypotheses kept while searching; 1 is greedy; default: the recipe's.
+        """
+        texts = [text] if isinstance(text, str) else text
+        refuse_others(texts)
+        best = [found[0].text for found in self.nbest([with_prefix(one, prefix) for one in texts], 1, beam)]
+        return best[0] if isinstance(text, str) else best
+
+    def nbest(
+        self,
+        texts: Sequence[str],
+        n: int = 1,
+        beam: int | None = None,
+        *,
+        max_extra: int | None = None,
+        trace: Trace | None = None,
+        first: int = 1,
+    ) -> list[list[Answer]]:
+        """The ``n`` best outputs for each text, best first.
+
+        Args:
+            texts: with their prefixes; blank ones have an empty output. Of a text longer than any in training
+                (``data.max_tokens``) the end is not read, with a warning.
+            n: outputs of each.
+            beam: hypotheses kept while searching, ``n`` at least; default: the recipe's.
+            max_extra: tokens an output may have more than its source; default: the recipe's.
+            trace: told of every step of the search.
+            first: line number of the first text, for warnings.
+
+        Raises:
+            UsageError: ``texts`` is no list of texts, or ``n`` is not in 1 … ``MOST``.
+        """
+        sources = self._sources(texts, n, first)
+        found = iter(self.search([one for one in sources if one is not None], n, beam, max_extra, trace))
+        return [[NOTHING] if one is None else list(map(self._answer, next(found))) for one in sources]
+
+    def sample(
+        self, texts: Sequence[str], n: int = 1, *, seed: int | None = None, first: int = 1, **options: Any
+    ) -> list[list[Answer]]:
+        """``n`` outputs drawn for each text: a pure function of the seed, the text's number and the output's.
+
+        Args:
+            texts: as :meth:`nbest` has them.
+            n: outputs of each.
+            seed: another seed, other outputs; default: the recipe's.
+            first: number of the first text.
+            options: temperature, top_k, top_p, min_p, typical, repetition_penalty; default: the recipe's.
+
+        Raises:
+            UsageError: as :meth:`nbest`; or an option that is none of these, or a value that does not fit.
+        """
+        decoding = sampling_options(self.recipe.decoding, options, "sample")
+        sources, seed = self._sources(texts, n, first), self.recipe.seed if seed is None else seed
+        asked = {number: one for number, one in enumerate(sources, first) if one is not None}
+        if not asked:
+            return [[NOTHING] for _ in sources]
+        drawn = sample(
+            self.stepper(), [*asked.values()], decoding, self.symbols, seed=seed, samples=n, numbers=[*asked]
+        )
+        found = iter(drawn)
+        return [[NOTHING] if one is None else list(map(self._answer, next(found))) for one in sources]
+
+    def evaluate(
+        self,
+        examples: Sequence[PrefixedPair],
+        beam: int | None = None,
+        trace: Trace | None = None,
+        divide: Divide = find_at_once,
+    ) -> AnswerScores:
+        """Exact match, BLEU and ROUGE-L of the best outputs, for each prefix and overall."""
+
+        def best(some: Sequence[str], begin: int) -> list[str]:
+            return [found[0].text for found in self.nbest(some, 1, beam, trace=trace, first=begin + 1)]
+
+        said = divide(best, [with_prefix(one.source, one.prefix) for one in examples])
+        return score_answers(said, [one.target for one in examples], [one.prefix for one in examples])
+
+    def unseen_pieces(self, side: Side) -> frozenset[int] | None:
+        """The pieces that training has on neither side; None where the model folder does not say."""
+        unseen = self.assets.seen.unseen_pieces if self.assets.seen else None
+        return frozenset.intersection(*map(frozenset, unseen)) if unseen else None
+
+    def reads(self, text: str) -> tuple[str, list[Read]]:
+        """The encoder's input for a text and its characters, for inspection; ``</s>`` comes last."""
+        return read_as(self.assets.tokenizer, text, (), (self.assets.tokenizer.end,))
+
+    def reads_target(self, text: str) -> tuple[str, list[Read]]:
+        """The pieces of a text to be written, for inspection; without symbols."""
+        return read_as(self.assets.tokenizer, text, ())
+
+    def _sources(self, texts: Sequence[str], n: int, first: int) -> list[Ids | None]:
+        """The ids of each text with ``</s>``, cut to those of training; None for a blank one."""
+        refuse_others(texts)
+        if not isinstance(n, int) or not 1 <= n <= MOST:
+            raise UsageError(f"{n!r} outputs cannot be given; ask for 1 to {MOST}", "n")
+        tokenizer, room = self.assets.tokenizer, self.recipe.data.max_tokens - 1
+        found: list[Ids | None] = []
+        for number, (text, ids) in enumerate(zip(texts, tokenizer.ids_batch(texts), strict=True), first):
+            if len(ids) > room:
+                longer = f"line {number} has {len(ids):,} tokens; the end is not read, of all but {room:,}"
+                warnings.warn(f"{longer}: {text[:40] + '…'!r}", stacklevel=3)
+            found.append(np.append(ids[:room], tokenizer.end) if text.strip() else None)
+        return found
+
+    def _answer(self, found: Hypothesis) -> Answer:
+        text = " ".join(self.assets.tokenizer.decode(found.tokens).split("\n"))
+        return Answer(text, found.tokens, math.exp(found.log_probability), found.score, found.finished)

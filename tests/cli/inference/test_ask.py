@@ -1,0 +1,89 @@
+"""``regard ask``: a line for each text, n best or drawn, or JSON."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from regard.config import TASKS
+from regard.tasks.translation.text_to_text.writer import NOTHING, Answer
+from tests.cli.inference.fakes import Unaware
+
+
+class Letters(Unaware):
+    """Writes a text in capitals, a mark behind the less good ones; behind drawn ones seed, number and options."""
+
+    info = TASKS["text-to-text"]
+    device = "cpu"
+
+    def nbest(self, texts: list[str], n: int, beam: int | None, *, first: int) -> list[list[Answer]]:
+        ends = ["" if beam is None else str(beam), *("!" * number for number in range(1, n))]
+        return [self._answers(text, ends) if text.strip() else [NOTHING] for text in texts]
+
+    def sample(self, texts: list[str], n: int, *, seed: int | None, first: int, **options: Any) -> list[list[Answer]]:
+        given = "".join(f" {name}={value}" for name, value in options.items() if value is not None)
+        ends = [[f" {seed} {number}.{one}{given}" for one in range(n)] for number in range(first, first + len(texts))]
+        return [self._answers(text, end) for text, end in zip(texts, ends, strict=True)]
+
+    def _answers(self, text: str, ends: list[str]) -> list[Answer]:
+        return [Answer(text.upper() + end, (5,), 0.5, -0.25) for end in ends]
+
+
+def test_a_line_for_each_text(regard, loaded) -> None:
+    loaded(Letters())
+    done = regard("ask", "model", stdin=b"sort: b a\n\nc\td\n")
+    assert done.code == 0
+    assert done.out == "SORT: B A\n\nC\tD\n"
+    assert regard("ask", "model", "--beam", "3", "a", "b").out == "A3\nB3\n"
+
+
+def test_a_prefix_is_put_before_all_but_blank_texts(regard, loaded) -> None:
+    loaded(Letters())
+    assert regard("ask", "model", "--prefix", "sort", stdin=b"b a\n\nd c\n").out == "SORT: B A\n\nSORT: D C\n"
+
+
+def test_the_best_are_numbered(regard, loaded) -> None:
+    loaded(Letters())
+    done = regard("ask", "model", "--n", "2", "a\tb", "c")
+    assert done.out.splitlines() == ["1\t-0.2500\tA B", "1\t-0.2500\tA B!", "2\t-0.2500\tC", "2\t-0.2500\tC!"]
+
+
+def test_what_is_drawn_depends_on_the_line_the_seed_and_the_options(regard, loaded) -> None:
+    loaded(Letters())
+    options = ["--sample", "--seed", "4", "--temperature", "0.5", "--top-k", "3"]
+    done = regard("ask", "model", *options, stdin=b"a\nb\n")
+    assert done.out.splitlines() == ["A 4 1.0 temperature=0.5 top_k=3", "B 4 2.0 temperature=0.5 top_k=3"]
+    assert regard("ask", "model", "--sample", "--n", "2", "a").out.splitlines() == [
+        "1\t-0.2500\tA None 1.0",
+        "1\t-0.2500\tA None 1.1",
+    ]
+
+
+def test_json_has_an_object_for_each_text(regard, loaded) -> None:
+    loaded(Letters())
+    first, second = map(json.loads, regard("ask", "model", "--json", stdin=b"a\n\n").out.splitlines())
+    assert first == {"text": "A", "tokens": [5], "probability": 0.5, "score": -0.25, "finished": True}
+    assert second == {"text": "", "tokens": [], "probability": 1.0, "score": 0.0, "finished": True}
+    (both,) = map(json.loads, regard("ask", "model", "--json", "--n", "2", "a").out.splitlines())
+    assert [one["text"] for one in both["outputs"]] == ["A", "A!"]
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        (["--n", "0"], "--n 0"),
+        (["--beam", "101"], "100"),
+        (["--sample", "--beam", "2"], "--beam"),
+        (["--seed", "2"], "--seed"),
+        (["--temperature", "1"], "--temperature"),
+        (["--sample", "--top-p", "0"], "--top-p"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(regard, options: list[str], where: str) -> None:
+    regard("ask", "nowhere", *options, "a").refuses(where)
+
+
+def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
+    loaded(SimpleNamespace(info=TASKS["translation"]))
+    regard("ask", "model", "a").refuses("regard translate")

@@ -1,0 +1,128 @@
+"""Training of text to text: scores of a validation, the card, and beginning from a model of spans."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import regard
+from regard.tasks.metrics.answers import exact_match
+from regard.tasks.metrics.bleu import score
+from regard.tasks.training.base import ProductPaths
+from regard.tasks.translation.text_to_text.training import TextToTextTraining
+from regard.tasks.translation.text_to_text.writer import TextToText
+from tests.tasks.translation.text_to_text.test_corpus import PrefixedPair, prepared
+from tests.training.toy import Counting, undated
+
+HERE: dict[str, Any] = {"device": "cpu", "threads": 1, "task": "text-to-text"}
+MODEL = {"d_model": 32, "d_ff": 64, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
+RECIPE: dict[str, Any] = {
+    "task": "text-to-text",
+    "text": {"units": "characters"},
+    "data": {"max_tokens": 24, "validation": 40},
+    "model": {**MODEL, "norm_place": "pre"},
+    "training": {"tokens": 256, "steps": 250, "validate_every": 250, "rate": 1e-2, "label_smoothing": 0.0},
+    "decoding": {"beam": 2},
+}
+
+
+def write(path: Path, count: int, seed: int = 1) -> Path:
+    """Letters to be said again, or to be said in capitals."""
+    draw = random.Random(seed)
+    lines = []
+    for number in range(count):
+        text = "".join(draw.choices("abcdef", k=draw.randint(2, 6)))
+        prefix, target = (("same", text), ("large", text.upper()))[number % 2]
+        lines.append(f"{prefix}\t{text}\t{target}\n")
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    folder = tmp_path_factory.mktemp("taught")
+    path = write(folder / "a.tsv", 900)
+    return regard.train(train=path, output=folder / "model", recipe=RECIPE, quiet=True, **HERE), folder / "model"
+
+
+def test_two_tasks_are_learned_in_one_model(taught) -> None:
+    model, folder = taught
+    assert isinstance(model, TextToText)
+    assert isinstance(regard.load(folder, device="cpu"), regard.TextToText)
+    assert model.ask(["fade", "bee"], prefix="large") == ["FADE", "BEE"]
+    assert model.ask(["same: fade", "same: bee"]) == ["fade", "bee"]
+    examples = [PrefixedPair("large", "cafe", "CAFE"), PrefixedPair("same", "cafe", "cafe")]
+    assert model.evaluate(examples).exact == 100.0
+    assert [word.word for word in model.unseen_words("same: zebra") or ()] == ["zebra"]
+    known = model.unseen_pieces("target")
+    assert not known & {id for letter in "abcdefABCDEF" for id in model.assets.tokenizer.encode(letter).ids}
+
+
+def test_the_card_has_the_scores_of_each_prefix(taught) -> None:
+    card = (taught[1] / "card.md").read_text()
+    assert "A text-to-text model" in card
+    for word in ("exact match", "ROUGE-L", "* same: ", "* large: ", "prefixes of the latter: "):
+        assert word in card
+    log = [json.loads(line) for line in (taught[1] / "training" / "metrics.jsonl").read_text().splitlines()]
+    (valid,) = [entry for entry in log if entry["kind"] == "valid"]
+    assert valid["exact"] > 90
+    assert {entry["source"].partition(": ")[0] for entry in log if entry["kind"] == "sample"} <= {"same", "large"}
+
+
+def test_a_validation_scores_what_is_written_greedily(tmp_path: Path) -> None:
+    from tests.tasks.small_tasks import asker
+
+    found = prepared(tmp_path, [PrefixedPair(f"p{n % 2}", f"b a {n}", f"a b {n}") for n in range(80)])
+    task = asker()
+    values = task.recipe.training.model_copy(update={"tokens": 64, "validation_sentences": 4})
+    task.recipe = task.recipe.model_copy(update={"training": values})
+    teaching = TextToTextTraining(task, found, ProductPaths())
+    assert teaching.max_extra == 16
+    validation = teaching.validate(True)
+    texts = found.validation_pairs()[:4]
+    said = [best[0].text for best in task.nbest([one.source for one in texts], 1, 1, max_extra=16)]
+    wanted = [one.target for one in texts]
+    assert validation.scores == {"exact": exact_match(said, wanted), "bleu": score(said, wanted, samples=1).bleu}
+    assert next(iter(validation.scores)) == "exact"
+    assert [one.hypothesis for one in validation.samples] == said[:3]
+
+
+def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", 200)
+    short = {**RECIPE, "training": {**RECIPE["training"], "steps": 6, "validate_every": 3}}
+    for name in ("one", "two"):
+        regard.train(train=path, output=tmp_path / name, recipe=short, quiet=True, **HERE)
+    for name in ("model.safetensors", "tokenizer.json", "recipe.toml"):
+        assert undated(tmp_path / "one" / name) == undated(tmp_path / "two" / name)
+
+
+def test_it_begins_from_a_model_of_spans_and_from_one_of_its_own(taught, tmp_path: Path) -> None:
+    lines = [f"{text}\n" for text in (write(tmp_path / "a.tsv", 200).read_text()).split()]
+    (tmp_path / "a.txt").write_text("".join(lines))
+    spans = {
+        **RECIPE,
+        "task": "span-corruption",
+        "data": {"max_tokens": 24, "documents": "line"},
+        "training": {**RECIPE["training"], "steps": 2, "validate_every": 2},
+    }
+    spans.pop("decoding")
+    regard.train(
+        train=tmp_path / "a.txt",
+        output=tmp_path / "spans",
+        recipe=spans,
+        quiet=True,
+        **{**HERE, "task": "span-corruption"},
+    )
+    still = ["training.steps=1", "training.rate=1e-12", "training.tokens=256"]
+    for folder in (tmp_path / "spans", taught[1]):
+        begun = {"train": tmp_path / "a.tsv", "start_from": folder, "settings": still}
+        told = Counting()
+        model = regard.train(output=tmp_path / f"from {folder.name}", reporter=told, **begun, **HERE)
+        before = regard.load(folder, device="cpu")
+        assert model.assets.tokenizer.sha256 == before.assets.tokenizer.sha256
+        assert not set(model.assets.tokenizer.sentinels) - set(model.symbols.without)
+        for name, weight in before.model.state_dict().items():
+            assert torch.allclose(weight, model.model.state_dict()[name], atol=1e-6), name

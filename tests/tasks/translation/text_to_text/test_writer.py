@@ -1,0 +1,112 @@
+"""A text-to-text model answers as the search says, whatever the batch; and draws by number."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.decoding.search import sample, search
+from regard.system.errors import UsageError
+from regard.tasks.translation.text_to_text.corpus import PrefixedPair
+from regard.tasks.translation.text_to_text.writer import NOTHING
+from tests.refusals import refused
+from tests.tasks.small_tasks import SOURCE, TARGET, asker
+
+TEXTS = ["sort: the animal", "the street", "", "it was: too tired", "  "]
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return asker()
+
+
+def ids(model: Any, text: str) -> Any:
+    return np.append(model.assets.tokenizer.encode(text).ids, model.symbols.end)
+
+
+def test_an_answer_is_the_best_of_a_search(model) -> None:
+    decoding = model.recipe.decoding.model_copy(update={"beam": 3})
+    for text, found in zip(TEXTS, model.nbest(TEXTS, 2, 3), strict=True):
+        if not text.strip():
+            assert found == [NOTHING]
+            continue
+        (best,) = search(model.stepper(), [ids(model, text)], decoding, model.symbols, nbest=2)
+        assert [one.tokens for one in found] == [one.tokens for one in best]
+        assert [one.score for one in found] == pytest.approx([one.score for one in best])
+        assert found[0].probability == pytest.approx(math.exp(best[0].log_probability))
+        assert found[0].text == model.assets.tokenizer.decode(best[0].tokens).replace("\n", " ")
+
+
+def test_a_prefix_is_read_before_each_text(model) -> None:
+    assert model.ask(["the animal", ""], prefix="sort") == [model.ask("sort: the animal"), model.ask("sort: ")]
+    assert model.ask("the animal", beam=1) == model.nbest(["the animal"], 1, 1)[0][0].text
+
+
+def test_never_written_are_symbols_but_the_end(model) -> None:
+    pieces = model.assets.tokenizer
+    assert set(model.symbols.without) == set(range(pieces.symbols)) - {pieces.end}
+    assert model.symbols.start == pieces.start
+
+
+def test_samples_depend_on_seed_and_number_alone(model) -> None:
+    found = model.sample(TEXTS, 3, seed=7, temperature=2.0)
+    decoding = model.recipe.decoding.model_copy(update={"temperature": 2.0})
+    (drawn,) = sample(model.stepper(), [ids(model, TEXTS[3])], decoding, model.symbols, seed=7, samples=3, numbers=[4])
+    assert [one.tokens for one in found[3]] == [one.tokens for one in drawn]
+    assert found[2:3] == [[NOTHING]]
+    (alone, _) = model.sample(TEXTS[3:], 2, seed=7, first=4, temperature=2.0)
+    assert [one.tokens for one in alone] == [one.tokens for one in found[3][:2]]
+    assert len({one.tokens for one in found[0]}) > 1
+    other = model.sample(TEXTS, 3, seed=8, temperature=2.0)
+    assert other != found
+    assert model.sample(["", ""]) == [[NOTHING]] * 2
+
+
+def test_a_temperature_of_zero_is_greedy(model) -> None:
+    drawn = model.sample(TEXTS, temperature=0)
+    assert [one[0].tokens for one in drawn] == [one[0].tokens for one in model.nbest(TEXTS, 1, 1)]
+
+
+def test_of_a_long_text_the_end_is_not_read(model) -> None:
+    long = f"{SOURCE} " * 9
+    with pytest.warns(UserWarning, match="line 5"):
+        (found,) = model.nbest([long], first=5)
+    cut = ids(model, long)[: model.recipe.data.max_tokens - 1]
+    (best,) = model.search([np.append(cut, model.symbols.end)], 1, None)
+    assert found[0].tokens == best[0].tokens
+
+
+@pytest.mark.parametrize(
+    ("call", "where"),
+    [
+        (lambda model: model.nbest(["a"], 0), "n"),
+        (lambda model: model.nbest(["a"], 101), "n"),
+        (lambda model: model.nbest(["a"], 1, 0), "beam"),
+        (lambda model: model.nbest("a"), "texts"),
+        (lambda model: model.ask([3]), "texts[0]"),
+        (lambda model: model.sample(["a"], top_p=0.0), "top_p"),
+        (lambda model: model.sample(["a"], heat=1.0), "heat"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(model, call, where: str) -> None:
+    with refused(UsageError, where):
+        call(model)
+
+
+def test_scores_are_those_of_the_answers(model) -> None:
+    examples = [PrefixedPair("sort", "the animal", "x"), PrefixedPair("", "the street", model.ask("the street"))]
+    examples[0] = examples[0]._replace(target=model.ask("sort: the animal") + "y")
+    found = model.evaluate(examples)
+    assert (found.exact, found.texts) == (50.0, 2)
+    assert {prefix: one.exact for prefix, one in found.prefixes.items()} == {"sort": 0.0, "": 100.0}
+
+
+def test_what_is_read_and_written_can_be_looked_at(model) -> None:
+    pieces = model.assets.tokenizer
+    known, read = model.reads(SOURCE)
+    assert [known[begin:end] for _, begin, end in read[:-1]] == [
+        SOURCE[begin:end] for begin, end in pieces.encode(SOURCE).offsets
+    ]
+    assert read[-1] == (pieces.end, len(SOURCE), len(SOURCE))
+    assert [id for id, _, _ in model.reads_target(TARGET)[1]] == list(pieces.encode(TARGET).ids)
