@@ -179,3 +179,32 @@ def test_the_page_is_made_of_the_results_and_narrow(load: Any) -> None:
     tables = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
     assert max(map(len, tables)) <= 6
     assert max(len(cell.strip("| ")) for row in tables for cell in row) <= 40
+
+
+def test_strings_are_reversed_and_sorted_and_those_tested_are_unseen(load: Any) -> None:
+    made = load("text_to_text").strings({"train": 300, "valid": 20, "test": 50}, seed=3)
+    sources = {part: {source for _, source, _ in rows} for part, rows in made.items()}
+    assert {part: len(texts) for part, texts in sources.items()} == {"train": 300, "valid": 20, "test": 50}
+    assert not sources["test"] & (sources["train"] | sources["valid"])
+    for prefix, source, target in made["test"]:
+        assert 1 <= len(source) <= 20
+        assert list(target) == (sorted(source) if prefix == "sort" else [*reversed(source)])
+    assert load("text_to_text").strings({"train": 300, "valid": 20, "test": 50}, seed=3) == made
+
+
+def test_the_grammar_goes_both_ways_and_its_test_sentences_are_unseen(load: Any) -> None:
+    made = load("text_to_text").grammar({"train": 200, "valid": 10, "test": 20})
+    there, back = made["test"][::2], made["test"][1::2]
+    assert [row[1:] for row in there] == [(target, source) for _, source, target in back]
+    assert len({prefix for prefix, _, _ in made["train"]}) == 2
+    assert not {row[1] for row in made["test"]} & {row[1] for row in made["train"]}
+
+
+def test_a_run_of_prefixes_is_told_prefix_by_prefix(load: Any) -> None:
+    scores = {"exact": 99.0, "bleu": 50.0, "rouge": 99.5, "texts": 4, "prefixes": {"sort": {"exact": 98.0}}}
+    row = load("text_to_text").scored(scores)
+    assert row == {"test exact": 99.0, "test bleu": 50.0, "test rouge": 99.5, "texts": 4, "test exact, sort": 98.0}
+    row |= {"run": "strings recipe 1", "set": "strings", "name": "recipe", "seed": 1, "train minutes": 3.0}
+    lines = load("questions").text_to_text([{"rows": [row | {"settings": "", "threads": 1}]}])
+    assert "| sort | 98 |" in lines[-2]
+    assert "| all | 99 |" in lines[-1]
