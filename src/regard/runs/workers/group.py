@@ -24,7 +24,7 @@ from threading import Thread
 from typing import Any, BinaryIO
 
 import torch.distributed as dist
-from torch._C._distributed_c10d import FileStore
+from torch._C._distributed_c10d import FileStore, TCPStore
 from torch.distributed.distributed_c10d import Store
 from torch.distributed.rendezvous import rendezvous
 
@@ -158,7 +158,7 @@ def join(world: World, store: Store) -> World:
 def _pulse(world: World) -> Pulse:
     """The pulse of this process, by a connection of its own."""
     at, wait = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timedelta(seconds=SILENT)
-    store = dist.TCPStore(*at, is_master=False, wait_for_workers=False, timeout=wait)
+    store = TCPStore(*at, is_master=False, wait_for_workers=False, timeout=wait)
     return Pulse(store, world.rank, world.size)
 
 

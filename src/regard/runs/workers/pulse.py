@@ -6,7 +6,7 @@ import atexit
 from collections.abc import Callable
 from threading import Event, Thread
 
-from torch.distributed import Store
+from torch.distributed.distributed_c10d import Store
 
 _KEY = "regard/pulse/"
 """Keys under which each process counts its seconds."""
