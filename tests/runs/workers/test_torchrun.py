@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard.runs.workers import pulse
+from regard.runs.workers import heartbeat
 from tests.training.toy import whole
 
 OPTIONS = """
@@ -116,7 +116,7 @@ def test_a_host_that_is_silent_ends_the_other(folder: Path) -> None:
         frozen = [begun[1].pid, *children(begun[1].pid)]
         for process in frozen:
             os.kill(process, signal.SIGSTOP)
-        end = time.monotonic() + pulse.SILENT + 60
+        end = time.monotonic() + heartbeat.SILENT + 60
         while children(begun[0].pid):
             assert time.monotonic() < end
             time.sleep(0.1)

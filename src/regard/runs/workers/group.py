@@ -29,7 +29,7 @@ from torch.distributed.distributed_c10d import Store
 from torch.distributed.rendezvous import rendezvous
 
 from regard.config import Recipe
-from regard.runs.workers.pulse import SILENT, Pulse
+from regard.runs.workers.heartbeat import SILENT, Heartbeat
 from regard.system.errors import UsageError
 from regard.training.world import ALONE, LostProcess, World, refuse_division
 
@@ -151,15 +151,15 @@ def join(world: World, store: Store) -> World:
     store.set(f"{_PROCESS}{world.rank}", json.dumps([here, os.getpid()]))
     places = [json.loads(store.get(f"{_PROCESS}{rank}")) for rank in range(world.size)]
     known = tuple(process for machine, process in places if here and machine == here)
-    is_lost = world.is_lost if world.local else _pulse(world).start()
+    is_lost = world.is_lost if world.local else _heartbeat(world).start()
     return replace(world, processes=known, is_lost=is_lost)
 
 
-def _pulse(world: World) -> Pulse:
-    """The pulse of this process, by a connection of its own."""
+def _heartbeat(world: World) -> Heartbeat:
+    """The heartbeat of this process, by a connection of its own."""
     at, wait = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timedelta(seconds=SILENT)
     store = TCPStore(*at, is_master=False, wait_for_workers=False, timeout=wait)
-    return Pulse(store, world.rank, world.size)
+    return Heartbeat(store, world.rank, world.size)
 
 
 def _machine() -> str:

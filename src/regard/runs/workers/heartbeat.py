@@ -8,14 +8,14 @@ from threading import Event, Thread
 
 from torch.distributed.distributed_c10d import Store
 
-_KEY = "regard/pulse/"
+_KEY = "regard/heartbeat/"
 """Keys under which each process counts its seconds."""
 _SECOND = 1.0
 SILENT = 30
 """After so many seconds without an answer a process is lost."""
 
 
-class Pulse:
+class Heartbeat:
     """Counts seconds in a store that all processes share, and reads the counts of the others.
 
     Args:
