@@ -159,7 +159,7 @@ def main() -> None:
     if fresh:
         row |= {"whole minutes": round((time.monotonic() - began) / 60, 1)}
     if asked.test:
-        row |= scored(model.evaluate(list(open_prefixed(files["test"]).examples())).to_dict())
+        row |= scored(model.evaluate(open_prefixed(files["test"])).to_dict())
     machine.append(asked.results, {**begun, "rows": [row]})
     print(json.dumps(row, indent=1))
 

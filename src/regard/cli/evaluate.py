@@ -181,10 +181,7 @@ def answers(task: Task, asked: EvaluateOptions) -> Found:
 
     assert answers_text(task)
     with asked.corpus(task.info.corpus()) as corpus:
-        examples = [example for example in corpus.examples() if not example.is_empty]
-    if not examples:
-        raise RegardError("nothing to score: there are no texts", str(asked.test[0]) if asked.test else None)
-    return task.evaluate(examples, asked.beam, divide=asked.divide(task)), lambda scores: scores.lines()
+        return task.evaluate(corpus, asked.beam, divide=asked.divide(task)), lambda scores: scores.lines()
 
 
 def labels(task: Task, asked: EvaluateOptions) -> Found:

@@ -1,14 +1,15 @@
 """A text-to-text model answers as the search says, whatever the batch; and draws by number."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from regard.decoding.search import sample, search
-from regard.system.errors import UsageError
-from regard.tasks.translation.text_to_text.corpus import PrefixedPair
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.translation.text_to_text.corpus import PrefixedPair, open_prefixed
 from regard.tasks.translation.text_to_text.writer import NOTHING
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, TARGET, asker
@@ -94,12 +95,17 @@ def test_what_cannot_be_asked_is_refused(model, call, where: str) -> None:
         call(model)
 
 
-def test_scores_are_those_of_the_answers(model) -> None:
+def test_scores_are_those_of_the_answers(model, tmp_path: Path) -> None:
     examples = [PrefixedPair("sort", "the animal", "x"), PrefixedPair("", "the street", model.ask("the street"))]
     examples[0] = examples[0]._replace(target=model.ask("sort: the animal") + "y")
     found = model.evaluate(examples)
     assert (found.exact, found.texts) == (50.0, 2)
     assert {prefix: one.exact for prefix, one in found.prefixes.items()} == {"sort": 0.0, "": 100.0}
+    path = tmp_path / "a.tsv"
+    path.write_text("".join("\t".join(one) + "\n" for one in [*examples, PrefixedPair("sort", "a", "")]))
+    assert model.evaluate(open_prefixed(path)) == found
+    with refused(RegardError, None, "nothing to score"):
+        model.evaluate([PrefixedPair("", "a", " ")])
 
 
 def test_what_is_read_and_written_can_be_looked_at(model) -> None:

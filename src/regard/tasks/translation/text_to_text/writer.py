@@ -12,6 +12,7 @@ import numpy as np
 
 from regard.config import Recipe
 from regard.data.batches.batch import Ids
+from regard.data.corpora.corpus import Corpus
 from regard.decoding.hypotheses import Hypothesis
 from regard.decoding.search import sample
 from regard.decoding.trace import Trace
@@ -135,12 +136,24 @@ class TextToText(SharedVocabularyTask):
 
     def evaluate(
         self,
-        examples: Sequence[PrefixedPair],
+        given: Corpus[PrefixedPair] | Sequence[PrefixedPair],
         beam: int | None = None,
         trace: Trace | None = None,
         divide: Divide = find_at_once,
     ) -> AnswerScores:
-        """Exact match, BLEU and ROUGE-L of the best outputs, for each prefix and overall."""
+        """Exact match, BLEU and ROUGE-L of the best outputs, for each prefix and overall.
+
+        Args:
+            given: a corpus, or examples; those that lack a text are left out.
+            beam: hypotheses kept while searching; default: the recipe's.
+            trace: told of every step of the search.
+            divide: answers the texts, perhaps in several processes.
+
+        Raises:
+            RegardError: there are none.
+        """
+        every = given if isinstance(given, Sequence) else given.examples()
+        examples = [example for example in every if not example.is_empty]
 
         def best(some: Sequence[str], begin: int) -> list[str]:
             return [found[0].text for found in self.nbest(some, 1, beam, trace=trace, first=begin + 1)]
