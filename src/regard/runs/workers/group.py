@@ -151,7 +151,7 @@ def join(world: World, store: Store) -> World:
     store.set(f"{_PROCESS}{world.rank}", json.dumps([here, os.getpid()]))
     places = [json.loads(store.get(f"{_PROCESS}{rank}")) for rank in range(world.size)]
     known = tuple(process for machine, process in places if here and machine == here)
-    is_lost = world.is_lost if world.local else _heartbeat(world).start()
+    is_lost = _heartbeat(world).start() if torchrun_process() and not world.local else world.is_lost
     return replace(world, processes=known, is_lost=is_lost)
 
 
