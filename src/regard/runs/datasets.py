@@ -66,7 +66,9 @@ def _pairs(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, desp
     return info.job()(asked(pairs), scanned, tell, despite_check)
 
 
-def _prefixed(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
+def _prefixed_pairs(
+    info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool
+) -> TrainingJob:
     """A task on prefixed pairs of texts; what they are to each other is not known, so there is nothing to check."""
     learned, validation = given.corpora(info.corpus())
     scanned: DataScan[Scan[Any]] = DataScan.of(learned, validation)
@@ -129,7 +131,7 @@ def _validation(scanned: DataScan[Any], noun: str) -> dict[str, Any]:
 
 DATA: dict[str, Callable[[TaskInfo, InputFiles, RecipeFor, Tell, bool], TrainingJob]] = {
     "pairs": _pairs,
-    "prefixed": _prefixed,
+    "prefixed": _prefixed_pairs,
     "labels": _labels,
     "tags": _tags,
     "images": _images,

@@ -102,6 +102,11 @@ class ResolvedSettings:
         return recipe.model_copy(update={"training": recipe.training.model_copy(update=fixed)})
 
     @property
+    def paths(self) -> ProductPaths:
+        """How products are computed."""
+        return ProductPaths(self.product, self.exact)
+
+    @property
     def review(self) -> budget.Replanning | None:
         """The result of re-planning, if it was done."""
         if self.reviewed is None or self.planned is None or self.steps is None:

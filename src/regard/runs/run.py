@@ -35,7 +35,7 @@ from regard.system.errors import Damaged, RegardError, UsageError
 from regard.system.memory import keep_pages
 from regard.tasks.model_folder import load
 from regard.tasks.training import model_writer
-from regard.tasks.training.base import ProductPaths, TrainingJob, TrainingTask
+from regard.tasks.training.base import TrainingJob, TrainingTask
 from regard.tasks.training.defaults import FEWEST, refuse_too_large
 from regard.tasks.training.model_writer import ModelFolderWriter
 from regard.training.budget import Costs, time_summary
@@ -270,7 +270,7 @@ def _learn_together(
         chosen, kept = choose(begun, teach, training, work.hooks, device, group)
     group.say("fit", recipe=plain(begun), settings=asdict(chosen), kept=kept is not None)
     recipe = chosen.apply(begun)
-    teaching = teach(recipe, ProductPaths(chosen.product, chosen.exact))
+    teaching = teach(recipe, chosen.paths)
     refuse_others(group.world, teaching)
     fixed, made = _fix(work, chosen, teaching, allow)
     saver = ModelFolderWriter(work.output, teaching, work.hooks.files, made)

@@ -82,7 +82,7 @@ class WorkerRun:
         """Train to the end."""
         chosen = ResolvedSettings.of(settings)
         whole = chosen.apply(recipe_from(recipe))
-        teaching = self.teach(whole, ProductPaths(chosen.product, chosen.exact))
+        teaching = self.teach(whole, chosen.paths)
         refuse_others(self.world, teaching)
         hooks = Hooks(
             should_stop=self.should_stop,
