@@ -106,6 +106,9 @@ def test_scores_are_those_of_the_answers(model, tmp_path: Path) -> None:
     assert model.evaluate(open_prefixed(path)) == found
     with refused(RegardError, None, "nothing to score"):
         model.evaluate([PrefixedPair("", "a", " ")])
+    path.write_text("")
+    with refused(RegardError, "a.tsv", "nothing to score"):
+        model.evaluate(open_prefixed(path))
 
 
 def test_what_is_read_and_written_can_be_looked_at(model) -> None:

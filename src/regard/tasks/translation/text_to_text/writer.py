@@ -16,7 +16,7 @@ from regard.data.corpora.corpus import Corpus
 from regard.decoding.hypotheses import Hypothesis
 from regard.decoding.search import sample
 from regard.decoding.trace import Trace
-from regard.system.errors import UsageError
+from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.metrics.answers import AnswerScores, score_answers
 from regard.tasks.protocols import Divide, find_at_once
@@ -150,10 +150,11 @@ class TextToText(SharedVocabularyTask):
             divide: answers the texts, perhaps in several processes.
 
         Raises:
-            RegardError: there are none.
+            RegardError: there are none; names the corpus.
         """
-        every = given if isinstance(given, Sequence) else given.examples()
-        examples = [example for example in every if not example.is_empty]
+        every, where = (given, None) if isinstance(given, Sequence) else (given.examples(), given.name)
+        if not (examples := [example for example in every if not example.is_empty]):
+            raise RegardError("nothing to score: there are no texts", where)
 
         def best(some: Sequence[str], begin: int) -> list[str]:
             return [found[0].text for found in self.nbest(some, 1, beam, trace=trace, first=begin + 1)]
