@@ -129,10 +129,10 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
     """Score a model on a test set.
 
     A translator by BLEU and chrF of sacreBLEU, each with its signature and a 95 % confidence interval; a text-to-text
-    model by exact match, BLEU and ROUGE-L, for each prefix and overall; a classifier by
-    accuracy, F1 and how far its probabilities can be trusted; a tagger by F1 of spans or accuracy of tags; a language
-    model by perplexity; a masked-language model or missing spans by the loss of what is hidden, drawn by seed as in the
-    validation of its training.
+    model by exact match, BLEU and ROUGE-L, for each prefix and overall; a classifier by accuracy, F1 and how far its
+    probabilities can be trusted; a tagger by F1 of spans or accuracy of tags; a language model by perplexity; a
+    masked-language model or missing spans by the loss of what is hidden, drawn by seed as in the validation of its
+    training.
 
     Args:
         folder: the model folder.
