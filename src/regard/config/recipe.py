@@ -11,6 +11,7 @@ from regard.config.sections import (
     Classification,
     Data,
     Decoding,
+    Disambiguation,
     Encoding,
     Images,
     Masking,
@@ -33,6 +34,7 @@ class Recipe(Section):
     model: Model = TransformerSection()
     training: Training = Training()
     decoding: Decoding = Decoding()
+    disambiguation: Disambiguation = Disambiguation()
     classification: Classification = Classification()
     images: Images = Images()
     tagging: Tagging = Tagging()
@@ -62,6 +64,8 @@ class Recipe(Section):
             and not self.text.joint
         ):
             raise ValueError('model.tie = "three" needs text.joint = true; use "two" with separate vocabularies')
+        if self.disambiguation.words and not isinstance(self.model, TransformerSection):
+            raise ValueError('disambiguation.words needs model.family = "transformer"')
         if self.data.max_tokens > self.training.shard_tokens:
             limit = f"training.tokens {self.training.tokens}"
             limit += f" / training.shards {self.training.shards}" if (self.training.shards or 1) > 1 else ""

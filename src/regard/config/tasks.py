@@ -104,7 +104,7 @@ _ROWS = (
         "a translator",
         synonyms="mt nmt seq2seq",
         families=("transformer", "rnn"),
-        sections=("decoding",),
+        sections=("decoding", "disambiguation"),
         learns_from="pairs",
         reads="text",
         writes="text",

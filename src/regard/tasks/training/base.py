@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self
 
-from torch import nn
+from torch import Tensor, nn
 
 from regard.config import Recipe
 from regard.data.batches.batch import PairBatch
 from regard.data.corpora.corpus import Progress
-from regard.models.inputs import pairs
+from regard.models.inputs import Pairs, pairs
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.tasks.protocols import AnyTask, ShouldStop, TargetWriter, Task
@@ -188,9 +188,15 @@ class TrainingJob(ABC):
 
 def pair_loss(task: TargetWriter, criterion: SmoothedCrossEntropy, batch: PairBatch) -> Loss:
     """The smoothed loss of a batch of pairs, every target position a sample."""
-    criterion.train(task.model.training)
     inputs = pairs(batch, task.device)
-    hidden_TD = task.model(inputs)
+    return target_loss(task, criterion, batch, inputs, task.model(inputs))
+
+
+def target_loss(
+    task: TargetWriter, criterion: SmoothedCrossEntropy, batch: PairBatch, inputs: Pairs, hidden_TD: Tensor
+) -> Loss:
+    """The smoothed loss of the decoder's output for a batch."""
+    criterion.train(task.model.training)
     table_V1D = task.model.output.weight
     total, nll = criterion(hidden_TD, table_V1D, inputs.labels_T, inputs.weight_T, task.model.pieces)
     return Loss(total, nll, batch.tokens)

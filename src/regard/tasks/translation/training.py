@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import torch
+
 from regard.config import Text
+from regard.data.batches.batch import PairBatch
 from regard.data.batches.texts import PairBatches
 from regard.data.checks.findings import Finding, announce, pattern_draft
 from regard.data.checks.pairs import PairScan, vocabulary_drafts
@@ -18,15 +22,18 @@ from regard.data.prepare.encoders import PairEncoder
 from regard.data.prepare.folder import PreparedPairs
 from regard.data.prepare.preparation import LeftOut, prepare
 from regard.data.prepare.split import Split, SplitCorpora, split_pairs
+from regard.models.inputs import pairs, tokens
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
 from regard.tasks.training import model_writer
-from regard.tasks.training.base import ProductPaths, TrainingJob
+from regard.tasks.training.base import ProductPaths, TrainingJob, target_loss
 from regard.tasks.training.defaults import size_for
 from regard.tasks.training.model_writer import StoppableTrace
+from regard.tasks.translation.disambiguation import DisambiguationLoss
 from regard.tasks.translation.teacher_forcing import TeacherForcing
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.vocabulary import Vocabularies
+from regard.training.objective import Loss
 
 JUDGED = 10_000
 """Pairs by which a vocabulary is judged."""
@@ -39,6 +46,21 @@ class TranslationTraining(TeacherForcing[Translation]):
     def epochs(self) -> int:
         """By the table of sizes."""
         return size_for(self.size).epochs
+
+    def __init__(self, task: Translation, batches: PairBatches, prepared: Any, paths: ProductPaths) -> None:
+        super().__init__(task, batches, prepared, paths)
+        section = task.recipe.disambiguation
+        self.second = DisambiguationLoss(section, task.vocabularies) if section.words else None
+
+    def loss(self, batch: PairBatch) -> Loss:
+        """The smoothed loss of a batch, every target position a sample; in training with that of the second task."""
+        if self.second is None or not self.model.training:
+            return super().loss(batch)
+        model, inputs = self.model, pairs(batch, self.task.device)
+        memory_SD = model.encoder(inputs.source)
+        hidden_TD = model.decoder(inputs.target, memory_SD, inputs.source)
+        found = target_loss(self.task, self.criterion, batch, inputs, hidden_TD)
+        return replace(found, total=found.total + self.second.loss(memory_SD, model.output.weight, batch))
 
     def scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> Mapping[str, float]:
         found = score(hypotheses, references, self.task.recipe.text.target_language, samples=1)
@@ -54,7 +76,22 @@ class TranslationTraining(TeacherForcing[Translation]):
         assert isinstance(task, Translation)
         sources, references = zip(*self.prepared.validation_pairs(), strict=True)
         scores = task.evaluate(sources, references, trace=StoppableTrace(should_stop))
-        return model_writer.score_lines(scores, task.recipe.decoding.beam)
+        return model_writer.score_lines(scores, task.recipe.decoding.beam) + self._disambiguation_lines(task)
+
+    @torch.no_grad()
+    def _disambiguation_lines(self, task: Translation) -> list[str]:
+        """How often the encoder alone tells the translation of each ambiguous word."""
+        right, total = Counter[str](), Counter[str]()
+        if self.second is None:
+            return []
+        for batch in self.batches.validation:
+            memory_SD = task.model.encoder(tokens(batch.source, task.device))
+            for word, (known, count) in self.second.right(memory_SD, task.model.output.weight, batch).items():
+                right[word], total[word] = right[word] + known, total[word] + count
+        return [
+            f"* the encoder tells which translation “{word}” has in {right[word]:,} of {count:,} sentences"
+            for word, count in total.items()
+        ]
 
 
 def ignore_message(text: str) -> None:

@@ -1,0 +1,126 @@
+"""A second task of a translator's encoder: tell which of its translations an ambiguous word has [Caruana97].
+
+The decoder sees every word of the source, and can look up in any of them what decides between *er*, *sie* and *es*.
+This task makes the encoder itself do so, and in one place: its output at *it*, times the pre-softmax table, must tell
+which of the three stands in the target. Attention is not supervised, the task has no parameters of its own, and a
+finished model translates without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from regard.config import Disambiguation
+from regard.data.batches.batch import Ids, Packed, PairBatch
+from regard.system.errors import UsageError
+from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
+
+
+@dataclass(frozen=True)
+class AmbiguousWord:
+    """A source word and the translations to tell apart; all are single pieces, behind a space and before a word's end.
+
+    Args:
+        piece: id of the word; ``choices_C``: ids of its translations.
+        before_V: which source pieces can follow a whole word; ``target_before_V``: the same of the target.
+    """
+
+    piece: int
+    choices_C: Ids
+    before_V: NDArray[np.bool_]
+    target_before_V: NDArray[np.bool_]
+
+    def examples(self, batch: PairBatch) -> tuple[Ids, Ids]:
+        """Where it stands in the packed source, and the number of its translation, in each sentence with just one."""
+        found_T = _words(batch.source, batch.source.ids_T, np.array([self.piece]), self.before_V)
+        target_T = _words(batch.target, batch.labels_T, self.choices_C, self.target_before_V)
+        counts_BC = np.zeros((batch.source.count, len(self.choices_C)), np.bool_)
+        places_T, numbers_T = np.nonzero(batch.labels_T[target_T][:, None] == self.choices_C)
+        counts_BC[_sentences(batch.target, np.flatnonzero(target_T)[places_T]), numbers_T] = True
+        places_E = np.flatnonzero(found_T)
+        sentences_E = _sentences(batch.source, places_E)
+        single_E = counts_BC[sentences_E].sum(1) == 1
+        return places_E[single_E], counts_BC[sentences_E[single_E]].argmax(1)
+
+
+class DisambiguationLoss:
+    """The second task: examples in a batch, their loss, and how many of them are right.
+
+    Args:
+        section: of the recipe.
+        vocabularies: of the translator.
+
+    Raises:
+        UsageError: a word is more than one piece of its vocabulary.
+    """
+
+    def __init__(self, section: Disambiguation, vocabularies: Vocabularies) -> None:
+        self.weight = section.weight
+        self.words = {word: _ambiguous(word, choices, vocabularies) for word, choices in section.choices.items()}
+
+    def loss(self, memory_SD: Tensor, table_VD: Tensor, batch: PairBatch) -> Tensor:
+        """Weighted cross-entropy between the translations, summed over the examples of a batch, in nats."""
+        total = memory_SD.new_zeros((), dtype=torch.float32)
+        for score_EC, gold_E in self._scores(memory_SD, table_VD, batch).values():
+            total = total + functional.cross_entropy(score_EC, gold_E, reduction="sum")
+        return self.weight * total
+
+    def right(self, memory_SD: Tensor, table_VD: Tensor, batch: PairBatch) -> Mapping[str, tuple[int, int]]:
+        """For each word how many of its examples the encoder tells right, and how many there are."""
+        scores = self._scores(memory_SD, table_VD, batch)
+        return {word: (int((score.argmax(1) == gold).sum()), len(gold)) for word, (score, gold) in scores.items()}
+
+    def _scores(self, memory_SD: Tensor, table_VD: Tensor, batch: PairBatch) -> dict[str, tuple[Tensor, Tensor]]:
+        """``score_EC, gold_E`` for each word that the batch has examples of."""
+        device, found = memory_SD.device, {}
+        for word, one in self.words.items():
+            places_E, gold_E = one.examples(batch)
+            if len(places_E):
+                choices_CD = table_VD[torch.from_numpy(one.choices_C).to(device)].float()
+                memory_ED = memory_SD[torch.from_numpy(places_E).to(device)].float()
+                found[word] = memory_ED @ choices_CD.T, torch.from_numpy(gold_E).to(device)
+        return found
+
+
+def _words(side: Packed, ids_T: Ids, pieces_C: Ids, before_V: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Where one of these pieces is a whole word of a sentence; the last token of a sentence is none."""
+    found_T = np.isin(ids_T, pieces_C)
+    found_T[:-1] &= before_V[ids_T[1:]]
+    inside_T = np.zeros(len(ids_T) + 1, np.int64)
+    np.add.at(inside_T, side.starts_B[: side.count], 1)
+    np.add.at(inside_T, (side.starts_B + side.lengths_B)[: side.count] - 1, -1)
+    result: NDArray[np.bool_] = found_T & (inside_T[:-1].cumsum() > 0)
+    return result
+
+
+def _sentences(side: Packed, places_E: Ids) -> Ids:
+    """The number of the sentence in which each place lies."""
+    return np.searchsorted(side.starts_B[: side.count], places_E, side="right") - 1
+
+
+def _ambiguous(word: str, choices: tuple[str, ...], vocabularies: Vocabularies) -> AmbiguousWord:
+    source, target = vocabularies.source, vocabularies.target
+    piece, before_V = _piece(source, word, "source")
+    pieces = [_piece(target, choice, "target") for choice in choices]
+    return AmbiguousWord(piece, np.array([id for id, _ in pieces]), before_V, pieces[0][1])
+
+
+def _piece(tokenizer: AnyTokenizer, word: str, side: str) -> tuple[int, NDArray[np.bool_]]:
+    """The piece of a word inside a sentence, and which pieces can follow it as a whole word."""
+    first, both = tokenizer.ids_batch(["a", f"a {word}"])
+    added = both[len(first) :]
+    if len(added) != 1 or list(both[: len(first)]) != list(first):
+        raise UsageError(
+            f"{word!r:.60} is {len(added)} pieces of the {side} vocabulary; only words of one piece can be told apart",
+            "disambiguation.words",
+        )
+    pairs = [id for other in range(tokenizer.size) for id in (int(added[0]), other)]
+    before_V: NDArray[np.bool_] = tokenizer.word_starts(pairs)[1::2]
+    return int(added[0]), before_V

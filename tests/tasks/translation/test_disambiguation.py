@@ -1,0 +1,146 @@
+"""The encoder's second task, against plain loops over words."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.config import Disambiguation, Recipe, recipe_from
+from regard.data.batches.batch import Capacity, pack
+from regard.data.batches.texts import PairBatches
+from regard.data.corpora.pairs import open_pairs
+from regard.data.prepare.folder import PreparedPairs
+from regard.models.build import transformer
+from regard.models.inputs import tokens
+from regard.system.errors import UsageError
+from regard.tasks.training.base import ProductPaths
+from regard.tasks.translation.disambiguation import DisambiguationLoss
+from regard.tasks.translation.training import TranslationTraining
+from regard.tasks.translation.translator import Translation
+from tests.data.prepare.preparing import prepare_pairs
+
+CHOICES = ("er", "sie", "es")
+PAIRS = [
+    ("I saw it and left", "ich sah sie und ging"),
+    ("I saw items and left", "ich sah es und ging"),  # the piece of "it" may begin another word
+    ("so it fell and it broke", "so fiel er und er brach"),  # two places, one translation
+    ("now it fell", "nun fiel er und sie auch"),  # two translations: no telling
+    ("now it fell", "nun fiel erst was"),  # "er" begins another word
+    ("there we see it", "da sehen wir es"),
+    ("there we go", "da gehen wir es"),
+]
+RECIPE = recipe_from(
+    {
+        "text": {"vocabulary": 400, "joint": False},
+        "data": {"validation": 20, "max_tokens": 32},
+        "model": {"encoder_layers": 1, "decoder_layers": 1, "d_model": 8, "d_ff": 16, "heads": 2, "dropout": 0.0,
+                  "tie": "two"},
+        "training": {"tokens": 64, "label_smoothing": 0.1},
+        "disambiguation": {"words": ["it = er sie es"], "weight": 0.5},
+    }
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> PreparedPairs:
+    folder = tmp_path_factory.mktemp("ambiguous")
+    for side, number in (("en", 0), ("de", 1)):
+        (folder / f"a.{side}").write_text("".join(f"{pair[number]} {n}\n" for n in range(40) for pair in PAIRS))
+    return prepare_pairs([open_pairs(folder / "a.en", folder / "a.de")], RECIPE, folder / "data")
+
+
+def made(prepared: PreparedPairs, recipe: Recipe = RECIPE) -> TranslationTraining:
+    both = prepared.vocabularies
+    model = transformer(recipe.model, both.source.size, both.target.size, 3)
+    task = Translation(recipe, both, model)
+    return TranslationTraining(task, PairBatches(prepared, recipe), prepared, ProductPaths())
+
+
+def by_words(prepared: PreparedPairs) -> list[tuple[int, int, int]]:
+    """Sentence, place of a word *it* in it, and its translation, found in the words as text."""
+    found = []
+    for number, (source, target) in enumerate(PAIRS):
+        written = {word for word in target.split() if word in CHOICES}
+        encoding = prepared.vocabularies.source.encode(source)
+        for place, (begin, end) in enumerate(encoding.offsets):
+            whole = encoding.text[end : end + 1] in ("", " ")
+            if encoding.text[begin:end].strip() == "it" and whole and len(written) == 1:
+                found.append((number, place, CHOICES.index(min(written))))
+    return found
+
+
+def batch(prepared: PreparedPairs, capacity: Capacity | None = None) -> Any:
+    both = prepared.vocabularies
+    sources = [np.append(both.source.ids_batch([source])[0], both.source.end) for source, _ in PAIRS]
+    targets = [np.append(both.target.ids_batch([target])[0], both.target.end) for _, target in PAIRS]
+    return pack(sources, targets, both.target.start, capacity)
+
+
+def test_the_examples_are_the_words_with_one_translation(prepared: PreparedPairs) -> None:
+    second = DisambiguationLoss(RECIPE.disambiguation, prepared.vocabularies)
+    expected = by_words(prepared)
+    assert [(number, choice) for number, _, choice in expected] == [(0, 1), (2, 0), (2, 0), (5, 2)]
+    for capacity in (None, Capacity(200, 210, 12)):  # with room that no sentence uses
+        packed = batch(prepared, capacity)
+        places, gold = second.words["it"].examples(packed)
+        starts = packed.source.starts_B
+        assert list(places) == [starts[number] + place for number, place, _ in expected]
+        assert list(gold) == [choice for _, _, choice in expected]
+
+
+@torch.no_grad()
+def test_the_loss_is_the_cross_entropy_between_the_translations(prepared: PreparedPairs) -> None:
+    teaching, packed = made(prepared), batch(prepared)
+    assert teaching.second is not None
+    model, target = teaching.model, prepared.vocabularies.target
+    ids = [int(target.ids_batch([f"a {choice}"])[0][-1]) for choice in CHOICES]
+    memory_SD = model.encoder(tokens(packed.source))
+    each, right = [], 0
+    for number, place, choice in by_words(prepared):
+        score_C = memory_SD[packed.source.starts_B[number] + place] @ model.output.weight[ids].T
+        each.append(-score_C.log_softmax(0)[choice])
+        right += int(score_C.argmax()) == choice
+    found = teaching.second.loss(memory_SD, model.output.weight, packed)
+    assert float(found) == pytest.approx(0.5 * float(sum(each)), rel=1e-5)
+    without = made(prepared, RECIPE.model_copy(update={"disambiguation": Disambiguation()}))
+    for teach in (teaching, without):
+        teach.model.train()
+    total, plain = teaching.loss(packed), without.loss(packed)
+    assert float(total.total) == pytest.approx(float(plain.total) + float(found), rel=1e-5)
+    assert float(total.nll) == float(plain.nll)
+    model.eval()
+    assert float(teaching.loss(packed).total) == float(without.loss(packed).nll)  # validation is of the translation
+    assert teaching.second.right(memory_SD, model.output.weight, packed) == {"it": (right, len(each))}
+
+
+def test_its_gradient_reaches_the_encoder(prepared: PreparedPairs) -> None:
+    teaching, packed = made(prepared), batch(prepared)
+    assert teaching.second is not None
+    model = teaching.model
+    teaching.second.loss(model.encoder(tokens(packed.source)), model.output.weight, packed).backward()
+    assert all(part.grad is not None and part.grad.abs().sum() > 0 for part in model.encoder.layers[0].parameters())
+
+
+def test_a_batch_without_the_word_costs_nothing(prepared: PreparedPairs) -> None:
+    second, both = DisambiguationLoss(RECIPE.disambiguation, prepared.vocabularies), prepared.vocabularies
+    ids = np.array([5, both.source.end])
+    packed = pack([ids], [ids], both.target.start)
+    assert float(second.loss(torch.ones(2, 8), torch.ones(both.target.size + 1, 8), packed)) == 0.0
+
+
+def test_words_of_several_pieces_are_refused(prepared: PreparedPairs) -> None:
+    section = Disambiguation(words=("it = er unbekanntes",))
+    with pytest.raises(UsageError, match=r"'unbekanntes' is [0-9]+ pieces of the target vocabulary"):
+        DisambiguationLoss(section, prepared.vocabularies)
+
+
+@pytest.mark.parametrize("words", [["it"], ["it = er"], ["it = er er"], ["= er sie"], ["it = er es", "it = sie es"]])
+def test_unclear_words_are_refused(words: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"disambiguation: "):
+        recipe_from({"disambiguation": {"words": words}})
+
+
+def test_only_a_transformer_has_an_encoder_for_it() -> None:
+    with pytest.raises(UsageError, match="transformer"):
+        recipe_from({"model": {"family": "rnn"}, "disambiguation": {"words": ["it = er sie"]}})
