@@ -90,14 +90,22 @@ def test_products_are_computed_by_the_path_that_is_fastest_here(
 
     def teach(recipe: Recipe, paths: ProductPaths) -> Any:
         asked.append(recipe)
-        return SimpleNamespace(batches=SimpleNamespace(iterate=lambda position: iter([batch])))
+        return SimpleNamespace(batches=SimpleNamespace(iterate=lambda position: iter([batch])), model=model)
 
+    model = torch.nn.Linear(3, 3)
     paths, said = _choose_paths(Recipe(training=Training(precision=precision, tokens=4096)), teach, Hooks(), CPU)
     assert paths == ProductPaths(product, exact)
     assert said is not None
     assert [one.training.tokens for one in asked] == [1024]
     assert f"{seconds[exact]:g} s" in said
     assert (f"{seconds[product]:g} s" in said) == (precision != "mixed")  # there nothing is to be chosen
+    model = torch.nn.Linear(8_000, 1_000, device="meta")
+    _choose_paths(Recipe(training=Training(precision=precision, tokens=4096)), teach, Hooks(), CPU)
+    assert [one.training.tokens for one in asked[1:]] == [1024, 499]  # of a large model fewer
+
+
+def test_the_tokens_of_a_timed_step_are_bounded() -> None:
+    assert [measuring.timed_tokens(parameters) for parameters in (0, 10**6, 8 * 10**6, 10**9)] == [1024, 1024, 500, 256]
 
 
 def test_a_path_and_a_precision_that_differ_are_refused() -> None:

@@ -222,9 +222,7 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
     paths = among if len(among) > 1 else full  # of two or more, the paths of full precision are among them
     if len(paths) == 1:
         return ProductPaths(among[0], full[0]), None
-    tokens = min(section.shard_tokens, max(recipe.data.max_tokens, measure.TIMED))
-    fitting = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens, "shards": 1})})
-    teaching = teach(fitting, ProductPaths(among[0], full[0]))
+    fitting, teaching = _timed(recipe, teach, ProductPaths(among[0], full[0]))
     batch, _ = next(iter(teaching.batches.iterate(Position())))
 
     def use(path: ops.Path) -> None:
@@ -238,6 +236,21 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
     measured = f"a step of {batch.tokens:,} tokens: {taken} ({processor_kind()})"
     hooks.reporter.on_event(f"products: {product}; {measured}")
     return ProductPaths(product, exact), measured
+
+
+def _timed(recipe: Recipe, teach: Teach, paths: ProductPaths) -> tuple[Recipe, TrainingTask]:
+    """The recipe and the training task by whose step paths are timed: that of a shard, or of fewer tokens."""
+    section = recipe.training
+
+    def made(most: int) -> tuple[Recipe, TrainingTask]:
+        tokens = min(section.shard_tokens, max(recipe.data.max_tokens, most))
+        fitting = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens, "shards": 1})})
+        return fitting, teach(fitting, paths)
+
+    most = measure.timed_tokens(0)
+    found = made(most)
+    fewer = measure.timed_tokens(sum(part.numel() for part in found[1].model.parameters()))
+    return found if fewer == most else made(fewer)
 
 
 def _fit_batch(recipe: Recipe, teach: Teach, paths: ProductPaths, device: torch.device) -> tuple[int, int]:

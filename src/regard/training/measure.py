@@ -38,12 +38,12 @@ _OPEN = 10**9
 """Steps, while it is not known how many: the schedule is still in its warm-up, or where it has no end."""
 _PLACE = "measured"
 """The folder of the discarded save, below ``training/``."""
-_ROUNDS, _SECONDS = 7, 4.8
+_ROUNDS, _SECONDS = 7, 4.5
 """Most rounds in which paths of products are timed, and seconds in which all must fit, but for the first one."""
 TIE, SLIGHT = 0.03, 0.25
 """Two paths are as fast within the first share; within the second where little depends on it."""
-TIMED = 1024
-"""Most target tokens of a step by which paths are timed."""
+_TIMED, _TIMED_WORK = (256, 1024), 4e9
+"""Target tokens of a step by which paths are timed, at least and at most; and most of them times the parameters."""
 _SHARE = 0.8
 """Of the free memory a batch may take; the rest is for what other processes and longer sentences need."""
 
@@ -98,6 +98,12 @@ def measure(
     seconds = [step.seconds for step in made]
     counted = seconds[min(_COLD, len(made) // 2) :]
     return Costs(sum(counted) / len(counted), loss, text, save, hooks.clock() - began), kept
+
+
+def timed_tokens(parameters: int) -> int:
+    """Target tokens of a step by which the paths of a model are timed: fewer where a step would take a second."""
+    least, most = _TIMED
+    return int(min(most, max(least, _TIMED_WORK / max(1, parameters))))
 
 
 def time_paths(
