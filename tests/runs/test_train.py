@@ -258,3 +258,18 @@ def test_a_first_start_validates_by_the_path_that_it_writes_down(small: Any, pat
     assert resolved.read_fields(small["output"] / "training")["chosen.exact"] == path
     written = json.loads((small["output"] / "processors.json").read_text())
     assert path in {*written.pop(next(reversed(written))).values()}
+
+
+@pytest.mark.parametrize(
+    ("shards", "wishes", "where"), [(4, {"processes": 3}, "processes"), (4, {"threads": 2}, "threads")]
+)
+def test_processes_that_cannot_divide_the_shards_are_refused_before_data_is_prepared(
+    small: Any, monkeypatch: pytest.MonkeyPatch, shards: int, wishes: dict[str, int], where: str
+) -> None:
+    def prepare(*given: object) -> None:
+        raise AssertionError("prepared")
+
+    monkeypatch.setattr(TranslationJob, "prepare", prepare)
+    settings = [f"training.shards={shards}", "data.max_tokens=32"]
+    with refused(UsageError, where, str(shards)):
+        training.train(**{**small, "threads": None, **wishes}, quiet=True, settings=settings)

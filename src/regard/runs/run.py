@@ -46,6 +46,7 @@ from regard.training.log import Summary
 from regard.training.measure import seconds_of
 from regard.training.run import Hooks
 from regard.training.trainer import fit
+from regard.training.world import refuse_division
 
 NAME = "data"
 _FRESH = "data.fresh"
@@ -150,15 +151,20 @@ class Machine:
             raise UsageError(message, "threads")
         return 1
 
-    def processes_for(self, shards: int) -> int:
-        """How many processes divide the shards of a run.
+    def refuse_division(self, shards: int) -> None:
+        """Refuse what was asked for before anything is prepared.
 
         Raises:
-            UsageError: the device cannot be divided.
+            UsageError: the device cannot be divided, or so many processes cannot divide the shards.
         """
+        if self.device.type != "cpu" and self.processes not in (None, 1):
+            raise UsageError(f"several processes are for the cpu, not for {self.device.type}", "processes")
+        if self.processes is not None:
+            refuse_division(shards, self.processes)
+
+    def processes_for(self, shards: int) -> int:
+        """How many processes divide the shards of a run."""
         if self.device.type != "cpu":
-            if self.processes not in (None, 1):
-                raise UsageError(f"several processes are for the cpu, not for {self.device.type}", "processes")
             return 1
         return self.processes or (independent_cores(shards) if shards > 1 else 1)
 
@@ -230,6 +236,11 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     keep_pages()
     training, told = work.output / "training", work.hooks.reporter.on_event
     told(exports(work.recipe, pretrained.tokenizer if (pretrained := work.job.pretrained) else None).line)
+    earlier = load_settings(training, work.machine.device)
+    chosen = earlier.override(work.recipe, work.machine.threads) if earlier else None
+    shards = chosen.shards if chosen else shards_of(work.recipe, work.machine.device)
+    threads = work.machine.threads_for(shards, chosen.threads if chosen else None)
+    work.machine.refuse_division(shards)
     prepared = prepare_data(work.job, training, told, work.machine.preparing_processes)
     for line in model_writer.left_out(prepared):
         told(line)
@@ -239,10 +250,7 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     if odd := odd_label(work.recipe.task, work.recipe.classification.kind, getattr(assets, "labels", ())):
         told(f"the label {odd[0]} {odd[1]}: a model that has it cannot be exported")
     refuse_too_large(work.recipe.model, _maker(work, assets.sizes), work.machine.device)
-    earlier = load_settings(training, work.machine.device)
-    chosen = earlier.override(work.recipe, work.machine.threads) if earlier else None
-    shards = chosen.shards if chosen else shards_of(work.recipe, work.machine.device)
-    torch.set_num_threads(work.machine.threads_for(shards, chosen.threads if chosen else None))
+    torch.set_num_threads(threads)
     with worker_group(shards, work.machine.processes_for(shards), told) as group:
         costs, saver, summary = _learn_together(work, prepared, chosen, shards, group, allow)
     final = seconds_of(lambda: saver.end(told, work.hooks.should_stop, summary.seconds), work.hooks)

@@ -121,7 +121,9 @@ def test_threads_belong_to_runs_without_shards() -> None:
 def test_processes_are_for_the_cpu() -> None:
     assert Machine(torch.device("cuda"), None).processes_for(4) == 1
     with pytest.raises(UsageError, match="for the cpu"):
-        Machine(torch.device("cuda"), None, 2).processes_for(4)
+        Machine(torch.device("cuda"), None, 2).refuse_division(4)
+    with pytest.raises(UsageError, match="1, 2 or 4 do"):
+        Machine(CPU, None, 3).refuse_division(4)
     assert Machine(CPU, None, 4).processes_for(4) == 4
     assert Machine(CPU, None).processes_for(1) == 1
 
