@@ -1,5 +1,6 @@
 """Work divided among copies of this process is answered in order; errors and lost processes are told."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from regard.system.errors import RegardError, UsageError
-from regard.system.forks import SAFE, ForkedWorkers
+from regard.system.forks import SAFE, ForkedWorkers, NoWorkers
 from tests.refusals import refused
 
 pytestmark = pytest.mark.skipif(not SAFE, reason="processes are not copied here")
@@ -50,6 +51,15 @@ def test_several_processes_work_and_none_is_left() -> None:
     for process in found:
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
+
+
+def test_that_no_process_can_be_started_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory() -> int:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr(os, "fork", no_memory)
+    with refused(NoWorkers, None, "process", os.strerror(errno.ENOMEM)), ForkedWorkers(twice, 2):
+        pass
 
 
 def test_an_error_of_the_user_keeps_its_kind() -> None:

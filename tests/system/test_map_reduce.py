@@ -1,5 +1,6 @@
 """Items worked on here or in several processes: the same answers in the same order, the same sums and errors."""
 
+import errno
 import os
 import signal
 import time
@@ -113,6 +114,34 @@ def test_a_process_that_is_killed_is_said_in_a_sentence_and_none_is_left(count: 
     with pytest.raises(LostWorker, match=r"^a process of this command was ended by SIGKILL; rerun the same command$"):
         list(divide(Squares(fatal=11, folder=tmp_path), range(40), lambda: count))
     assert not any(alive(int(path.name)) for path in tmp_path.iterdir())
+
+
+def refuse_forks(monkeypatch: pytest.MonkeyPatch, allowed: int) -> None:
+    """From now on the system starts so many processes only."""
+    fork, started = os.fork, list[int]()
+
+    def few() -> int:
+        if len(started) == allowed:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        started.append(0)
+        return fork()
+
+    monkeypatch.setattr(os, "fork", few)
+
+
+@needs_copies
+@pytest.mark.parametrize("allowed", [0, 1])
+def test_where_the_system_starts_no_more_processes_fewer_do_the_work(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, allowed: int
+) -> None:
+    work, before = Squares(folder=tmp_path), set(os.listdir("/proc/self/fd"))
+    refuse_forks(monkeypatch, allowed)
+    assert list(divide(work, range(40), lambda: 2)) == [(n, n * n) for n in range(40)]
+    assert work.total == sum(range(40))
+    workers = {int(path.name) for path in tmp_path.iterdir()}
+    assert len(workers) == 1
+    assert (os.getpid() in workers) == (allowed == 0)
+    assert set(os.listdir("/proc/self/fd")) == before
 
 
 @needs_copies

@@ -7,6 +7,7 @@ make copies safely, everything is done here.
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import signal
@@ -43,12 +44,19 @@ class LostWorker(RegardError):
     """A process ended that was to answer."""
 
 
+class NoWorkers(RegardError):
+    """No process could be started."""
+
+
 class ForkedWorkers:
     """Processes that do the same work; a context manager that ends them.
 
     Args:
         work: what each makes of what it is sent.
-        count: how many.
+        count: how many; where the system allows no more, fewer will do.
+
+    Raises:
+        NoWorkers: when it is entered, and the system allows none.
     """
 
     def __init__(self, work: Work, count: int) -> None:
@@ -62,8 +70,8 @@ class ForkedWorkers:
             for _ in range(self._count):
                 self._workers.append(_Worker.fork(self._work, self._workers))
         except OSError as error:
-            self.__exit__(None, None, None)
-            raise RegardError(f"cannot start {self._count} processes: {error.strerror}; ask for fewer") from None
+            if not self._workers:
+                raise NoWorkers(f"cannot start another process: {error.strerror}; ask for one process") from None
         finally:
             if before is None:
                 del os.environ[_SWITCH]
@@ -136,12 +144,18 @@ class _Worker:
     @staticmethod
     def fork(work: Work, others: list[_Worker]) -> _Worker:
         """Start a process; it closes its copies of the pipes of others."""
-        parent = os.getpid()
-        asked, to = os.pipe()
-        back, answered = os.pipe()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of threads, which are not needed
-            process = os.fork()
+        parent, ends = os.getpid(), list[int]()
+        try:
+            ends += os.pipe()
+            ends += os.pipe()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of threads, not needed here
+                process = os.fork()
+        except OSError:
+            for end in ends:
+                os.close(end)
+            raise
+        asked, to, back, answered = ends
         if process:
             os.close(asked)
             os.close(answered)
@@ -155,6 +169,7 @@ class _Worker:
                 signal.signal(number, signal.SIG_DFL)
             end_with(parent, signal.SIGKILL)
             os.environ[_SWITCH] = "false"
+            gc.freeze()  # else a collection writes to all that was there before, and each page of it is copied
             _serve(work, os.fdopen(asked, "rb"), os.fdopen(answered, "wb"))
             code = 0
         finally:

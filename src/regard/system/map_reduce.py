@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, suppress
 from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
 from regard.system.errors import RegardError
-from regard.system.forks import SAFE, ForkedWorkers
+from regard.system.forks import SAFE, ForkedWorkers, NoWorkers
 
 Item = TypeVar("Item")
 Found = TypeVar("Found")
@@ -61,7 +62,7 @@ def divide(
     Args:
         work: to be done.
         items: taken as they are needed.
-        processes: copies of this one that do it, where processes can be copied.
+        processes: copies of this one that do it; it does so itself where the system allows none.
 
     Raises:
         RegardError: of an item or the work, after all that comes before it.
@@ -73,15 +74,20 @@ def divide(
             first += islice(rest, 1)
         except RegardError as error:
             rest = _raise(error)
-    if len(first) < 2 or (count := processes()) == 1:
-        for item in chain(first, rest):
-            yield item, work.do(item)
-        return
+    count = processes() if len(first) == 2 else 1
 
     def answer(content: bytes) -> bytes:
         return work.pack_found(work.do(work.unpack_item(content))) if content else work.content
 
-    with ForkedWorkers(answer, count) as workers:
+    with ExitStack() as stack:
+        workers = None
+        if count > 1:
+            with suppress(NoWorkers):
+                workers = stack.enter_context(ForkedWorkers(answer, count))
+        if not workers:
+            for item in chain(first, rest):
+                yield item, work.do(item)
+            return
         for item, found in workers.pairs(chain(first, rest), work.pack_item):
             yield item, work.unpack_found(found())
         for counted in workers.ask_each(b""):

@@ -1,6 +1,8 @@
 """Blocks of examples divided among processes become the same bytes as in one."""
 
+import errno
 import itertools
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -166,3 +168,20 @@ def _noting(enter: Any, started: list[Any]) -> Any:
         return enter(self)
 
     return noted
+
+
+@pytest.mark.skipif(not SAFE, reason="processes are not copied here")
+def test_where_no_process_can_be_started_one_prepares_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory() -> int:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr(pairs, "BLOCK", 700)
+    monkeypatch.setattr("regard.text.lines.HEAD", 300)
+    given, values, contents = written("translation", tmp_path), {"text": {"vocabulary": 300}}, []
+    for processes in (1, 2):
+        read = replace(given, processes=lambda: processes)  # noqa: B023
+        job = training_job("translation", read, lambda *_: recipe_from(values), lambda text: None, True)
+        replace(job, processes=processes).prepare(folder := tmp_path / f"data{processes}", lambda stage, n: None)
+        contents.append({path.name: path.read_bytes() for path in sorted(folder.iterdir())})
+        monkeypatch.setattr(os, "fork", no_memory)
+    assert contents[0] == contents[1]
