@@ -1,9 +1,9 @@
 """How long preparing sentence pairs takes by one process and by several: the scan, the vocabulary, the ids.
 
 200,000 pairs of the demonstration's grammar, whose words are few, and as many of 40,000 made-up words a language. Rows
-take turns, each in a fresh process; the time counts from the first look at the files to the finished folder, without
-the start of Python and its imports. All files of a corpus must be equal. A line is appended to
-``results/preparing.jsonl``, or to ``--results FILE``. Nothing else may run on the machine.
+take turns, each in a fresh process, those of another version (``--before DIR``) too; the time counts from the first
+look at the files to the finished folder, without the start of Python and its imports. All files of a corpus must be
+equal. A line is appended to ``results/preparing.jsonl``, or to ``--results FILE``. Nothing else may run on the machine.
 """
 
 from __future__ import annotations
@@ -29,57 +29,65 @@ HERE = Path(__file__).resolve().parent
 PAIRS = 200_000
 WORDS = 40_000
 KINDS = ("grammar", "made-up words")
+Found = dict[tuple[str, int], list[dict[str, Any]]]
+"""Of each version and number of processes what every run took."""
 
 
 def main() -> None:
-    """Every row in turns; one line of results for each corpus."""
+    """Every row in turns; one line of results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--kind", action="append", choices=KINDS, help="default: all")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--source", type=Path, default=HERE.parent / "src", help="where the package lies")
+    parser.add_argument("--before", type=Path, help="where the package of another version lies")
     parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "preparing")
     parser.add_argument("--results", type=Path, default=HERE / "results" / "preparing.jsonl")
     parser.add_argument("--run", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    for kind in asked.kind or KINDS:
-        if asked.run:
-            print(json.dumps(prepare(asked.work, kind, asked.run)))
-            continue
-        write_pairs(asked.work, kind)
-        session = {"benchmark": "preparing", "date": machine.now(), "commit": machine.commit()}
-        found: dict[int, list[dict[str, Any]]] = {count: [] for count in asked.processes}
-        for _ in range(asked.rounds):
-            for count, runs in found.items():
-                runs.append(prepared(asked, kind, count))
-                print(kind, count, runs[-1], flush=True)
-        if len({run["sha256"] for runs in found.values() for run in runs}) > 1:
-            sys.exit("the files differ")
-        rows = results(kind, found)
-        machine.append(asked.results, session | {"machine": machine.describe(), "rows": rows})
-        for row in rows:
-            print(json.dumps(row))
+    if asked.run:
+        print(json.dumps(prepare(asked.work, *asked.kind, asked.run)))
+        return
+    session = {"benchmark": "preparing", "date": machine.now(), "commit": machine.commit()}
+    session |= {
+        "machine": machine.describe(),
+        "rows": [row for kind in asked.kind or KINDS for row in rows(asked, kind)],
+    }
+    machine.append(asked.results, session)
+    for row in session["rows"]:
+        print(json.dumps(row))
 
 
-def results(kind: str, found: dict[int, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The medians of each number of processes, and their ratio to the first."""
+def rows(asked: argparse.Namespace, kind: str) -> list[dict[str, Any]]:
+    """The rows of a corpus."""
+    write_pairs(asked.work, kind)
+    versions = ({"before": asked.before} if asked.before else {}) | {"now": HERE.parent / "src"}
+    found: Found = {(name, count): [] for name in versions for count in asked.processes}
+    for _ in range(asked.rounds):
+        for (name, count), runs in found.items():
+            runs.append(prepared(asked.work, versions[name], kind, count))
+            print(kind, name, count, runs[-1], flush=True)
+    if len({run["sha256"] for runs in found.values() for run in runs}) > 1:
+        sys.exit("the files differ")
+    return results(kind, found)
+
+
+def results(kind: str, found: Found) -> list[dict[str, Any]]:
+    """The medians of each version and number of processes, and how much faster that is than its first number."""
     parts = ("scan", "vocabulary", "ids", "seconds")
-    rows = [
-        {"corpus": kind, "processes": count}
-        | {part: round(median(run[part] for run in runs), 2) for part in parts}
-        | {"each": [round(run["seconds"], 2) for run in runs]}
-        for count, runs in found.items()
-    ]
-    first = median(run["seconds"] for run in next(iter(found.values())))
-    for row, runs in zip(rows, found.values(), strict=True):
-        row["times as fast"] = round(first / median(run["seconds"] for run in runs), 2)
-    return rows
+    medians: list[dict[str, Any]] = []
+    for (version, count), runs in found.items():
+        row = {"corpus": kind, "version": version, "processes": count}
+        row |= {part: round(median(run[part] for run in runs), 2) for part in parts}
+        first = next(runs for (other, _), runs in found.items() if other == version)
+        ratio = median(run["seconds"] for run in first) / median(run["seconds"] for run in runs)
+        medians.append(row | {"times as fast": round(ratio, 2), "each": [round(run["seconds"], 2) for run in runs]})
+    return medians
 
 
-def prepared(asked: argparse.Namespace, kind: str, count: int) -> dict[str, Any]:
+def prepared(work: Path, source: Path, kind: str, count: int) -> dict[str, Any]:
     """What a fresh process took."""
-    command = [sys.executable, __file__, "--work", str(asked.work), "--kind", kind, "--run", str(count)]
-    environment = {**os.environ, "PYTHONPATH": str(asked.source)}
+    command = [sys.executable, __file__, "--work", str(work), "--kind", kind, "--run", str(count)]
+    environment = {**os.environ, "PYTHONPATH": str(source)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)

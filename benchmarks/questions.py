@@ -276,6 +276,14 @@ def start_up(session: Session) -> Lines:
     return ["Seconds from the call to the end of the program: the median, and the slowest.", "", *grid(session["rows"])]
 
 
+def preparing(session: Session) -> Lines:
+    """Seconds until pairs are prepared, by one process and by several."""
+    same = ("processes", "scan", "vocabulary", "ids", "times as fast")
+    names = {"corpus": "200,000 pairs", **{name: name for name in same[:4]}, "seconds": "all", same[4]: same[4]}
+    told = "Seconds from the first look at the files to the finished folder, the median of rounds in turns."
+    return [told, "", *grid([columns(row, names) for row in session["rows"] if row["version"] == "now"])]
+
+
 def plain(session: Session) -> Lines:
     """Any kind unknown here: a table of its rows."""
     return [*([str(session["note"]), ""] if session.get("note") else []), *grid(session["rows"])]

@@ -48,6 +48,7 @@ QUESTIONS = (
     ("training", "What does training cost in memory, and how much of a batch is padding?", questions.memory),
 )
 SINGLE = {
+    "preparing": ("How long does preparing sentence pairs take?", questions.preparing),
     "start_up": ("How long does it take to start?", questions.start_up),
     "page": ("How fast is the attention page?", questions.page_speed),
     "pronoun": ("Which head finds the noun of a pronoun?", questions.pronoun),

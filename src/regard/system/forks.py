@@ -81,7 +81,9 @@ class ForkedWorkers:
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         for worker in self._workers:
-            worker.end(in_peace=kind is None)
+            worker.dismiss(in_peace=kind is None)
+        for worker in self._workers:
+            worker.wait()
         self._workers.clear()
 
     def map(self, given: Iterable[bytes]) -> Iterator[bytes]:
@@ -215,18 +217,20 @@ class _Worker:
                 return LostWorker(f"a process of this command was ended by {name}; rerun the same command")
         return LostWorker("a process of this command ended; rerun the same command")
 
-    def end(self, in_peace: bool) -> None:
-        """End the process."""
+    def dismiss(self, in_peace: bool) -> None:
+        """Let the process end, at once unless in peace."""
         with suppress(OSError):
             self.to.close()
+        if self.process and not in_peace:
+            with suppress(ProcessLookupError):
+                os.kill(self.process, signal.SIGKILL)
+
+    def wait(self) -> None:
+        """Wait until the process has ended; what it still says is not heard."""
+        self.back.close()
         if self.process:
-            if not in_peace:
-                with suppress(ProcessLookupError):
-                    os.kill(self.process, signal.SIGKILL)
-            self.back.close()
             with suppress(ChildProcessError):
                 os.waitpid(self.process, 0)
-        self.back.close()
 
 
 def _serve(work: Work, asked: BinaryIO, answered: BinaryIO) -> None:

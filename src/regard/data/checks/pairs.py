@@ -389,7 +389,7 @@ def _ratio_outliers(source: NDArray[np.int32], target: NDArray[np.int32]) -> NDA
 def count_unknown_words(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[int, Counter[str]]:
     """The number of words, and a count of each word with a character encoded as bytes."""
     counts = Counter(word for text in texts for word in text.split())
-    words = list(counts)
+    words = [word for word in counts if not word.isascii()]  # a byte is a whole character of the others
     pieces = tokenizer.ids_batch([f" {word}" for word in words])
     fell = (word for word, ids in zip(words, pieces, strict=True) if any(map(tokenizer.is_byte, ids.tolist())))
     return counts.total(), Counter({word: counts[word] for word in fell})

@@ -94,7 +94,7 @@ ALPHABET = sorted(BYTE_OF)
 
 def spell(text: str) -> str:
     """``text`` as the letters of its UTF-8 bytes."""
-    return "".join(LETTER_OF[byte] for byte in text.encode())
+    return text.encode().decode("latin-1").translate(LETTER_OF)
 
 
 def unspell(letters: str) -> bytes:

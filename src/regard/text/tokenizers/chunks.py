@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import nlargest
 from itertools import islice
@@ -104,13 +104,15 @@ class ChunkCounter:
         """What was counted, for :meth:`merge`; long chunks, which hardly come again, are split before."""
         long = {chunk: count for chunk, count in self.chunks.items() if len(chunk) > SHORT}
         rest = {chunk: count for chunk, count in self.chunks.items() if len(chunk) <= SHORT}
-        return json.dumps([rest, self._split(long)]).encode()
+        words = self._split(long)
+        lists = [[*rest], [*rest.values()], [*words], [*words.values()]]  # quicker than objects
+        return json.dumps(lists, ensure_ascii=False).encode()
 
     def merge(self, content: bytes) -> None:
         """Add what another process counted."""
-        chunks, units = json.loads(content)
-        self.chunks.update(chunks)
-        self._units.update(units)
+        chunks, times, units, often = json.loads(content)
+        self.chunks.update(dict(zip(chunks, times, strict=True)))
+        self._units.update(dict(zip(units, often, strict=True)))
 
     def counts(self) -> Counter[str]:
         """How often each word occurs, in byte letters; of characters how often each does that has several bytes."""
@@ -125,21 +127,25 @@ _LINE_BREAK = spell("\n")
 
 def count_words(chunks: Mapping[str, int]) -> Counter[str]:
     """The words of counted chunks, in byte letters."""
-    latin, counts = Counter[str](), Counter[str]()
+    latin, others = defaultdict[str, int](int), Counter[str]()
     splitter = assemble(models.BPE(), None).pre_tokenizer
     for chunk, count in chunks.items():
+        if chunk.isalpha() and is_latin(chunk):  # one word, as most are
+            latin[f" {chunk}"] += count
+            continue
         text = chunk_text(chunk)
         if text.startswith("\n") and not chunk.startswith(FIRST):
             text = text[1:]
-            counts[_LINE_BREAK] += count
+            others[_LINE_BREAK] += count
         if (words := latin_words(text)) is not None:
             for word in words:
                 latin[word] += count
         else:
             for word, _ in splitter.pre_tokenize_str(text):
-                counts[word] += count
-    for word, count in latin.items():
-        counts[spell(word)] += count
+                others[word] += count
+    spelled = spell("\n".join(latin)).split(_LINE_BREAK) if latin else []
+    counts = Counter(dict(zip(spelled, latin.values(), strict=True)))
+    counts.update(others)
     return counts
 
 

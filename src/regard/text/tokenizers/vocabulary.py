@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TypeVar
 
 from regard.system.errors import RegardError
 from regard.system.keys import generator
+from regard.system.map_reduce import join_parts, split_parts
 from regard.text.seen_words import WORDS, SeenWords, read_seen_words
 from regard.text.tokenizers.byte_pieces import Normalisation, Units
 from regard.text.tokenizers.chunks import ChunkCounter
@@ -155,11 +155,11 @@ class PairCounter:
     @property
     def content(self) -> bytes:
         """What was counted, for :meth:`merge`."""
-        return json.dumps([side.content.decode() for side in self._sides]).encode()
+        return join_parts(*(side.content for side in self._sides))
 
     def merge(self, content: bytes) -> None:
         """Add what another process counted."""
-        for side, counts in zip(self._sides, json.loads(content), strict=True):
+        for side, counts in zip(self._sides, split_parts(content), strict=True):
             side.merge(counts)
 
     def learn(self, vocabulary: int) -> Vocabularies:
