@@ -258,3 +258,16 @@ def test_what_is_called_otherwise_elsewhere_is_something_of_ours() -> None:
     assert set(_OURS) <= known
     for ours, words in _OURS.items():
         assert ours not in words.split()
+
+
+def test_the_decoder_may_have_heads_of_its_own() -> None:
+    model = recipe_from({"model": {"d_model": 12, "heads": 3, "decoder_heads": 2}}).model
+    assert isinstance(model, TransformerSection)
+    assert model.attention == {"encoder": (6, 3), "decoder": (6, 2), "cross": (6, 2)}
+    assert (model.divisor_of("encoder"), model.divisor_of("cross")) == (4**0.5, 6**0.5)
+    assert (model.decoder.heads, model.decoder.key_size) == (2, 6)
+    assert "decoder_heads" in model.deciding()
+    assert "decoder_heads" not in TransformerSection().deciding()
+    for wrong in ({"decoder_heads": 5}, {"decoder_heads": 4, "positions": "rotary", "heads": 2}):
+        with refused(UsageError, None, "decoder"):
+            recipe_from({"model": {"d_model": 12, "heads": 3, **wrong}})

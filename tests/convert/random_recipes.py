@@ -29,6 +29,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "d_k": (3, 4),
     "d_v": (3, 4),
     "heads": (3, 4, 5),
+    "decoder_heads": (3, 4, 5),
     "segments": (0, 1, 3),
     "norm_epsilon": (1e-5, 1e-3),
     "decoder_norm": ("layer", "rms", "batch"),

@@ -25,6 +25,7 @@ LONG = {"data": {"max_tokens": 1500}, "training": {"tokens": 1500}}
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "marian": ("translation", {**TWO, **DROPS}, {"text": SPOKEN, "decoding": {"beam": 3}}),
     "marian-odd": ("translation", {**TWO, "d_model": 15, "activation": "gelu_tanh", "scale_embedding": False}, {}),
+    "marian-heads": ("translation", {**TWO, "decoder_heads": 2}, {}),
     "pegasus": ("translation", {**TWO, "norm_place": "pre"}, {"text": {**SPOKEN, "lowercase": True}}),
     "pegasus-characters": ("translation", {**TWO, "norm_place": "pre"}, {"text": {"units": "characters"}}),
     "t5": ("translation", T5, {"text": {**SPOKEN, "normalisation": "nfkc"}}),

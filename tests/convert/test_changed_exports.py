@@ -23,7 +23,7 @@ from tests.refusals import refused
         ({"decoder_vocab_size": 7}, "decoder_vocab_size = 7"),
         ({"normalize_before": True}, "normalize_before = true"),
         ({"normalize_embedding": True}, "normalize_embedding = true"),
-        ({"decoder_attention_heads": 2}, "decoder_attention_heads 2"),
+        ({"decoder_ffn_dim": 2}, "decoder_ffn_dim 2"),
         ({"tie_word_embeddings": False}, "tie_word_embeddings = false"),
         ({"vocab_size": 1}, "decoder_vocab_size = 291"),
         ({"encoder_layers": 3}, "config.json"),

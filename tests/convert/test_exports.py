@@ -220,6 +220,13 @@ def test_a_start_symbol_and_pieces_without_a_name_are_nothing_for_ctranslate2() 
         exports(recipe, unnamed(200)).refuse("ctranslate2")
 
 
+def test_ctranslate2_reads_one_number_of_heads() -> None:
+    recipe = recipe_from({"model": {**SMALL["transformer"], "decoder_heads": 2}})
+    assert exports(recipe).line == "this model can be exported to: Hugging Face (Marian)"
+    with refused(UsageError, None, "one number of heads"):
+        exports(recipe).refuse("ctranslate2")
+
+
 @pytest.mark.long(2)
 def test_what_can_be_exported_is_read_there(tmp_path: Path) -> None:
     converters = pytest.importorskip("ctranslate2").converters

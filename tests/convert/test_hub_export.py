@@ -198,7 +198,10 @@ TRANSLATORS = [
 ]
 
 
-@pytest.mark.parametrize(("model", "kind"), TRANSLATORS)
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [*TRANSLATORS, ({"encoder_layers": 1, "decoder_layers": 2, "decoder_heads": 2}, "MarianMTModel")],
+)
 def test_a_translator_of_ours_is_a_marian_a_pegasus_or_a_t5(model: dict[str, Any], kind: str, tmp_path: Path) -> None:
     tokenizer, _, ours = made(tmp_path, "translation", model)
     peer = loaded("AutoModelForSeq2SeqLM", tmp_path)

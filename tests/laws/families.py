@@ -46,7 +46,7 @@ WORDS: dict[str, dict[str, list[Any]]] = {
         **COMMON,
         **POSITIONS,
         "tie": ["none", "two", "three"],
-        "parts": [*COMMON["parts"], {"scale_embedding": False, "scale_output": True}],
+        "parts": [*COMMON["parts"], {"scale_embedding": False, "scale_output": True}, {"decoder_heads": 1}],
     },
     "rnn": {
         **RECURRENT,

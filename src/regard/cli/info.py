@@ -127,7 +127,12 @@ def _directions(two: bool) -> str:
 
 
 def _sizes(model: Attentive) -> str:
-    heads = f"{counted(model.heads, 'head')} (d_k {model.key_size}, d_v {model.value_size})"
+    from regard.config import TransformerSection
+
+    stacks: list[Attentive] = [model]
+    if isinstance(model, TransformerSection) and model.decoder.heads != model.heads:
+        stacks.append(model.decoder)
+    heads = " + ".join(f"{counted(one.heads, 'head')} (d_k {one.key_size}, d_v {one.value_size})" for one in stacks)
     return f"d_model {model.d_model}, d_ff {model.d_ff}, {heads}"
 
 

@@ -59,6 +59,15 @@ class ModelSection(Section):
 
     info: ClassVar[FamilyInfo]
 
+    @property
+    def divisor(self) -> float:
+        """Divisor of the attention scores; 1 where they are not divided."""
+        return 1.0
+
+    def divisor_of(self, kind: str) -> float:
+        """Divisor of the scores of one use of attention."""
+        return self.divisor
+
 
 class Recurrent(ModelSection):
     """What the recurrent families share."""
@@ -125,8 +134,6 @@ class RnnEncoderSection(Recurrent):
     info: ClassVar[FamilyInfo] = FamilyInfo(
         "recurrent encoder", {"source": "encoder"}, {"pool": "head.pool.weight"}, "regard.models.build:rnn_encoder"
     )
-    divisor: ClassVar[float] = 1.0
-    """Of additive scores."""
     family: Literal["rnn-encoder"] = Field("rnn-encoder", description="the architecture")
     cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
     layers: int = Field(1, ge=1, le=64, description="layers that read")
@@ -208,8 +215,7 @@ class Attentive(ModelSection):
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Attentive:
-        if (self.d_k is None or self.d_v is None) and self.d_model % self.heads:
-            raise ValueError(f"d_model {self.d_model} is not divisible by heads {self.heads}; set d_k and d_v")
+        _refuse_odd_heads(self, self.heads, "heads")
         if self.norm == "group" and self.d_model % self.norm_groups:
             raise ValueError(f"d_model {self.d_model} is not divisible by norm_groups {self.norm_groups}")
         return self
@@ -256,6 +262,11 @@ class Attentive(ModelSection):
         return self.max_positions if self.positions == "learned" else float("inf")
 
 
+def _refuse_odd_heads(model: Attentive, heads: int, name: str) -> None:
+    if (model.d_k is None or model.d_v is None) and model.d_model % heads:
+        raise ValueError(f"d_model {model.d_model} is not divisible by {name} {heads}; set d_k and d_v")
+
+
 class TransformerSection(Attentive):
     """The Transformer [Vaswani17 §3]; the defaults are the paper's base model."""
 
@@ -278,6 +289,13 @@ class TransformerSection(Attentive):
     )
     scale_embedding: bool = Field(True, description="embeddings are multiplied by the root of d_model, as in the paper")
     scale_output: bool = Field(False, description="hidden vectors are divided by it before the output, as in T5")
+    decoder_heads: int | None = Field(
+        None,
+        ge=1,
+        le=1024,
+        description="attention heads of a decoder layer; default: heads",
+        json_schema_extra={"only_if_set": True},
+    )
     decoder_norm: Norm | None = Field(
         None, description="the decoder's kind of norm; default: the encoder's, but for batch norm, which must be named"
     )
@@ -291,10 +309,29 @@ class TransformerSection(Attentive):
             )
         return self
 
+    @model_validator(mode="after")
+    def _decoder_heads_divide(self) -> TransformerSection:
+        if self.decoder_heads is not None:
+            _refuse_odd_heads(self, self.decoder_heads, "decoder_heads")
+            if self.positions == "rotary" and self.decoder.key_size % 2:
+                raise ValueError(f"rotary positions need an even d_k, not the decoder's {self.decoder.key_size}")
+        return self
+
+    @property
+    def decoder(self) -> TransformerSection:
+        """The section with the decoder's norm and heads in their place, as its layers are built."""
+        return self.model_copy(
+            update={"norm": self.decoder_norm or self.norm, "heads": self.decoder_heads or self.heads}
+        )
+
+    def divisor_of(self, kind: str) -> float:
+        """Divisor of the scores of one use of attention."""
+        return (self if kind == "encoder" else self.decoder).divisor
+
     @property
     def attention(self) -> Uses:
         """Layers and heads of each use of attention."""
-        writes = (self.decoder_layers, self.heads)
+        writes = (self.decoder_layers, self.decoder_heads or self.heads)
         return {"encoder": (self.encoder_layers, self.heads), "decoder": writes, "cross": writes}
 
 

@@ -19,14 +19,17 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     def deciding(self) -> dict[str, Any]:
-        """Fields and values that can decide anything: those that are ``only`` for a choice of another field with it.
+        """Fields and values that can decide anything.
 
-        A run that was begun before Regard had such a field thus resumes.
+        Those that are ``only`` for a choice of another field decide with it, those ``only_if_set`` unless they are
+        ``None``. A run that was begun before Regard had such a field thus resumes.
         """
 
         def decides(name: str) -> bool:
             extra = type(self).model_fields[name].json_schema_extra
             only: Any = extra.get("only", {}) if isinstance(extra, dict) else {}
+            if isinstance(extra, dict) and extra.get("only_if_set") and getattr(self, name) is None:
+                return False
             return all(getattr(self, other) == word for other, word in only.items())
 
         return {name: value for name, value in self.model_dump().items() if decides(name)}

@@ -65,8 +65,8 @@ class Ablations:
         if not self.scaling:
             if section.divisor == 1:
                 raise UsageError("this model does not divide its scores by √d_k", "scaling")
-            for point in points.values():
-                yield _beside(point, "score"), partial(_scale_scores, by=section.divisor)
+            for kind, point in points.items():
+                yield _beside(point, "score"), partial(_scale_scores, by=section.divisor_of(kind))
         if not self.mask:
             for point in points.values():
                 yield _beside(point, "mask"), torch.zeros_like

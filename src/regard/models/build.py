@@ -107,8 +107,7 @@ def transformer(model: TransformerSection, source_pieces: int, target_pieces: in
     """
     source, target, output = tables(model.tie, model.d_model, source_pieces, target_pieces)
     scale = None if model.scale_embedding else 1.0
-    writes = model.model_copy(update={"norm": model.decoder_norm or model.norm})
-    reading, writing = _Stack.of(model, two_way=True), _Stack.of(writes, two_way=False)
+    reading, writing = _Stack.of(model, two_way=True), _Stack.of(model.decoder, two_way=False)
     final = writing.final()
     return _ready(
         Transformer(

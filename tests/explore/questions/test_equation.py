@@ -16,6 +16,7 @@ from tests.tasks.small_tasks import EVERY, SOURCE, TARGET
 
 SCENES = {
     "paper": (both(), ("encoder", "decoder", "cross")),
+    "heads": (both(decoder_heads=2), ("encoder", "decoder", "cross")),
     "relative": (both(positions="relative", scale_scores=False), ("encoder", "decoder", "cross")),
     "dot": (recurrent(score="dot"), ("cross",)),
     "scaled": (recurrent(score="scaled", input_feeding=True), ("cross",)),

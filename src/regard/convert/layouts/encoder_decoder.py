@@ -114,7 +114,7 @@ class T5(Format):
         """What it reads with one table, an untied model reads with two here, which training makes different."""
         model = recipe.model
         assert isinstance(model, TransformerSection)
-        found = super().obstacles(recipe) + misfits(model, value_size=model.key_size)
+        found = super().obstacles(recipe) + misfits(model, value_size=model.key_size, decoder_heads=(None, model.heads))
         source, target = ((weights or {}).get(name) for name in TABLES)
         equal = source is not None and target is not None and torch.equal(source, target)
         shared = model.tie == "three" or (model.tie == "none" and equal)
@@ -225,10 +225,10 @@ class Marian(Format):
 
     def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
         config.only(**self._settings, add_bias_logits=False)
-        for name in ("ffn_dim", "attention_heads"):
-            if (decoder := config.parse(f"decoder_{name}", WHOLE)) != config.parse(f"encoder_{name}", WHOLE):
-                message = f"decoder_{name} {decoder} is not supported, only the encoder's is"
-                raise RegardError(message, config.where)
+        if (decoder := config.parse("decoder_ffn_dim", WHOLE)) != config.parse("encoder_ffn_dim", WHOLE):
+            raise RegardError(f"decoder_ffn_dim {decoder} is not supported, only the encoder's is", config.where)
+        heads = config.parse("decoder_attention_heads", WHOLE)
+        own = {} if heads == config.parse("encoder_attention_heads", WHOLE) else {"decoder_heads": heads}
         added = tensors.get(BIAS)
         if added is not None and added.flatten()[:-1].any():  # the last is the start symbol's, which is never written
             raise RegardError(f"{BIAS!r} is a bias on the output logits, which is not supported", config.where)
@@ -236,7 +236,7 @@ class Marian(Format):
             if name in tensors and not _are_sinusoids(tensors[name]):
                 message = f"{name!r} holds other positions than sinusoids, which are not supported"
                 raise RegardError(message, config.where)
-        return super().section(config, tensors) | {"norm_place": self.plain["norm_place"]}
+        return super().section(config, tensors) | own | {"norm_place": self.plain["norm_place"]}
 
     def start_row(self, config: Fields, generation: Fields) -> int | None:
         """The last one.
@@ -254,15 +254,17 @@ class Marian(Format):
     def obstacles(self, recipe: Recipe, weights: Mapping[str, Tensor] | None = None) -> list[Obstacle]:
         model = recipe.model
         assert isinstance(model, TransformerSection)
-        return super().obstacles(recipe) + odd_heads(model)
+        return super().obstacles(recipe) + (odd_heads(model) or odd_heads(model.decoder))
 
     def config(self, recipe: Recipe, pieces: int) -> dict[str, Any]:
         found = super().config(recipe, pieces)
+        assert isinstance(recipe.model, TransformerSection)
         longest = recipe.data.max_tokens + recipe.decoding.max_extra + 1
         return {
             **found,
             **self._settings,
-            **{f"decoder_{name}": found[f"encoder_{name}"] for name in ("ffn_dim", "attention_heads")},
+            "decoder_ffn_dim": found["encoder_ffn_dim"],
+            "decoder_attention_heads": recipe.model.decoder.heads,
             "is_encoder_decoder": True,
             "decoder_vocab_size": pieces,
             "max_position_embeddings": max(ROOM, longest),

@@ -63,7 +63,7 @@ def equation(seen: ModelInputs, kind: str, layer: int, head: int) -> EquationSte
     score_LM = one("score")
     bias_LM = one("bias") if "bias" in found else np.zeros_like(score_LM)
     hidden_LM = found["mask"].cpu().numpy() if "mask" in found else np.zeros(score_LM.shape, np.bool_)
-    parts = (one("query"), one("key"), one("value"), score_LM, section.divisor, bias_LM, hidden_LM)
+    parts = (one("query"), one("key"), one("value"), score_LM, section.divisor_of(kind), bias_LM, hidden_LM)
     return EquationSteps(*parts, one("weight"), one("context"))
 
 
@@ -80,7 +80,7 @@ def equation_of(
     if query >= len(found.query_LK):
         raise UsageError(f"there is no query {query}; they count from 0 to {len(found.query_LK) - 1}", "query")
     # Without scaling, multiply the score by the divisor it will be divided by.
-    score_LM = found.score_LM if asked.changes.scaling else found.score_LM / section.divisor
+    score_LM = found.score_LM if asked.changes.scaling else found.score_LM / found.divisor
     divisor = found.divisor if asked.changes.scaling else 1.0
     values = {"divisor": divisor, "additive": kind == "pool" or getattr(section, "score", None) == "additive"}
     arrays = steps(found, score_LM[query], divisor, query)

@@ -94,9 +94,9 @@ def size_line(model: Model) -> str:
         return f"{layers}, {model.cell}, d_model {model.d_model}, {attention}"
     if isinstance(model, RnnEncoderSection):
         return f"{layers}, {model.cell}, d_model {model.d_model}, pooled by {model.pool}"
-    return (
-        f"{layers}, d_model {model.d_model}, d_ff {model.d_ff}, {counted(model.heads, 'head')}, {model.norm_place}-norm"
-    )
+    heads = " + ".join(map(str, dict.fromkeys(count for _, count in model.attention.values())))
+    heads = f"{heads} heads" if "+" in heads else counted(model.heads, "head")
+    return f"{layers}, d_model {model.d_model}, d_ff {model.d_ff}, {heads}, {model.norm_place}-norm"
 
 
 def final(output: Path) -> bool:
