@@ -262,6 +262,36 @@ def pronoun(session: Session) -> Lines:
     ]
 
 
+def demonstration(sessions: list[Session]) -> Lines:
+    """What each seed of the demonstration makes, and the head of its encoder that finds the noun of *it*."""
+    lines = [
+        "Each seed draws corpus and weights of its own. Attention is from *it*, in the head of the encoder that was",
+        "chosen on validation, in test sentences with two nouns; *a guess without*: the smallest set of heads found",
+        "whose removal leaves 70 % of 300 pronouns right, or fewer.",
+    ]
+    for processor, here in by_processor(sessions):
+        rows = {row["seed"]: row for session in here for row in session["rows"]}
+        told = [
+            {
+                "seed": seed,
+                "exact %": row["exact"],
+                "pronouns right": f"{row['pronouns']} of {row['of']}",
+                "head": row["head"],
+                "to its noun, to the other %": f"{row['antecedent']} / {row['rival']}",
+                "right without it": f"{row['right without it']} of {row['sentences']}",
+                "a guess without": ", ".join(row["smallest"] or ["none found"]),
+            }
+            for seed, row in rows.items()
+        ]
+        least = min(rows.values(), key=lambda row: row["antecedent"])
+        most = max(row["rival"] for row in rows.values())
+        lines += ["", f"{processor}:", "", *grid(told), ""]
+        lines += [
+            f"The least of {len(rows)} seeds: {least['antecedent']} % on its noun; the most on the other: {most} %."
+        ]
+    return lines
+
+
 def page_speed(session: Session) -> Lines:
     """Milliseconds of each action, for a small and a large model."""
     parts = [(row["what"].partition(": "), row) for row in session["rows"]]

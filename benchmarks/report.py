@@ -41,6 +41,7 @@ QUESTIONS = (
     ("writing", "How good are language models?", questions.language_models),
     ("positions", "Which kind of positions?", questions.positions),
     ("exportable", "What does a form that can be exported cost?", questions.exportable),
+    ("demonstration", "Which head of the demonstration's encoder finds what *it* is?", questions.demonstration),
     ("training", "How fast is training, against whom?", questions.against_peers),
     ("first_start", "Which products does a run choose by timing?", questions.first_starts),
     ("processes", "What do several processes give?", questions.processes),

@@ -1,0 +1,101 @@
+"""The demonstration with several seeds: how good it is, which head of the encoder finds the noun, and what it costs.
+
+    python benchmarks/demonstration.py --seed 1 --seed 2
+
+Each seed is a `regard demo` of its own below ``--work``, which resumes after a stop; it draws corpus and weights. The
+head is chosen on validation, all figures are of the test part, which is scored once. A seed with a line in
+``results/demonstration.jsonl``, or ``--results FILE``, of this processor is not repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import machine
+
+HERE = Path(__file__).resolve().parent
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, action="append", required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "demonstration")
+    parser.add_argument("--results", type=Path, default=HERE / "results" / "demonstration.jsonl")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """A line of results for each seed."""
+    asked = options()
+    for seed in asked.seed:
+        if seed in known(asked.results):
+            print(f"seed {seed} stands in {asked.results} already")
+            continue
+        begun = {"benchmark": "demonstration", "date": machine.now(), "commit": machine.commit()}
+        begun |= {"machine": machine.describe()}
+        row = measured(asked.work / f"seed-{seed}", seed, asked.threads)
+        machine.append(asked.results, {**begun, "rows": [row]})
+        print(json.dumps(row), flush=True)
+
+
+def known(results: Path) -> set[int]:
+    """The seeds that have a line of this processor."""
+    if not results.exists():
+        return set()
+    sessions = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    here = machine.describe()["processor"]
+    return {row["seed"] for one in sessions if one["machine"]["processor"] == here for row in one["rows"]}
+
+
+def measured(folder: Path, seed: int, threads: int) -> dict[str, Any]:
+    """What one seed makes."""
+    from regard.runs.demo.translation import demonstrate
+    from regard.training.reporters import LineReporter
+
+    found = demonstrate(folder, seed, threads=threads, reporter=LineReporter(sys.stderr))
+    study, shares = found.study, found.encoder.test
+    assert study is not None
+    looks = f"{found.encoder.layer}·{found.encoder.head}"
+    without = next(one.right for one in study.heads if named(one.head) == f"encoder {looks}")
+    return {
+        "seed": seed,
+        "minutes": minutes(folder / "model"),
+        "exact": round(100 * found.model.exact, 1),
+        "bleu": round(found.model.bleu, 1),
+        "pronouns": found.model.pronoun.correct,
+        "of": found.model.pronoun.total,
+        "head": looks,
+        "antecedent": round(100 * shares.antecedent, 1),
+        "rival": round(100 * shares.rival, 1),
+        "chance": round(100 * shares.chance, 1),
+        "sentences": study.sentences,
+        "right": study.right,
+        "commonest": study.commonest,
+        "right without it": without,
+        "smallest": [named(head) for head in study.smallest.heads] if study.smallest else None,
+        "right without smallest": study.smallest.right if study.smallest else None,
+        "spare": study.spare,
+        "heads": {named(one.head): one.right for one in study.heads},
+    }
+
+
+def named(head: Any) -> str:
+    """A head as the walk names it."""
+    return f"{head.kind} {head.layer}·{head.head}"
+
+
+def minutes(model: Path) -> float:
+    """From the first step to the last, validations included."""
+    lines = (model / "training" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    steps = [entry for entry in map(json.loads, lines) if entry["kind"] == "step"]
+    return round(steps[-1]["seconds"] / 60, 1)
+
+
+if __name__ == "__main__":
+    main()
