@@ -46,8 +46,8 @@ TAIL = 1 << 22
 """Bytes at the end of a log to search for its newest samples."""
 PROBED = 20
 """Sentences of the grammar by which a model of the demonstration is told from others of its sizes."""
-SIZES = (3, 4, 128, 2400)
-"""Sizes of the demonstration's model: layers, heads, d_model and vocabulary."""
+SIZES = ((2, 2, 128, 2400), (3, 4, 128, 2400))
+"""Sizes of the demonstration's model, today's first: encoder layers, heads, d_model and vocabulary."""
 GAP = "[MASK]"
 LOST = "\ufffd"
 """Replacement for invalid bytes, where a character was cut."""
@@ -207,7 +207,7 @@ def is_demo_recipe(recipe: Recipe) -> bool:
     model, text = recipe.model, recipe.text
     sizes = (getattr(model, "encoder_layers", 0), getattr(model, "heads", 0), model.d_model, text.vocabulary)
     languages = (text.source_language, text.target_language)
-    return recipe.info.learns_from == "pairs" and languages == ("en", "de") and sizes == SIZES
+    return recipe.info.learns_from == "pairs" and languages == ("en", "de") and sizes in SIZES
 
 
 def _demo_sentences(seed: int) -> list[str]:
