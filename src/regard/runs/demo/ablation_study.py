@@ -90,11 +90,9 @@ class AblationStudy:
         return sum(self.right - one.right <= self.sentences / 100 for one in self.heads)
 
     def looking(self, kind: str) -> list[HeadFinding]:
-        """The heads of a kind, by how much more they give the antecedent than the other noun."""
+        """The heads of a kind, by how far they look where the gender can be learned."""
         found = [one for one in self.heads if one.head.kind == kind and one.shares]
-        return sorted(
-            found, key=lambda one: one.shares.antecedent - one.shares.rival if one.shares else 0, reverse=True
-        )
+        return sorted(found, key=lambda one: one.shares.informative if one.shares else 0, reverse=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
