@@ -128,6 +128,7 @@ def plain_walk(model: Translation, pairs: Sequence[Pair], guess: float = GUESS) 
         "cross": best("cross"),
         "guess": guess,
         "half": HALF,
+        "tolerance": 0.01,
         "study": {
             "sentences": len(pairs),
             "right": right([]),

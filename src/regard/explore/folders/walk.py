@@ -141,7 +141,8 @@ class Walk:
         sentences: the classic ones.
         encoder, cross: the heads that look best where the gender can be learned.
         guess: share of right pronouns at which the pronoun counts as a guess; ``half``: of its attention that a head
-            must give the antecedent to count as one that looks there.
+            must give the antecedent to count as one that looks there; ``tolerance``: of the pronouns that a removal may
+            cost and still count as nothing.
         study: of every head.
     """
 
@@ -155,6 +156,7 @@ class Walk:
     cross: WalkHead | None
     guess: Share
     half: Share
+    tolerance: Share
     study: WalkStudy
 
     def heads(self) -> Iterator[WalkHead]:
@@ -220,6 +222,7 @@ def write_walk(study: AblationStudy, weights: str) -> bytes:
         **best,
         "guess": study.guess,
         "half": study.heads[0].half,
+        "tolerance": study.tolerance,
         "study": study.to_dict(),
     }
     return checksum.dump_json(values)
