@@ -69,7 +69,7 @@ export function titles({ pronoun }: Pick<Walk, 'pronoun'>): string[] {
     `What does “${pronoun}” mean?`,
     'Who looks at the noun?',
     'What does the German pronoun read?',
-    'What does each head cost?',
+    'What does each head’s removal cost?',
     'Which heads are needed?',
     'How much is spare?',
   ]
@@ -130,7 +130,7 @@ export function length(walk: Walk, one: Finding): number {
 
 export function costs(walk: Walk, one: Finding): string {
   const lost = cost(walk, one)
-  if (!lost) return 'costs none'
+  if (!lost) return 'costs nothing'
   return lost > 0 ? `costs ${count(lost)}` : `${count(-lost)} more right`
 }
 
@@ -163,7 +163,7 @@ export function reader(walk: Walk): string {
   const nouns = `${percent(antecedent)} to the noun that ${it} stands for and ${percent(rival)} to the other noun`
   const resolved = (finding(walk, walk.encoder)?.shares?.antecedent ?? 0) > walk.half
   if (!readsPronoun(found.shares)) return `${who} gives ${nouns}, and ${percent(pronoun)} to ${it} itself.`
-  const conclusion = resolved ? ` So the encoder has brought the noun to ${it}, and the decoder reads it there.` : ''
+  const conclusion = resolved ? ` This fits what was seen before: the encoder brings the noun to ${it}, and the decoder reads it there.` : ''
   return `${who} looks at ${it} itself: it gives ${percent(pronoun)} to ${it}, ${nouns}.${conclusion}`
 }
 
@@ -192,6 +192,35 @@ export function redundancy(walk: Walk): string {
 }
 
 // ---- what is shown of the model itself
+
+/** Sets of heads without which the sentences are translated for the walk: none, and those that its steps switch off. */
+export function sets(walk: Walk): Head[][] {
+  const { smallest, without_lookers: lookers } = walk.study
+  const found = new Map<string, Head[]>()
+  for (const heads of [[], smallest?.heads ?? [], lookers.heads, [costliest(walk).head]]) found.set(key(heads), found.get(key(heads)) ?? heads)
+  return [...found.values()]
+}
+
+/** A set of heads by a name. */
+export function key(heads: readonly Head[]): string {
+  return JSON.stringify(heads.map(({ kind, layer, head }) => [kind, layer, head]))
+}
+
+/** What changes between two translations: nothing, the word behind the last “weil” alone, or more. */
+export function change(before: string, after: string): 'nothing' | 'the pronoun' | 'more' {
+  if (before === after) return 'nothing'
+  const [one, other] = [before.split(' '), after.split(' ')]
+  const at = one.lastIndexOf('weil') + 1
+  return at > 0 && one.length === other.length && one.every((word, place) => place === at || word === other[place]) ? 'the pronoun' : 'more'
+}
+
+/** The same of all sentences, in words. */
+export function changes(before: readonly string[], after: readonly string[]): string {
+  const found = before.map((said, at) => change(said, after[at]!))
+  if (found.every((one) => one === 'nothing')) return 'Here both translations stay as they were: no single sentence shows what is lost over many.'
+  if (found.includes('more')) return 'Here more than the pronoun changes, so the model needs this for other words too.'
+  return 'Here the pronoun changes, and nothing else.'
+}
 
 /** The word that looks: the English pronoun, or the German one behind the last “weil”. Null: it is not there. */
 export function row({ pronoun }: Pick<Walk, 'pronoun'>, look: Look, kind: Kind): number | null {
