@@ -1,4 +1,4 @@
-"""The guided walk of a demonstration: its numbers are those of ``walk.json``, and each step can be tried on the page."""
+"""The guided walk of a demonstration: its numbers are those of ``walk.json``, and each step can be tried."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_step_opens_the_head_at_the_word(demo: Path, served_demo: str, view: W
     head = walk[which]
     shown = opened(view, served_demo, f"#view=walk&step={step}")
     shown.locator("figcaption").nth(1).wait_for()
-    gazes = shown.locator("figcaption").all_inner_texts()
+    gazes = [text.replace("\xa0", " ") for text in shown.locator("figcaption").all_inner_texts()]
     shown.get_by_role("button", name=f"open {named(head)}").nth(1).click()
     settled(shown)
     shown.wait_for_url("**view=heads**")

@@ -111,7 +111,7 @@ describe('two panes before one training', () => {
 })
 
 describe('the walk of a demonstration', () => {
-  const walk = { fits: true } as Model['walk']
+  const walk = { fits: true } as NonNullable<Model['walk']>
   const at = (hash: string) => read(hash)
   it('comes first where nothing else was asked for', () => {
     page.open(state({ walk }), at(''), true)

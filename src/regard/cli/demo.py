@@ -75,10 +75,8 @@ def demo(
         result(picture(output, found, colour_scheme()))
         if found.study:
             result(study_table(output, found.study))
-        begins = (
-            "See it step by step on a page in the browser, and try" if found.study else "Look into it on a page with"
-        )
-        result(f"{begins} sentences of your own: {_explore(output)}\n")
+        begins = "See it step by step, and try" if found.study else "Look into it with"
+        result(f"{begins} sentences of your own, on a page in the browser: {_explore(output)}\n")
     return 0
 
 
