@@ -30,7 +30,7 @@ FOUND = Demonstration(
     nearest=DemoScores(0.012, 31.4, "signature", Accuracy(150, 416)),
     majority=Accuracy(140, 416),
     encoder=PronounAttention(2, 3, Shares(0.8, 0.1, 0.4, 0.1), Shares(0.84, 0.03, 0.4, 0.12)),
-    cross=PronounAttention(1, 4, Shares(0.6, 0.1, 0.3, 0.2), Shares(0.61, 0.05, 0.3, 0.2)),
+    cross=PronounAttention(1, 4, Shares(0.6, 0.1, 0.3, 0.2, 0.2), Shares(0.61, 0.05, 0.3, 0.2, 0.2)),
     ablated=None,
     study=STUDY,
     example="The animal didn't cross the street because it was too tired.",
@@ -44,10 +44,19 @@ def test_the_table_names_model_and_baselines() -> None:
     assert rows["the nearest training sentence"][:2] == ["1.2%", "31.4"]
     assert rows["always the commonest pronoun"][0] == "33.7%"
     assert "without positions" not in text
-    assert "layer 2 head 3   84% on its antecedent, 3% on the other noun, chance 12%" in text
+    assert "“it”, encoder self-attention" in text
+    assert "layer 2 head 3   84% on the antecedent, 3% on the other noun, chance 12%" in text
+    assert "layer 1 head 4   61% on the antecedent, 5% on the other noun, chance 20%" in text
     assert max(map(len, text.splitlines())) <= 140
     assert "this model without positions" in table(replace(FOUND, ablated=FOUND.nearest))
     assert "none tested" in table(replace(FOUND, majority=Accuracy(0, 0)))
+
+
+def test_the_german_pronoun_may_look_at_the_english_one() -> None:
+    shares = Shares(0.01, 0.02, 0.01, 0.05, 0.97)
+    text = table(replace(FOUND, cross=PronounAttention(1, 2, shares, shares)))
+    assert "layer 1 head 2   97% on “it”, 1% on the antecedent, 2% on the other noun, chance 5%" in text
+    assert max(map(len, text.splitlines())) <= 140
 
 
 def test_the_pronoun_shown_is_the_english_or_the_german_one() -> None:
@@ -71,6 +80,7 @@ def test_it_ends_with_the_command_that_opens_the_page(regard, tmp_path, monkeypa
     monkeypatch.setattr("regard.runs.demo.translation.demonstrate", lambda *_: FOUND)
     monkeypatch.setattr(sys.modules[table.__module__], "picture", lambda *_: "a picture\n")
     monkeypatch.setattr(sys.modules[table.__module__], "study_page", lambda *_: "<p>a page</p>\n")
+    monkeypatch.setattr(sys.modules[table.__module__], "weights_of", lambda *_: "0" * 64)
     (tmp_path / folder).mkdir()
     done = regard("demo", "--output", folder)
     assert done.out.rstrip().endswith(f"regard explore {named}")
@@ -83,8 +93,14 @@ def test_the_study_is_printed_written_and_in_the_json(regard, tmp_path, monkeypa
     monkeypatch.setattr("regard.runs.demo.translation.demonstrate", lambda *_: replace(FOUND, study=study))
     monkeypatch.setattr(sys.modules[table.__module__], "picture", lambda *_: "a picture\n")
     monkeypatch.setattr(sys.modules[table.__module__], "study_page", lambda *_: "<p>a page</p>\n")
+    monkeypatch.setattr(sys.modules[table.__module__], "weights_of", lambda *_: "0" * 64)
     done = regard("demo", "--output", tmp_path)
     assert ("297 of 300 right" in done.out) == ("walk.html" in done.out) == bool(study)
     assert (tmp_path / "walk.html").exists() == bool(study)
+    assert (tmp_path / "walk.json").exists() == bool(study)
+    if study:
+        walk = json.loads((tmp_path / "walk.json").read_text(encoding="utf-8"))
+        assert walk["study"] == json.loads(json.dumps(study.to_dict()))
+        assert walk["weights"] == "0" * 64
     found = json.loads(regard("demo", "--output", tmp_path, "--json").out)["study"]
     assert (found and found["right"], found and found["spare"]) == ((297, 0) if study else (None, None))

@@ -45,6 +45,17 @@ describe('the history', () => {
     expect(seen.entries.length).toBe(5)
   })
 
+  it('has a step for every step of the walk', () => {
+    const seen = browser()
+    const page = new Entries(seen as unknown as History)
+    page.at({ ...place, view: 'walk', step: 1 })
+    page.at({ ...place, view: 'walk', step: 2 })
+    page.at({ ...place, view: 'heads', step: 2 })
+    page.at({ ...place, view: 'heads', step: 3 })
+    vi.runAllTimers()
+    expect(seen.entries.map(({ state }) => [kept(state)!.view, kept(state)!.step])).toEqual([['walk', 1], ['walk', 2], ['heads', 3]])
+  })
+
   it('has a step for every text, however many keys it took', () => {
     const seen = browser()
     const page = new Entries(seen as unknown as History)

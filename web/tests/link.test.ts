@@ -21,6 +21,13 @@ describe('an address', () => {
     expect(read('#drawn=best&order=up&beside=me')).toMatchObject(usual)
   })
 
+  it('says which step of the walk is shown', () => {
+    expect(read(written({ ...place, view: 'walk', step: 4 }))).toMatchObject({ view: 'walk', step: 4 })
+    expect(written({ ...place, view: 'walk', step: 1 })).toBe(written({ ...place, view: 'walk' }))
+    expect(read(written({ ...place, step: 4 }))).not.toHaveProperty('step')
+    for (const step of ['0', '-1', 'x']) expect(read(`#view=walk&step=${step}`)).not.toHaveProperty('step')
+  })
+
   it('says which part of a long text is seen, where one was chosen', () => {
     const found = (window: number | null) => read(written({ ...place, asked: [{ ...asked, window }, { ...asked, window: 12 }] })).asked.map((one) => one.window)
     expect(found(3)).toEqual([3, 12])

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { held } from '../src/lib/held.svelte'
+import { read } from '../src/lib/link'
 import { page } from '../src/lib/page.svelte'
 import type { Asked, Model, State } from '../src/lib/types'
 import { packed } from './packed'
@@ -106,6 +107,41 @@ describe('two panes before one training', () => {
     page.told(state({ family: 'rnn-encoder', weights: 'two' }))
     await answered()
     expect(seen()).toEqual(['two'])
+  })
+})
+
+describe('the walk of a demonstration', () => {
+  const walk = { fits: true } as NonNullable<Model['walk']>
+  const at = (hash: string) => read(hash)
+  it('comes first where nothing else was asked for', () => {
+    page.open(state({ walk }), at(''), true)
+    expect([page.view, page.step]).toEqual(['walk', 1])
+    expect(page.beginning).toContain('view=walk')
+    page.open(state({}), at(''), true)
+    expect(page.view).toBe('heads')
+    expect(page.beginning).toContain('view=heads')
+    page.open(state({ walk }), at('#view=sheet'), false)
+    expect(page.view).toBe('sheet')
+    page.open(state({ walk }), at('#view=walk&step=3'), false)
+    expect([page.view, page.step]).toEqual(['walk', 3])
+  })
+
+  it('keeps its step while another view is shown', () => {
+    page.open(state({ walk }), at('#view=walk&step=4'))
+    page.go({ ...at('#view=heads&layer=1'), step: 4 })
+    expect([page.view, page.step, page.place.step]).toEqual(['heads', 4, 4])
+    page.show('walk')
+    expect(page.step).toBe(4)
+    page.go(at('#view=walk'))
+    expect(page.step).toBe(1)
+  })
+
+  it('gives way where it is gone, and is not what a model without one is shown by', () => {
+    page.open(state({ walk }), at(''), true)
+    page.told(state({ walk: null }))
+    expect(page.view).toBe('heads')
+    page.open(state({}), at('#view=walk'))
+    expect(page.view).toBe('heads')
   })
 })
 

@@ -23,6 +23,8 @@ PRONOUN = "it"
 """The word whose attention is shown."""
 WALK = "walk.html"
 """The page of how the pronoun is resolved, in the demonstration's folder."""
+VALUES = "walk.json"
+"""The same as values, for the guided walk of ``regard explore``."""
 
 
 def demo(
@@ -39,7 +41,8 @@ def demo(
 
     A grammar writes English-German pairs; a small Transformer learns them in a few minutes. Reported are exact match,
     BLEU, the gender of pronouns and where the pronoun looks, beside baselines; then one sentence's attention is shown,
-    and which heads the pronoun needs, found by switching every head off. ``walk.html`` has that as a page.
+    and which heads the pronoun needs, found by switching every head off. ``walk.html`` has that as a page, and
+    ``regard explore`` as a guided walk (of ``walk.json``).
 
     Args:
         output: the folder to make; the model stays there.
@@ -64,6 +67,7 @@ def demo(
         found = demonstrate(output, seed, steps, ablate, shown, stop, threads)
     if found.study:
         write(output / WALK, study_page(output, found.study).encode())
+        write(output / VALUES, study_values(output, found.study))
     if json:
         result_json(found.to_dict())
     else:
@@ -71,7 +75,8 @@ def demo(
         result(picture(output, found, colour_scheme()))
         if found.study:
             result(study_table(output, found.study))
-        result(f"Look into it on a page in the browser, with sentences of your own: {_explore(output)}\n")
+        begins = "See it step by step, and try" if found.study else "Look into it with"
+        result(f"{begins} sentences of your own, on a page in the browser: {_explore(output)}\n")
     return 0
 
 
@@ -133,7 +138,7 @@ def table(found: Demonstration) -> str:
     if found.ablated is not None:
         lines.append(_row("this model without positions", found.ablated))
     lines += ["", f"Where “{PRONOUN}” looks, in the head chosen on validation, and how much any noun gives any other:"]
-    lines.append(_gaze_row("the English pronoun, encoder self-attention", found.encoder))
+    lines.append(_gaze_row("“it”, encoder self-attention", found.encoder))
     lines.append(_gaze_row("the German pronoun, encoder-decoder attention", found.cross))
     return "\n".join(lines) + "\n"
 
@@ -148,11 +153,10 @@ def _of(correct: int, total: int) -> str:
 
 
 def _gaze_row(name: str, looked: PronounAttention) -> str:
-    place, test = f"layer {looked.layer} head {looked.head}", looked.test
-    antecedent = (
-        f"{test.antecedent:.0%} on its antecedent, {test.rival:.0%} on the other noun, chance {test.chance:.0%}"
-    )
-    return f"  {name:<46} {place:<16} {antecedent}"
+    from regard.explore.pictures.ablation_study import where
+
+    place = f"layer {looked.layer} head {looked.head}"
+    return f"  {name:<46} {place:<16} {where(looked.test)}, chance {looked.test.chance:.0%}"
 
 
 def picture(output: Path, found: Demonstration, look: ColourScheme) -> str:
@@ -198,6 +202,20 @@ def study_page(output: Path, found: AblationStudy) -> str:
             with suppress(UsageError):  # a model that has learned little may write no pronoun
                 pictures.append(word_svg(views, word))
     return study_html(found, pictures)
+
+
+def study_values(output: Path, found: AblationStudy) -> bytes:
+    """The same for the guided walk of ``regard explore``."""
+    from regard.explore.folders.walk import write_walk
+
+    return write_walk(found, weights_of(output / "model"))
+
+
+def weights_of(model: Path) -> str:
+    """The sha256 of a model's weights."""
+    from regard.training.checkpoints.manifest import read_manifest
+
+    return read_manifest(model / "manifest.json")["model.safetensors"].sha256
 
 
 def pronoun_of(words: list[str]) -> str | None:

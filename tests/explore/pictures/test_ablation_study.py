@@ -9,8 +9,8 @@ from regard.models.ablation import Head
 from regard.runs.demo.ablation_study import AblationStudy, HeadAblation, HeadFinding
 
 
-def shares(antecedent: float, rival: float) -> Shares:
-    return Shares(antecedent, rival, 0.1, 0.05)
+def shares(antecedent: float, rival: float, pronoun: float = 0.0) -> Shares:
+    return Shares(antecedent, rival, 0.1, 0.05, pronoun)
 
 
 ENCODER, CROSS, DECODER = Head("encoder", 3, 2), Head("cross", 1, 1), Head("decoder", 1, 2)
@@ -21,7 +21,8 @@ FOUND = AblationStudy(
     heads=(
         HeadFinding(ENCODER, shares(0.91, 0.02), 190),
         HeadFinding(Head("encoder", 1, 1), shares(0.6, 0.4), 297),
-        HeadFinding(CROSS, shares(0.03, 0.01), 180),
+        HeadFinding(Head("cross", 1, 2), shares(0.2, 0.1), 290),
+        HeadFinding(CROSS, shares(0.03, 0.01, 0.8), 180),
         HeadFinding(DECODER, None, 298),
     ),
     steps=(HeadAblation((CROSS,), 250), HeadAblation((CROSS, ENCODER), 150)),
@@ -34,11 +35,20 @@ def test_the_findings_in_a_few_lines() -> None:
     said = "\n".join(study_lines(FOUND))
     assert "298 of 300 right; always the commonest pronoun: 110" in said
     assert "encoder 3·2: 91% on the antecedent, 2% on the other noun; 190 right without it" in said
-    assert "encoder–decoder 1·1: 3% on the antecedent" in said
+    assert "encoder–decoder 1·1: 80% on “it”, 3% on the antecedent, 1% on the other noun; 180 right" in said
     assert "encoder–decoder 1·1: 180 right without it" in said  # the one that costs most
     assert "2 heads give the noun more than 50%; 140 right without them" in said
     assert "encoder 3·2: 190 right without it" in said
-    assert "2 of 4 heads cost nothing" in said
+    assert "2 of 5 heads cost nothing" in said
+    one = replace(FOUND, without_lookers=HeadAblation((ENCODER,), 190))
+    assert "1 head gives the noun more than 50%; 190 right without it" in "\n".join(study_lines(one))
+
+
+def test_a_german_pronoun_that_looks_at_the_noun_is_told_so() -> None:
+    heads = (*FOUND.heads[:2], HeadFinding(CROSS, shares(0.9, 0.01, 0.05), 180))
+    said = "\n".join(study_lines(replace(FOUND, heads=heads)))
+    assert "encoder–decoder 1·1: 90% on the antecedent, 1% on the other noun; 180 right" in said
+    assert "“it”" not in said
 
 
 def test_a_model_that_needs_no_head() -> None:
@@ -78,6 +88,6 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
     assert tags.open == []
     assert tags.loaded == []
     assert "<svg><text>tired</text></svg>" in page
-    for one in ("<td>encoder–decoder 1·1</td>", "<td>91.0%</td>", "<td>190</td>", "<td>250</td>"):
+    for one in ("<td>encoder–decoder 1·1</td>", "<td>91.0%</td>", "<td>80.0%</td>", "<td>190</td>", "<td>250</td>"):
         assert one in page
-    assert tags.cells == 2 * len(study_lines(FOUND)) + 2 * len(FOUND.steps) + 4 * len(FOUND.heads)
+    assert tags.cells == 2 * len(study_lines(FOUND)) + 2 * len(FOUND.steps) + 5 * len(FOUND.heads)

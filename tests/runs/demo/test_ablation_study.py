@@ -1,22 +1,24 @@
 """What removing heads costs is measured as a plain loop over single sentences finds it."""
 
+import json
+import os
 from collections import Counter
 from itertools import combinations
+from pathlib import Path
 
 import pytest
-import torch
 
 import regard
 from regard.data.demo.grammar import Pair, corpus
-from regard.data.demo.grammar.phrases import PRONOUN
-from regard.models.ablation import Ablations, Head
-from regard.models.captured_attention import pack_sentences
-from regard.runs.demo.ablation_study import AblationStudy, PronounPredictions, study_heads
+from regard.explore.folders.walk import write_walk
+from regard.models.ablation import Head
+from regard.runs.demo.ablation_study import SENTENCES, AblationStudy, PronounPredictions, study_heads
 from regard.runs.demo.pronoun import head_shares
-from regard.runs.demo.translation import write
+from regard.runs.demo.translation import TEST, TRAIN, VALID, demonstrate, write
 from regard.system.errors import RegardError, Stopped
 from regard.tasks.translation.translator import Translation
 from tests.refusals import refused
+from tests.runs.demo.plain_study import check_equal, plain_right, plain_walk
 
 SMALL = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 64, "heads": 2, "norm_place": "pre"}
 
@@ -32,33 +34,11 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Translation, list
     return model, [pair for pair in made.test if pair.pronoun and pair.pronoun.decides]
 
 
-def plain(model: Translation, pairs: list[Pair], off: tuple[Head, ...]) -> int:
-    """How many pronouns are right: each sentence alone, its probabilities after the words before the pronoun."""
-    right = 0
-    for pair in pairs:
-        behind = f" {PRONOUN[pair.pronoun.antecedent_gender]} "
-        head = pair.target[: pair.target.index(" weil ") + len(" weil")]
-        assert pair.target[len(head) :].startswith(behind)
-        ids = model.vocabularies.target.encode(head).ids
-        with Ablations(off=off).apply(model.recipe.model), torch.inference_mode():
-            both, network = model.vocabularies, model.model.eval()
-            read = pack_sentences([[*both.source.encode(pair.source).ids, both.source.end]], torch.device("cpu"))
-            written = pack_sentences([[both.target.start, *ids]], torch.device("cpu"))
-            score_V = network.output.scores(network.decoder(written, network.encoder(read), read))[-1]
-        found = {
-            gender: float(score_V[both.target.encode(f"{head} {word}").ids[len(ids)]])
-            for gender, word in PRONOUN.items()
-        }
-        chosen = max(found, key=found.__getitem__)
-        right += chosen == pair.pronoun.antecedent_gender
-    return right
-
-
 def test_pronouns_are_counted_as_by_a_loop_over_sentences(trained) -> None:
     model, pairs = trained
     test = PronounPredictions(model, pairs)
     for off in ((), (Head("encoder", 1, 2),), (Head("cross", 1, 1), Head("decoder", 1, 2))):
-        assert test.right(off) == plain(model, pairs, off)
+        assert test.right(off) == plain_right(model, pairs, off)
     assert test.commonest == max(Counter(pair.pronoun.antecedent_gender for pair in pairs).values())
 
 
@@ -94,6 +74,34 @@ def test_the_study_measures_every_head_and_removes_the_costliest_first(
             assert test.right(fewer) > 0.2 * len(pairs) or fewer == found.smallest.heads[:-1]
     assert found.without_lookers.right == test.right(found.without_lookers.heads)
     assert found.to_dict()["spare"] == found.spare
+
+
+@pytest.mark.parametrize("guess", [0.2, 0.7])
+def test_every_number_of_the_walk_is_that_of_plain_loops(
+    trained, monkeypatch: pytest.MonkeyPatch, guess: float
+) -> None:
+    model, pairs = trained
+    monkeypatch.setattr(AblationStudy, "guess", guess)
+    check_walk(json.loads(write_walk(study_heads(model, pairs), "0" * 64)), plain_walk(model, pairs, guess))
+
+
+@pytest.mark.long(minutes=25)
+def test_every_number_of_the_demonstrations_walk_is_that_of_plain_loops(tmp_path: Path) -> None:
+    """``REGARD_DEMO`` names the folder of a demonstration that was made with seed 1; without it one is made."""
+    named = os.environ.get("REGARD_DEMO")
+    if named is None:
+        demonstrate(tmp_path, threads=1)
+    model = regard.load(Path(named or tmp_path) / "model", device="cpu")
+    pairs = [pair for pair in corpus(TRAIN, VALID, TEST).test if pair.pronoun and pair.pronoun.decides][:SENTENCES]
+    walk = Path(named or tmp_path) / "walk.json"
+    raw = walk.read_bytes() if walk.exists() else write_walk(study_heads(model, pairs), "0" * 64)
+    check_walk(json.loads(raw), plain_walk(model, pairs))
+
+
+def check_walk(found: dict, expected: dict) -> None:
+    names = {"format", "version", "weights", "sha256"}
+    assert found["format"] == 1
+    check_equal({name: value for name, value in found.items() if name not in names}, expected)
 
 
 def test_a_guess_needs_no_removal_and_no_sentences_are_refused(trained, monkeypatch: pytest.MonkeyPatch) -> None:

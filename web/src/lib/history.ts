@@ -20,7 +20,7 @@ export class Entries {
   constructor(readonly history: Pick<History, 'pushState' | 'replaceState'>) {}
 
   /**
-   * What is shown now. Another view, model, use of attention or text is a step of its own, a text that is being typed one in all;
+   * What is shown now. Another view, model, use of attention, text or step of the walk is a step of its own, a text that is being typed one in all;
    * browsers refuse an address that changes with every key.
    */
   at(place: Place): void {
@@ -73,8 +73,8 @@ export function kept(state: unknown): Place | null {
   return typeof state === 'object' && state !== null && 'regard' in state ? (state as Entry).regard : null
 }
 
-function step({ view, kind, asked }: Place): string {
-  return JSON.stringify([view, kind, asked[0]?.model, asked[0]?.snapshot])
+function step({ view, kind, asked, step }: Place): string {
+  return JSON.stringify([view, kind, asked[0]?.model, asked[0]?.snapshot, view === 'walk' ? step : null])
 }
 
 function text({ asked }: Place): string {

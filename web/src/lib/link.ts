@@ -22,6 +22,8 @@ export interface Place {
   drawn?: Drawn | null
   order?: Order
   beside?: Beside | null
+  /** Of the guided walk, from 1. */
+  step?: number
   asked: Asked[]
 }
 
@@ -62,6 +64,7 @@ export function written(place: Place): string {
   if (place.query !== null) found.set('token', String(place.query))
   if (place.drawn) found.set('drawn', place.drawn)
   if (place.order && place.order !== 'place') found.set('order', place.order)
+  if (place.step && place.step > 1 && place.view === 'walk') found.set('step', String(place.step))
   if (place.beside && place.view === 'compare') found.set('beside', place.beside)
   place.asked.forEach((asked, number) => {
     const set = (name: string, value: string) => found.set(number ? `${name}.${number + 1}` : name, value)
@@ -100,6 +103,8 @@ export function read(hash: string): Partial<Place> & { asked: Partial<Asked>[] }
   if (head) found.head = head
   found.whole = given.get('words') === '1'
   found.query = whole(given.get('token'))
+  const step = whole(given.get('step'))
+  if (step) found.step = step
   found.drawn = one('drawn', DRAWN) ?? null
   found.order = one('order', ORDERS) ?? 'place'
   found.beside = one('beside', BESIDE) ?? null

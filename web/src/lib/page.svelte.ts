@@ -6,7 +6,7 @@ import * as link from './link'
 import type { Look, Shown } from './look'
 import { Pane } from './pane.svelte'
 import { KINDS, within, type Asked, type Kind, type Merge, type Model, type State } from './types'
-import { isView, nearest, type View } from './views'
+import { isView, nearest, possible, type View } from './views'
 
 type Given = ReturnType<typeof link.read>
 
@@ -25,6 +25,8 @@ class Page {
   beside = $state<link.Beside | null>(null)
   /** Nobody chose the head: the view of heads begins with one that has something to show. */
   free = $state(false)
+  /** Of the guided walk, from 1. */
+  step = $state(1)
   panes = $state<Pane[]>([])
   /** The server was asked and did not answer. */
   away = $state(false)
@@ -102,8 +104,9 @@ class Page {
     this.merge = 'head'
   }
 
-  /** Begin with what the server has, at the place an address or the history names. */
-  open(state: State, at: Given): void {
+  /** Begin with what the server has, at the place an address or the history names; where neither does, with the walk if there is one. */
+  open(state: State, at: Given, fresh = false): void {
+    if (fresh && state.models[0] && possible('walk', state.models[0])) at = { ...at, view: 'walk' }
     this.state = state
     this.#begun = at
     const wanted = at.asked.length ? at.asked : [{}]
@@ -140,13 +143,14 @@ class Page {
     this.merge = at.merge === 'rollout' && !within(this.kind) ? 'mean' : (at.merge ?? 'head')
     this.layer = at.layer && at.layer <= layers ? at.layer : this.merge === 'head' ? layers : null
     this.head = Math.min(at.head ?? 1, heads)
-    this.free = this.view === 'heads' && !at.layer && (at.head ?? 1) === 1 && this.merge === 'head'
+    this.free = (this.view === 'heads' || this.view === 'walk') && !at.layer && (at.head ?? 1) === 1 && this.merge === 'head'
     if (this.free) this.first.begin(this.kind)
     this.whole = at.whole ?? false
     this.query = at.query ?? null
     this.drawn = at.drawn ?? null
     this.order = at.order ?? 'place'
     this.beside = at.beside ?? null
+    if (at.step || at.view === 'walk') this.step = at.step ?? 1
   }
 
   /** Begin with one pass that is all there is: nothing can be asked. */
@@ -247,8 +251,8 @@ class Page {
       changes: $state.snapshot(pane.changes),
       ...(pane.part === null ? {} : { window: pane.part }),
     }))
-    const { view, kind, layer, head, merge, whole, query, drawn, order, beside } = this
-    return { view, kind, layer, head, merge, whole, query, drawn, order, beside, asked }
+    const { view, kind, layer, head, merge, whole, query, drawn, order, beside, step } = this
+    return { view, kind, layer, head, merge, whole, query, drawn, order, beside, step, asked }
   }
 
   get link(): string {
@@ -259,7 +263,7 @@ class Page {
   get beginning(): string {
     const { place } = this
     const asked = place.asked.slice(0, 1).map((one) => ({ ...one, snapshot: null, target: null, changes: link.unchanged(), window: null }))
-    return link.written({ ...place, view: nearest('heads', this.first.model), kind: null, layer: null, head: 1, merge: 'head', whole: false, query: null, drawn: null, order: 'place', beside: null, asked })
+    return link.written({ ...place, view: nearest('walk', this.first.model), kind: null, layer: null, head: 1, merge: 'head', whole: false, query: null, drawn: null, order: 'place', beside: null, step: 1, asked })
   }
 }
 

@@ -1,5 +1,7 @@
 /** What the server says and is asked. Layers and heads count from 1, places of tokens from 0. */
 
+import type { Walk } from './walk'
+
 export type Kind = 'encoder' | 'decoder' | 'cross' | 'pool'
 export type Side = 'source' | 'target' | 'written' | 'whole'
 export type Stack = 'encoder' | 'decoder'
@@ -50,6 +52,9 @@ export interface Model {
   harder: { label_smoothing?: number; dropout?: number; adversarial?: number }
   image: { height: number; width: number; channels: number; largest: number; patch: number } | null
   examples: string[]
+  /** What was found of a demonstration's pronouns; and why it cannot be shown, where its file is no good. */
+  walk?: Walk | null
+  walk_why?: string | null
 }
 
 export interface State {

@@ -3,6 +3,7 @@
 import type { Model } from './types'
 
 export const VIEWS = [
+  ['walk', 'Walk'],
   ['heads', 'Heads'],
   ['sheet', 'Every head'],
   ['equation', 'Equation'],
@@ -16,7 +17,7 @@ export const VIEWS = [
 ] as const
 export type View = (typeof VIEWS)[number][0]
 
-type Given = Pick<Model, 'kinds' | 'writes' | 'stacks' | 'sides' | 'course'>
+type Given = Pick<Model, 'kinds' | 'writes' | 'stacks' | 'sides' | 'course' | 'walk'>
 
 export function isView(name: string | undefined): name is View {
   return VIEWS.some(([view]) => view === name)
@@ -27,6 +28,7 @@ export function attends({ kinds }: Pick<Model, 'kinds'>): boolean {
 }
 
 export function possible(view: View, model: Given): boolean {
+  if (view === 'walk') return Boolean(model.walk)
   if (view === 'writing') return model.writes === 'text' || model.writes === 'continuation' || model.writes === 'words'
   if (view === 'positions' || view === 'layers') return model.stacks.length > 0
   if (view === 'words') return model.sides.length > 0

@@ -19,9 +19,11 @@ from typing import Any
 from regard.config import TASKS, Recipe, recipe_from, recipe_values
 from regard.explore.folders.facts import NOTHING, examples, facts, refuse_irregular
 from regard.explore.folders.training_curves import LOG
+from regard.explore.folders.walk import NO_WALK_STATE, walk_path, walk_state
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.model_path import OWN, OWN_CLASS, model_folder
+from regard.training.checkpoints import manifest
 from regard.training.checkpoints.checkpoint import whole
 
 LOCK = LOG.parent / "lock"
@@ -41,6 +43,7 @@ EMPTY = "is empty; put it back, or give the command that trained the model again
 UNREADABLE = "this folder cannot be read"
 UNNAMED = f"its {LABELS} is missing, and without it labels have no names; restore it, or train again"
 UNKNOWN: dict[str, Any] = {"parameters": None, "snapshots": [], "course": False, "running": False, "examples": []}
+UNKNOWN |= NO_WALK_STATE
 """State of a folder of which nothing is known."""
 
 
@@ -124,6 +127,7 @@ class Folder:
         self._examples: list[str] = []
         self._examined: tuple[Stamp | None, ...] | None = None
         self._counted: tuple[Stamp | None, int | None] = None, None
+        self._walked: tuple[tuple[Stamp | None, ...], dict[str, Any]] = (), NO_WALK_STATE
         self._last: FolderAssets | None = None
         self._lock = threading.Lock()
         self._open()
@@ -202,6 +206,7 @@ class Folder:
                     "course": (self.path / LOG).exists(),
                     "running": is_running(self.path),
                     "examples": self.examples,
+                    **self.walk,
                 }
         except RegardError as error:
             why = why or error.message
@@ -222,6 +227,17 @@ class Folder:
         if self._last is not None and not self._examples and stamp != self._examined:
             self._examples, self._examined = examples(self.path, self._last.recipe), stamp
         return self._examples
+
+    @property
+    def walk(self) -> dict[str, Any]:
+        """The guided walk of a demonstration, and why there is none; read again when its file or the weights change."""
+        path = walk_path(self.path)
+        if self._last is None or path is None:
+            return NO_WALK_STATE
+        stamps = stamp_of(path), *self.stamps, *self._last.stamps
+        if stamps != self._walked[0]:
+            self._walked = stamps, walk_state(path, self._last.recipe.model, weights_sha256(self.path))
+        return self._walked[1]
 
 
 @contextmanager
@@ -266,6 +282,15 @@ def count_parameters(path: Path) -> int | None:
             return sum(prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
     except (OSError, RegardError, SafetensorError):
         return None
+
+
+def weights_sha256(path: Path) -> str | None:
+    """The sha256 of a model folder's weights by its manifest; ``None`` if there is none that can be read."""
+    try:
+        entry = manifest.read_manifest(path / MANIFEST).get(MODEL)
+    except RegardError:
+        return None
+    return entry.sha256 if entry else None
 
 
 def weights_name(stamps: tuple[Stamp | None, ...]) -> str:

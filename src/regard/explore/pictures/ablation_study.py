@@ -7,9 +7,10 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from regard.explore.pictures.svg import FONT
-from regard.text.counts import counted
+from regard.text.counts import agreeing, counted
 
 if TYPE_CHECKING:
+    from regard.data.demo.grammar.scores import Shares
     from regard.models.ablation import Head
     from regard.runs.demo.ablation_study import AblationStudy, HeadFinding
 
@@ -57,7 +58,8 @@ def _findings(study: AblationStudy) -> list[tuple[str, str]]:
     lookers, together = study.without_lookers.heads, study.without_lookers.right
     half = f"more than {study.heads[0].half:.0%}"
     if lookers:
-        said = f"{counted(len(lookers), 'head')} give the noun {half}; {together:,} right without them"
+        said = agreeing(f"{counted(len(lookers), 'head')} [gives|give] the noun {half}; ", len(lookers))
+        said += agreeing(f"{together:,} right without [it|them]", len(lookers))
     else:
         said = f"no head gives the noun {half}"
     found.append(("all that look", said))
@@ -74,8 +76,13 @@ def _findings(study: AblationStudy) -> list[tuple[str, str]]:
 
 def _look(found: HeadFinding) -> str:
     assert found.shares
-    shares = f"{found.shares.antecedent:.0%} on the antecedent, {found.shares.rival:.0%} on the other noun"
-    return f"{name(found.head)}: {shares}; {found.right:,} right without it"
+    return f"{name(found.head)}: {where(found.shares)}; {found.right:,} right without it"
+
+
+def where(shares: Shares) -> str:
+    """Where a pronoun looks, in words; the English pronoun comes first where it gets more than the antecedent."""
+    nouns = f"{shares.antecedent:.0%} on the antecedent, {shares.rival:.0%} on the other noun"
+    return f"{shares.pronoun:.0%} on “it”, {nouns}" if shares.on_pronoun else nouns
 
 
 def study_html(study: AblationStudy, pictures: Sequence[str]) -> str:
@@ -106,9 +113,11 @@ number: encoder 3·2 is head 2 of the encoder's layer 3. The part of the sum of 
 <p>Each time the head whose removal costs most, until at most {study.guess:.0%} are right.</p>
 <div><table><tr><th>and without</th><th>right, of {of}</th></tr>{steps}</table></div>
 <h2>Every head</h2>
-<p>How much of the pronoun's attention is on the noun it stands for and on the other one, in the mean; and how many
-pronouns are right when this head alone is removed. Decoder heads look at German words only.</p>
-<div><table><tr><th>head</th><th>antecedent</th><th>other noun</th><th>right without it</th></tr>{heads}</table></div>
+<p>How much of the pronoun's attention is on the noun it stands for and on the other one, and how much of the German
+pronoun's is on <em>it</em>, in the mean; and how many pronouns are right when this head alone is removed. Decoder heads
+look at German words only.</p>
+<div><table><tr><th>head</th><th>antecedent</th><th>other noun</th><th>“it”</th><th>right without it</th></tr>{heads}
+</table></div>
 <p class="soft">Where a head looks does not say that the model needs it; only its removal does, and a model may have two
 ways. Other seeds and processors give other heads.</p>
 </body></html>
@@ -116,6 +125,10 @@ ways. Other seeds and processors give other heads.</p>
 
 
 def _row(one: HeadFinding) -> str:
-    shares = ("", "") if one.shares is None else (f"{one.shares.antecedent:.1%}", f"{one.shares.rival:.1%}")
+    shares = ["", "", ""]
+    if one.shares is not None:
+        shares = [f"{one.shares.antecedent:.1%}", f"{one.shares.rival:.1%}", ""]
+        if one.head.kind == "cross":
+            shares[2] = f"{one.shares.pronoun:.1%}"
     cells = "".join(f"<td>{cell}</td>" for cell in (*shares, f"{one.right:,}"))
     return f"<tr><td>{escape(name(one.head))}</td>{cells}</tr>"

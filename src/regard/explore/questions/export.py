@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from regard.explore.folders.models import LoadedModel, Models
+from regard.explore.folders.walk import NO_WALK_STATE
 from regard.explore.forward.passes import ForwardPass, forward_pass
 from regard.explore.forward.record import NAMES, Kind
 from regard.explore.forward.text_windows import WindowedRequest, fit_request
@@ -27,7 +28,7 @@ from regard.system.errors import RegardError, UsageError
 PARTS = {"positions": "positions", "scaling": "scaling", "mask": "the mask"}
 """Names of the other ablations."""
 PLACE = "<!-- payload -->"
-UNTOLD: dict[str, Any] = {"examples": [], "snapshots": [], "weights": None, "why": None}
+UNTOLD: dict[str, Any] = {"examples": [], "snapshots": [], "weights": None, "why": None} | NO_WALK_STATE
 """Neutral values for facts that do not belong in the file: other texts, snapshots, weights."""
 BRIGHTEST = 255.0
 MEDIA = {"json": "application/json", "svg": "image/svg+xml", "html": "text/html"}

@@ -83,18 +83,18 @@ class AblationStudy:
     without_lookers: HeadAblation
     guess: ClassVar[float] = 0.7
     """Share of right pronouns at which the pronoun counts as a guess."""
+    tolerance: ClassVar[float] = 0.01
+    """Share of the pronouns that a head's removal may cost and still count as nothing."""
 
     @property
     def spare(self) -> int:
-        """Heads whose removal alone changes at most one pronoun in a hundred."""
-        return sum(self.right - one.right <= self.sentences / 100 for one in self.heads)
+        """Heads whose removal alone costs nothing."""
+        return sum(self.right - one.right <= self.tolerance * self.sentences for one in self.heads)
 
     def looking(self, kind: str) -> list[HeadFinding]:
-        """The heads of a kind, by how much more they give the antecedent than the other noun."""
+        """The heads of a kind, by how far they look where the gender can be learned."""
         found = [one for one in self.heads if one.head.kind == kind and one.shares]
-        return sorted(
-            found, key=lambda one: one.shares.antecedent - one.shares.rival if one.shares else 0, reverse=True
-        )
+        return sorted(found, key=lambda one: one.shares.informative if one.shares else 0, reverse=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -14,7 +14,7 @@ from regard.tasks.translation.translator import Translation
 
 @dataclass(frozen=True)
 class PronounAttention:
-    """Attention of the pronoun, in the head that best separates antecedent and rival on validation (from 1)."""
+    """Attention of the pronoun, in the head that on validation looks best where the gender is (from 1)."""
 
     layer: int
     head: int
@@ -24,17 +24,18 @@ class PronounAttention:
     @property
     def margin(self) -> float:
         """Attention to the antecedent minus attention to its rival, on validation."""
-        return self.valid.antecedent - self.valid.rival
+        return self.valid.margin
 
 
 def pronoun_attention(model: Translation, valid: Sequence[Pair], tested: Sequence[Pair], kind: str) -> PronounAttention:
     """Choose the head on validation sentences, report its shares on test sentences.
 
     Chosen is the largest share on the antecedent after the rival's is taken off: a head that looks at both nouns alike
-    has not found out which one is meant.
+    has not found out which one is meant. A German pronoun may look at the English one instead, where the encoder has
+    found it out.
     """
     shares = {place: mean_shares(found) for place, found in head_shares(model, valid, kind).items()}
-    best = max(shares, key=lambda place: shares[place].antecedent - shares[place].rival)
+    best = max(shares, key=lambda place: shares[place].informative)
     return PronounAttention(best[0] + 1, best[1] + 1, shares[best], mean_shares(head_shares(model, tested, kind)[best]))
 
 

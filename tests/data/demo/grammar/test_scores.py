@@ -90,9 +90,15 @@ def test_shares_by_plain_loops(sample: list[Pair]) -> None:
         first, second = pair.nouns
         assert shares.chance == pytest.approx((weight_QK[first, second] + weight_QK[second, first]) / 2)
         assert shares.nouns == pytest.approx((shares.antecedent + shares.rival) / 2)
+        assert (shares.pronoun, shares.on_pronoun) == (0, False)
+        assert shares.margin == shares.antecedent - shares.rival
+        assert shares.informative == max(shares.margin, 0)
         cross_QK = generator.dirichlet(np.ones(source), size=target)
         across = cross_shares(pair, cross_QK)
         assert across.antecedent == cross_QK[pair.pronoun.target_word, pair.pronoun.antecedent_words[0]]
+        assert across.pronoun == cross_QK[pair.pronoun.target_word, pair.pronoun.source_word]
+        assert across.on_pronoun == (across.pronoun > across.antecedent)
+        assert across.informative == max(across.antecedent - across.rival, across.pronoun)
         german = {i: j for i, j in pair.alignment if i in pair.nouns}
         assert across.chance == pytest.approx((cross_QK[german[first], second] + cross_QK[german[second], first]) / 2)
     plain = next(pair for pair in sample if pair.pronoun is None)

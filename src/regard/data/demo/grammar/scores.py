@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,13 +83,30 @@ class Shares:
     """A pronoun's attention, as shares of one.
 
     antecedent: on the gold antecedent. rival: on the other possible antecedent. nouns: on a noun of the sentence, on
-    average. chance: what one noun gives another, the mean over all ordered pairs of different nouns.
+    average. chance: what one noun gives another, the mean over all ordered pairs of different nouns. pronoun: of the
+    German pronoun, on the English one; zero for the English one.
     """
 
     antecedent: float
     rival: float
     nouns: float
     chance: float
+    pronoun: float = 0.0
+
+    @property
+    def margin(self) -> float:
+        """What is on the antecedent and not on its rival."""
+        return self.antecedent - self.rival
+
+    @property
+    def on_pronoun(self) -> bool:
+        """Whether the English pronoun gets more than the antecedent."""
+        return self.pronoun > self.antecedent
+
+    @property
+    def informative(self) -> float:
+        """How far it looks where its gender can be learned: at the antecedent alone, or at the English pronoun."""
+        return max(self.margin, self.pronoun)
 
 
 def encoder_shares(pair: Pair, weight_QK: NDArray[np.floating]) -> Shares:
@@ -101,7 +118,9 @@ def encoder_shares(pair: Pair, weight_QK: NDArray[np.floating]) -> Shares:
 def cross_shares(pair: Pair, weight_QK: NDArray[np.floating]) -> Shares:
     """The shares of the German pronoun in cross-attention; weights of target words (rows) on source words."""
     translated = {source: target for source, target in pair.alignment if source in pair.nouns}
-    return _shares(pair, weight_QK, _pronoun(pair).target_word, translated)
+    pronoun = _pronoun(pair)
+    found = _shares(pair, weight_QK, pronoun.target_word, translated)
+    return replace(found, pronoun=float(weight_QK[pronoun.target_word, pronoun.source_word]))
 
 
 def _shares(pair: Pair, weight_QK: NDArray[np.floating], query: int, rows: dict[int, int]) -> Shares:
@@ -121,7 +140,7 @@ def mean_shares(shares: Iterable[Shares]) -> Shares:
     found = list(shares)
     if not found:
         raise RegardError("no sentence with a pronoun was given; the mean of no shares is not defined", "shares")
-    table = np.array([(one.antecedent, one.rival, one.nouns, one.chance) for one in found])
+    table = np.array([astuple(one) for one in found])
     return Shares(*(float(column) for column in table.mean(axis=0)))
 
 
