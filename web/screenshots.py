@@ -45,25 +45,28 @@ class Picture:
     part: str | None = None
 
 
-def heads(layer: int, head: int, **more: Any) -> dict[str, Any]:
-    """The address of one head between both texts, with whole words."""
-    return {"view": "heads", "kind": "cross", "layer": layer, "head": head, "words": 1, "text": TIRED, **more}
+def heads(kind: str, layer: int, head: int, **more: Any) -> dict[str, Any]:
+    """The address of one head, with whole words."""
+    return {"view": "heads", "kind": kind, "layer": layer, "head": head, "words": 1, "text": TIRED, **more}
 
 
+NOUN, READ = ("encoder", 2, 1), ("cross", 2, 4)
+"""In the demonstration's model of seed 1: the head in which *it* looks at its noun, and one by which *es* looks at *it*."""
 PICTURES = (
-    Picture("explore-noun", heads(2, 2, token=8)),
-    Picture("explore-adjective", heads(1, 1, token=8)),
-    Picture("explore-needs", heads(1, 1, token=8), (1240, 1010), click=("role=button[name=/^what does/]",)),
-    Picture("explore-off", heads(1, 1, token=8, off="cross.1.1"), (1240, 1130)),
-    Picture("explore-dark", heads(2, 2, token=8), dark=True),
-    Picture("explore-phone", heads(2, 2, token=8), (390, 844)),
-    Picture("explore-matrix", heads(2, 2), (1240, 1180), click=("role=radio[name='matrix']",)),
-    Picture("explore-equation", {**heads(2, 2), "view": "equation"}, (1240, 1500)),
+    Picture("explore-walk", {"view": "walk", "step": 2}, (1240, 640)),
+    Picture("explore-noun", heads(*NOUN, token=7)),
+    Picture("explore-read", heads(*READ, token=8)),
+    Picture("explore-needs", heads(*READ, token=8), (1240, 1010), click=("role=button[name=/^what does/]",)),
+    Picture("explore-off", heads(*NOUN, token=7, off="encoder.2.1"), (1240, 1130)),
+    Picture("explore-dark", heads(*NOUN, token=7), dark=True),
+    Picture("explore-phone", heads(*NOUN, token=7), (390, 844)),
+    Picture("explore-matrix", heads(*NOUN), (1240, 1180), click=("role=radio[name='matrix']",)),
+    Picture("explore-equation", {**heads(*NOUN, token=7), "view": "equation"}, (1240, 1500)),
     Picture("explore-writing", {"view": "writing", "text": TIRED}, (1240, 1180)),
     Picture("explore-positions", {"view": "positions", "text": TIRED}, (1240, 900)),
     Picture("explore-words", {"view": "words", "text": TIRED}, (1240, 860)),
     Picture("explore-dictionary", {"view": "dictionary", "text": TIRED}, (1240, 900)),
-    Picture("explore-compare", {**heads(2, 2), "view": "compare", "text.2": WIDE}, (1240, 1290)),
+    Picture("explore-compare", {**heads(*NOUN, token=7), "view": "compare", "text.2": WIDE}, (1240, 1290)),
     Picture("explore-training", {"view": "training", "text": TIRED}, (1240, 1060)),
 )
 
