@@ -51,7 +51,7 @@ def heads(kind: str, layer: int, head: int, **more: Any) -> dict[str, Any]:
 
 
 NOUN, READ = ("encoder", 2, 1), ("cross", 2, 4)
-"""In the demonstration's model of seed 1: the head in which *it* looks at its noun, and one by which *es* looks at *it*."""
+"""In the demonstration's model of seed 1: where *it* looks at its noun, and where *es* looks at *it*."""
 PICTURES = (
     Picture("explore-walk", {"view": "walk", "step": 2}, (1240, 640)),
     Picture("explore-noun", heads(*NOUN, token=7)),

@@ -51,8 +51,8 @@ RECIPE: dict[str, Any] = {
     "decoding": {"beam": 4},
     "disambiguation": {"words": ["it = er sie es"]},
 }
-"""Small enough for a few minutes on a laptop. The encoder itself must tell what *it* stands for, and has one head a layer
-to find out, so that one head shows it (docs/experiments.md)."""
+"""Small enough for a few minutes on a laptop. The encoder itself must tell what *it* stands for, and has one head a
+layer to find out, so that one head shows it (docs/experiments.md)."""
 
 
 @dataclass(frozen=True)
