@@ -88,6 +88,15 @@ def test_it_ends_with_the_command_that_opens_the_page(regard, tmp_path, monkeypa
     assert "explore" not in done.out
 
 
+@pytest.mark.parametrize("name", ["walk.html", "walk.json"])
+def test_a_link_in_the_place_of_a_page_is_refused(regard, tmp_path, name: str) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / name).symlink_to(tmp_path / "mine")
+    done = regard("demo", "--output", tmp_path)
+    assert (done.code, "no plain file" in done.err) == (2, True)
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
 @pytest.mark.parametrize("study", [STUDY, None])
 def test_the_study_is_printed_written_and_in_the_json(regard, tmp_path, monkeypatch, study) -> None:
     monkeypatch.setattr("regard.runs.demo.translation.demonstrate", lambda *_: replace(FOUND, study=study))

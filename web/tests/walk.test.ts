@@ -69,7 +69,7 @@ describe('the walk says what was measured', () => {
   it('of what each head costs', () => {
     const { heads } = found.study
     expect(heads.map((one) => walk.cost(found, one))).toEqual([70, 89, -1, 4, 110])
-    expect(heads.map((one) => walk.costs(found, one))).toEqual(['costs 70', 'costs 89', '1 more right', 'costs 4', 'costs 110'])
+    expect(heads.map((one) => walk.costs(found, one))).toEqual(['costs 70 pronouns', 'costs 89 pronouns', '1 more right', 'costs 4 pronouns', 'costs 110 pronouns'])
     expect(walk.costs(found, { ...heads[0]!, right: 190 })).toBe('costs nothing')
     expect(heads.map((one) => walk.length(found, one))).toEqual([70 / 190, 89 / 190, 0, 4 / 190, 110 / 190])
     expect(walk.length(changed({ right: 0 }), { ...heads[0]!, right: 0 })).toBe(0)
@@ -91,7 +91,7 @@ describe('the walk says what was measured', () => {
   })
 
   it('of what is spare', () => {
-    expect(walk.redundancy(found)).toContain('2 of 5 heads cost nothing when they are switched off alone: at most 2 % of the pronouns change. One head gives the noun more than 50 % of the pronoun’s attention (encoder head 2·2); without it 101 of 200 are right.')
+    expect(walk.redundancy(found)).toContain('2 of 5 heads cost nothing when they are switched off alone: at most 2 % fewer pronouns are right. One head gives the noun more than 50 % of the pronoun’s attention (encoder head 2·2); without it 101 of 200 are right.')
     expect(walk.redundancy(changed({ without_lookers: { heads: [looks, reads], right: 50 } }))).toContain('2 heads give the noun more than 50 % of the pronoun’s attention (encoder head 2·2 and encoder–decoder head 1·2); without all of them 50 of 200 are right.')
     expect(walk.redundancy(changed({ without_lookers: { heads: [], right: 190 } }))).toContain('No head gives the noun more than 50 %')
   })

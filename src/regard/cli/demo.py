@@ -63,6 +63,11 @@ def demo(
         if ablate:
             raise UsageError("is for the demonstration of translation", "--ablate")
         return _images(output, seed, steps, threads, json)
+    for path in (output / WALK, output / VALUES):
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise UsageError(
+                "is no plain file, and one is written there; move it away, or choose another --output", str(path)
+            )
     with Stop() as stop, reporter() as shown:
         found = demonstrate(output, seed, steps, ablate, shown, stop, threads)
     if found.study:

@@ -68,6 +68,11 @@ class ModelSection(Section):
         """Divisor of the scores of one use of attention."""
         return self.divisor
 
+    @property
+    def divides(self) -> bool:
+        """Whether any scores are divided."""
+        return self.divisor != 1.0
+
 
 class Recurrent(ModelSection):
     """What the recurrent families share."""
@@ -323,6 +328,11 @@ class TransformerSection(Attentive):
         return self.model_copy(
             update={"norm": self.decoder_norm or self.norm, "heads": self.decoder_heads or self.heads}
         )
+
+    @property
+    def divides(self) -> bool:
+        """Whether any scores are divided."""
+        return self.divisor != 1.0 or self.decoder.divisor != 1.0
 
     def divisor_of(self, kind: str) -> float:
         """Divisor of the scores of one use of attention."""

@@ -66,6 +66,8 @@ class Recipe(Section):
             raise ValueError('model.tie = "three" needs text.joint = true; use "two" with separate vocabularies')
         if self.disambiguation.words and not isinstance(self.model, TransformerSection):
             raise ValueError('disambiguation.words needs model.family = "transformer"')
+        if self.disambiguation.words and self.text.units == "characters":
+            raise ValueError('disambiguation.words are single pieces; text.units = "characters" has none')
         if self.data.max_tokens > self.training.shard_tokens:
             limit = f"training.tokens {self.training.tokens}"
             limit += f" / training.shards {self.training.shards}" if (self.training.shards or 1) > 1 else ""

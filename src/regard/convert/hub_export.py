@@ -136,7 +136,7 @@ def _not_for_ctranslate2(recipe: Recipe, format: str, own: bool, tokenizer: AnyT
             why = f"CTranslate2 needs a name for every piece; the tokenizer names {named:,} of {tokenizer.size:,}"
             found.append(Obstacle(TO, "", "", why))
     if isinstance(model, TransformerSection) and model.decoder.heads != model.heads:
-        why = "CTranslate2 reads one number of heads for encoder and decoder"
+        why = "CTranslate2 reads one number of heads for encoder and decoder; train without model.decoder_heads for it"
         found.append(Obstacle("model.decoder_heads", model.decoder_heads, str(model.heads), why))
     if isinstance(model, TransformerSection | GptSection) and format in ("gpt2", "t5") and model.norm_epsilon > EPSILON:
         found.append(Obstacle("model.norm_epsilon", model.norm_epsilon, f"{EPSILON:g} and less"))

@@ -273,7 +273,7 @@ def _refuse_absent(section: Section, asked: AblationRequest) -> None:
     """Raise a UsageError for a part that models of a section do not have; it says which they have."""
     parts = {
         "positions": positions_of(section) != "none",
-        "scaling": section.divisor != 1,
+        "scaling": section.divides,
         "mask": "decoder" in section.attention,
     }
     heads = [

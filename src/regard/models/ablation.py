@@ -63,7 +63,7 @@ class Ablations:
         if not self.positions:
             yield from _nowhere()
         if not self.scaling:
-            if section.divisor == 1:
+            if not section.divides:
                 raise UsageError("this model does not divide its scores by √d_k", "scaling")
             for kind, point in points.items():
                 yield _beside(point, "score"), partial(_scale_scores, by=section.divisor_of(kind))

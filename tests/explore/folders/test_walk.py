@@ -36,6 +36,7 @@ def demo(tmp_path: Path) -> Path:
     """A demonstration's folder with a walk of its model."""
     task = translator()
     model = put(tmp_path / "demo" / "model", task)
+    (tmp_path / "demo" / "corpus").mkdir()
     (tmp_path / "demo" / NAME).write_bytes(write_walk(study(task), weights_sha256(model)))
     return tmp_path / "demo"
 
@@ -123,7 +124,9 @@ def changed(values: dict[str, Any], place: str, value: Any) -> dict[str, Any]:
         ("sentences.0.source", 3),
         ("encoder", {"kind": "decoder", "layer": 1, "head": 1}),
         ("weights", "../../model"),
+        ("encoder", {"kind": "cross", "layer": 1, "head": 1}),
         ("pronoun", None),
+        ("pronoun", "("),
         ("more", 1),
     ],
 )
@@ -133,7 +136,8 @@ def test_a_foreign_file_is_no_walk(demo: Path, place: str, value: Any) -> None:
     found = state(demo)
     assert found["walk"] is None
     assert found["walk_why"] == (
-        "the guided walk cannot be shown: walk.json is no walk of this model; rerun regard demo, which writes it anew"
+        "the guided walk cannot be shown: walk.json is no walk of this model; "
+        f"rerun regard demo with --output {demo}, which writes it anew"
     )
 
 
@@ -165,7 +169,13 @@ def test_a_flipped_digit_is_found(demo: Path) -> None:
     assert "its own sha256 does not fit" in state(demo)["walk_why"]
 
 
-@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("/nowhere", path)])
+def test_a_file_of_that_name_elsewhere_is_no_walk(demo: Path) -> None:
+    os.rmdir(demo / "corpus")
+    (demo / NAME).write_text("somebody's own")
+    assert state(demo) == NO_WALK_STATE
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
 def test_what_is_no_file_is_no_walk(demo: Path, make: Any) -> None:
     (demo / NAME).unlink()
     make(demo / NAME)

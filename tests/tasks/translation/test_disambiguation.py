@@ -18,6 +18,8 @@ from regard.tasks.training.base import ProductPaths
 from regard.tasks.translation.disambiguation import DisambiguationLoss
 from regard.tasks.translation.training import TranslationTraining
 from regard.tasks.translation.translator import Translation
+from regard.text.tokenizers.tokenizer import learn
+from regard.text.tokenizers.vocabulary import Vocabularies
 from tests.data.prepare.preparing import prepare_pairs
 
 CHOICES = ("er", "sie", "es")
@@ -29,6 +31,7 @@ PAIRS = [
     ("now it fell", "nun fiel erst was"),  # "er" begins another word
     ("there we see it", "da sehen wir es"),
     ("there we go", "da gehen wir es"),
+    ("now it went", "Sie sah, wie es ging"),  # another translation begins the sentence
 ]
 RECIPE = recipe_from(
     {
@@ -61,7 +64,7 @@ def by_words(prepared: PreparedPairs) -> list[tuple[int, int, int]]:
     """Sentence, place of a word *it* in it, and its translation, found in the words as text."""
     found = []
     for number, (source, target) in enumerate(PAIRS):
-        written = {word for word in target.split() if word in CHOICES}
+        written = {word.lower() for word in target.replace(",", "").split() if word.lower() in CHOICES}
         encoding = prepared.vocabularies.source.encode(source)
         for place, (begin, end) in enumerate(encoding.offsets):
             whole = encoding.text[end : end + 1] in ("", " ")
@@ -141,6 +144,19 @@ def test_unclear_words_are_refused(words: list[str]) -> None:
         recipe_from({"disambiguation": {"words": words}})
 
 
+def test_characters_are_refused() -> None:
+    with pytest.raises(UsageError, match="single pieces"):
+        recipe_from({"text": {"units": "characters"}, "disambiguation": {"words": ["it = er sie"]}})
+
+
 def test_only_a_transformer_has_an_encoder_for_it() -> None:
     with pytest.raises(UsageError, match="transformer"):
         recipe_from({"model": {"family": "rnn"}, "disambiguation": {"words": ["it = er sie"]}})
+
+
+def test_words_that_are_one_piece_are_refused(prepared: PreparedPairs) -> None:
+    small = learn([text for pair in PAIRS for text in pair] * 40, 400, lowercase=True)
+    both = Vocabularies(small, small, True)
+    for words in (("it = sie Sie",), ("it = er es", "It = er es")):
+        with pytest.raises(UsageError, match="the same piece"):
+            DisambiguationLoss(Disambiguation(words=words), both)

@@ -131,7 +131,7 @@ export function length(walk: Walk, one: Finding): number {
 export function costs(walk: Walk, one: Finding): string {
   const lost = cost(walk, one)
   if (!lost) return 'costs nothing'
-  return lost > 0 ? `costs ${count(lost)}` : `${count(-lost)} more right`
+  return lost > 0 ? `costs ${count(lost)} pronouns` : `${count(-lost)} more right`
 }
 
 // ---- what each step says
@@ -169,7 +169,7 @@ export function reader(walk: Walk): string {
 
 export function priced(walk: Walk): string {
   const most = costliest(walk)
-  return `Where a head looks does not say that the model needs it. So each head is switched off alone, and the ${count(walk.study.sentences)} pronouns are chosen again. With all heads ${count(walk.study.right)} are right; the bars show how many more are wrong. Most is lost without ${named(most.head)}: ${count(most.right)} are right.`
+  return `Where a head looks does not say that the model needs it. So each head is switched off alone, and the ${count(walk.study.sentences)} pronouns are chosen again. With all heads ${count(walk.study.right)} are right; the bars show how many more are wrong. ${cost(walk, most) > 0 ? `Most is lost without ${named(most.head)}: ${count(most.right)} are right.` : 'No head alone costs anything.'}`
 }
 
 export function needed(walk: Walk): string {
@@ -184,7 +184,7 @@ export function needed(walk: Walk): string {
 
 export function redundancy(walk: Walk): string {
   const { heads, spare, without_lookers: lookers } = walk.study
-  const free = `${count(spare)} of ${count(heads.length)} heads cost nothing when they are switched off alone: at most ${percent(walk.tolerance)} of the pronouns change.`
+  const free = `${count(spare)} of ${count(heads.length)} heads cost nothing when they are switched off alone: at most ${percent(walk.tolerance)} fewer pronouns are right.`
   const half = `more than ${percent(walk.half)} of the pronoun’s attention`
   if (!lookers.heads.length) return `${free} No head gives the noun ${half}, so there is none to switch off for looking there.`
   const one = lookers.heads.length === 1

@@ -254,7 +254,11 @@ class Marian(Format):
     def obstacles(self, recipe: Recipe, weights: Mapping[str, Tensor] | None = None) -> list[Obstacle]:
         model = recipe.model
         assert isinstance(model, TransformerSection)
-        return super().obstacles(recipe) + (odd_heads(model) or odd_heads(model.decoder))
+        own = odd_heads(model)
+        if not own and odd_heads(model.decoder):
+            fits = f"a divisor of {model.d_model}, with model.d_k and model.d_v not set,"
+            own = [Obstacle("model.decoder_heads", model.decoder_heads, fits)]
+        return super().obstacles(recipe) + own
 
     def config(self, recipe: Recipe, pieces: int) -> dict[str, Any]:
         found = super().config(recipe, pieces)

@@ -274,7 +274,7 @@ def facts(recipe: Recipe, assets: Any) -> dict[str, Any]:
         "kinds": {kind: list(sizes) for kind, sizes in section.attention.items()},
         "stacks": [stack for stack in ("encoder", "decoder") if stack in section.attention],
         "d_model": section.d_model,
-        "divisor": section.divisor,
+        "divisor": max(map(section.divisor_of, section.attention), default=1.0),
         "positions": positions_of(section) != "none",
         "masked": ["decoder"] if "decoder" in section.attention else [],
         "max_tokens": section.known_positions if image else recipe.data.max_tokens,

@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 NAME = "walk.json"
 PRONOUN = "it"
 """The English word that the walk is about."""
+CORPUS = "corpus"
+"""What a demonstration's folder has beside its model."""
 LARGEST = 1 << 20
 """Bytes the file may have; more are not read."""
 FOREIGN = "is no walk of this model"
 NO_WALK = "the guided walk cannot be shown"
-ANEW = "rerun regard demo, which writes it anew"
+ANEW = "rerun regard demo with --output {}, which writes it anew"
 NO_WALK_STATE: dict[str, Any] = {"walk": None, "walk_why": None}
 """State of a folder without a walk."""
 CLOSED = ConfigDict(extra="forbid")
@@ -182,6 +184,8 @@ class Walk:
             len(listed) == len(there)
             and {astuple(one) for one in self.heads()} == there
             and {self.encoder, self.cross} - {None} <= measured
+            and all(one is None or one.kind == kind for kind, one in (("encoder", self.encoder), ("cross", self.cross)))
+            and self.pronoun == PRONOUN
             and max(self.study.counts()) <= self.study.sentences
             and self.study.spare <= len(listed)
         )
@@ -258,10 +262,10 @@ def walk_state(path: Path, section: Model, weights: str | None) -> dict[str, Any
         weights: sha256 of the weights that are there now.
     """
     try:
-        if not os.path.lexists(path):
+        if not (path.exists() and (path.parent / CORPUS).is_dir()):  # else it is somebody else's file
             return NO_WALK_STATE
         found = read_walk(path, section)
     except (OSError, RegardError) as error:
         why = error.message if isinstance(error, RegardError) else error.strerror or str(error)
-        return {"walk": None, "walk_why": f"{NO_WALK}: {NAME} {why}; {ANEW}"}
+        return {"walk": None, "walk_why": f"{NO_WALK}: {NAME} {why}; {ANEW.format(path.parent)}"}
     return {"walk": {**asdict(found), "fits": found.weights == weights}, "walk_why": None}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.config import recipe_values
 from regard.data.demo.grammar import Corpus, Pair, corpus
 from regard.data.demo.grammar.scores import (
     Accuracy,
@@ -111,7 +113,11 @@ def demonstrate(
     reporter.on_event("generating the corpus")
     made = corpus(TRAIN, VALID, TEST, seed)
     files = write(made, output / "corpus")
-    options: dict[str, Any] = {"seed": seed, "steps": steps or STEPS, "threads": threads}
+    options: dict[str, Any] = {
+        "seed": seed,
+        "steps": steps or max(STEPS, steps_done(output / "model")),
+        "threads": threads,
+    }
     options |= {"reporter": reporter, "should_stop": should_stop, "allow_mismatch": ["training.steps"]}
     model = train(**files, output=output / "model", recipe=RECIPE, **options)
     without = None
@@ -120,6 +126,13 @@ def demonstrate(
         without = train(**files, output=output / "without-positions", recipe=recipe, **options)
     reporter.on_event("translating the test sentences, and switching every head off in turn")
     return evaluate_demonstration(made, model, without, should_stop)
+
+
+def steps_done(model: Path) -> int:
+    """The steps that a demonstration was trained for before."""
+    with suppress(RegardError):
+        return int(recipe_values(model / "recipe.toml").get("training", {}).get("steps", 0))
+    return 0
 
 
 def write(made: Corpus, folder: Path) -> dict[str, Any]:

@@ -28,22 +28,28 @@ class AmbiguousWord:
     """A source word and the translations to tell apart; all are single pieces, behind a space and before a word's end.
 
     Args:
-        piece: id of the word; ``choices_C``: ids of its translations.
+        piece: id of the word; ``choices_C``: ids of its translations; ``forms``: for each the ids of all its forms:
+            capitalised too, and without the space before it.
         before_V: which source pieces can follow a whole word; ``target_before_V``: the same of the target.
     """
 
     piece: int
     choices_C: Ids
+    forms: tuple[Ids, ...]
     before_V: NDArray[np.bool_]
     target_before_V: NDArray[np.bool_]
 
     def examples(self, batch: PairBatch) -> tuple[Ids, Ids]:
-        """Where it stands in the packed source, and the number of its translation, in each sentence with just one."""
+        """Where it stands in the packed source, and the number of its translation.
+
+        Counted are the sentences whose target has one of the translations and no other, not even capitalised or behind
+        a quotation mark.
+        """
         found_T = _words(batch.source, batch.source.ids_T, np.array([self.piece]), self.before_V)
-        target_T = _words(batch.target, batch.labels_T, self.choices_C, self.target_before_V)
         counts_BC = np.zeros((batch.source.count, len(self.choices_C)), np.bool_)
-        places_T, numbers_T = np.nonzero(batch.labels_T[target_T][:, None] == self.choices_C)
-        counts_BC[_sentences(batch.target, np.flatnonzero(target_T)[places_T]), numbers_T] = True
+        for number, forms_F in enumerate(self.forms):
+            places_T = np.flatnonzero(_words(batch.target, batch.labels_T, forms_F, self.target_before_V))
+            counts_BC[_sentences(batch.target, places_T), number] = True
         places_E = np.flatnonzero(found_T)
         sentences_E = _sentences(batch.source, places_E)
         single_E = counts_BC[sentences_E].sum(1) == 1
@@ -58,12 +64,15 @@ class DisambiguationLoss:
         vocabularies: of the translator.
 
     Raises:
-        UsageError: a word is more than one piece of its vocabulary.
+        UsageError: a word is more than one piece of its vocabulary, or two of them are the same there.
     """
 
     def __init__(self, section: Disambiguation, vocabularies: Vocabularies) -> None:
         self.weight = section.weight
         self.words = {word: _ambiguous(word, choices, vocabularies) for word, choices in section.choices.items()}
+        for side in ([[one.piece for one in self.words.values()]], [one.choices_C for one in self.words.values()]):
+            if any(len(set(map(int, ids))) < len(ids) for ids in side):
+                raise UsageError("two of the words are the same piece of the vocabulary", "disambiguation.words")
 
     def loss(self, memory_SD: Tensor, table_VD: Tensor, batch: PairBatch) -> Tensor:
         """Weighted cross-entropy between the translations, summed over the examples of a batch, in nats."""
@@ -109,7 +118,18 @@ def _ambiguous(word: str, choices: tuple[str, ...], vocabularies: Vocabularies) 
     source, target = vocabularies.source, vocabularies.target
     piece, before_V = _piece(source, word, "source")
     pieces = [_piece(target, choice, "target") for choice in choices]
-    return AmbiguousWord(piece, np.array([id for id, _ in pieces]), before_V, pieces[0][1])
+    forms = tuple(_forms(target, choice) for choice in choices)
+    return AmbiguousWord(piece, np.array([id for id, _ in pieces]), forms, before_V, pieces[0][1])
+
+
+def _forms(tokenizer: AnyTokenizer, word: str) -> Ids:
+    """The single pieces that are the word, in small letters or capitalised, with and without a space before it."""
+    first = len(tokenizer.ids_batch(["a"])[0])
+    told = {word, word[:1].lower() + word[1:], word[:1].upper() + word[1:]}
+    found = [
+        ids for form in told for ids in (tokenizer.ids_batch([form])[0], tokenizer.ids_batch([f"a {form}"])[0][first:])
+    ]
+    return np.array(sorted({int(ids[0]) for ids in found if len(ids) == 1}))
 
 
 def _piece(tokenizer: AnyTokenizer, word: str, side: str) -> tuple[int, NDArray[np.bool_]]:

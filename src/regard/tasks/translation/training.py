@@ -81,16 +81,16 @@ class TranslationTraining(TeacherForcing[Translation]):
     @torch.no_grad()
     def _disambiguation_lines(self, task: Translation) -> list[str]:
         """How often the encoder alone tells the translation of each ambiguous word."""
-        right, total = Counter[str](), Counter[str]()
         if self.second is None:
             return []
+        right, total = Counter[str](), Counter[str]()
         for batch in self.batches.validation:
             memory_SD = task.model.encoder(tokens(batch.source, task.device))
             for word, (known, count) in self.second.right(memory_SD, task.model.output.weight, batch).items():
                 right[word], total[word] = right[word] + known, total[word] + count
         return [
-            f"* the encoder tells which translation “{word}” has in {right[word]:,} of {count:,} sentences"
-            for word, count in total.items()
+            f"* the encoder tells which translation “{word}” has in {right[word]:,} of {total[word]:,} places"
+            for word in self.second.words
         ]
 
 
@@ -140,6 +140,7 @@ class TranslationJob(TrainingJob):
         text = self.recipe.text
         counter, judged = count_sample(examples, text, JUDGED, self.recipe.seed, self.processes)
         vocabularies = counter.learn(text.vocabulary)
+        DisambiguationLoss(self.recipe.disambiguation, vocabularies)  # refuses words now, not when all is prepared
         self._announce(draft.finding for draft in vocabulary_drafts(None, list(enumerate(judged)), vocabularies))
         return PairEncoder(vocabularies, self.recipe)
 
