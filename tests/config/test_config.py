@@ -271,3 +271,9 @@ def test_the_decoder_may_have_heads_of_its_own() -> None:
     for wrong in ({"decoder_heads": 5}, {"decoder_heads": 4, "positions": "rotary", "heads": 2}):
         with refused(UsageError, None, "decoder"):
             recipe_from({"model": {"d_model": 12, "heads": 3, **wrong}})
+
+
+def test_bpe_dropout_is_refused_where_it_would_do_nothing() -> None:
+    for task in ("text-to-text", "sentence-pairs"):
+        with refused(UsageError, None, f'not for task = "{task}"'):
+            recipe_from({"task": task, "text": {"bpe_dropout": 0.1}})
