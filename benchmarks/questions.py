@@ -123,12 +123,13 @@ def text_to_text(sessions: list[Session]) -> Lines:
 
 def by_prefix(row: Row) -> list[Row]:
     """A run's exact outputs of each prefix, where there are several, and its scores over all."""
-    begun = {"set": row["set"], "with": row["name"], "seed": row["seed"], "minutes": row["train minutes"]}
+    named = row["set"] if row["name"] == "recipe" else f"{row['set']}, {row['name']}"
+    begun = {"set": f"{named}, seed {row['seed']}"}
     own = {name.removeprefix("test exact, "): value for name, value in row.items() if name.startswith("test exact, ")}
-    whole = columns(row, {"texts": "texts", "test exact": "exact", "test bleu": "BLEU", "test rouge": "ROUGE-L"})
+    whole = {"exact": row["test exact"], "ROUGE-L": row["test rouge"], "texts": row["texts"]}
     return [
-        *(begun | {"prefix": prefix, "exact": value} for prefix, value in own.items()),
-        begun | {"prefix": "all"} | whole,
+        *(begun | {"prefix": prefix, "exact": f"{value:.1f}"} for prefix, value in own.items()),
+        begun | {"prefix": "all"} | whole | {"minutes": round(row["train minutes"], 1)},
     ]
 
 
