@@ -206,5 +206,5 @@ def test_a_run_of_prefixes_is_told_prefix_by_prefix(load: Any) -> None:
     assert row == {"test exact": 99.0, "test bleu": 50.0, "test rouge": 99.5, "texts": 4, "test exact, sort": 98.0}
     row |= {"run": "strings recipe 1", "set": "strings", "name": "recipe", "seed": 1, "train minutes": 3.0}
     lines = load("questions").text_to_text([{"rows": [row | {"settings": "", "threads": 1}]}])
-    assert "| sort | 98 |" in lines[-2]
+    assert "| sort | 98.0 |" in lines[-2]
     assert "| all | 99 |" in lines[-1]
