@@ -32,6 +32,7 @@ PAIRS = [
     ("there we see it", "da sehen wir es"),
     ("there we go", "da gehen wir es"),
     ("now it went", "Sie sah, wie es ging"),  # another translation begins the sentence
+    ("now it was small", "nun war sie kleiner"),  # "er" ends another word
 ]
 RECIPE = recipe_from(
     {
@@ -83,7 +84,7 @@ def batch(prepared: PreparedPairs, capacity: Capacity | None = None) -> Any:
 def test_the_examples_are_the_words_with_one_translation(prepared: PreparedPairs) -> None:
     second = DisambiguationLoss(RECIPE.disambiguation, prepared.vocabularies)
     expected = by_words(prepared)
-    assert [(number, choice) for number, _, choice in expected] == [(0, 1), (2, 0), (2, 0), (5, 2)]
+    assert [(number, choice) for number, _, choice in expected] == [(0, 1), (2, 0), (2, 0), (5, 2), (8, 1)]
     for capacity in (None, Capacity(200, 210, 12)):  # with room that no sentence uses
         packed = batch(prepared, capacity)
         places, gold = second.words["it"].examples(packed)

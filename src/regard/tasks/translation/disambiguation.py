@@ -24,20 +24,32 @@ from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 
 @dataclass(frozen=True)
-class AmbiguousWord:
-    """A source word and the translations to tell apart; all are single pieces, behind a space and before a word's end.
+class Form:
+    """A word that is one piece.
 
     Args:
-        piece: id of the word; ``choices_C``: ids of its translations; ``forms``: for each the ids of all its forms:
-            capitalised too, and without the space before it.
-        before_V: which source pieces can follow a whole word; ``target_before_V``: the same of the target.
+        piece: its id.
+        before_V, behind_V: the pieces before and behind which it is a whole word.
     """
 
     piece: int
-    choices_C: Ids
-    forms: tuple[Ids, ...]
     before_V: NDArray[np.bool_]
-    target_before_V: NDArray[np.bool_]
+    behind_V: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class AmbiguousWord:
+    """A source word and the translations to tell apart.
+
+    Args:
+        form: of the word, behind a space.
+        choices_C: ids of its translations, behind a space.
+        forms: for each translation all its forms: capitalised too, and without the space before it.
+    """
+
+    form: Form
+    choices_C: Ids
+    forms: tuple[tuple[Form, ...], ...]
 
     def examples(self, batch: PairBatch) -> tuple[Ids, Ids]:
         """Where it stands in the packed source, and the number of its translation.
@@ -45,11 +57,12 @@ class AmbiguousWord:
         Counted are the sentences whose target has one of the translations and no other, not even capitalised or behind
         a quotation mark.
         """
-        found_T = _words(batch.source, batch.source.ids_T, np.array([self.piece]), self.before_V)
+        found_T = _words(batch.source, batch.source.ids_T, self.form)
         counts_BC = np.zeros((batch.source.count, len(self.choices_C)), np.bool_)
-        for number, forms_F in enumerate(self.forms):
-            places_T = np.flatnonzero(_words(batch.target, batch.labels_T, forms_F, self.target_before_V))
-            counts_BC[_sentences(batch.target, places_T), number] = True
+        for number, forms in enumerate(self.forms):
+            for form in forms:
+                places_T = np.flatnonzero(_words(batch.target, batch.labels_T, form))
+                counts_BC[_sentences(batch.target, places_T), number] = True
         places_E = np.flatnonzero(found_T)
         sentences_E = _sentences(batch.source, places_E)
         single_E = counts_BC[sentences_E].sum(1) == 1
@@ -70,7 +83,7 @@ class DisambiguationLoss:
     def __init__(self, section: Disambiguation, vocabularies: Vocabularies) -> None:
         self.weight = section.weight
         self.words = {word: _ambiguous(word, choices, vocabularies) for word, choices in section.choices.items()}
-        for side in ([[one.piece for one in self.words.values()]], [one.choices_C for one in self.words.values()]):
+        for side in ([[one.form.piece for one in self.words.values()]], [one.choices_C for one in self.words.values()]):
             if any(len(set(map(int, ids))) < len(ids) for ids in side):
                 raise UsageError("two of the words are the same piece of the vocabulary", "disambiguation.words")
 
@@ -98,13 +111,16 @@ class DisambiguationLoss:
         return found
 
 
-def _words(side: Packed, ids_T: Ids, pieces_C: Ids, before_V: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Where one of these pieces is a whole word of a sentence; the last token of a sentence is none."""
-    found_T = np.isin(ids_T, pieces_C)
-    found_T[:-1] &= before_V[ids_T[1:]]
+def _words(side: Packed, ids_T: Ids, form: Form) -> NDArray[np.bool_]:
+    """Where a form is a whole word of a sentence; the last token of a sentence is none."""
+    found_T = ids_T == form.piece
+    found_T[:-1] &= form.before_V[ids_T[1:]]
     inside_T = np.zeros(len(ids_T) + 1, np.int64)
     np.add.at(inside_T, side.starts_B[: side.count], 1)
     np.add.at(inside_T, (side.starts_B + side.lengths_B)[: side.count] - 1, -1)
+    first_T = np.zeros(len(ids_T), np.bool_)
+    first_T[side.starts_B[: side.count]] = True
+    found_T[1:] &= first_T[1:] | form.behind_V[ids_T[:-1]]
     result: NDArray[np.bool_] = found_T & (inside_T[:-1].cumsum() > 0)
     return result
 
@@ -116,24 +132,13 @@ def _sentences(side: Packed, places_E: Ids) -> Ids:
 
 def _ambiguous(word: str, choices: tuple[str, ...], vocabularies: Vocabularies) -> AmbiguousWord:
     source, target = vocabularies.source, vocabularies.target
-    piece, before_V = _piece(source, word, "source")
-    pieces = [_piece(target, choice, "target") for choice in choices]
-    forms = tuple(_forms(target, choice) for choice in choices)
-    return AmbiguousWord(piece, np.array([id for id, _ in pieces]), forms, before_V, pieces[0][1])
+    ids = np.array([_piece(target, choice, "target") for choice in choices])
+    forms = tuple(tuple(_form(target, piece) for piece in _forms(target, choice)) for choice in choices)
+    return AmbiguousWord(_form(source, _piece(source, word, "source")), ids, forms)
 
 
-def _forms(tokenizer: AnyTokenizer, word: str) -> Ids:
-    """The single pieces that are the word, in small letters or capitalised, with and without a space before it."""
-    first = len(tokenizer.ids_batch(["a"])[0])
-    told = {word, word[:1].lower() + word[1:], word[:1].upper() + word[1:]}
-    found = [
-        ids for form in told for ids in (tokenizer.ids_batch([form])[0], tokenizer.ids_batch([f"a {form}"])[0][first:])
-    ]
-    return np.array(sorted({int(ids[0]) for ids in found if len(ids) == 1}))
-
-
-def _piece(tokenizer: AnyTokenizer, word: str, side: str) -> tuple[int, NDArray[np.bool_]]:
-    """The piece of a word inside a sentence, and which pieces can follow it as a whole word."""
+def _piece(tokenizer: AnyTokenizer, word: str, side: str) -> int:
+    """The piece of a word inside a sentence."""
     first, both = tokenizer.ids_batch(["a", f"a {word}"])
     added = both[len(first) :]
     if len(added) != 1 or list(both[: len(first)]) != list(first):
@@ -141,6 +146,21 @@ def _piece(tokenizer: AnyTokenizer, word: str, side: str) -> tuple[int, NDArray[
             f"{word!r:.60} is {len(added)} pieces of the {side} vocabulary; only words of one piece can be told apart",
             "disambiguation.words",
         )
-    pairs = [id for other in range(tokenizer.size) for id in (int(added[0]), other)]
-    before_V: NDArray[np.bool_] = tokenizer.word_starts(pairs)[1::2]
-    return int(added[0]), before_V
+    return int(added[0])
+
+
+def _forms(tokenizer: AnyTokenizer, word: str) -> list[int]:
+    """The single pieces that are the word, in small letters or capitalised, with and without a space before it."""
+    first = len(tokenizer.ids_batch(["a"])[0])
+    told = {word, word[:1].lower() + word[1:], word[:1].upper() + word[1:]}
+    found = [
+        ids for form in told for ids in (tokenizer.ids_batch([form])[0], tokenizer.ids_batch([f"a {form}"])[0][first:])
+    ]
+    return sorted({int(ids[0]) for ids in found if len(ids) == 1})
+
+
+def _form(tokenizer: AnyTokenizer, piece: int) -> Form:
+    """What can stand beside a piece that is a whole word."""
+    pairs = [id for other in range(tokenizer.size) for id in (piece, other)]
+    starts = tokenizer.word_starts([*pairs, piece])
+    return Form(piece, before_V=starts[1::2], behind_V=starts[2::2])
