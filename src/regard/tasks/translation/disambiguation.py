@@ -57,12 +57,11 @@ class AmbiguousWord:
         Counted are the sentences whose target has one of the translations and no other, not even capitalised or behind
         a quotation mark.
         """
-        found_T = _words(batch.source, batch.source.ids_T, self.form)
+        found_T = _words(batch.source, batch.source.ids_T, (self.form,))
         counts_BC = np.zeros((batch.source.count, len(self.choices_C)), np.bool_)
         for number, forms in enumerate(self.forms):
-            for form in forms:
-                places_T = np.flatnonzero(_words(batch.target, batch.labels_T, form))
-                counts_BC[_sentences(batch.target, places_T), number] = True
+            places_T = np.flatnonzero(_words(batch.target, batch.labels_T, forms))
+            counts_BC[_sentences(batch.target, places_T), number] = True
         places_E = np.flatnonzero(found_T)
         sentences_E = _sentences(batch.source, places_E)
         single_E = counts_BC[sentences_E].sum(1) == 1
@@ -111,16 +110,18 @@ class DisambiguationLoss:
         return found
 
 
-def _words(side: Packed, ids_T: Ids, form: Form) -> NDArray[np.bool_]:
-    """Where a form is a whole word of a sentence; the last token of a sentence is none."""
-    found_T = ids_T == form.piece
-    found_T[:-1] &= form.before_V[ids_T[1:]]
-    inside_T = np.zeros(len(ids_T) + 1, np.int64)
+def _words(side: Packed, ids_T: Ids, forms: tuple[Form, ...]) -> NDArray[np.bool_]:
+    """Where one of the forms is a whole word of a sentence; the last token of a sentence is none."""
+    inside_T, first_T = np.zeros(len(ids_T) + 1, np.int64), np.zeros(len(ids_T), np.bool_)
     np.add.at(inside_T, side.starts_B[: side.count], 1)
     np.add.at(inside_T, (side.starts_B + side.lengths_B)[: side.count] - 1, -1)
-    first_T = np.zeros(len(ids_T), np.bool_)
     first_T[side.starts_B[: side.count]] = True
-    found_T[1:] &= first_T[1:] | form.behind_V[ids_T[:-1]]
+    found_T = np.zeros(len(ids_T), np.bool_)
+    for form in forms:
+        whole_T = ids_T == form.piece
+        whole_T[:-1] &= form.before_V[ids_T[1:]]
+        whole_T[1:] &= first_T[1:] | form.behind_V[ids_T[:-1]]
+        found_T |= whole_T
     result: NDArray[np.bool_] = found_T & (inside_T[:-1].cumsum() > 0)
     return result
 
