@@ -211,16 +211,12 @@ def study_page(output: Path, found: AblationStudy) -> str:
 
 def study_values(output: Path, found: AblationStudy) -> bytes:
     """The same for the guided walk of ``regard explore``."""
+    from regard.explore.folders.folder import weights_sha256
     from regard.explore.folders.walk import write_walk
 
-    return write_walk(found, weights_of(output / "model"))
-
-
-def weights_of(model: Path) -> str:
-    """The sha256 of a model's weights."""
-    from regard.training.checkpoints.manifest import read_manifest
-
-    return read_manifest(model / "manifest.json")["model.safetensors"].sha256
+    weights = weights_sha256(output / "model")
+    assert weights  # a finished model has them in its manifest
+    return write_walk(found, weights)
 
 
 def pronoun_of(words: list[str]) -> str | None:

@@ -222,7 +222,7 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
     paths = among if len(among) > 1 else full  # of two or more, the paths of full precision are among them
     if len(paths) == 1:
         return ProductPaths(among[0], full[0]), None
-    fitting, teaching = _timed(recipe, teach, ProductPaths(among[0], full[0]))
+    fitting, teaching = _timing_task(recipe, teach, ProductPaths(among[0], full[0]))
     batch, _ = next(iter(teaching.batches.iterate(Position())))
 
     def use(path: ops.Path) -> None:
@@ -238,7 +238,7 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
     return ProductPaths(product, exact), measured
 
 
-def _timed(recipe: Recipe, teach: Teach, paths: ProductPaths) -> tuple[Recipe, TrainingTask]:
+def _timing_task(recipe: Recipe, teach: Teach, paths: ProductPaths) -> tuple[Recipe, TrainingTask]:
     """The recipe and the training task by whose step paths are timed: that of a shard, or of fewer tokens."""
     section = recipe.training
 
