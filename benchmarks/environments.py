@@ -21,7 +21,14 @@ WORK = HERE.parent / ".bench"
 
 @dataclass(frozen=True)
 class Environment:
-    """A peer's environment: what must be importable in it, and the Python it needs if not the current one."""
+    """A peer's environment.
+
+    Args:
+        name: of the file of its versions.
+        imports: what must be importable in it.
+        python: the Python it needs, if not the current one.
+        torch: its torch; empty: none.
+    """
 
     name: str
     imports: str
@@ -41,6 +48,9 @@ ENVIRONMENTS = (
     Environment("joeynmt", "joeynmt.training"),
     Environment("sockeye", "sockeye.train"),
     Environment("fairseq", "fairseq_cli.train", python="python3.10"),
+    Environment("svm", "sklearn.svm", torch=""),
+    Environment("fasttext", "fasttext", torch=""),  # built from source: needs a C++ compiler
+    Environment("spacy", "spacy", torch=""),
 )
 
 
@@ -77,7 +87,8 @@ def install(environment: Environment, work: Path) -> Path:
     _run(origin, "-m", "venv", "--clear", python.parent.parent)
     index = os.environ.get("REGARD_TORCH_INDEX")
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    _run(*pip, environment.torch, *(("--index-url", index) if index else ()))
+    if environment.torch:
+        _run(*pip, environment.torch, *(("--index-url", index) if index else ()))
     _run(*pip, "--no-deps", "-r", environment.requirements)
     _run(python, "-c", f"import {environment.imports}")
     stamp.write_text(wanted)

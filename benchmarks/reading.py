@@ -12,69 +12,17 @@ appended to ``results/reading.jsonl``, or to ``--results FILE``.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import machine
-from corpus import DATA
-from pairs import MADE, pair_files
+from reading_splits import SETS, Set, files_of, together
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "reading.jsonl"
-
-
-@dataclass(frozen=True)
-class Set:
-    """A data set as ``regard train`` is given it.
-
-    Args:
-        task: what is learned.
-        folder: below the folder of data; empty: made by ``pairs``.
-        train, valid, test: files; several are put together, and no ``valid`` means a seeded tenth of train.
-        columns: where things stand in them.
-        score: the figure the set is judged by.
-    """
-
-    task: str
-    folder: str
-    train: tuple[str, ...]
-    valid: tuple[str, ...]
-    test: tuple[str, ...]
-    columns: str | None
-    score: str
-
-
-SETS = {
-    "trec": Set("classification", "cls-trec", ("train.txt.gz",), (), ("test.txt.gz",), "label:fine text", "accuracy"),
-    "sst2": Set("classification", "cls-sst2", ("train.tsv.gz",), ("dev.tsv.gz",), ("test.tsv.gz",), None, "accuracy"),
-    "clinc150": Set(
-        "classification",
-        "cls-clinc150",
-        ("train.tsv.gz",),
-        ("val.tsv.gz", "oos_val.tsv.gz"),
-        ("test.tsv.gz", "oos_test.tsv.gz"),
-        "2,1",
-        "accuracy",
-    ),
-    "snips": Set("classification", "cls-snips", ("train.tsv.gz",), (), ("validate.tsv.gz",), "2,1", "accuracy"),
-    "ewt": Set(
-        "tagging", "ud-en-ewt", ("train.rebuilt.conllu.xz",), ("dev.conllu.gz",), ("test.conllu.gz",), None, "accuracy"
-    ),
-    "wnut17": Set("tagging", "ner-wnut17", ("train.conll.gz",), ("dev.conll.gz",), ("test.conll.gz",), None, "f1"),
-    "btc": Set("tagging", "ner-btc", ("train.conll.gz",), (), ("dev.conll.gz",), None, "f1"),
-    "optdigits": Set(
-        "image-classification", "img-optdigits", ("train.csv.gz",), (), ("test.csv.gz",), None, "accuracy"
-    ),
-    **{
-        name: Set("sentence-pairs", "", ("train.tsv",), ("valid.tsv",), ("test.tsv",), None, "accuracy")
-        for name in MADE
-    },
-}
 
 
 def options() -> argparse.Namespace:
@@ -109,7 +57,7 @@ def main() -> None:
     import regard
     from regard.training.reporters import LineReporter
 
-    folder = pair_files(asked.set, asked.work) if asked.set in MADE else DATA / data.folder
+    folder = files_of(asked.set, asked.work)
     output = asked.work / run.replace(" ", "-")
     began, fresh = time.monotonic(), not output.exists()
     model = regard.train(
@@ -133,18 +81,6 @@ def main() -> None:
         row |= scored(model, data, together(folder, data.test, asked.work))
     machine.append(asked.results, {**begun, "rows": [row]})
     print(json.dumps(row, indent=1))
-
-
-def together(folder: Path, parts: tuple[str, ...], work: Path) -> Path:
-    """One file of several; a single one as it is."""
-    if len(parts) == 1:
-        return folder / parts[0]
-    work.mkdir(parents=True, exist_ok=True)
-    whole = work / "+".join(parts)
-    with gzip.open(whole, "wb") as written:
-        for part in parts:
-            written.write(gzip.decompress((folder / part).read_bytes()))
-    return whole
 
 
 def course(folder: Path, score: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from typing import Any
 
 import machine
 from environments import WORK, Absent, prepared, python_for
+from pinned import last_line, run_pinned, variables
 
 HERE = Path(__file__).resolve().parent
 SIZES = {
@@ -75,19 +75,8 @@ def trainers() -> list[Trainer]:
 
 
 def surroundings(trainer: Trainer, setting: dict[str, Any]) -> dict[str, str]:
-    """The variables a run sees: its threads and instructions, no accelerator, no network, our source only for ours."""
-    threads = setting["threads"]
-    return {
-        **os.environ,
-        **INSTRUCTIONS[setting.get("instructions", "")],
-        "PYTHONPATH": str(HERE.parent / "src") if trainer.key == OURS else "",
-        "OMP_NUM_THREADS": str(threads),
-        "MKL_NUM_THREADS": str(threads),
-        "TOKENIZERS_PARALLELISM": "false",
-        "CUDA_VISIBLE_DEVICES": "",
-        "HF_HUB_OFFLINE": "1",
-        "PYTHONWARNINGS": "ignore",
-    }
+    """The variables a run sees: its threads and instructions, our source only for ours."""
+    return variables(setting["threads"], trainer.key == OURS) | INSTRUCTIONS[setting.get("instructions", "")]
 
 
 def run(trainer: Trainer, setting: dict[str, Any], cores: list[int], work: Path, timeout: float) -> None:
@@ -105,27 +94,15 @@ def run(trainer: Trainer, setting: dict[str, Any], cores: list[int], work: Path,
         trainer.absent = str(reason)
         return
     environment = surroundings(trainer, setting)
-    with log.open("w") as output:
-        try:
-            subprocess.run(
-                [str(python), str(HERE / trainer.runner), str(job)],
-                cwd=scratch,
-                env=environment,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                timeout=timeout,
-                check=False,
-                preexec_fn=lambda: os.sched_setaffinity(0, cores),
-            )
-        except subprocess.TimeoutExpired:
-            trainer.absent = f"not done after {timeout:.0f} seconds"
-            return
+    try:
+        run_pinned([python, HERE / trainer.runner, job], scratch, environment, cores, log, timeout)
+    except subprocess.TimeoutExpired:
+        trainer.absent = f"not done after {timeout:.0f} seconds"
+        return
     if result.exists():
         trainer.runs.append(json.loads(result.read_text()))
     else:
-        lines = [line.strip() for line in log.read_text(errors="replace").split("\n") if line.strip()]
-        trainer.absent = f"failed: {lines[-1] if lines else 'no output'}"
+        trainer.absent = f"failed: {last_line(log)}"
 
 
 def take_turns(chosen: list[Trainer], setting: dict[str, Any], arguments: argparse.Namespace) -> None:

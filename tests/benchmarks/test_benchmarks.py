@@ -1,6 +1,7 @@
 """The benchmarks count what they say and report what was measured; nothing here measures a speed."""
 
 import json
+import os
 import re
 from pathlib import Path
 from types import ModuleType
@@ -76,7 +77,7 @@ def test_every_trainer_has_a_runner_and_every_environment_exact_versions(load: A
         assert trainer.environment in {None, *(environment.name for environment in environments)}
     for environment in environments:
         lines = environment.requirements.read_text().split()
-        assert f"{environment.torch}" in lines
+        assert environment.torch in {"", *lines}
         assert all(re.fullmatch(r"[A-Za-z0-9_.\-]+==[\w.]+", line) for line in lines)
 
 
@@ -84,7 +85,7 @@ def test_a_failing_runner_is_a_line_of_the_table(load: Any, tmp_path: Path) -> N
     conductor = load("train_vs_peers")
     (tmp_path / "broken.py").write_text("raise ValueError('no such thing')")
     trainer = conductor.Trainer("broken", "Broken", str(tmp_path / "broken.py"), None, "fp32")
-    conductor.run(trainer, {"threads": 1}, [min(conductor.os.sched_getaffinity(0))], tmp_path, 60)
+    conductor.run(trainer, {"threads": 1}, [min(os.sched_getaffinity(0))], tmp_path, 60)
     assert trainer.absent == "failed: ValueError: no such thing"
     rows = [conductor.row(trainer)]
     assert "Broken" in conductor.table({"rows": rows, "ratios": {}, "clock": "cpu"})
