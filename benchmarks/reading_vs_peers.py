@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import sys
 from collections.abc import Iterable
@@ -97,13 +98,18 @@ def options() -> argparse.Namespace:
     which.add_argument("--validation", action="store_true", help="score the validation part alone (the default)")
     which.add_argument("--test", action="store_true", help="score the test part as well: for final runs only")
     parser.add_argument("--again", action="store_true", help="repeat finished runs: the newest counts")
-    parser.add_argument("--core", type=int, default=0, help="the core that runs are pinned to")
+    parser.add_argument("--core", type=int, default=min(cores()), help="the core that runs are pinned to")
     parser.add_argument("--work", type=Path, default=WORK, help="folder of environments, parts and models")
     parser.add_argument("--results", type=Path, default=RESULTS)
     asked = parser.parse_args()
     asked.work = prepared(asked.work)
     asked.set = [name for one in asked.set for name in FOLDS.get(one, (one,))]
     return asked
+
+
+def cores() -> set[int]:
+    """Those that this process may use."""
+    return os.sched_getaffinity(0)
 
 
 def main() -> int:
@@ -224,8 +230,11 @@ def compare(results: Path) -> None:
             other = whole_runs(rows, name, peer)
             if peer == OURS or not own or not other:
                 continue
+            sides = (("ours", OURS), ("theirs", peer))
             row: Row = {"run": f"{name} {peer}", "set": name, "peer": peer, "part": "difference"}
-            row |= {"ours": scores_by_seed(own), "theirs": scores_by_seed(other)}
+            row |= {
+                side: {str(seed): score for seed, score in whole_scores(rows, name, one).items()} for side, one in sides
+            }
             if any(row.items() <= one.items() for one in rows):
                 continue
             lead, low, high = paired(list(own.values()), list(other.values()))
@@ -240,12 +249,12 @@ def wholes() -> dict[str, tuple[str, ...]]:
     return {name: (name,) for name in READ if name not in inside} | FOLDS
 
 
-def whole_runs(rows: list[Row], name: str, peer: str, part: str = "test") -> dict[int, Any]:
+def whole_runs(rows: list[Row], name: str, peer: str) -> dict[int, Any]:
     """By seed the counts of every example of a set, all of its folds together; seeds that lack a fold are left out."""
     import numpy as np
     from bootstrap import unpacked
 
-    found = {(row["set"], row["seed"]): row for row in rows if (row.get("peer"), row["part"]) == (peer, part)}
+    found = {(row["set"], row["seed"]): row for row in rows if (row["peer"], row["part"]) == (peer, "test")}
     seeds = sorted({seed for _, seed in found})
     parts = wholes()[name]
     return {
@@ -255,11 +264,12 @@ def whole_runs(rows: list[Row], name: str, peer: str, part: str = "test") -> dic
     }
 
 
-def scores_by_seed(runs: dict[int, Any]) -> dict[str, float]:
-    """The score of each seed."""
+def whole_scores(rows: list[Row], name: str, peer: str) -> dict[int, float]:
+    """By seed the score on the test part of a set, all of its folds together."""
     from bootstrap import scores_of
 
-    return {str(seed): round(float(scores_of(counts_NK.sum(0))), 2) for seed, counts_NK in runs.items()}
+    runs = whole_runs(rows, name, peer)
+    return {seed: round(float(scores_of(counts_NK.sum(0))), 2) for seed, counts_NK in runs.items()}
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 import choices
 import parallel_page
 import questions
+import reading_page
 from questions import CURVES
 from seeds import Session, curves
 
@@ -34,6 +35,7 @@ QUESTIONS = (
     ("table3", "How good is the paper's own system?", choices.system),
     ("table3", "What does each choice of the paper's system give?", choices.table),
     ("reading", "How good are classes, tags and images?", questions.classes),
+    ("reading_vs_peers", "How good is reading beside other tools?", reading_page.beside_peers),
     ("text_to_text", "What do prefixes make one model do?", questions.text_to_text),
     ("reading", "What do other models and settings give there?", questions.alternatives),
     ("reading", "Does a classifier see that a text is of no class?", questions.no_class),

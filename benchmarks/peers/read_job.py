@@ -90,7 +90,7 @@ def use(job: Job, load: Callable[[Job], Predict]) -> dict[str, Any]:
     found = predict(examples)
     took = seconds() - before
     Path(job.predictions).write_text("".join(f"{json.dumps(one)}\n" for one in found), encoding="utf-8")
-    return {"seconds": round(took, 3)}
+    return {"seconds": round(took, 5)}
 
 
 def seconds() -> float:

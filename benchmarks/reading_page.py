@@ -1,0 +1,107 @@
+"""What ``docs/results.md`` says of reading beside other tools: ``reading_vs_peers.py``."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from reading_splits import SETS
+from reading_vs_peers import OURS, PEERS, latest, whole_scores, wholes
+from seeds import Session
+from tables import Row, grid
+
+Lines = list[str]
+TOLD = (
+    "Regard by its defaults (`regard train --threads 1`); scikit-learn's linear SVM on TF-IDF of words, pairs of words",
+    "and parts of words (C = 1); fastText (pairs of words, 25 epochs, rate 0.5); spaCy's blank pipelines (defaults,",
+    "at most 20 epochs). Nothing is pretrained or tuned; all learn from the same part; Regard and spaCy choose by the",
+    "validation part when to stop. Accuracy, or F1 of entities, of the test part; means of the seeds. In brackets",
+    "Regard's lead: the 95 % interval of 10,000 paired resamples of the test texts. CLINC150 is without the texts of",
+    "no class; legal-de is tested on its last fifth, WikiGold on each of its fifths, scored together.",
+)
+COST = (
+    "Seconds of one core's processor time, from the start of the process to the saved model, and peak MB; of WikiGold",
+    "all folds. *To the SVM's*: seconds of Regard's training until validation first had the SVM's score there.",
+)
+USE = (
+    "Texts, or words of tagged sentences, in a second of one core's processor time on the test part, once the model is",
+    "loaded; and peak MB.",
+)
+
+
+def beside_peers(sessions: list[Session]) -> Lines:
+    """Scores, what learning costs, and what use costs."""
+    rows = latest(row for session in sessions for row in session["rows"])
+    tables = [filled(table) for table in (scores(rows), learning(rows), use(rows))]
+    return [*TOLD, "", *grid(tables[0]), "", *COST, "", *grid(tables[1]), "", *USE, "", *grid(tables[2])]
+
+
+def scores(rows: list[Row]) -> list[Row]:
+    """A row for each set: of each peer its score, and the interval of our lead."""
+    leads = {(row["set"], row["peer"]): row for row in rows if row["part"] == "difference"}
+    found = []
+    for name in wholes():
+        cells = {"set": name + (" (F1)" if SETS[wholes()[name][0]].score == "f1" else "")}
+        for peer, about in PEERS.items():
+            own, lead = whole_scores(rows, name, peer), leads.get((name, peer))
+            cells[about.title] = f"{fmean(own.values()):.2f}" if own else ""
+            if own and lead:
+                cells[about.title] += f" ({lead['low']:+.1f} to {lead['high']:+.1f})"
+        found.append(cells)
+    return found
+
+
+def learning(rows: list[Row]) -> list[Row]:
+    """A row for each set: seconds and MB of learning, the mean of the seeds."""
+    return [
+        {"set": name}
+        | {about.title: cost(of_part(rows, name, peer, "train")) for peer, about in PEERS.items()}
+        | {"to the SVM's": to_the_svm(rows, name)}
+        for name in wholes()
+    ]
+
+
+def use(rows: list[Row]) -> list[Row]:
+    """A row for each set: how much is read in a second, and MB."""
+    return [
+        {"set": name} | {about.title: speed(of_part(rows, name, peer, "test")) for peer, about in PEERS.items()}
+        for name in wholes()
+    ]
+
+
+def filled(table: list[Row]) -> list[Row]:
+    """The rows with anything but their names."""
+    return [row for row in table if any(value for name, value in row.items() if name != "set")]
+
+
+def of_part(rows: list[Row], name: str, peer: str, part: str) -> list[Row]:
+    """The rows of a peer on a set, its folds too."""
+    return [row for row in rows if row["part"] == part and row["peer"] == peer and row["set"] in wholes()[name]]
+
+
+def cost(rows: list[Row]) -> str:
+    """Seconds and MB."""
+    if not rows:
+        return ""
+    seeds = len({row["seed"] for row in rows})
+    took = sum(row["seconds"] for row in rows) / seeds
+    return f"{took:,.{0 if took >= 10 else 1}f} s, {max(row['peak MB'] for row in rows):,} MB"
+
+
+def speed(rows: list[Row]) -> str:
+    """Texts or words a second, with three digits that count, and MB."""
+    if not rows:
+        return ""
+    read = sum(row.get("words", row["texts"]) for row in rows) / max(sum(row["seconds"] for row in rows), 1e-4)
+    return f"{float(f'{read:.2g}'):,.0f} /s, {max(row['peak MB'] for row in rows):,} MB"
+
+
+def to_the_svm(rows: list[Row], name: str) -> str:
+    """Seconds of our training until validation was as good as the SVM's; of seeds that never were, how many."""
+    wanted = [row["score"] for row in of_part(rows, name, "svm", "valid")]
+    ours = [row["course"] for row in of_part(rows, name, OURS, "train")]
+    if not wanted or not ours:
+        return ""
+    reached = [next((seconds for seconds, score in one if score >= wanted[0]), None) for one in ours]
+    there = [seconds for seconds in reached if seconds is not None]
+    never = f"never in {len(reached) - len(there)} of {len(reached)}" if len(there) < len(reached) else ""
+    return ", ".join(filter(None, [f"{fmean(there):,.0f} s" if there else "", never]))

@@ -1,0 +1,220 @@
+"""Reading beside other tools: the parts are everybody's, predictions are scored alike, and nothing is run twice."""
+
+import json
+import random
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.config.tasks import TASKS
+from regard.tasks.metrics.spans import tag_scores
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+RUNNER = """
+from read_job import serve
+
+def learn(job):
+    labels = [one["label"] for one in job.examples("train")]
+    (job.folder / "model").write_text(max(sorted(set(labels)), key=labels.count))
+    return {"course": [[1.0, 50.0], [2.0, 75.0]]}
+
+def load(job):
+    label = (job.folder / "model").read_text()
+    return lambda examples: [label for _ in examples]
+
+serve(learn, load, "numpy")
+"""
+
+
+@pytest.fixture
+def splits(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """A set of labels, one of tags and one of entities in one file, as only sets."""
+    found: ModuleType = load("reading_splits")
+    folder = tmp_path / "data" / "toy"
+    folder.mkdir(parents=True)
+    lines = [f"{'a' if place % 3 else 'b'}\tword {place}\n" for place in range(30)]
+    (folder / "train.tsv").write_text("".join(lines))
+    (folder / "test.tsv").write_text("a\tone\noos\tnothing\nb\ttwo\na\tthree\na\tfour\n")
+    (folder / "whole.conll").write_text("".join(f"w{place} I-PER\nx I-PER\ny O\n\n" for place in range(23)))
+    tree = "1\tdo\t_\tAUX\t_\t_\t_\t_\t_\tSpaceAfter=No\n2\tn't\t_\tPART\t_\t_\t_\t_\t_\t_\n"
+    for part in found.PARTS:
+        (folder / f"{part}.conllu").write_text(f"{tree}3\tgo\t_\tVERB\t_\t_\t_\t_\t_\t_\n\n")
+    monkeypatch.setattr(found, "DATA", tmp_path / "data")
+    sets = {
+        "labels": found.Set("classification", "toy", ("train.tsv",), (), ("test.tsv",), "2,1", "accuracy"),
+        "tags": found.Set("tagging", "toy", ("train.conllu",), ("valid.conllu",), ("test.conllu",), None, "accuracy"),
+        "folds-1": found.entities_of_one_file("toy", "whole.conll", 1),
+        "folds-2": found.entities_of_one_file("toy", "whole.conll", 2),
+    }
+    monkeypatch.setattr(found, "SETS", sets)
+    monkeypatch.setattr(found, "FOLDS", {"folds": ("folds-1", "folds-2")})
+    return found
+
+
+@pytest.fixture
+def conductor(splits: ModuleType, load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """The benchmark with a runner that says the commonest label."""
+    found: ModuleType = load("reading_vs_peers")
+    runner = tmp_path / "commonest.py"
+    runner.write_text(f"import sys\nsys.path.insert(0, {str(FOLDER / 'peers')!r})\n{RUNNER}")
+    peers = {name: found.Peer(name, str(runner), None, ("classification",)) for name in ("regard", "other")}
+    monkeypatch.setattr(found, "PEERS", peers)
+
+    def conduct(*words: str) -> int:
+        places = ["--work", str(tmp_path / "work"), "--results", str(tmp_path / "rows.jsonl")]
+        core = str(min(found.cores()))
+        monkeypatch.setattr(sys, "argv", ["reading_vs_peers.py", "--core", core, *places, *words])
+        return int(found.main())
+
+    return conduct
+
+
+def rows_in(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "rows.jsonl").read_text().splitlines()
+    return [row for line in lines for row in json.loads(line)["rows"]]
+
+
+def test_every_sentence_of_one_file_is_tested_in_one_fold(load: Any) -> None:
+    cut, whole = load("reading_splits").Cut, list(range(103))
+    tested = []
+    for fold in range(1, 6):
+        parts = cut("file", fold).parts(whole)
+        assert sorted(place for part in parts.values() for place in part) == whole
+        assert len(parts["valid"]) == (len(parts["train"]) + len(parts["valid"])) // 10
+        assert parts == cut("file", fold).parts(whole)
+        tested += parts["test"]
+    assert tested == whole
+
+
+def test_the_parts_are_the_same_for_all_and_written_once(splits: ModuleType, tmp_path: Path) -> None:
+    for name, data in splits.SETS.items():
+        folder = splits.splits_of(name, tmp_path)
+        for part in splits.PARTS:
+            found = [json.loads(line) for line in (folder / f"{part}.jsonl").read_text().splitlines()]
+            corpus = TASKS[data.task].corpus()(folder / f"{part}{splits.ending(data)}", None)
+            for example, read in zip(found, corpus.examples(), strict=True):
+                if data.task == "classification":
+                    assert (example["text"], example["label"]) == tuple(read)
+                else:
+                    assert (example["words"], example["tags"]) == (read.words, list(read.tags))
+                    assert example["spaces"] == splits.blanks(read.text, read.places)
+        (folder / "train.jsonl").write_text("")
+        assert splits.splits_of(name, tmp_path) == folder
+        assert not (folder / "train.jsonl").read_text()
+
+
+def test_texts_of_no_class_are_left_out_and_entities_are_written_as_bio(splits: ModuleType, tmp_path: Path) -> None:
+    labels = splits.splits_of("labels", tmp_path)
+    assert [len((labels / f"{part}.jsonl").read_text().splitlines()) for part in splits.PARTS] == [27, 3, 4]
+    assert "oos" not in (labels / "test.tsv").read_text()
+    first = json.loads((splits.splits_of("folds-1", tmp_path) / "test.jsonl").read_text().splitlines()[0])
+    assert first["tags"] == ["B-PER", "I-PER", "O"]
+
+
+def test_the_sets_of_the_benchmark_are_each_described_once(load: Any) -> None:
+    found, conductor = load("reading_splits"), load("reading_vs_peers")
+    assert load("reading").SETS is found.SETS
+    assert [fold for folds in found.FOLDS.values() for fold in folds] == [n for n in found.SETS if n.startswith("wiki")]
+    assert conductor.LANGUAGES.keys() <= found.SETS.keys()
+    environments = {one.name for one in load("environments").ENVIRONMENTS}
+    for peer in conductor.PEERS.values():
+        assert (FOLDER / peer.runner).is_file()
+        assert peer.environment in {None, *environments}
+
+
+def test_the_counts_of_examples_add_up_to_the_score_of_all(load: Any) -> None:
+    bootstrap, draw = load("bootstrap"), random.Random(3)
+    names = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
+    sides = [[draw.choices(names, k=9) for _ in range(40)] for _ in range(2)]
+    wanted = tag_scores(*sides, "bio")
+    assert wanted.spans is not None
+    assert bootstrap.scores_of(bootstrap.counts_of(*sides, True).sum(0)) == pytest.approx(wanted.spans.spans.f1)
+    plain = tag_scores(*sides, "none").accuracy
+    assert bootstrap.scores_of(bootstrap.counts_of(*sides, False).sum(0)) == pytest.approx(plain)
+    assert bootstrap.counts_of(["a", "b"], ["a", "a"], False).tolist() == [[1, 1], [0, 1]]
+    counts_NK = bootstrap.counts_of(*sides, True)
+    assert np.array_equal(bootstrap.unpacked(bootstrap.packed(counts_NK)), counts_NK)
+
+
+def test_the_interval_of_a_difference_is_that_of_its_standard_error(load: Any) -> None:
+    bootstrap, draw = load("bootstrap"), np.random.default_rng(5)
+    right_N, other_N = draw.random(800) < 0.8, draw.random(800) < 0.7
+    sides = [np.stack([side_N, np.ones(800)], 1).astype(np.int64) for side_N in (right_N, other_N)]
+    lead, low, high = bootstrap.paired([sides[0]], [sides[1]])
+    each_N = 100 * (right_N.astype(float) - other_N)
+    half = 1.96 * each_N.std() / 800**0.5
+    assert lead == pytest.approx(each_N.mean())
+    assert (low, high) == pytest.approx((lead - half, lead + half), abs=0.15 * half)
+    assert bootstrap.paired([sides[0]], [sides[0], sides[0]]) == (0.0, 0.0, 0.0)
+    mean, *_ = bootstrap.paired([sides[0], sides[1]], [sides[1]])
+    assert mean == pytest.approx(lead / 2)
+
+
+def test_a_run_is_made_once_and_scored_on_the_parts_asked_for(conductor: Any, tmp_path: Path) -> None:
+    assert conductor("--set", "labels", "--peer", "other", "--seeds", "1") == 0
+    learned, valid = rows_in(tmp_path)
+    assert (learned["part"], valid["part"], valid["texts"]) == ("train", "valid", 3)
+    assert learned["seconds"] > 0
+    assert conductor("--set", "labels", "--peer", "other", "--seeds", "1", "--test") == 0
+    assert [row["part"] for row in rows_in(tmp_path)] == ["train", "valid", "test"]
+    assert rows_in(tmp_path)[-1]["score"] == 75.0
+    assert conductor("--set", "labels", "--peer", "other", "--seeds", "1", "--test") == 0
+    assert len(rows_in(tmp_path)) == 3
+
+
+def test_a_difference_is_told_once_for_the_same_runs(conductor: Any, load: Any, tmp_path: Path) -> None:
+    words = ("--set", "labels", "--test")
+    assert conductor(*words, "--seeds", "1", "2") == 0
+    told = [row for row in rows_in(tmp_path) if row["part"] == "difference"]
+    assert [(row["peer"], row["difference"], row["low"], row["high"]) for row in told] == [("other", 0.0, 0.0, 0.0)]
+    assert told[0]["ours"] == told[0]["theirs"] == {"1": 75.0, "2": 75.0}
+    conductor(*words, "--seeds", "1", "2")
+    assert len(rows_in(tmp_path)) == 13
+    conductor(*words, "--seeds", "3", "--peer", "other")
+    assert [row["part"] for row in rows_in(tmp_path)[13:]] == ["train", "valid", "test", "difference"]
+    lines = load("reading_page").beside_peers([{"rows": rows_in(tmp_path)}])
+    assert "| labels | 75.00 | 75.00 (+0.0 to +0.0) |" in lines
+
+
+def test_a_peer_that_fails_is_named_and_leaves_no_row(conductor: Any, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "commonest.py").write_text("raise ValueError('no such thing')")
+    assert conductor("--set", "labels", "--peer", "other", "--seeds", "1") == 1
+    assert "ValueError: no such thing" in capsys.readouterr().err
+    assert not (tmp_path / "rows.jsonl").exists()
+
+
+def test_folds_are_one_set_and_a_seed_counts_once_it_has_all(conductor: Any, load: Any) -> None:
+    found, bootstrap = load("reading_vs_peers"), load("bootstrap")
+
+    def row(fold: int, seed: int, right: int) -> dict[str, Any]:
+        counts = bootstrap.packed(np.array([[right, 2, 3]]))
+        named = {"run": f"folds-{fold} other {seed}", "set": f"folds-{fold}", "peer": "other", "seed": seed}
+        return named | {"part": "test", "counts": counts, "texts": 1, "words": 9, "seconds": 3.0, "peak MB": 5}
+
+    rows = [row(1, 1, 1), row(2, 1, 2), row(1, 2, 1)]
+    assert found.whole_scores(rows, "folds", "other") == {1: 60.0}  # 200 · 3 / 10
+    assert "3 /s, 5 MB" in str(load("reading_page").use(rows))
+
+
+def test_the_page_says_when_validation_was_as_good_as_the_svms(conductor: Any, load: Any) -> None:
+    page = load("reading_page")
+    rows = [{"set": "labels", "peer": "svm", "part": "valid", "score": 75.0}]
+    rows += [
+        {"set": "labels", "peer": "regard", "part": "train", "course": course}
+        for course in ([[1.0, 50.0], [20.0, 75.0], [30.0, 80.0]], [[1.0, 74.0]])
+    ]
+    assert page.to_the_svm(rows[:2], "labels") == "20 s"
+    assert page.to_the_svm(rows, "labels") == "20 s, never in 1 of 2"
+    assert page.to_the_svm(rows[:1], "labels") == ""
+
+
+def test_the_course_of_ours_is_read_off_its_log(load: Any, tmp_path: Path) -> None:
+    entries = [{"kind": "start", "parameters": 9}, {"kind": "step"}, {"kind": "step"}]
+    entries += [{"kind": "valid", "seconds": 1.26, "accuracy": 50.123}]
+    (tmp_path / "log").write_text("".join(f"{json.dumps(one)}\n" for one in entries))
+    course = load("read_ours").course(tmp_path / "log", "accuracy")
+    assert course == {"parameters": 9, "steps": 2, "course": [[1.3, 50.12]]}
