@@ -20,7 +20,8 @@ TOLD = (
 )
 COST = (
     "Seconds of one core's processor time, from the start of the process to the saved model, and peak MB; of WikiGold",
-    "all folds. *To the SVM's*: seconds of Regard's training until validation first had the SVM's score there.",
+    "all folds. Runs stand alone and are of several sessions. *To the SVM's*: seconds of Regard's training until",
+    "validation first had the SVM's score there.",
 )
 USE = (
     "Texts, or words of tagged sentences, in a second of one core's processor time on the test part, once the model is",
