@@ -13,8 +13,8 @@ Lines = list[str]
 TOLD = (
     "Regard by its defaults (`regard train --threads 1`); scikit-learn's linear SVM on TF-IDF of words, pairs of words",
     "and parts of words (C = 1); fastText (pairs of words, 25 epochs, rate 0.5); spaCy's blank pipelines (defaults,",
-    "at most 20 epochs). Nothing is pretrained or tuned; all learn from the same part; Regard and spaCy choose by the",
-    "validation part when to stop. Accuracy, or F1 of entities, of the test part; means of the seeds. In brackets",
+    "at most 20 epochs). Nothing is pretrained or tuned; all learn from the same part; Regard and spaCy keep what is",
+    "best on the validation part. Accuracy, or F1 of entities, of the test part; means of the seeds. In brackets",
     "Regard's lead: the 95 % interval of 10,000 paired resamples of the test texts. CLINC150 is without the texts of",
     "no class; legal-de is tested on its last fifth, WikiGold on each of its fifths, scored together.",
 )
