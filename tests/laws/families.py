@@ -64,6 +64,7 @@ WORDS: dict[str, dict[str, list[Any]]] = {
         "head": ["words", "classes", "tags"],
         "pool": ["first", "mean", "max"],
         "pooler": [{"pooler": False}, {"pooler": True}],
+        "words": [{"word_features": None}, {"word_features": 11}],
     },
     "gpt": {"norm": ["layer", "rms", "group"], **COMMON, **POSITIONS},
     "vit": {**ANY_NORM, **COMMON, "positions": ["learned", "grid", "none"], "pool": ["first", "mean", "max"]},
@@ -75,6 +76,7 @@ WORDS: dict[str, dict[str, list[Any]]] = {
             *({"head": "tags", "pool": pool} for pool in ("mean", "max")),
         ],
         "pooler": [{"pooler": False}, {"pooler": True}],
+        "words": [{"word_features": None}, {"word_features": 11}],
     },
 }
 

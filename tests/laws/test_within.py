@@ -97,6 +97,8 @@ def test_order(family: Family, dtype: torch.dtype) -> None:
     order_T = torch.tensor(np.concatenate(order))
     content = "pixels_TP" if family.name == "vit" else "ids_T"
     shuffled = replace(read, **{content: read.content[order_T]})
+    if read.words is not None:
+        shuffled = replace(shuffled, words=replace(read.words, word_T=read.words.word_T[order_T]))
     with torch.no_grad():
         expected_SD, found_SD = model.encoder(read)[order_T], model.encoder(shuffled)
         if family.choices["positions"] != "none":

@@ -19,9 +19,10 @@ from regard.models.rnn import RecurrentEncoder, Rnn
 from regard.models.transformer import Transformer
 from regard.models.vit import Vit
 from regard.nn.attention import backends, multi_head
-from regard.nn.embeddings import TokenEmbedding
+from regard.nn.embeddings import TokenEmbedding, WordRows
 from regard.nn.layout import Sequences
 from regard.nn.normalization import BatchNorm
+from regard.text.word_features import FEATURES
 
 PIECES = 23
 CLASSES = 5
@@ -135,7 +136,14 @@ def texts(given: Sequence[np.ndarray], tail: int = 0, spare: int = 0, segments: 
     """Texts end to end, ``tail`` tokens of none of them behind; with two ``segments`` their tokens in turn."""
     ids_T = torch.from_numpy(np.concatenate([*given, np.zeros(tail, np.int64)]))
     segments_T = torch.arange(len(ids_T)) % 2 if segments else None
-    return Tokens(ids_T, sequences([len(one) for one in given], tail, spare), segments_T)
+    return Tokens(ids_T, sequences([len(one) for one in given], tail, spare), segments_T, words(ids_T, tail))
+
+
+def words(ids_T: Tensor, tail: int = 0, buckets: int = 11) -> WordRows:
+    """Each token a word, whose features its id decides; a token of no text has none."""
+    real = len(ids_T) - tail
+    word_T = torch.cat([torch.arange(1, real + 1), torch.zeros(tail, dtype=torch.int64)])
+    return WordRows(word_T, (ids_T[:real, None] * torch.arange(1, FEATURES + 1)) % buckets)
 
 
 def images(count: int, dtype: torch.dtype = torch.float64, seed: int = 0, tail: int = 0) -> Patches:

@@ -133,6 +133,11 @@ class RnnSection(Recurrent):
         return float(self.d_model**0.5) if self.score == "scaled" else 1.0
 
 
+def _word_features() -> Any:
+    said = "different features of whole words (the word, its beginning, end and shape), hashed; 0: none"
+    return Field(None, ge=0, le=1 << 24, description=said, json_schema_extra={"only_if_set": True})
+
+
 class RnnEncoderSection(Recurrent):
     """A recurrence that reads texts, to label them or their words [Yang16, Lample16]."""
 
@@ -150,6 +155,7 @@ class RnnEncoderSection(Recurrent):
         "mean, weighed by how each answers a learned query (texts only)",
     )
     pooler: bool = Field(False, description="a dense layer with tanh between that and the classes")
+    word_features: int | None = _word_features()
     dropout: float = Field(0.4, ge=0.0, lt=1.0, description="on embeddings, between layers and before the classes")
 
     @property
@@ -377,6 +383,7 @@ class BertSection(StackSection):
     positions: Positions = _positions("learned")
     segments: int = Field(2, ge=0, le=1024, description="kinds of segments, each with an embedding; 0: no such thing")
     embedding_norm: bool = Field(True, description="the sum of the embeddings is normalised")
+    word_features: int | None = _word_features()
     pool: Literal["first", "mean", "max"] = Field(
         "first", description="pooling of a text, or a tagged word: its first token, the mean or maximum of all"
     )

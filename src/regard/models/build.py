@@ -27,7 +27,7 @@ from regard.nn import heads
 from regard.nn.alignment import Additive, Alignment, Cosine, Dot, General, NoAlignment, ScaledDot
 from regard.nn.attention.multi_head import MultiHeadAttention, Scoring
 from regard.nn.dropout import Dropout
-from regard.nn.embeddings import InputEmbedding, PatchEmbedding, Segments, TokenEmbedding
+from regard.nn.embeddings import InputEmbedding, PatchEmbedding, Segments, TokenEmbedding, WordEmbedding
 from regard.nn.heads import CRFTags, IndependentTags
 from regard.nn.hooks import name_parts
 from regard.nn.init import initialise, undrawn
@@ -45,6 +45,7 @@ from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm, Sc
 from regard.nn.ops import Linear
 from regard.nn.positions import Grid, Learned, LinearBias, NoPositions, Positions, Relative, Rotary, Sinusoidal
 from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
+from regard.text.word_features import FEATURES
 
 Built = TypeVar("Built", bound=nn.Module)
 
@@ -130,7 +131,7 @@ def bert(model: BertSection, pieces: int, head: Head, key: int = 0) -> Bert:
     stack = _Stack.of(model, two_way=True)
     segments = Segments(model.segments, model.d_model) if model.segments else None
     norm = NORMS[model.norm](model) if model.embedding_norm else None
-    input = InputEmbedding(table, stack.positions, model.dropout, 1.0, segments, norm)
+    input = InputEmbedding(table, stack.positions, model.dropout, 1.0, segments, norm, _words(model))
     return _ready(Bert(Encoder(input, stack.encoder_layers(model.layers), stack.final()), head(table)), key)
 
 
@@ -214,9 +215,12 @@ def rnn_encoder(model: RnnEncoderSection, pieces: int, head: ReadingHead, key: i
     """The recurrent reader a section describes, with a head: :func:`classes`, :func:`tags`, :func:`vectors`."""
     table = TokenEmbedding(pieces, model.d_model, start=0)
     stack = _recurrent(model, model.layers, model.d_model, 2 if model.two_way else 1)
-    return _ready(
-        RecurrentEncoder(TextEncoder(InputEmbedding(table, NoPositions(), model.dropout), stack), head(table)), key
-    )
+    input = InputEmbedding(table, NoPositions(), model.dropout, words=_words(model))
+    return _ready(RecurrentEncoder(TextEncoder(input, stack), head(table)), key)
+
+
+def _words(model: BertSection | RnnEncoderSection) -> WordEmbedding | None:
+    return WordEmbedding(model.word_features, model.d_model, FEATURES) if model.word_features else None
 
 
 def reader(model: Model, pieces: int, head: ReadingHead, key: int = 0) -> Reader:

@@ -11,16 +11,22 @@ from torch import Tensor
 
 from regard.data.batches.batch import Packed, PairBatch
 from regard.data.batches.patches import ImageBatch
+from regard.nn.embeddings import WordRows
 from regard.nn.layout import Sequences
+from regard.text.word_features import WordFeatures
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """One side of a batch: packed ids and their layout, with segment ids if a text has several segments."""
+    """One side of a batch: packed ids and their layout.
+
+    With segment ids if a text has several segments, with the features of words if the model reads them.
+    """
 
     ids_T: Tensor
     sequences: Sequences
     segments_T: Tensor | None = None
+    words: WordRows | None = None
 
     @property
     def content(self) -> Tensor:
@@ -35,6 +41,7 @@ class Patches:
     pixels_TP: Tensor
     sequences: Sequences
     segments_T: None = None
+    words: None = None
 
     @property
     def content(self) -> Tensor:
@@ -52,15 +59,23 @@ class Pairs:
     weight_T: Tensor
 
 
-def tokens(packed: Packed, device: torch.device | str = "cpu") -> Tokens:
-    """A packed side on the device."""
+def tokens(packed: Packed, device: torch.device | str = "cpu", words: WordFeatures | None = None) -> Tokens:
+    """A packed side on the device, with the features of its words where they are asked for."""
     lengths_B = _tensor(packed.lengths_B, device)
     longest = int(packed.lengths_B.max(initial=0))
     starts_B = _tensor(packed.starts_B, device)
     return Tokens(
         _tensor(packed.ids_T, device),
         Sequences(starts_B, lengths_B, packed.count, longest, len(packed.ids_T)),
+        words=None if words is None else word_rows(packed, words, device),
     )
+
+
+def word_rows(packed: Packed, words: WordFeatures, device: torch.device | str = "cpu") -> WordRows:
+    """The features of a packed side's words on the device."""
+    real = slice(packed.count)
+    found = words.of_texts(packed.ids_T, packed.starts_B[real], packed.lengths_B[real])
+    return WordRows(*(_tensor(one, device) for one in found))
 
 
 def separate(given: Tokens, end: int) -> Tokens:

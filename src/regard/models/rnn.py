@@ -172,7 +172,7 @@ class TextEncoder(nn.Module):
     def forward(self, source: Tokens) -> Tensor:
         """``hidden_TD``, the input of a head."""
         sequences = source.sequences
-        x_TD = self.input(source.ids_T, sequences.positions_T, sequences.longest)
+        x_TD = self.input(source.ids_T, sequences.positions_T, sequences.longest, words=source.words)
         hidden_TD, _ = self.stack(x_TD, sequences)
         return hidden_TD
 

@@ -26,7 +26,7 @@ class Encoder(nn.Module):
         """``memory_SD``, for a decoder to attend to or as a head's input; ``causal`` in a decoder-only model."""
         sequences = source.sequences
         layout = Layout(sequences, sequences)
-        x_TD = self.input(source.content, sequences.positions_T, sequences.longest, source.segments_T)
+        x_TD = self.input(source.content, sequences.positions_T, sequences.longest, source.segments_T, source.words)
         for layer in self.layers:
             x_TD = layer(x_TD, layout, causal=causal)
         memory_TD: Tensor = self.final(x_TD)

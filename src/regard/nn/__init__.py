@@ -25,6 +25,8 @@ DIMENSIONS: dict[str, str] = {
     "Y": "pairs of a token that attends and a head, laid flat, only inside a padded way of attention",
     "Z": "pairs of a token attended to and a head, laid flat, only inside a padded way of attention",
     "R": "rows of a chunk or of a selection",
+    "W": "words",
+    "E": "features of a word",
     "X": "entries of a tensor of any shape, laid flat",
 }
 """The meaning of each letter, for the whole project."""

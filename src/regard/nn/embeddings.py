@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -57,6 +59,7 @@ class InputEmbedding(nn.Module):
         dropout: probability.
         scale: what embeddings are multiplied by; default √d_model.
         segments: adds a vector for each token's segment, where there are several [Devlin19 §3.2].
+        words: adds to each token a vector for the features of its word.
         norm: of the sum, in BERT.
     """
 
@@ -68,23 +71,82 @@ class InputEmbedding(nn.Module):
         scale: float | None = None,
         segments: Segments | None = None,
         norm: nn.Module | None = None,
+        words: WordEmbedding | None = None,
     ) -> None:
         super().__init__()
         self.tokens = tokens
         self.positions = positions
         self.scale = tokens.weight.shape[1] ** 0.5 if scale is None else scale
         self.segments = segments
+        self.words = words
         self.norm = norm or nn.Identity()
         self.dropout = Dropout(dropout)
         self.path = ""
 
-    def forward(self, ids_T: Tensor, positions_T: Tensor, longest: int, segments_T: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        ids_T: Tensor,
+        positions_T: Tensor,
+        longest: int,
+        segments_T: Tensor | None = None,
+        words: WordRows | None = None,
+    ) -> Tensor:
         """``x_TD``; positions count from 0 in each sentence and are below ``longest``; segments are 0 by default."""
-        x_TD = hooks.hook_point(f"{self.path}.embedding", self.tokens(ids_T) * self.scale)
+        x_TD = self.tokens(ids_T)
+        if self.words is not None:
+            x_TD = self.words(x_TD, words)
+        x_TD = hooks.hook_point(f"{self.path}.embedding", x_TD * self.scale)
         x_TD = hooks.hook_point(f"{self.path}.positions", self.positions.embed(x_TD, positions_T, longest))
         if self.segments is not None:
             x_TD = self.segments(x_TD, segments_T)
         return self.dropout(self.norm(x_TD))
+
+
+@dataclass(frozen=True)
+class WordRows:
+    """The words of tokens.
+
+    Args:
+        word_T: the number of each token's word, from 1 on; 0 for none.
+        features_WE: the numbers of each word's features.
+    """
+
+    word_T: Tensor
+    features_WE: Tensor
+
+
+class WordEmbedding(nn.Module):
+    """Adds to each token the sum of the vectors of its word's features [Miranda22].
+
+    Args:
+        buckets: different features.
+        d_model: entries of a vector.
+        each: features of a word.
+    """
+
+    def __init__(self, buckets: int, d_model: int, each: int) -> None:
+        super().__init__()
+        self.each = each
+        self.weight = nn.Parameter(torch.empty(buckets, d_model))
+        draw(self)
+
+    def initialise(self, generator: torch.Generator | None = None) -> None:
+        """The sum of a word's vectors has standard deviation d_model^-0.5."""
+        draw_rows(self, generator)
+        with torch.no_grad():
+            self.weight.mul_(self.each**-0.5)
+
+    def forward(self, x_TD: Tensor, words: WordRows | None) -> Tensor:
+        """``x_TD`` plus the vector of each token's word, if it has one.
+
+        Raises:
+            ValueError: the words are not given.
+        """
+        if words is None:
+            raise ValueError("a model with word features needs the words of its tokens")
+        word_WD = F.embedding_bag(words.features_WE, self.weight, mode="sum")
+        none_1D = word_WD.new_zeros(1, word_WD.shape[1])
+        return x_TD + torch.cat([none_1D, word_WD]).index_select(0, words.word_T).to(x_TD.dtype)
 
 
 class Segments(nn.Module):
@@ -126,8 +188,15 @@ class PatchEmbedding(nn.Module):
         """The class token: standard deviation d_model^-0.5."""
         draw_rows(self, generator)
 
-    def forward(self, pixels_TP: Tensor, positions_T: Tensor, longest: int, segments_T: Tensor | None = None) -> Tensor:
-        """``x_TD``; position 0 is the class token, whose pixels are ignored; no segments here."""
+    def forward(
+        self,
+        pixels_TP: Tensor,
+        positions_T: Tensor,
+        longest: int,
+        segments_T: Tensor | None = None,
+        words: WordRows | None = None,
+    ) -> Tensor:
+        """``x_TD``; position 0 is the class token, whose pixels are ignored; no segments and no words here."""
         patch_TD = torch.where(positions_T[:, None] > 0, self.project(pixels_TP), self.first)
         patch_TD = hooks.hook_point(f"{self.path}.embedding", patch_TD)
         x_TD = hooks.hook_point(f"{self.path}.positions", self.positions.embed(patch_TD, positions_T, longest))

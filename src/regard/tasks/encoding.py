@@ -15,7 +15,7 @@ from regard.config.families import Model, Recurrent
 from regard.data.prepare.windowing import Frame, most_central
 from regard.system.errors import UsageError
 from regard.tasks.images.classifier import Image, ImageClassification
-from regard.tasks.protocols import TextModel, device_of
+from regard.tasks.protocols import TextModel
 from regard.tasks.text.task import TextReader, forward_batches, inference_mode, refuse_others
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class TextVectors:
             for text, pieces in zip(texts, ids, strict=True)
         ]
         framed = [window.ids[:-1] if self.causal else window.ids for group in groups for window in group]
-        rows = iter(forward_batches(self.answer, framed, device_of(self.task.model), each=True))
+        rows = iter(forward_batches(self.answer, framed, self.task.inputs, each=True))
         found = []
         for pieces, group in zip(ids, groups, strict=True):
             mine = [next(rows) for _ in group]

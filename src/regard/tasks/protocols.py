@@ -148,6 +148,9 @@ class TextModel(Task, Protocol):
     def target_tokenizer(self) -> AnyTokenizer:
         """Of what is written, if anything."""
 
+    def inputs(self, packed: Packed) -> Tokens:
+        """The input of what reads."""
+
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The model's input for a text, and its characters."""
 
@@ -164,9 +167,6 @@ class SingleTextModel(TextModel, Protocol):
     @property
     def model(self) -> Reader | Gpt:
         """The model, on its device."""
-
-    def inputs(self, packed: Packed) -> Tokens:
-        """The model's input."""
 
     def pack(self, ids: Sequence[int]) -> Tokens:
         """One framed input as the model reads it."""

@@ -183,8 +183,8 @@ def test_a_long_text_is_tagged_as_its_windows_are(made: Callable[..., Tagging], 
     words = TaggedWords(text, tuple(places_of(text)))
     windows = task.coding.encode_texts([words])[0]
     assert len(windows) > 3
-    alone = np.concatenate([read_words(task.model, [window], task.device) for window in windows])
-    np.testing.assert_allclose(read_words(task.model, windows, task.device), alone, atol=1e-4)
+    alone = np.concatenate([read_words(task, [window]) for window in windows])
+    np.testing.assert_allclose(read_words(task, windows), alone, atol=1e-4)
     assert len(alone) == len(words.places)
     right = [tag for one in sentences(12, 3) for _, tag in one]
     wrong = sum(said != tag for said, tag in zip(task.tag(text).tags, right, strict=True))

@@ -108,6 +108,10 @@ class Bert(Format):
         found = super().obstacles(recipe)
         if model.segments < recipe.info.texts:
             found.append(Obstacle("model.segments", model.segments, str(recipe.info.texts)))
+        if model.word_features:
+            found.append(Obstacle("model.word_features", model.word_features, "0", "BERT reads pieces alone"))
+        if recipe.classification.ngrams:
+            found.append(Obstacle("classification.ngrams", recipe.classification.ngrams, "0", "BERT has no n-grams"))
         found += odd_heads(model)
         if recipe.info.has_labels or (recipe.info.writes == "nothing" and model.pooler):
             found += misfits(model, pool="first")

@@ -95,8 +95,6 @@ class MaskedLm(TextReader):
         """For each gap of each text the logarithm of every piece's probability, by the window with most around it."""
         import torch
 
-        from regard.models.inputs import tokens
-
         gaps_of: dict[tuple[int, int], list[int]] = {}
         for number, one in enumerate(asked):
             starts, middle = self.frame.starts(len(one.read)), self.frame.room / 2
@@ -115,7 +113,7 @@ class MaskedLm(TextReader):
                 for (number, start), begin in zip((windows[place] for place in part), begins, strict=True)
                 for gap in gaps_of[number, start]
             ]
-            read = tokens(pack_sources([framed[place] for place in part]), self.device)
+            read = self.inputs(pack_sources([framed[place] for place in part]))
             places_N = torch.tensor([place for _, _, place in gaps], device=self.device)
             head: Any = self.model.head
             hidden_ND = head(self.model.encoder(read)[places_N], read.sequences)

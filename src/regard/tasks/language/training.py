@@ -24,13 +24,12 @@ from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.data.prepare.split import Examples, SplitCorpora, SplitDocuments
-from regard.models.inputs import tokens
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import RegardError
 from regard.system.keys import generator
 from regard.tasks.assets import TextAssets
-from regard.tasks.protocols import InputFiles, Task, device_of
+from regard.tasks.protocols import InputFiles, Task
 from regard.tasks.text.preparation import learned_tokenizer, prepare_split, prepared_assets
 from regard.tasks.text.task import TextTask
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob, TrainingTask
@@ -244,4 +243,4 @@ class PredictionTraining(RunningTextTraining):
 
     def model_inputs(self, batch: PredictionBatch) -> Any:
         """The model's input for a batch."""
-        return tokens(batch.text, device_of(self.model))
+        return self.task.inputs(batch.text)

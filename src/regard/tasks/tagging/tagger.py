@@ -52,29 +52,28 @@ def head_of(model: Reader) -> TagHead:
     return model.head
 
 
-def word_scores(model: Reader, batch: TextBatch, device: torch.device) -> tuple[Tensor, WordMarks]:
+def word_scores(task: Tagging, batch: TextBatch) -> tuple[Tensor, WordMarks]:
     """``score_RC`` of every tag for the words that a batch's windows count, and which these are."""
     import torch
 
-    from regard.models.inputs import tokens
     from regard.nn.layout import Sequences
 
-    given, marks = tokens(batch.text, device), WordMarks.of(batch.text, batch.labels_X)
-    starts, lengths = (torch.from_numpy(side).to(device) for side in (marks.starts_R, marks.lengths_R))
+    given, marks, model = task.inputs(batch.text), WordMarks.of(batch.text, batch.labels_X), task.model
+    starts, lengths = (torch.from_numpy(side).to(task.device) for side in (marks.starts_R, marks.lengths_R))
     longest = int(marks.lengths_R.max(initial=0))
     words = Sequences(starts, lengths, len(starts), longest, given.sequences.size)
     return head_of(model).words(model.encoder(given), words), marks
 
 
 @inference_mode
-def read_words(model: Reader, windows: Sequence[Window], device: torch.device, room: int = ROOM) -> Scores:
+def read_words(task: Tagging, windows: Sequence[Window], room: int = ROOM) -> Scores:
     """``score_RC`` of the words of all windows, in their order; windows of similar length are read together."""
     lengths = np.array([len(ids) for ids, _ in windows], np.int64)
     found: list[Scores] = [np.zeros((0, 0), np.float32)] * len(windows)
     for chosen in batches_by_length(lengths, room):
         marks = np.concatenate([windows[place][1] for place in chosen])
         batch = TextBatch(pack_sources([windows[place][0] for place in chosen]), marks, lengths[chosen], chosen)
-        score_RC, words = word_scores(model, batch, device)
+        score_RC, words = word_scores(task, batch)
         split = np.split(score_RC.float().cpu().numpy(), words.counts_B.cumsum()[:-1])
         for place, rows in zip(chosen.tolist(), split, strict=True):
             found[place] = rows
@@ -230,7 +229,7 @@ class Tagging(TextTask[TagAssets, "Reader"]):
     def _burst(self, texts: Sequence[TaggedWords]) -> Iterator[TaggedText]:
         windows = [window for coded in self.coding.encode_texts(texts) for window in coded]
         lengths_B = np.array([len(words.places) for words in texts], np.int64)
-        score_RC = read_words(self.model, windows, self.device)
+        score_RC = read_words(self, windows)
         heat = self.assets.fitted.temperature
         tags_R, probability_R = decode_tags(head_of(self.model).chain, score_RC, lengths_B, self.device, heat)
         names = iter(self.assets.labels[tag] for tag in tags_R)

@@ -72,7 +72,7 @@ class TaggingTraining(BaseTraining[Tagging]):
 
     def loss(self, batch: TextBatch) -> Loss:
         """The loss of a batch's words; those with unknown tags are ignored."""
-        score_RC, marks = word_scores(self.model, batch, device_of(self.model))
+        score_RC, marks = word_scores(self.task, batch)
         smoothing = self.task.recipe.training.label_smoothing if self.model.training else 0.0
         return self._loss(score_RC, marks, smoothing)
 
@@ -93,10 +93,10 @@ class TaggingTraining(BaseTraining[Tagging]):
 
     def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> FoundTags:
         """Every validation text through the model as it is."""
-        place, batches = device_of(self.model), self.validation
+        batches = self.validation
         marks = [WordMarks.of(batch.text, batch.labels_X) for batch in batches]
         with torch.no_grad(), ops.using(self.model, self.paths.exact):
-            read = predict(batches, lambda batch: word_scores(self.model, batch, place)[0], world, done)
+            read = predict(batches, lambda batch: word_scores(self.task, batch)[0], world, done)
             pairs = list(zip(read, marks, strict=True))
             loss = mean_loss(pairs, lambda pair: self._loss(*pair, 0.0), world)
         counts_W = np.concatenate([one.counts_B for one in marks])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence, Set
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
@@ -20,6 +20,7 @@ from regard.tasks.protocols import Read as Read
 from regard.tasks.protocols import device_of
 from regard.text.seen_words import Side, UnseenWord
 from regard.text.tokenizers.vocabulary import AnyTokenizer
+from regard.text.word_features import WordFeatures
 
 if TYPE_CHECKING:
     import torch
@@ -127,7 +128,13 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
         """The model's input."""
         from regard.models.inputs import tokens
 
-        return self.separate(tokens(packed, self.device))
+        return self.separate(tokens(packed, self.device, self.word_features))
+
+    @cached_property
+    def word_features(self) -> WordFeatures | None:
+        """The features of words, where the model reads them."""
+        buckets = getattr(self.recipe.model, "word_features", None)
+        return WordFeatures(self.source_tokenizer, buckets) if buckets else None
 
     def separate(self, given: Tokens) -> Tokens:
         """The same; of several texts those behind the first are another segment."""
@@ -193,23 +200,25 @@ def unseen_places(tokenizer: AnyTokenizer, text: str, unseen: Set[int] | None) -
 
 @inference_mode
 def forward_batches(
-    answer: Callable[[Tokens], Tensor], windows: Sequence[Ids], device: torch.device, each: bool, room: int = ROOM
+    answer: Callable[[Tokens], Tensor],
+    windows: Sequence[Ids],
+    inputs: Callable[[Packed], Tokens],
+    each: bool,
+    room: int = ROOM,
 ) -> list[NDArray[np.float32]]:
     """The answers for every window, in order; windows of similar length are read together.
 
     Args:
         answer: a model, or a function of packed texts: a row for each window, or a row for each token.
         windows: framed ids.
-        device: where the model is.
+        inputs: the model's input for a packed side.
         each: a row for each token.
         room: tokens read at once.
     """
-    from regard.models.inputs import tokens
-
     lengths = np.array([len(window) for window in windows], np.int64)
     found: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * len(windows)
     for chosen in batches_by_length(lengths, room):
-        given = tokens(pack_sources([windows[place] for place in chosen]), device)
+        given = inputs(pack_sources([windows[place] for place in chosen]))
         rows = answer(given).float().cpu().numpy()
         split = np.split(rows, lengths[chosen].cumsum()[:-1]) if each else list(rows)
         for place, one in zip(chosen.tolist(), split, strict=True):

@@ -22,7 +22,7 @@ from regard.data.prepare.encoders import PairEncoder
 from regard.data.prepare.folder import PreparedPairs
 from regard.data.prepare.preparation import LeftOut, prepare
 from regard.data.prepare.split import Split, SplitCorpora, split_pairs
-from regard.models.inputs import pairs, tokens
+from regard.models.inputs import pairs
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
 from regard.tasks.training import model_writer
@@ -85,7 +85,7 @@ class TranslationTraining(TeacherForcing[Translation]):
             return []
         right, total = Counter[str](), Counter[str]()
         for batch in self.batches.validation:
-            memory_SD = task.model.encoder(tokens(batch.source, task.device))
+            memory_SD = task.model.encoder(task.inputs(batch.source))
             for word, (known, count) in self.second.right(memory_SD, task.model.output.weight, batch).items():
                 right[word], total[word] = right[word] + known, total[word] + count
         return [

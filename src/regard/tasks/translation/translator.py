@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding, Recipe
+from regard.data.batches.batch import Packed
 from regard.decoding.hypotheses import Hypothesis as TokenHypothesis
 from regard.decoding.hypotheses import Symbols
 from regard.decoding.search import search
@@ -25,6 +26,7 @@ from regard.text.sentences import cut, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 if TYPE_CHECKING:
+    from regard.models.inputs import Tokens
     from regard.models.rnn import Rnn
     from regard.models.transformer import Transformer
 
@@ -57,6 +59,12 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
     def __init__(self, recipe: Recipe, assets: Vocabularies, model: Transformer | Rnn) -> None:
         super().__init__(recipe, assets, model)
         self.vocabularies, self.symbols = assets, Symbols(assets.target.start)
+
+    def inputs(self, packed: Packed) -> Tokens:
+        """The encoder's input."""
+        from regard.models.inputs import tokens
+
+        return tokens(packed, self.device)
 
     @property
     def source_tokenizer(self) -> AnyTokenizer:

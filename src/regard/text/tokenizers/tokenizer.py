@@ -181,6 +181,11 @@ class BaseTokenizer(ABC):
                 found[begin:end] = self._word_starts(ids[begin:end])
         return found
 
+    @cached_property
+    def blank_first(self) -> NDArray[np.bool_]:
+        """Of each id, whether it begins with a space, before which any word ends; a symbol does."""
+        return np.array([self._stands_alone(id) for id in range(self.size)])
+
     def save(self, path: Path | str) -> None:
         """Write one ``tokenizer.json``, which the ``tokenizers`` library reads too; replaces the file at once."""
         path = Path(path)
@@ -236,6 +241,11 @@ class Tokenizer(BaseTokenizer):
         self.longest = max(map(len, self._bytes))
         """Bytes of the longest piece."""
         self.content = self._to_json()
+
+    @cached_property
+    def blank_first(self) -> NDArray[np.bool_]:
+        """Of each id, whether it begins with a space, before which any word ends; a symbol does."""
+        return np.array([held[:1] in (b"", b" ") for held in self._bytes])
 
     @property
     def ordinary(self) -> NDArray[np.int64]:

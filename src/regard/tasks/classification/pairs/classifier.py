@@ -103,5 +103,5 @@ class PairClassification(TextLabelTask):
         texts = [text for pair in pairs for text in split_pair(pair)]
         pieces = iter(self.assets.tokenizer.ids_batch(texts))
         joined = [join_pieces(self.frame, next(pieces), next(pieces)) for _ in pairs]
-        rows = forward_batches(lambda given: self.model(self.separate(given)), joined, self.device, each=False)
+        rows = forward_batches(self.model, joined, self.inputs, each=False)
         return np.array(rows, np.float64).reshape(len(rows), len(self.assets.labels))
