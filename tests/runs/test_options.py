@@ -263,3 +263,44 @@ def test_a_recurrent_reader_that_is_asked_for_is_the_same_for_any_number_of_text
 def test_what_does_not_go_together_is_said(asked: dict[str, Any], holds: tuple[str | None, ...]) -> None:
     with refused(UsageError, *holds):
         recipe_from_options(RecipeOptions(options=FEW, **asked), 500)
+
+
+READS = {"classification": ("classification", "ngrams"), "tagging": ("model", "word_features")}
+
+
+@pytest.mark.parametrize(
+    ("task", "settings", "there"),
+    [
+        ("classification", (), True),
+        ("classification", ("classification.ngrams=0",), False),
+        ("classification", ("classification.kind=multi",), True),
+        ("classification", ("classification.kind=regression",), False),
+        ("classification", ("model.family=bert",), True),
+        ("classification", ("model.norm_place=post", "model.pool=first", "model.pooler=true"), False),
+        (
+            "classification",
+            ("model.norm_place=post", "model.pool=first", "model.pooler=true", "classification.ngrams=1"),
+            True,
+        ),
+        ("tagging", (), True),
+        ("tagging", ("model.word_features=0",), False),
+        ("tagging", ("model.norm_place=post",), True),
+        (
+            "tagging",
+            (
+                "model.norm_place=post",
+                "model.pool=first",
+                "model.positions=learned",
+                "model.embedding_norm=true",
+                "model.segments=1",
+            ),
+            False,
+        ),
+    ],
+)
+def test_what_no_other_format_reads_is_left_out_where_a_model_can_be_exported(
+    task: str, settings: tuple[str, ...], there: bool
+) -> None:
+    recipe = recipe_from_options(RecipeOptions(settings=settings, options={"task": task}), 12_000)
+    section, name = READS[task]
+    assert bool(getattr(getattr(recipe, section), name)) == there

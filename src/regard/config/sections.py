@@ -226,6 +226,14 @@ class Classification(Section):
         description="adversarial training: a second pass with the embeddings perturbed along the gradient; the norm in "
         "embedding norms; training takes about three times as long",
     )
+    ngrams: float | None = Field(
+        None,
+        ge=0.0,
+        le=100.0,
+        description="what a linear classifier of hashed word and character n-grams says is added to the scores, times "
+        "this; it is fitted before training, in seconds; 0: none",
+        json_schema_extra={"only_if_set": True},
+    )
     out_of_scope: str = Field("", description="label of texts that belong to no class, if the data has one")
     threshold: float = Field(
         0.0,
@@ -240,6 +248,12 @@ class Classification(Section):
         "whatever their counts; accuracy: of all texts; f1: of out of scope",
     )
     calibrate: bool = Field(True, description="probabilities are fitted to the validation texts by one temperature")
+
+    @model_validator(mode="after")
+    def _ngrams_are_of_classes(self) -> Classification:
+        if self.ngrams and self.kind == "regression":
+            raise ValueError('ngrams tell classes apart; kind = "regression" has none')
+        return self
 
 
 class Images(Section):

@@ -6,7 +6,7 @@ A model that training is initialised from replaces table and preset, and its tok
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from regard.data.corpora.pairs import PairTable, open_pairs
 from regard.models.presets import PRESETS, preset
 from regard.system.errors import UsageError
 from regard.tasks.protocols import Files
-from regard.tasks.training.defaults import defaults
+from regard.tasks.training.defaults import BESIDE, defaults
 from regard.text.languages import language_of
 
 
@@ -60,8 +60,33 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, A
     guessed = {name: value for name, value in (seems or {}).items() if name not in kept}
     sized = merge(table, wishes.begun, _nest({**wishes.guessed, **guessed}))
     tokens = sized["training"]["tokens"]
+    if chosen.get("classification", {}).get("kind") == "regression":
+        sized.get("classification", {}).pop("ngrams", None)
     recipe_from(merge(sized, _complete(given, tokens)), where)
-    return recipe_from(merge(sized, _complete(chosen, tokens)), "--set" if wishes.settings else where)
+    found = recipe_from(merge(sized, _complete(chosen, tokens)), "--set" if wishes.settings else where)
+    return _keep_exportable(found, {(section, name) for section in chosen for name in _fields(chosen[section])})
+
+
+def _fields(section: Any) -> Iterable[str]:
+    return section if isinstance(section, Mapping) else ()
+
+
+def _keep_exportable(recipe: Recipe, chosen: Set[tuple[str, str]]) -> Recipe:
+    """The recipe; without what only Regard reads beside pieces, if the model could be exported but for that.
+
+    Args:
+        recipe: of the run.
+        chosen: sections and fields that are not the table's; they stay.
+    """
+    beside = [one for one in BESIDE if one not in chosen and getattr(getattr(recipe, one[0]), one[1], None)]
+    if not beside:
+        return recipe
+    from regard.convert.hub_export import exports
+
+    plain = recipe
+    for section, name in beside:
+        plain = plain.model_copy(update={section: getattr(plain, section).model_copy(update={name: None})})
+    return recipe if exports(plain).obstacles else plain
 
 
 def _family_option(wishes: RecipeOptions, given: Mapping[str, Any], chosen: Mapping[str, Any], task: str) -> str | None:

@@ -57,6 +57,7 @@ STAGES = {
     "learn": "learning the vocabulary and the labels",
     "encode": "turning examples into ids",
     "segment": "drawing segmentations",
+    "fit": "fitting a linear classifier of n-grams",
 }
 """What preparing does, for people."""
 

@@ -17,6 +17,7 @@ from regard.data.batches.patches import Scale
 from regard.data.prepare.encoders import TOKENIZER
 from regard.system import disk
 from regard.system.errors import RegardError
+from regard.tasks.classification.ngrams import NGRAMS, LinearNGrams, read_ngrams
 from regard.text.seen_words import WORDS, SeenWords, read_seen_words
 from regard.text.tags import Scheme, detect
 from regard.text.tokenizers.vocabulary import AnyTokenizer, read_tokenizer
@@ -47,12 +48,14 @@ class TextAssets:
         labels: the names of classes or tags, in the order of their scores; a regression has one, for its number.
         fitted: see :class:`FittedValues`.
         seen: words and pieces that training read; ``None`` where that is not known.
+        ngrams: a linear classifier whose scores are added to the model's, if there is one.
     """
 
     tokenizer: AnyTokenizer
     labels: tuple[str, ...] = ()
     fitted: FittedValues = field(default_factory=FittedValues)
     seen: SeenWords | None = field(default=None, compare=False, kw_only=True)
+    ngrams: LinearNGrams | None = field(default=None, compare=False, kw_only=True)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -66,10 +69,12 @@ class TextAssets:
 
     @property
     def contents(self) -> Mapping[str, bytes]:
-        """``tokenizer.json``, ``labels.json`` where there are labels, and the words that training read."""
+        """``tokenizer.json``, ``labels.json`` where there are labels, and what else there is."""
         found = {TOKENIZER: self.tokenizer.content}
         if self.seen:
             found[WORDS] = self.seen.content
+        if self.ngrams:
+            found[NGRAMS] = self.ngrams.content
         if self.labels:
             found[LABELS] = labels_content(self.labels, self.fitted)
         return found
@@ -87,11 +92,11 @@ class TextAssets:
         Raises:
             RegardError: a file is missing or damaged.
         """
-        tokenizer, seen = read_tokenizer(folder / TOKENIZER), read_seen_words(folder)
+        tokenizer, seen, ngrams = read_tokenizer(folder / TOKENIZER), read_seen_words(folder), read_ngrams(folder)
         if not (folder / LABELS).exists():
-            return cls(tokenizer, seen=seen)
+            return cls(tokenizer, seen=seen, ngrams=ngrams)
         read = read_json(folder / LABELS, LabelsFile)
-        return cls(tokenizer, read.labels, read.fitted, seen=seen)
+        return cls(tokenizer, read.labels, read.fitted, seen=seen, ngrams=ngrams)
 
 
 @dataclass(frozen=True)

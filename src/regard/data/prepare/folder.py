@@ -27,7 +27,9 @@ from regard.text.lines import lines
 from regard.text.tokenizers.vocabulary import Vocabularies
 
 INDEX = "index.json"
-_OURS = re.compile(r"index\.json|words\.source\.json|tokenizer[.\w-]*\.json|(train|validation)\.[.\w-]+$")
+_OURS = re.compile(
+    r"index\.json|words\.source\.json|tokenizer[.\w-]*\.json|ngrams\.safetensors(\.partial)?$|(train|validation)\.[.\w-]+$"
+)
 Count = Annotated[int, Field(ge=0, lt=1 << 63, strict=True)]
 PARTS = ("train", "validation")
 VALIDATION = tuple(f"validation.{side}.txt" for side in PairEncoder.sides)

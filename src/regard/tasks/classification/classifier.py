@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from regard.config import BertSection, Recipe, RnnEncoderSection
 from regard.config import Classification as Section
+from regard.data.batches.batch import Ids
 from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.labelled import parse_number, split_labels
@@ -279,6 +280,14 @@ class TextLabelTask(LabelTask[TextAssets, "Reader"], TextReader):
     def parse_line(self, line: str, number: int) -> Any:
         """What a numbered line asks for; ``None`` for an empty one."""
 
+    def ngram_scores(self, windows: Sequence[Ids]) -> Scores:
+        """``score_WC``: what the n-grams of each window add to the scores of its labels; zeros without a classifier."""
+        weight = self.recipe.classification.ngrams
+        if self.assets.ngrams is None or not weight:
+            return np.zeros((len(windows), 1))
+        decode = self.source_tokenizer.decode
+        return weight * self.assets.ngrams.scores([decode(ids.tolist()) for ids in windows])
+
 
 class Classification(TextLabelTask):
     """A classifier of texts, ready to use."""
@@ -319,6 +328,7 @@ class Classification(TextLabelTask):
         """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
         pieces = self.assets.tokenizer.ids_batch(list(texts))
         windows = [[window.ids for window in self.frame.windows(ids)] for ids in pieces]
-        rows = forward_batches(self.model, [one for group in windows for one in group], self.device, each=False)
-        score_WC = np.array(rows).reshape(len(rows), len(self.assets.labels))
+        framed = [one for group in windows for one in group]
+        rows = forward_batches(self.model, framed, self.inputs, each=False)
+        score_WC = np.array(rows).reshape(len(rows), len(self.assets.labels)) + self.ngram_scores(framed)
         return mean_over_windows(score_WC, np.array(list(map(len, windows)), np.int64))

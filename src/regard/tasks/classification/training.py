@@ -24,19 +24,23 @@ from regard.data.corpora.scan import DataScan
 from regard.data.prepare import split
 from regard.data.prepare.encoders import ClassEncoder, LabelIds, TextEncoder
 from regard.data.prepare.folder import PreparedExamples
-from regard.data.prepare.windowing import Frame
+from regard.data.prepare.shards import Shards
+from regard.data.prepare.windowing import DocumentIndex, Frame
 from regard.models.inputs import Patches, Tokens
 from regard.nn import hooks, ops
 from regard.nn.loss import EMBEDDING, adversarial_perturbation
 from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
+from regard.tasks.classification import baseline
 from regard.tasks.classification.classifier import Classification, LabelTask, Scores, TextLabelTask
 from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels
+from regard.tasks.classification.ngrams import BUCKETS, fit, is_fitted, write_ngrams
 from regard.tasks.protocols import ShouldStop
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
 from regard.tasks.text.task import mean_over_windows
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.text.counts import counted
+from regard.text.ngrams import NGrams
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, predict
 from regard.training.world import ALONE, World
 
@@ -179,7 +183,13 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
         """``score_BC`` of the validation examples, by the model as it is, in full precision."""
         with ops.using(self.model, self.paths.exact):
             found = predict(self.validation, lambda batch: self.model(self.model_inputs(batch)), world, done)
-        return mean_over_windows(torch.cat(found).cpu().numpy(), self.prepared.validation_wholes.windows_B)
+        score_WC = torch.cat(found).cpu().numpy() + self.added_scores
+        return mean_over_windows(score_WC, self.prepared.validation_wholes.windows_B)
+
+    @property
+    def added_scores(self) -> Scores:
+        """``score_WC``: what is added to the model's scores of the windows of the validation examples."""
+        return np.zeros((1, 1))
 
     @cached_property
     def _targets(self) -> Tensor:
@@ -238,6 +248,34 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
         prepared = self.prepared
         return replace(self.examples, text=prepared.validation_text, labels=prepared.validation_labels).all()
 
+    @cached_property
+    def added_scores(self) -> Scores:
+        """What the n-grams of a window add."""
+        text = self.prepared.validation_text
+        return self.task.ngram_scores([text.sentence(place) for place in range(text.count)])
+
+    def finish(self, task: TextLabelTask, should_stop: ShouldStop) -> list[str]:
+        """As of any labels; where scikit-learn is installed also what the simple baseline reaches."""
+        lines = super().finish(task, should_stop)
+        simple = task.recipe.classification.kind == "single" and task.info.texts == 1
+        if not simple or not baseline.available() or self.prepared.wholes.count > baseline.MOST:
+            return lines
+        return [*lines, f"* {self._baseline().line}"]
+
+    def _baseline(self) -> baseline.Baseline:
+        """What it reaches on the same validation texts."""
+        prepared = self.prepared
+        learned = self._known(prepared.wholes, prepared.text, prepared.labels)
+        held_out = self._known(prepared.validation_wholes, prepared.validation_text, prepared.validation_labels)
+        return baseline.score_baseline(*learned, *held_out, len(self.task.assets.labels))
+
+    def _known(self, wholes: DocumentIndex, text: Shards, labels: Shards) -> tuple[list[str], list[int]]:
+        """The examples that have a class, as texts, and their classes."""
+        label_B, decode = labels.gather(0, wholes.first_B)[0], self.task.source_tokenizer.decode
+        known = np.flatnonzero(label_B < len(self.task.assets.labels)).tolist()
+        parts = ([text.sentence(window) for window in wholes.windows(place).tolist()] for place in known)
+        return [" ".join(decode(ids.tolist()) for ids in part) for part in parts], label_B[known].tolist()
+
     def example_text(self, place: int) -> str:
         """A validation text; of a long one its first window."""
         first, *more = self.prepared.validation_wholes.windows(place).tolist()
@@ -260,9 +298,26 @@ class ClassificationJob(TrainingJob):
         """The texts and labels as ids."""
         section = self.recipe.classification
         rests = {"classification.kind": section.kind, "classification.out_of_scope": section.out_of_scope}
-        return prepare_texts(
+        prepared = prepare_texts(
             self.scanned, self.recipe, folder, self._learn, {**rests, **self.more()}, progress, processes=self.processes
         )
+        if section.ngrams:
+            self._fit_ngrams(prepared, progress)
+        return prepared
+
+    def _fit_ngrams(self, prepared: PreparedExamples, progress: Progress) -> None:
+        """Fit the linear classifier of n-grams, unless it lies with the data already."""
+        if is_fitted(prepared.folder, prepared.fingerprint):
+            return
+        tokenizer, labels = TextAssets.load(prepared.folder).tokenizer, prepared.own["labels"]
+        texts = (tokenizer.decode(prepared.text.sentence(place)) for place in range(prepared.count))
+        labels_X, counts_B = prepared.labels.gather(0, np.arange(prepared.count))
+        of_B = np.repeat(np.arange(prepared.count), counts_B)
+        targets_BC = np.zeros((prepared.count, len(labels) + 2), np.bool_)
+        targets_BC[of_B, labels_X] = True
+        progress("fit", 0)
+        bags = NGrams(BUCKETS).bags(texts)
+        write_ngrams(prepared.folder, fit(bags, targets_BC[:, : len(labels)], prepared.fingerprint))
 
     def _learn(self, examples: split.Examples[Any]) -> TextEncoder[Any]:
         names = LabelNames(self.recipe.classification)

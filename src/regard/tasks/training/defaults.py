@@ -14,10 +14,16 @@ from regard.models.presets import PRESETS, preset
 from regard.system.errors import RegardError
 from regard.training.measure import free_memory
 
+NGRAMS = 2.0
+"""Weight of the linear classifier of n-grams beside a model that reads (docs/experiments.md)."""
+BESIDE = (("classification", "ngrams"), ("model", "word_features"))
+"""What only Regard reads beside pieces, by section and field: no other format has a form for it."""
 _CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
 _MANY: dict[str, dict[str, Any]] = {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}
 _PAIRS = {**_CLASSES, "model": {"segments": 2, "dropout": 0.1}}
-_MOVED = {**_CLASSES, "classification": {"adversarial": 0.5}}
+_READ = {**_CLASSES, "classification": {"ngrams": NGRAMS}}
+_MOVED = {**_CLASSES, "classification": {"ngrams": NGRAMS, "adversarial": 0.5}}
+_TAGS: dict[str, Any] = {"text": {"vocabulary": 3000}, "training": {"tokens": 512}, "model": {"word_features": 1 << 15}}
 _GUESSING: dict[str, Any] = {
     "rate": 2e-3,
     "warmup": 100,
@@ -123,10 +129,8 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
         ReadingDefaults(float("inf"), "t5-tiny", 10, _TEXTS),
     ),
     "classification": (
-        ReadingDefaults(10_000, "classifier-rnn", 17, _MOVED, ReadingDefaults(10_000, "classifier-tiny", 12, _CLASSES)),
-        ReadingDefaults(
-            100_000, "classifier-tiny", 15, _CLASSES, ReadingDefaults(100_000, "classifier-rnn", 15, _MOVED)
-        ),
+        ReadingDefaults(10_000, "classifier-rnn", 17, _MOVED, ReadingDefaults(10_000, "classifier-tiny", 12, _READ)),
+        ReadingDefaults(100_000, "classifier-tiny", 15, _READ, ReadingDefaults(100_000, "classifier-rnn", 15, _MOVED)),
         ReadingDefaults(
             float("inf"), "classifier-tiny", 4, _MANY, ReadingDefaults(float("inf"), "classifier-rnn", 4, _MANY)
         ),
@@ -145,9 +149,9 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
         ),
     ),
     "tagging": (
-        ReadingDefaults(8_000, "tagger-tiny", 25, {"text": {"vocabulary": 3000}, "training": {"tokens": 512}}),
-        ReadingDefaults(100_000, "tagger-tiny", 17, {"text": {"vocabulary": 3000}, "training": {"tokens": 512}}),
-        ReadingDefaults(float("inf"), "tagger-tiny", 4, {"text": {"vocabulary": 8000}}),
+        ReadingDefaults(8_000, "tagger-tiny", 25, _TAGS),
+        ReadingDefaults(100_000, "tagger-tiny", 17, _TAGS),
+        ReadingDefaults(float("inf"), "tagger-tiny", 4, {**_TAGS, "text": {"vocabulary": 8000}, "training": {}}),
     ),
     "image-classification": (
         ReadingDefaults(10_000, "vit-tiny", 85, {"training": {"rate": 1e-3}, "images": {"warp": 0.2}}),

@@ -22,7 +22,7 @@ from regard.training.progress import Progress
 
 Resume = Literal["auto", "must", "never"]
 _MODEL = ("recipe.toml", "model.safetensors", "card.md", manifest.NAME, manifest.NEXT)
-_ASSETS = ("labels.json", "pixels.json", "processors.json")
+_ASSETS = ("labels.json", "ngrams.safetensors", "pixels.json", "processors.json")
 """Asset files other than tokenizers: labels, scales, and how products were computed."""
 _RUN = frozenset("checkpoints snapshots data lock metrics provenance resolved tensorboard measured".split())
 """What the names in the private folder of a run begin with."""

@@ -1,0 +1,101 @@
+"""A text as hashed n-grams: words and pairs of neighbours, and 2 to 5 characters within a word [Joachims98].
+
+An n-gram is a string, and its number is a hash, so that nothing has to be learned from a corpus or stored. Each kind is
+weighed by the logarithm of how often it occurs, and the weights of a kind have the length one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+SIZES = (2, 3, 4, 5)
+"""Characters of an n-gram within a word, the spaces around the word among them."""
+KEPT = 100_000
+"""Words whose n-grams are remembered."""
+_WORD = re.compile(r"\w+|[^\w\s]")
+_ENDS = ("\x02", "\x03")
+"""Stand before the first and behind the last word."""
+
+
+@dataclass(frozen=True)
+class Bags:
+    """The n-grams of texts, end to end.
+
+    Args:
+        starts_B1: where each text begins in the others, and where the last ends.
+        buckets_N: the numbers of the n-grams.
+        weights_N: their weights.
+    """
+
+    starts_B1: NDArray[np.int64]
+    buckets_N: NDArray[np.int64]
+    weights_N: NDArray[np.float32]
+
+
+class NGrams:
+    """Counts the n-grams of texts.
+
+    Args:
+        buckets: how many different numbers there are.
+    """
+
+    def __init__(self, buckets: int) -> None:
+        self.buckets = buckets
+        self._known: dict[str, list[int]] = {}
+
+    def bags(self, texts: Iterable[str]) -> Bags:
+        """The n-grams of each text, in lower case."""
+        found = [self.bag(text) for text in texts]
+        starts_B1 = np.cumsum([0, *(len(buckets_N) for buckets_N, _ in found)])
+        buckets_N = np.concatenate([np.zeros(0, np.int64), *(buckets_N for buckets_N, _ in found)])
+        weights_N = np.concatenate([np.zeros(0, np.float32), *(weights_N for _, weights_N in found)])
+        return Bags(starts_B1, buckets_N, weights_N)
+
+    def bag(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """``(buckets_N, weights_N)`` of one text."""
+        words = _WORD.findall(text.lower())
+        of_words = [self._hash(one) for one in word_ngrams(words)]
+        of_characters = [bucket for word in words for bucket in self._characters(word)]
+        kinds = [_weighed(one) for one in (of_words, of_characters)]
+        return np.concatenate([one for one, _ in kinds]), np.concatenate([one for _, one in kinds])
+
+    def _characters(self, word: str) -> list[int]:
+        if word not in self._known:
+            if len(self._known) >= KEPT:
+                self._known.clear()
+            self._known[word] = [self._hash(one) for one in character_ngrams(word)]
+        return self._known[word]
+
+    def _hash(self, ngram: str) -> int:
+        return crc32(ngram.encode("utf-8", "surrogatepass")) % self.buckets
+
+
+def word_ngrams(words: Sequence[str]) -> list[str]:
+    """The words, and each pair of neighbours, the ends of the text among them."""
+    ends = [_ENDS[0], *words, _ENDS[1]]
+    return [*words, *(f"{left} {right}" for left, right in pairwise(ends))]
+
+
+def character_ngrams(word: str) -> list[str]:
+    """The n-grams of a word between spaces, each with a mark before it; of a short word the whole, once."""
+    spaced = f" {word} "
+    found: list[str] = []
+    for size in SIZES:
+        if len(spaced) <= size:
+            return [*found, "\x01" + spaced]
+        found += ["\x01" + spaced[begin : begin + size] for begin in range(len(spaced) - size + 1)]
+    return found
+
+
+def _weighed(buckets: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Each bucket once, with its weight."""
+    buckets_N, counts_N = np.unique(np.array(buckets, np.int64), return_counts=True)
+    weights_N = 1.0 + np.log(counts_N)
+    return buckets_N, (weights_N / max(float(np.linalg.norm(weights_N)), 1e-12)).astype(np.float32)

@@ -1,0 +1,136 @@
+"""The linear classifier of n-grams: the minimum of its objective, its file, and what a classifier does with it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regard
+from regard.system.errors import Damaged, UsageError
+from regard.tasks.classification.ngrams import BUCKETS, NGRAMS, LinearNGrams, fit, is_fitted, read_ngrams, write_ngrams
+from regard.text.ngrams import NGrams
+from tests.refusals import refused
+from tests.tasks.classification.small_classifiers import WORDS, rows, taught, written
+
+
+def data(count: int = 120, seed: int = 1) -> tuple[list[str], np.ndarray]:
+    texts, labels = zip(*rows(count, seed), strict=True)
+    return list(texts), np.array([[label == one for one in sorted(WORDS)] for label in labels])
+
+
+def test_the_fit_is_the_minimum_of_the_squared_hinge_loss() -> None:
+    """As scipy-free gradient descent in NumPy finds it, on the columns that occur."""
+    texts, targets_BC = data(60)
+    bags = NGrams(BUCKETS).bags(texts)
+    found = fit(bags, targets_BC).weight_XC.astype(np.float64)
+    used, place_N = np.unique(bags.buckets_N, return_inverse=True)
+    x = np.zeros((len(texts), len(used) + 1))
+    x[np.repeat(np.arange(len(texts)), np.diff(bags.starts_B1)), place_N] = bags.weights_N
+    x[:, -1] = 1.0
+    sign = np.where(targets_BC, 1.0, -1.0)
+
+    def objective(weight: np.ndarray) -> np.ndarray:
+        short = np.maximum(1 - sign * (x @ weight), 0)
+        return 0.5 * (weight**2).sum(0) + (short**2).sum(0)
+
+    weight = np.zeros((x.shape[1], targets_BC.shape[1]))
+    rate = 1 / (1 + 2 * np.linalg.norm(x, 2) ** 2)
+    for _ in range(4000):
+        short = np.maximum(1 - sign * (x @ weight), 0)
+        weight -= rate * (weight - 2 * x.T @ (sign * short))
+    mine = found[[*used, BUCKETS]]
+    assert objective(mine) == pytest.approx(objective(weight), rel=1e-3)
+    assert mine == pytest.approx(weight, abs=0.02)
+    unused = np.delete(found, [*used, BUCKETS], axis=0)
+    assert (unused == 0).all()
+
+
+def test_it_agrees_with_scikit_learn() -> None:
+    svm = pytest.importorskip("sklearn.svm")
+    sparse = pytest.importorskip("scipy.sparse")
+    texts, targets_BC = data(200)
+    held, wanted_BC = data(100, seed=5)
+    ngrams = NGrams(BUCKETS)
+    bags, more = ngrams.bags(texts), ngrams.bags(held)
+    x, y = (
+        sparse.csr_matrix((one.weights_N, one.buckets_N, one.starts_B1), shape=(len(one.starts_B1) - 1, BUCKETS))
+        for one in (bags, more)
+    )
+    theirs = svm.LinearSVC(tol=1e-6).fit(x, targets_BC.argmax(1)).decision_function(y)
+    assert fit(bags, targets_BC).scores(held) == pytest.approx(theirs, abs=0.02)
+    assert (theirs.argmax(1) == wanted_BC.argmax(1)).mean() > 0.9
+
+
+def test_its_file_keeps_it(tmp_path: Path) -> None:
+    texts, targets_BC = data(40)
+    fitted = fit(NGrams(BUCKETS).bags(texts), targets_BC, "these texts")
+    assert read_ngrams(tmp_path) is None
+    assert not is_fitted(tmp_path, "these texts")
+    write_ngrams(tmp_path, fitted)
+    assert is_fitted(tmp_path, "these texts")
+    assert not is_fitted(tmp_path, "other texts")
+    found = read_ngrams(tmp_path)
+    assert found is not None
+    assert (found.scores(texts) == fitted.scores(texts)).all()
+    (tmp_path / NGRAMS).write_bytes(fitted.content[:100])
+    assert not is_fitted(tmp_path, "these texts")
+    with pytest.raises(Damaged):
+        read_ngrams(tmp_path)
+
+
+def test_scores_of_no_text_are_no_rows() -> None:
+    assert LinearNGrams(np.zeros((BUCKETS + 1, 3), np.float16)).scores([]).shape == (0, 3)
+
+
+def test_a_classifier_adds_them_and_keeps_them(tmp_path: Path) -> None:
+    train = written(tmp_path / "a.csv", rows(160))
+    model = taught(tmp_path / "model", train, "classification.ngrams=1.5", steps=2)
+    texts = [text for text, _ in rows(60, seed=4)]
+    assert model.assets.ngrams is not None
+    windows = [
+        window.ids for text in texts for window in model.frame.windows(model.assets.tokenizer.ids_batch([text])[0])
+    ]
+    added_BC = model.ngram_scores(windows)
+    assert added_BC == pytest.approx(1.5 * model.assets.ngrams.scores(texts), abs=1e-6)
+    model.assets = type(model.assets)(model.assets.tokenizer, model.assets.labels, model.assets.fitted)
+    alone_BC = model.scores(texts)
+    again = regard.load(tmp_path / "model")
+    assert again.scores(texts) == pytest.approx(alone_BC + added_BC, abs=1e-6)
+    said = [one.label for one in again.classify(texts)]
+    right = np.mean([one == label for one, (_, label) in zip(said, rows(60, seed=4), strict=True)])
+    assert right > 0.9  # after two steps the network itself knows nothing
+    metrics = (tmp_path / "model" / "training" / "metrics.jsonl").read_text().splitlines()
+    valid = [json.loads(line) for line in metrics if '"valid"' in line]
+    assert valid[-1]["accuracy"] > 90
+
+
+def test_a_finished_run_is_recognised_and_a_lost_file_is_fitted_again(tmp_path: Path) -> None:
+    train = written(tmp_path / "a.csv", rows(120))
+    first = taught(tmp_path / "model", train, "classification.ngrams=1", steps=2)
+    again = taught(tmp_path / "model", train, "classification.ngrams=1", steps=2)
+    assert (first.assets.ngrams.weight_XC == again.assets.ngrams.weight_XC).all()
+    (tmp_path / "model" / "training" / "data" / NGRAMS).unlink()
+    more = taught(tmp_path / "model", train, "classification.ngrams=1", steps=4, allow_mismatch=("training.steps",))
+    assert (more.assets.ngrams.weight_XC == first.assets.ngrams.weight_XC).all()
+
+
+def test_numbers_have_no_ngrams(tmp_path: Path) -> None:
+    with refused(UsageError, None, "ngrams", "regression"):
+        taught(
+            tmp_path / "model",
+            written(tmp_path / "a.csv", [(text, "1.5") for text, _ in rows(40)]),
+            "classification.ngrams=1",
+            "classification.kind=regression",
+        )
+
+
+def test_several_labels_each_have_their_own(tmp_path: Path) -> None:
+    pairs = [
+        (f"{one} {other}", f"{label}|{more}")
+        for (one, label), (other, more) in zip(rows(150), rows(150, 7), strict=True)
+    ]
+    pairs = [(text, "|".join(dict.fromkeys(labels.split("|")))) for text, labels in pairs]
+    train = written(tmp_path / "a.csv", pairs)
+    model = taught(tmp_path / "model", train, "classification.ngrams=3", "classification.kind=multi", steps=2)
+    assert set(model.classify("my bread soup like moon star big").labels) == {"food", "sky"}
