@@ -272,14 +272,14 @@ READS = {"classification": ("classification", "ngrams"), "tagging": ("model", "w
     ("task", "settings", "there"),
     [
         ("classification", (), True),
-        ("classification", ("classification.ngrams=0",), False),
+        ("classification", ("classification.ngrams=false",), False),
         ("classification", ("classification.kind=multi",), True),
         ("classification", ("classification.kind=regression",), False),
         ("classification", ("model.family=bert",), True),
         ("classification", ("model.norm_place=post", "model.pool=first", "model.pooler=true"), False),
         (
             "classification",
-            ("model.norm_place=post", "model.pool=first", "model.pooler=true", "classification.ngrams=1"),
+            ("model.norm_place=post", "model.pool=first", "model.pooler=true", "classification.ngrams=true"),
             True,
         ),
         ("tagging", (), True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -11,6 +11,10 @@ FORMAT = 1
 """Version of every file we write; a newer one is refused with a sentence."""
 Uses = dict[str, tuple[int, int]]
 """Encoder, decoder, cross [Vaswani17 §3.2.3] or pool, the uses of attention, to how many layers and heads."""
+
+
+def _is_truth(annotation: Any) -> bool:
+    return annotation is bool or bool in get_args(annotation)
 
 
 class Section(BaseModel):
@@ -38,7 +42,8 @@ class Section(BaseModel):
     @classmethod
     def _no_truth_for_a_number(cls, values: Any) -> Any:
         for name, value in values.items() if isinstance(values, Mapping) else ():
-            if isinstance(value, bool) and name in cls.model_fields and cls.model_fields[name].annotation is not bool:
+            field = cls.model_fields.get(name)
+            if isinstance(value, bool) and field and not _is_truth(field.annotation):
                 raise ValueError(f"{name} is no question of true or false")
         return values
 
@@ -226,12 +231,10 @@ class Classification(Section):
         description="adversarial training: a second pass with the embeddings perturbed along the gradient; the norm in "
         "embedding norms; training takes about three times as long",
     )
-    ngrams: float | None = Field(
+    ngrams: bool | None = Field(
         None,
-        ge=0.0,
-        le=100.0,
-        description="what a linear classifier of hashed word and character n-grams says is added to the scores, times "
-        "this; it is fitted before training, in seconds; 0: none",
+        description="what a linear classifier of hashed word and character n-grams says is added to the scores; it is "
+        "fitted before training, in seconds, and how much it counts on the validation texts",
         json_schema_extra={"only_if_set": True},
     )
     out_of_scope: str = Field("", description="label of texts that belong to no class, if the data has one")

@@ -33,10 +33,12 @@ class FittedValues:
     Args:
         temperature: scores are divided by it, so that probabilities are calibrated [Guo17].
         threshold: a text whose best label is less probable is out of scope.
+        ngrams: what the scores of a classifier of n-grams, where there is one, are multiplied by.
     """
 
     temperature: float = 1.0
     threshold: float = 0.0
+    ngrams: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,8 @@ class TagAssets(TextAssets):
 
 def labels_content(labels: Sequence[str], fitted: FittedValues, **more: str) -> bytes:
     """The bytes of ``labels.json``."""
-    return json_content({"labels": list(labels), **asdict(fitted), **more})
+    values = {name: value for name, value in asdict(fitted).items() if name != "ngrams" or value != 1.0}
+    return json_content({"labels": list(labels), **values, **more})
 
 
 def json_content(values: Mapping[str, Any]) -> bytes:
@@ -146,12 +149,13 @@ class LabelsFile(BaseModel):
     labels: tuple[str, ...] = Field(min_length=1)
     temperature: float = Field(gt=0, allow_inf_nan=False)
     threshold: float = Field(ge=0, le=1)
+    ngrams: float = Field(1.0, ge=0, allow_inf_nan=False)
     scheme: Scheme | None = None
 
     @property
     def fitted(self) -> FittedValues:
         """The values fitted on the validation texts."""
-        return FittedValues(self.temperature, self.threshold)
+        return FittedValues(self.temperature, self.threshold, self.ngrams)
 
 
 class ProcessorFile(BaseModel):

@@ -145,3 +145,36 @@ def test_a_threshold_needs_both_kinds_of_texts() -> None:
             calibration.choose_threshold(confidence, right, one)
     with refused(UsageError, "classification.threshold_by", "'luck'", "balanced", "f1"):
         calibration.choose_threshold(confidence, right, outside, "luck")
+
+
+def test_a_mixture_is_the_ratio_of_the_two_best_factors() -> None:
+    """As a grid over both factors finds it."""
+    random = np.random.default_rng(4)
+    gold_B = random.integers(3, size=400)
+    one_BC, more_BC = random.normal(size=(2, 400, 3))
+    one_BC[np.arange(400), gold_B] += 0.7
+    more_BC[np.arange(400), gold_B] += 1.4
+    found = calibration.mixture(one_BC, more_BC, gold_B)
+    wanted = calibration.sure(400)
+    target_BC = np.full((400, 3), (1 - wanted) / 2)
+    target_BC[np.arange(400), gold_B] = wanted
+
+    def loss(own: float, more: float) -> float:
+        score_BC = own * one_BC + more * more_BC
+        return float((np.logaddexp.reduce(score_BC, 1) - (target_BC * score_BC).sum(1)).mean())
+
+    grid = [(own, more) for own in np.arange(0.1, 2.5, 0.02) for more in np.arange(0.1, 2.5, 0.02)]
+    own, more = min(grid, key=lambda pair: loss(*pair))
+    assert found == pytest.approx(more / own, rel=0.05)
+
+
+def test_a_mixture_with_what_says_nothing_or_the_wrong_thing() -> None:
+    random = np.random.default_rng(4)
+    gold_B = random.integers(3, size=400)
+    good_BC, noise_BC = random.normal(size=(2, 400, 3))
+    good_BC[np.arange(400), gold_B] += 2
+    assert calibration.mixture(good_BC, -good_BC + 0.1 * noise_BC, gold_B) < 0.05
+    assert calibration.mixture(np.zeros((400, 3)), good_BC, gold_B) >= 1
+    assert calibration.mixture(noise_BC, good_BC, gold_B) > 5
+    with refused(RegardError):
+        calibration.mixture(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))

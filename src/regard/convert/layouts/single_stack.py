@@ -111,7 +111,7 @@ class Bert(Format):
         if model.word_features:
             found.append(Obstacle("model.word_features", model.word_features, "0", "BERT reads pieces alone"))
         if recipe.classification.ngrams:
-            found.append(Obstacle("classification.ngrams", recipe.classification.ngrams, "0", "BERT has no n-grams"))
+            found.append(Obstacle("classification.ngrams", True, "false", "BERT has no n-grams"))
         found += odd_heads(model)
         if recipe.info.has_labels or (recipe.info.writes == "nothing" and model.pooler):
             found += misfits(model, pool="first")

@@ -282,11 +282,10 @@ class TextLabelTask(LabelTask[TextAssets, "Reader"], TextReader):
 
     def ngram_scores(self, windows: Sequence[Ids]) -> Scores:
         """``score_WC``: what the n-grams of each window add to the scores of its labels; zeros without a classifier."""
-        weight = self.recipe.classification.ngrams
-        if self.assets.ngrams is None or not weight:
+        if self.assets.ngrams is None:
             return np.zeros((len(windows), 1))
         decode = self.source_tokenizer.decode
-        return weight * self.assets.ngrams.scores([decode(ids.tolist()) for ids in windows])
+        return self.assets.fitted.ngrams * self.assets.ngrams.scores([decode(ids.tolist()) for ids in windows])
 
 
 class Classification(TextLabelTask):

@@ -104,6 +104,11 @@ class SingleLabel:
         )
         return FittedValues(warm, chosen.value)
 
+    def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_B: Ids) -> float:
+        """What other scores are multiplied by before they are added, by texts whose class is known."""
+        known_B = wanted_B < self.classes
+        return calibration.mixture(score_BC[known_B], more_BC[known_B], wanted_B[known_B]) if known_B.any() else 1.0
+
     def _confidence(self, score_BC: Floats, wanted_B: Ids, warm: float) -> tuple[Floats, Bools]:
         score_BC = score_BC / warm
         return np.exp(score_BC.max(1) - calibration.log_sum_exp(score_BC)), score_BC.argmax(1) == wanted_B
@@ -162,6 +167,11 @@ class MultiLabel(SingleLabel):
         if not self.section.calibrate:
             return FittedValues()
         return FittedValues(calibration.temperature_of_labels(score_BC, wanted_BC > 0.5))
+
+    def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_BC: Ids) -> float:
+        """Each label there or not is a choice of its own."""
+        own, more = (np.stack([np.zeros(one.size), one.ravel()], 1) for one in (score_BC, more_BC))
+        return calibration.mixture(own, more, (wanted_BC > 0.5).ravel().astype(np.int64))
 
     def notes(self, score_BC: Floats, wanted_BC: Ids, fitted: FittedValues) -> list[str]:
         confidence_BC = 1 / (1 + np.exp(-np.abs(score_BC) / fitted.temperature))

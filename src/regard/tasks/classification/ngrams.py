@@ -11,7 +11,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,18 @@ from regard.system.errors import Damaged
 from regard.text.ngrams import Bags, NGrams
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
 NGRAMS = "ngrams.safetensors"
-BUCKETS = 1 << 16
+BUCKETS = 1 << 24
+"""Numbers of n-grams; so many that two hardly ever share one."""
+MOST = 1 << 18
+"""N-grams that have weights: those in most texts."""
 PENALTY = 1.0
 """C: what an error costs beside the size of the weights."""
-STEPS, INNER = 12, 10
+STEPS, INNER = 10, 5
 """Of Newton's method, and of conjugate gradients within one, at most."""
-CLOSE, SOLVED = 1e-3, 0.1
+CLOSE, SOLVED = 2e-2, 0.1
 """The gradient is small enough at this part of the first, and a step solved at this part of its own."""
 
 
@@ -39,20 +41,24 @@ class LinearNGrams:
     """A fitted classifier.
 
     Args:
-        weight_XC: of each n-gram for each class; the last row is the bias.
+        buckets_X: the numbers of the n-grams that have weights, in order.
+        weight_XC: of each of them for each class.
+        bias_C: of each class.
         data: the fingerprint of the texts it was fitted to.
     """
 
+    buckets_X: NDArray[np.int32]
     weight_XC: NDArray[np.float16]
+    bias_C: NDArray[np.float32]
     data: str = ""
 
     def scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """``score_BC``: above 0 where a text is of a class, 1 and more where that is sure."""
-        ngrams = NGrams(len(self.weight_XC) - 1)
-        found = np.zeros((len(texts), self.weight_XC.shape[1]))
+        ngrams = NGrams(BUCKETS)
+        found = np.tile(self.bias_C.astype(np.float64), (len(texts), 1))
         for row, text in zip(found, texts, strict=True):
-            buckets_N, weights_N = ngrams.bag(text)
-            row[:] = weights_N @ self.weight_XC[buckets_N].astype(np.float32) + self.weight_XC[-1]
+            rows_N, weights_N = _known(*ngrams.bag(text), self.buckets_X)
+            row += weights_N @ self.weight_XC[rows_N].astype(np.float32)
         return found
 
     @property
@@ -60,7 +66,19 @@ class LinearNGrams:
         """The bytes of its file."""
         from safetensors.numpy import save
 
-        return save({"weight": self.weight_XC}, {"data": self.data})
+        tensors: dict[str, NDArray[Any]] = {"buckets": self.buckets_X, "weight": self.weight_XC, "bias": self.bias_C}
+        return save(tensors, {"data": self.data})
+
+
+def _known(
+    buckets_N: NDArray[np.int64], weights_N: NDArray[np.float32], buckets_X: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The places of those n-grams among ``buckets_X`` that are there, and their weights."""
+    if not len(buckets_X):
+        return np.zeros(0, np.int64), np.zeros(0, np.float32)
+    place_N = np.minimum(np.searchsorted(buckets_X, buckets_N), len(buckets_X) - 1)
+    there_N = buckets_X[place_N] == buckets_N
+    return place_N[there_N], weights_N[there_N]
 
 
 def read_ngrams(folder: Path) -> LinearNGrams | None:
@@ -76,12 +94,15 @@ def read_ngrams(folder: Path) -> LinearNGrams | None:
         return None
     try:
         with disk.naming(path), safe_open(path, "np") as file:
-            weight_XC, said = file.get_tensor("weight"), file.metadata() or {}
+            buckets_X, weight_XC, bias_C = (file.get_tensor(name) for name in ("buckets", "weight", "bias"))
+            said = file.metadata() or {}
     except (SafetensorError, ValueError) as error:
         raise Damaged("is damaged", str(path)) from error
-    if weight_XC.ndim != 2 or weight_XC.dtype != np.float16 or len(weight_XC) < 2:
+    kinds = [(buckets_X, np.int32, 1), (weight_XC, np.float16, 2), (bias_C, np.float32, 1)]
+    fits = all(one.dtype == kind and one.ndim == dimensions for one, kind, dimensions in kinds)
+    if not fits or weight_XC.shape != (len(buckets_X), len(bias_C)) or (np.diff(buckets_X) <= 0).any():
         raise Damaged("is damaged", str(path))
-    return LinearNGrams(weight_XC, said.get("data", ""))
+    return LinearNGrams(buckets_X, weight_XC, bias_C, said.get("data", ""))
 
 
 def write_ngrams(folder: Path, fitted: LinearNGrams) -> None:
@@ -113,25 +134,36 @@ def fit(bags: Bags, targets_BC: NDArray[np.bool_], data: str = "") -> LinearNGra
     import torch
 
     with torch.no_grad():
-        x_BX, x_XB = _matrices(bags)
+        buckets_X = _most_common(bags.buckets_N)
+        by_text, by_ngram = _matrices(bags, buckets_X)
         sign_BC = torch.from_numpy(np.where(targets_BC, 1.0, -1.0).astype(np.float32))
-        weight_XC = torch.zeros(BUCKETS + 1, sign_BC.shape[1])
-        margin_BC = torch.zeros_like(sign_BC)
-        first_C = None
-        for _ in range(STEPS):
-            short_BC = (1 - sign_BC * margin_BC).clamp(min=0)
-            gradient_XC = weight_XC - 2 * PENALTY * (x_XB @ (sign_BC * short_BC))
-            norm_C = gradient_XC.norm(dim=0)
-            first_C = norm_C if first_C is None else first_C
-            if (norm_C <= CLOSE * first_C).all():
+        weight_XC = torch.zeros(len(buckets_X) + 1, sign_BC.shape[1])
+        weight_XC[-1] = sign_BC.mean(0)
+        wanted_C, open_C = torch.zeros(sign_BC.shape[1]), torch.arange(sign_BC.shape[1])
+        for step in range(STEPS):
+            sign_BO, weight_XO = sign_BC[:, open_C], weight_XC[:, open_C]
+            short_BO = (1 - sign_BO * by_text.times(weight_XO)).clamp(min=0)
+            gradient_XO = weight_XO - 2 * PENALTY * by_ngram.times(sign_BO * short_BO)
+            size_O = gradient_XO.norm(dim=0)
+            if not step:
+                wanted_C = CLOSE * size_O
+            left_O = size_O > wanted_C[open_C]
+            open_C = open_C[left_O]
+            if not len(open_C):
                 break
-            move_XC = _newton_step(x_BX, x_XB, (short_BC > 0).float(), gradient_XC)
-            weight_XC += move_XC
-            margin_BC = x_BX @ weight_XC
-    return LinearNGrams(weight_XC.numpy().astype(np.float16), data)
+            inside_BO = (short_BO[:, left_O] > 0).float()
+            weight_XC[:, open_C] += _newton_step(by_text, by_ngram, inside_BO, gradient_XO[:, left_O])
+    return LinearNGrams(buckets_X, weight_XC[:-1].numpy().astype(np.float16), weight_XC[-1].numpy().copy(), data)
 
 
-def _newton_step(x_BX: Tensor, x_XB: Tensor, inside_BC: Tensor, gradient_XC: Tensor) -> Tensor:
+def _most_common(buckets_N: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The n-grams of most texts, in order; of those in as many the first."""
+    buckets_X, counts_X = np.unique(buckets_N, return_counts=True)
+    kept = np.sort(np.argsort(-counts_X, kind="stable")[:MOST])
+    return buckets_X[kept].astype(np.int32)
+
+
+def _newton_step(by_text: Sparse, by_ngram: Sparse, inside_BC: Tensor, gradient_XC: Tensor) -> Tensor:
     """What solves ``Hessian · move = -gradient`` nearly, for each class by itself, by conjugate gradients."""
     import torch
 
@@ -142,7 +174,7 @@ def _newton_step(x_BX: Tensor, x_XB: Tensor, inside_BC: Tensor, gradient_XC: Ten
         open_C = square_C > wanted_C
         if not open_C.any():
             break
-        curved_XC = direction_XC + 2 * PENALTY * (x_XB @ (inside_BC * (x_BX @ direction_XC)))
+        curved_XC = direction_XC + 2 * PENALTY * by_ngram.times(inside_BC * by_text.times(direction_XC))
         size_C = torch.where(open_C, square_C / (direction_XC * curved_XC).sum(0), 0.0)
         move_XC += size_C * direction_XC
         rest_XC -= size_C * curved_XC
@@ -151,29 +183,44 @@ def _newton_step(x_BX: Tensor, x_XB: Tensor, inside_BC: Tensor, gradient_XC: Ten
     return move_XC
 
 
-def _matrices(bags: Bags) -> tuple[Tensor, Tensor]:
+@dataclass(frozen=True)
+class Sparse:
+    """A sparse matrix by rows; torch multiplies bags of rows several times faster than its sparse matrices."""
+
+    starts_R1: Tensor
+    columns_N: Tensor
+    values_N: Tensor
+
+    @classmethod
+    def of(
+        cls, rows_N: NDArray[np.int64], columns_N: NDArray[np.int64], values_N: NDArray[np.float32], rows: int
+    ) -> Sparse:
+        """From its entries in any order."""
+        import torch
+
+        order = np.argsort(rows_N, kind="stable")
+        starts_R1 = np.append(0, np.bincount(rows_N, minlength=rows).cumsum())
+        return cls(*(torch.from_numpy(one) for one in (starts_R1, columns_N[order], values_N[order])))
+
+    def times(self, dense_XC: Tensor) -> Tensor:
+        """The product with a dense matrix."""
+        from torch.nn.functional import embedding_bag
+
+        return embedding_bag(
+            self.columns_N,
+            dense_XC,
+            self.starts_R1,
+            mode="sum",
+            per_sample_weights=self.values_N,
+            include_last_offset=True,
+        )
+
+
+def _matrices(bags: Bags, buckets_X: NDArray[np.int32]) -> tuple[Sparse, Sparse]:
     """Texts by n-grams, with a column of ones for the bias, and the same transposed."""
-    texts = len(bags.starts_B1) - 1
-    counts_B = np.diff(bags.starts_B1)
-    buckets_N = np.concatenate([bags.buckets_N, np.full(texts, BUCKETS)])
-    weights_N = np.concatenate([bags.weights_N, np.ones(texts, np.float32)])
-    texts_N = np.concatenate([np.repeat(np.arange(texts), counts_B), np.arange(texts)])
-    by_text, by_bucket = np.argsort(texts_N, kind="stable"), np.argsort(buckets_N, kind="stable")
-    return (
-        _sparse(texts_N[by_text], buckets_N[by_text], weights_N[by_text], (texts, BUCKETS + 1)),
-        _sparse(buckets_N[by_bucket], texts_N[by_bucket], weights_N[by_bucket], (BUCKETS + 1, texts)),
-    )
-
-
-def _sparse(
-    rows_N: NDArray[np.int64], columns_N: NDArray[np.int64], values_N: NDArray[np.float32], shape: tuple[int, int]
-) -> torch.Tensor:
-    import warnings
-
-    import torch
-
-    starts = np.concatenate([[0], np.bincount(rows_N, minlength=shape[0]).cumsum()])
-    first, second, third = (torch.from_numpy(one) for one in (starts, columns_N, values_N))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-        return torch.sparse_csr_tensor(first, second, third, size=shape, check_invariants=False)
+    texts, ngrams = len(bags.starts_B1) - 1, len(buckets_X)
+    texts_N, known_N = np.repeat(np.arange(texts), np.diff(bags.starts_B1)), np.isin(bags.buckets_N, buckets_X)
+    places_N = np.append(np.searchsorted(buckets_X, bags.buckets_N[known_N]), np.full(texts, ngrams))
+    weights_N = np.append(bags.weights_N[known_N], np.ones(texts, np.float32))
+    texts_N = np.append(texts_N[known_N], np.arange(texts))
+    return Sparse.of(texts_N, places_N, weights_N, texts), Sparse.of(places_N, texts_N, weights_N, ngrams + 1)

@@ -183,13 +183,7 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
         """``score_BC`` of the validation examples, by the model as it is, in full precision."""
         with ops.using(self.model, self.paths.exact):
             found = predict(self.validation, lambda batch: self.model(self.model_inputs(batch)), world, done)
-        score_WC = torch.cat(found).cpu().numpy() + self.added_scores
-        return mean_over_windows(score_WC, self.prepared.validation_wholes.windows_B)
-
-    @property
-    def added_scores(self) -> Scores:
-        """``score_WC``: what is added to the model's scores of the windows of the validation examples."""
-        return np.zeros((1, 1))
+        return mean_over_windows(torch.cat(found).cpu().numpy(), self.prepared.validation_wholes.windows_B)
 
     @cached_property
     def _targets(self) -> Tensor:
@@ -220,7 +214,7 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
     def finish(self, task: AnyLabelTask, should_stop: ShouldStop) -> list[str]:
         """Fit temperature and threshold to the validation examples; returns their scores as card lines."""
         score_BC, wanted = type(self)(task, self.prepared, self.paths).predict_validation(), self._targets.numpy()
-        fitted = self.criterion.fit(score_BC, wanted)
+        fitted = replace(self.criterion.fit(score_BC, wanted), ngrams=task.assets.fitted.ngrams)
         task.assets = replace(task.assets, fitted=fitted)
         scores = [f"{name} {value:.2f}" for name, value in self.criterion.scores(score_BC, wanted).items()]
         return [f"* {line}" for line in scores + self.criterion.notes(score_BC, wanted, fitted)]
@@ -248,11 +242,24 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
         prepared = self.prepared
         return replace(self.examples, text=prepared.validation_text, labels=prepared.validation_labels).all()
 
+    @torch.no_grad()
+    def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> Scores:
+        """With what n-grams say, where there is a classifier of them; how much that counts is fitted."""
+        score_BC = super().predict_validation(done, world)
+        if self._ngrams_BC is None:
+            return score_BC
+        weight = self.criterion.fit_mixture(score_BC, self._ngrams_BC, self._targets.numpy())
+        self.task.assets = replace(self.task.assets, fitted=replace(self.task.assets.fitted, ngrams=weight))
+        return score_BC + weight * self._ngrams_BC
+
     @cached_property
-    def added_scores(self) -> Scores:
-        """What the n-grams of a window add."""
-        text = self.prepared.validation_text
-        return self.task.ngram_scores([text.sentence(place) for place in range(text.count)])
+    def _ngrams_BC(self) -> Scores | None:
+        """What n-grams say of the validation texts."""
+        ngrams, text, decode = self.task.assets.ngrams, self.prepared.validation_text, self.task.source_tokenizer.decode
+        if ngrams is None:
+            return None
+        score_WC = ngrams.scores([decode(text.sentence(place).tolist()) for place in range(text.count)])
+        return mean_over_windows(score_WC, self.prepared.validation_wholes.windows_B)
 
     def finish(self, task: TextLabelTask, should_stop: ShouldStop) -> list[str]:
         """As of any labels; where scikit-learn is installed also what the simple baseline reaches."""

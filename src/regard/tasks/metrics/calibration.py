@@ -22,6 +22,10 @@ COLDEST, HOTTEST = 0.1, 10.0
 
 _GOLDEN = (5**0.5 - 1) / 2
 _STEPS = 60
+LARGEST_MIXTURE = 100.0
+"""Limit of the factor of other scores: where the first say nothing yet, it would be without end."""
+_NEWTON, _SHORTEST, _RIDGE = 30, 1e-3, 1e-9
+"""Of Newton's method: most steps, the shortest part of one, and what keeps the system solvable."""
 SCORES: dict[str, Score] = {
     "balanced": lambda accepted: accepted.balanced_score,
     "accuracy": lambda accepted: accepted.accuracy,
@@ -75,6 +79,48 @@ def temperature_of_labels(logits_BC: Floats, gold_BC: NDArray[np.bool_]) -> floa
         return float(each_BC.mean())
 
     return _coolest(loss, len(gold_BC))
+
+
+def mixture(logits_BC: Floats, more_BC: Floats, gold_B: NDArray[np.int64]) -> float:
+    """What other logits are multiplied by before they are added, so that the right labels are most probable.
+
+    A temperature of both together is free, as in :func:`temperature`; the likelihood is concave in both factors, and
+    Newton's method finds them.
+
+    Args:
+        logits_BC, more_BC: of the same texts.
+        gold_B: the right labels.
+
+    Raises:
+        RegardError: no texts.
+    """
+    if not len(gold_B):
+        raise RegardError("no texts to fit a mixture to")
+    both_KBC, wanted = np.stack([logits_BC, more_BC]), sure(len(gold_B))
+    right_KB = both_KBC[:, np.arange(len(gold_B)), gold_B]
+    others = max(1, both_KBC.shape[2] - 1)
+    target_KB = wanted * right_KB + (1 - wanted) * (both_KBC.sum(2) - right_KB) / others
+    factor_K = np.array([1.0, 1.0])
+
+    def loss(factor_K: Floats) -> float:
+        return float((log_sum_exp(np.tensordot(factor_K, both_KBC, 1)) - factor_K @ target_KB).mean())
+
+    for _ in range(_NEWTON):
+        mixed_BC = np.tensordot(factor_K, both_KBC, 1)
+        p_BC = np.exp(mixed_BC - log_sum_exp(mixed_BC)[:, None])
+        mean_KB = (p_BC * both_KBC).sum(2)
+        gradient_K = (mean_KB - target_KB).mean(1)
+        centred_KBC = both_KBC - mean_KB[:, :, None]
+        hessian_KK = np.einsum("bc,kbc,lbc->kl", p_BC, centred_KBC, centred_KBC) / len(gold_B)
+        step_K = np.linalg.solve(hessian_KK + _RIDGE * np.eye(2), gradient_K)
+        size = 1.0
+        while size > _SHORTEST and not loss(factor_K - size * step_K) < loss(factor_K):
+            size /= 2
+        if size <= _SHORTEST:
+            break
+        factor_K = factor_K - size * step_K
+    own, more = np.maximum(factor_K, 0.0)
+    return float(min(more / max(own, 1e-12), LARGEST_MIXTURE))
 
 
 def sure(texts: int) -> float:

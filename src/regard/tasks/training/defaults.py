@@ -14,15 +14,13 @@ from regard.models.presets import PRESETS, preset
 from regard.system.errors import RegardError
 from regard.training.measure import free_memory
 
-NGRAMS = 2.0
-"""Weight of the linear classifier of n-grams beside a model that reads (docs/experiments.md)."""
 BESIDE = (("classification", "ngrams"), ("model", "word_features"))
 """What only Regard reads beside pieces, by section and field: no other format has a form for it."""
 _CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
 _MANY: dict[str, dict[str, Any]] = {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}
 _PAIRS = {**_CLASSES, "model": {"segments": 2, "dropout": 0.1}}
-_READ = {**_CLASSES, "classification": {"ngrams": NGRAMS}}
-_MOVED = {**_CLASSES, "classification": {"ngrams": NGRAMS, "adversarial": 0.5}}
+_READ = {**_CLASSES, "classification": {"ngrams": True}}
+_MOVED = {**_CLASSES, "classification": {"ngrams": True, "adversarial": 0.5}}
 _TAGS: dict[str, Any] = {"text": {"vocabulary": 3000}, "training": {"tokens": 512}, "model": {"word_features": 1 << 15}}
 _GUESSING: dict[str, Any] = {
     "rate": 2e-3,
