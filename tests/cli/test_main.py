@@ -117,6 +117,9 @@ def test_version(regard) -> None:
         (["info", "base", "--vocabulary", "-4"], "-4 pieces"),
         (["info", "base", "--vocabulary", "99999999999999999999"], "--vocabulary"),
         (["translate", "model", "--threads", "100000000"], "--threads"),
+        ([*TRAIN, "--processes", "1.5"], "--processes: must be a whole number, not 1.5"),
+        ([*TRAIN, "--seed=2.5"], "--seed: must be a whole number, not 2.5"),
+        (["translate", "model", "--beam", "4.7"], "--beam: must be a whole number, not 4.7"),
         ([*TRAIN, "--threads", "100000000"], "--threads"),
     ],
 )

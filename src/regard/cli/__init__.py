@@ -6,9 +6,11 @@ import contextlib
 import inspect
 import os
 import platform
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any, get_args
 
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError, UnusedCliTokensError
 
@@ -109,6 +111,7 @@ NO_NEGATIVES = Parameter(  # no --no-json, no --empty-source; and that a flag is
 )
 LIBRARIES = ("torch", "tokenizers", "safetensors", "numpy", "sacrebleu")
 """Libraries whose version changes what a run computes or reads."""
+_FRACTION = re.compile(r"[+-]?\d*\.\d+")
 COMMANDS = tuple(EXAMPLES)
 OF_TEXTS = tuple(
     command.__name__ for command in COMMANDS if {"text", "texts"} & inspect.signature(command).parameters.keys()
@@ -220,21 +223,33 @@ def _check_options(argv: list[str]) -> None:
     if argv[0] not in commands:
         hint = nearest(argv[0], [*commands, "--help", "--version"])
         raise UsageError(f"unknown command {argv[0]!r}.{hint} Known: {', '.join(commands)}")
-    known = [
-        name
-        for argument in app[argv[0]].assemble_argument_collection(default_parameter=NO_NEGATIVES)
-        for name in argument.names
-    ]
-    for word in argv[1:]:
-        name = word.partition("=")[0]
+    arguments = app[argv[0]].assemble_argument_collection(default_parameter=NO_NEGATIVES)
+    known = [name for argument in arguments for name in argument.names]
+    whole = {name for argument in arguments if _is_whole(argument.hint) for name in argument.names}
+    for place, word in enumerate(argv[1:], 1):
+        name, written, value = word.partition("=")
         if word == "--":
             return
+        if name in whole:
+            _refuse_fraction(name, value if written else "".join(argv[place + 1 : place + 2]))
         if name.startswith("--") and any(letter.isspace() for letter in name) and argv[0] in OF_TEXTS:
             raise UsageError(_option_message(argv[0], word))
         if word.startswith("--") and name not in [*known, "--help", "--version"]:
             key = did_you_mean(name, known_keys()) if "--set" in known else None
             other = f" Did you mean --set {key}=VALUE?" if key else f" See regard {argv[0]} --help."
             raise UsageError(f"unknown option {name!r}.{nearest(name, known) or other}")
+
+
+def _is_whole(hint: Any) -> bool:
+    """Whether an option takes whole numbers alone."""
+    kinds = {hint, *get_args(hint)} - {type(None)}
+    return int in kinds and float not in kinds
+
+
+def _refuse_fraction(name: str, value: str) -> None:
+    """Raise a UsageError for 1.5 where a whole number belongs; the option library would round it."""
+    if _FRACTION.fullmatch(value) and not float(value).is_integer():
+        raise UsageError(f"must be a whole number, not {value}", name)
 
 
 def _option_message(command: str, word: str) -> str:
