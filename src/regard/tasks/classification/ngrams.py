@@ -163,7 +163,7 @@ def _most_common(buckets_N: NDArray[np.int64]) -> NDArray[np.int32]:
     return buckets_X[kept].astype(np.int32)
 
 
-def _newton_step(by_text: Sparse, by_ngram: Sparse, inside_BC: Tensor, gradient_XC: Tensor) -> Tensor:
+def _newton_step(by_text: SparseMatrix, by_ngram: SparseMatrix, inside_BC: Tensor, gradient_XC: Tensor) -> Tensor:
     """What solves ``Hessian · move = -gradient`` nearly, for each class by itself, by conjugate gradients."""
     import torch
 
@@ -184,7 +184,7 @@ def _newton_step(by_text: Sparse, by_ngram: Sparse, inside_BC: Tensor, gradient_
 
 
 @dataclass(frozen=True)
-class Sparse:
+class SparseMatrix:
     """A sparse matrix by rows; torch multiplies bags of rows several times faster than its sparse matrices."""
 
     starts_R1: Tensor
@@ -194,7 +194,7 @@ class Sparse:
     @classmethod
     def of(
         cls, rows_N: NDArray[np.int64], columns_N: NDArray[np.int64], values_N: NDArray[np.float32], rows: int
-    ) -> Sparse:
+    ) -> SparseMatrix:
         """From its entries in any order."""
         import torch
 
@@ -216,11 +216,13 @@ class Sparse:
         )
 
 
-def _matrices(bags: Bags, buckets_X: NDArray[np.int32]) -> tuple[Sparse, Sparse]:
+def _matrices(bags: Bags, buckets_X: NDArray[np.int32]) -> tuple[SparseMatrix, SparseMatrix]:
     """Texts by n-grams, with a column of ones for the bias, and the same transposed."""
     texts, ngrams = len(bags.starts_B1) - 1, len(buckets_X)
     texts_N, known_N = np.repeat(np.arange(texts), np.diff(bags.starts_B1)), np.isin(bags.buckets_N, buckets_X)
     places_N = np.append(np.searchsorted(buckets_X, bags.buckets_N[known_N]), np.full(texts, ngrams))
     weights_N = np.append(bags.weights_N[known_N], np.ones(texts, np.float32))
     texts_N = np.append(texts_N[known_N], np.arange(texts))
-    return Sparse.of(texts_N, places_N, weights_N, texts), Sparse.of(places_N, texts_N, weights_N, ngrams + 1)
+    return SparseMatrix.of(texts_N, places_N, weights_N, texts), SparseMatrix.of(
+        places_N, texts_N, weights_N, ngrams + 1
+    )
