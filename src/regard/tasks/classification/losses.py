@@ -104,10 +104,12 @@ class SingleLabel:
         )
         return FittedValues(warm, chosen.value)
 
-    def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_B: Ids) -> float:
-        """What other scores are multiplied by before they are added, by texts whose class is known."""
+    def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_B: Ids) -> tuple[float, float]:
+        """What scores and others are multiplied by before they are added, by texts whose class is known."""
         known_B = wanted_B < self.classes
-        return calibration.mixture(score_BC[known_B], more_BC[known_B], wanted_B[known_B]) if known_B.any() else 1.0
+        if not known_B.any():
+            return 1.0, 1.0
+        return calibration.mixture(score_BC[known_B], more_BC[known_B], wanted_B[known_B])
 
     def _confidence(self, score_BC: Floats, wanted_B: Ids, warm: float) -> tuple[Floats, Bools]:
         score_BC = score_BC / warm
@@ -168,7 +170,7 @@ class MultiLabel(SingleLabel):
             return FittedValues()
         return FittedValues(calibration.temperature_of_labels(score_BC, wanted_BC > 0.5))
 
-    def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_BC: Ids) -> float:
+    def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_BC: Ids) -> tuple[float, float]:
         """Each label there or not is a choice of its own."""
         own, more = (np.stack([np.zeros(one.size), one.ravel()], 1) for one in (score_BC, more_BC))
         return calibration.mixture(own, more, (wanted_BC > 0.5).ravel().astype(np.int64))

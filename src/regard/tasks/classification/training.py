@@ -106,6 +106,8 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
 
     def __init__(self, task: AnyLabelTask, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths, prepared.wholes.count)
+        self.heat = 1.0
+        """What scores are divided by before their loss is computed, where that is fitted at each validation."""
         self._refuse_nothing_to_tell_apart()
         section = task.recipe.classification
         self.criterion = CRITERIA[section.kind](
@@ -174,7 +176,7 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
     def validate(self, generate: bool, world: World = ALONE) -> Validation:
         """Loss and scores of the validation examples, in full precision."""
         score_BC, wanted = self.predict_validation(world=world), self._targets
-        loss = self.criterion.loss(torch.from_numpy(score_BC), wanted, False)
+        loss = self.criterion.loss(torch.from_numpy(score_BC / self.heat), wanted, False)
         scores = self.criterion.scores(score_BC, wanted.numpy())
         return Validation(float(loss.nll) / max(1, loss.count), scores, self._samples(score_BC))
 
@@ -248,7 +250,8 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
         score_BC = super().predict_validation(done, world)
         if self._ngrams_BC is None:
             return score_BC
-        weight = self.criterion.fit_mixture(score_BC, self._ngrams_BC, self._targets.numpy())
+        own, more = self.criterion.fit_mixture(score_BC, self._ngrams_BC, self._targets.numpy())
+        self.heat, weight = 1 / own, more / own
         self.task.assets = replace(self.task.assets, fitted=replace(self.task.assets.fitted, ngrams=weight))
         return score_BC + weight * self._ngrams_BC
 

@@ -81,11 +81,11 @@ def temperature_of_labels(logits_BC: Floats, gold_BC: NDArray[np.bool_]) -> floa
     return _coolest(loss, len(gold_BC))
 
 
-def mixture(logits_BC: Floats, more_BC: Floats, gold_B: NDArray[np.int64]) -> float:
-    """What other logits are multiplied by before they are added, so that the right labels are most probable.
+def mixture(logits_BC: Floats, more_BC: Floats, gold_B: NDArray[np.int64]) -> tuple[float, float]:
+    """What two kinds of logits are multiplied by before they are added, so that the right labels are most probable.
 
-    A temperature of both together is free, as in :func:`temperature`; the likelihood is concave in both factors, and
-    Newton's method finds them.
+    As :func:`temperature`, for both at once: the likelihood is concave in both factors, and Newton's method finds them.
+    Neither is negative, and the second is at most :data:`LARGEST_MIXTURE` times the first.
 
     Args:
         logits_BC, more_BC: of the same texts.
@@ -119,8 +119,8 @@ def mixture(logits_BC: Floats, more_BC: Floats, gold_B: NDArray[np.int64]) -> fl
         if size <= _SHORTEST:
             break
         factor_K = factor_K - size * step_K
-    own, more = np.maximum(factor_K, 0.0)
-    return float(min(more / max(own, 1e-12), LARGEST_MIXTURE))
+    own, more = np.maximum(factor_K, 0.0).tolist()
+    return max(own, more / LARGEST_MIXTURE, _RIDGE), more
 
 
 def sure(texts: int) -> float:
