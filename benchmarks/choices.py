@@ -49,7 +49,7 @@ def with_steps(steps: int, rows: list[Row]) -> Lines:
     told = [
         f"English to German on one core, {steps:,} steps of 1,024 target tokens, beam 5, lower-cased BLEU on",
         "validation, of the mean of the last five checkpoints. The letters are of the paper's Table 3, F is not in it.",
-        "The base: 4 + 4 layers, 4 heads, d_model 128, d_ff 512, dropout 0.2. The other rows have one seed each.",
+        "The base: 4 + 4 layers, 4 heads, d_model 128, d_ff 512, dropout 0.1. The other rows have one seed each.",
     ]
     if base:
         several = f"{len(base)} seeds of the base lie between {min(base):.2f} and {max(base):.2f}"

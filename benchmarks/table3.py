@@ -79,7 +79,7 @@ CHOICES = [
     *(_layers(reads, writes) for reads, writes in ((2, 2), (3, 3), (6, 6), (2, 6), (6, 2), (7, 1))),
     *_one("model.d_model", "C", d_model_64=64, d_model_256=256),
     *_one("model.d_ff", "C", d_ff_256=256, d_ff_1024=1024),
-    *_one("model.dropout", "D", dropout_0=0.0, dropout_01=0.1, dropout_03=0.3),
+    *_one("model.dropout", "D", dropout_0=0.0, dropout_02=0.2, dropout_03=0.3),
     *_one("training.label_smoothing", "D", smoothing_0=0.0, smoothing_02=0.2),
     *_one("model.positions", "E", learned="learned", relative="relative", rotary="rotary", linear="alibi", none="none"),
     *_one("model.norm", "F", rms="rms"),
