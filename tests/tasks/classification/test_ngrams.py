@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import regard
 from regard.system.errors import Damaged, UsageError
@@ -154,3 +155,18 @@ def test_several_labels_each_have_their_own(tmp_path: Path) -> None:
     train = written(tmp_path / "a.csv", pairs)
     model = taught(tmp_path / "model", train, "classification.ngrams=true", "classification.kind=multi", steps=2)
     assert set(model.classify("my bread soup like moon star big").labels) == {"food", "sky"}
+
+
+def test_the_bits_do_not_depend_on_threads() -> None:
+    texts, targets_BC = data(150)
+    bags = NGrams(BUCKETS).bags(texts)
+    before = torch.get_num_threads()
+    try:
+        contents = []
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            contents.append(fit(bags, targets_BC).content)
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert contents[0] == contents[1]

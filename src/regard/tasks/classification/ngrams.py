@@ -8,7 +8,8 @@ that both learn from a linear classifier of so many n-grams makes no errors.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,6 +127,8 @@ def is_fitted(folder: Path, data: str) -> bool:
 def fit(bags: Bags, targets_BC: NDArray[np.bool_], data: str = "") -> LinearNGrams:
     """A support vector machine with squared hinge loss for each class, by Newton's method [Keerthi05].
 
+    By one thread, so that the bits do not depend on how many cores a machine has.
+
     Args:
         bags: the n-grams of the texts, of :data:`BUCKETS` different ones.
         targets_BC: which classes each text is of.
@@ -133,7 +136,7 @@ def fit(bags: Bags, targets_BC: NDArray[np.bool_], data: str = "") -> LinearNGra
     """
     import torch
 
-    with torch.no_grad():
+    with torch.no_grad(), _one_thread():
         buckets_X = _most_common(bags.buckets_N)
         by_text, by_ngram = _matrices(bags, buckets_X)
         sign_BC = torch.from_numpy(np.where(targets_BC, 1.0, -1.0).astype(np.float32))
@@ -154,6 +157,18 @@ def fit(bags: Bags, targets_BC: NDArray[np.bool_], data: str = "") -> LinearNGra
             inside_BO = (short_BO[:, left_O] > 0).float()
             weight_XC[:, open_C] += _newton_step(by_text, by_ngram, inside_BO, gradient_XO[:, left_O])
     return LinearNGrams(buckets_X, weight_XC[:-1].numpy().astype(np.float16), weight_XC[-1].numpy().copy(), data)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _most_common(buckets_N: NDArray[np.int64]) -> NDArray[np.int32]:
