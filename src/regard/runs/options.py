@@ -34,6 +34,8 @@ class RecipeOptions:
     """Dotted keys guessed from the data; the recipe overrides them, as it overrides the table."""
     begun: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Sections of the pretrained model, in place of the table's; its ``text`` also replaces the recipe's."""
+    earlier: Set[str] | None = None
+    """Dotted keys of the run to resume, if there is one: what it was begun without the table does not add."""
 
 
 def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, Any] | None = None) -> Recipe:
@@ -60,8 +62,10 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, A
     guessed = {name: value for name, value in (seems or {}).items() if name not in kept}
     sized = merge(table, wishes.begun, _nest({**wishes.guessed, **guessed}))
     tokens = sized["training"]["tokens"]
-    if chosen.get("classification", {}).get("kind") == "regression":
-        sized.get("classification", {}).pop("ngrams", None)
+    for section, name in BESIDE:
+        numbers = section == "classification" and chosen.get("classification", {}).get("kind") == "regression"
+        if numbers or (wishes.earlier is not None and f"{section}.{name}" not in wishes.earlier):
+            sized.get(section, {}).pop(name, None)
     recipe_from(merge(sized, _complete(given, tokens)), where)
     found = recipe_from(merge(sized, _complete(chosen, tokens)), "--set" if wishes.settings else where)
     return _keep_exportable(found, {(section, name) for section in chosen for name in _fields(chosen[section])})

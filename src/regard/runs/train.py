@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,7 @@ from regard.runs.options import RecipeOptions, languages, recipe_from_options, t
 from regard.runs.run import Machine, TrainingRun, run
 from regard.runs.workers.group import torchrun_process
 from regard.runs.workers.worker import follow_torchrun
-from regard.system.errors import UsageError
+from regard.system.errors import RegardError, UsageError
 from regard.system.forks import end_with
 from regard.tasks.model_folder import choose_device
 from regard.tasks.protocols import Files, InputFiles
@@ -151,7 +151,8 @@ def train(
         valid_target=valid_target,
     )
     guessed = languages(files.source, files.target)
-    wishes = RecipeOptions(recipe, preset, tuple(settings), options, guessed)
+    earlier = _earlier_keys(Path(output)) if resume != "never" else None
+    wishes = RecipeOptions(recipe, preset, tuple(settings), options, guessed, earlier=earlier)
     word = task_option(wishes)
     info = TASKS[word]
     if info.learns_from == "pairs":
@@ -182,6 +183,14 @@ def train(
         given |= {"settings": wishes.settings, "allow_mismatch": allow}  # which may have been given as iterators
         inputs = RunInputs(shell_line("train", given), data, licence)
         return run(TrainingRun(Path(output), job, machine, hooks, inputs), resume, allow)
+
+
+def _earlier_keys(output: Path) -> Set[str] | None:
+    """The fields of the run in an output folder; ``None``: there is none, or it cannot be read, which is said later."""
+    try:
+        return resolved.read_fields(output / "training").keys()
+    except (RegardError, OSError):
+        return None
 
 
 def _reporter(given: Reporter | None, quiet: bool) -> AbstractContextManager[Reporter]:

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from regard.models import inputs
 from regard.models.inputs import Tokens
 from regard.tasks.text.task import forward_batches, mean_over_windows
-
-CPU = torch.device("cpu")
 
 
 def sums(tokens: Tokens) -> torch.Tensor:
@@ -33,9 +32,9 @@ LENGTHS = [[3, 1, 7, 7, 2, 30, 1], [5], [], [1] * 40]
 @pytest.mark.parametrize("lengths", LENGTHS)
 def test_each_window_and_each_token_gets_its_row(lengths: list[int], room: int) -> None:
     given = windows(lengths)
-    found = forward_batches(sums, given, CPU, each=False, room=room)
+    found = forward_batches(sums, given, inputs.tokens, each=False, room=room)
     assert [row.tolist() for row in found] == [[len(one), one.sum()] for one in given]
-    found = forward_batches(doubles, given, CPU, each=True, room=room)
+    found = forward_batches(doubles, given, inputs.tokens, each=True, room=room)
     for rows, one in zip(found, given, strict=True):
         assert rows.tolist() == [[2 * id, place] for place, id in enumerate(one.tolist())]
 
@@ -47,7 +46,7 @@ def test_no_more_tokens_than_there_is_room_are_read_at_once() -> None:
         seen.append(len(tokens.ids_T))
         return sums(tokens)
 
-    forward_batches(counted, windows([4, 9, 2, 5, 5, 20, 1]), CPU, each=False, room=10)
+    forward_batches(counted, windows([4, 9, 2, 5, 5, 20, 1]), inputs.tokens, each=False, room=10)
     assert sum(seen) == 46
     assert [count for count in seen if count > 10] == [20]  # one alone that is longer
 
@@ -62,7 +61,7 @@ def test_answers_are_full_precision_numbers_without_a_gradient() -> None:
             assert torch.is_inference_mode_enabled()
             return sums(tokens) * self.weight
 
-    found = forward_batches(Model(), windows([2, 3]), CPU, each=False)
+    found = forward_batches(Model(), windows([2, 3]), inputs.tokens, each=False)
     assert [row.dtype for row in found] == [np.float32] * 2
 
 
