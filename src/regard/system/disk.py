@@ -126,6 +126,14 @@ def naming(path: Path | str) -> Iterator[None]:
         raise
 
 
+def replace(path: Path, content: bytes) -> None:
+    """Write a file beside another and put it in its place at once."""
+    partial = path.with_name(path.name + ".partial")
+    with naming(path):
+        partial.write_bytes(content)
+        os.replace(partial, path)
+
+
 def fault_of(error: OSError) -> str:
     """The path of a disk error, if known, and what went wrong."""
     return ": ".join(str(part) for part in (error.filename, error.strerror or error) if part)

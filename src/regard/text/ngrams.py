@@ -63,7 +63,7 @@ class NGrams:
         words = _WORD.findall(text.lower())
         of_words = [self._hash(one) for one in word_ngrams(words)]
         of_characters = [bucket for word in words for bucket in self._characters(word)]
-        kinds = [_weighed(one) for one in (of_words, of_characters)]
+        kinds = [_log_weights(one) for one in (of_words, of_characters)]
         return np.concatenate([one for one, _ in kinds]), np.concatenate([one for _, one in kinds])
 
     def _characters(self, word: str) -> list[int]:
@@ -94,7 +94,7 @@ def character_ngrams(word: str) -> list[str]:
     return found
 
 
-def _weighed(buckets: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def _log_weights(buckets: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Each bucket once, with its weight."""
     buckets_N, counts_N = np.unique(np.array(buckets, np.int64), return_counts=True)
     weights_N = 1.0 + np.log(counts_N)

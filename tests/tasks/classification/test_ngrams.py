@@ -131,8 +131,12 @@ def test_a_finished_run_is_recognised_and_a_lost_file_is_fitted_again(tmp_path: 
     first = taught(tmp_path / "model", train, "classification.ngrams=true", steps=2)
     again = taught(tmp_path / "model", train, "classification.ngrams=true", steps=2)
     assert (first.assets.ngrams.weight_XC == again.assets.ngrams.weight_XC).all()
-    (tmp_path / "model" / "training" / "data" / NGRAMS).unlink()
+    kept = tmp_path / "model" / "training" / "data" / NGRAMS
+    kept.unlink()
     more = taught(tmp_path / "model", train, "classification.ngrams=true", steps=4, allow_mismatch=("training.steps",))
+    assert (more.assets.ngrams.weight_XC == first.assets.ngrams.weight_XC).all()
+    kept.write_bytes(kept.read_bytes()[:50])
+    more = taught(tmp_path / "model", train, "classification.ngrams=true", steps=6, allow_mismatch=("training.steps",))
     assert (more.assets.ngrams.weight_XC == first.assets.ngrams.weight_XC).all()
 
 

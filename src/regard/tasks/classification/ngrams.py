@@ -7,10 +7,10 @@ that both learn from a linear classifier of so many n-grams makes no errors.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,12 +55,16 @@ class LinearNGrams:
 
     def scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """``score_BC``: above 0 where a text is of a class, 1 and more where that is sure."""
-        ngrams = NGrams(BUCKETS)
         found = np.tile(self.bias_C.astype(np.float64), (len(texts), 1))
         for row, text in zip(found, texts, strict=True):
-            rows_N, weights_N = _known(*ngrams.bag(text), self.buckets_X)
+            rows_N, weights_N = _known(*self._ngrams.bag(text), self.buckets_X)
             row += weights_N @ self.weight_XC[rows_N].astype(np.float32)
         return found
+
+    @cached_property
+    def _ngrams(self) -> NGrams:
+        """Remembers the n-grams of words from call to call."""
+        return NGrams(BUCKETS)
 
     @property
     def content(self) -> bytes:
@@ -108,11 +112,7 @@ def read_ngrams(folder: Path) -> LinearNGrams | None:
 
 def write_ngrams(folder: Path, fitted: LinearNGrams) -> None:
     """Write the file of a folder; replaces it at once."""
-    path = folder / NGRAMS
-    partial = path.with_name(path.name + ".partial")
-    with disk.naming(path):
-        partial.write_bytes(fitted.content)
-        os.replace(partial, path)
+    disk.replace(folder / NGRAMS, fitted.content)
 
 
 def is_fitted(folder: Path, data: str) -> bool:

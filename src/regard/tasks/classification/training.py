@@ -22,7 +22,7 @@ from regard.data.corpora.corpus import Progress
 from regard.data.corpora.labelled import split_labels
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare import split
-from regard.data.prepare.encoders import ClassEncoder, LabelIds, TextEncoder
+from regard.data.prepare.encoders import TOKENIZER, ClassEncoder, LabelIds, TextEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.data.prepare.windowing import DocumentIndex, Frame
@@ -41,6 +41,7 @@ from regard.tasks.text.task import mean_over_windows
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.text.counts import counted
 from regard.text.ngrams import NGrams
+from regard.text.tokenizers.vocabulary import read_tokenizer
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, predict
 from regard.training.world import ALONE, World
 
@@ -319,7 +320,7 @@ class ClassificationJob(TrainingJob):
         """Fit the linear classifier of n-grams, unless it lies with the data already."""
         if is_fitted(prepared.folder, prepared.fingerprint):
             return
-        tokenizer, labels = TextAssets.load(prepared.folder).tokenizer, prepared.own["labels"]
+        tokenizer, labels = read_tokenizer(prepared.folder / TOKENIZER), prepared.own["labels"]
         texts = (tokenizer.decode(prepared.text.sentence(place)) for place in range(prepared.count))
         labels_X, counts_B = prepared.labels.gather(0, np.arange(prepared.count))
         of_B = np.repeat(np.arange(prepared.count), counts_B)

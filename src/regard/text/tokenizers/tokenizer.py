@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -188,11 +187,7 @@ class BaseTokenizer(ABC):
 
     def save(self, path: Path | str) -> None:
         """Write one ``tokenizer.json``, which the ``tokenizers`` library reads too; replaces the file at once."""
-        path = Path(path)
-        partial = path.with_name(path.name + ".partial")
-        with disk.naming(path):
-            partial.write_bytes(self.content)
-            os.replace(partial, path)
+        disk.replace(Path(path), self.content)
 
 
 class Tokenizer(BaseTokenizer):
