@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.text.ngrams import NGrams, character_ngrams, word_ngrams
+from regard.text.ngrams import NGrams, character_ngrams, word_ngrams, words_of
 from tests.text.crc import crc32
 
 
@@ -48,3 +48,31 @@ def test_bags_lie_end_to_end() -> None:
     alone = ngrams.bag("dogs")
     assert (bags.buckets_N[bags.starts_B1[2] :] == alone[0]).all()
     assert (bags.weights_N[bags.starts_B1[2] :] == alone[1]).all()
+
+
+@pytest.mark.parametrize("text", ["the cat saw the cat", "cat", "", "a b a b!"])
+def test_the_bags_of_words_add_up_to_the_bag_of_the_text(text: str) -> None:
+    ngrams = NGrams(1 << 22)
+    whole = dict(zip(*ngrams.bag(text), strict=True))
+    added: dict[int, float] = {}
+    bags = ngrams.bags_of_words(text)
+    assert len(bags) == len(words_of(text))
+    for buckets_N, weights_N in bags:
+        for bucket, weight in zip(buckets_N.tolist(), weights_N.tolist(), strict=True):
+            added[bucket] = added.get(bucket, 0.0) + weight
+    if words_of(text):
+        assert added == pytest.approx(whole, rel=1e-5)
+    else:
+        assert not added  # the pair of both ends belongs to no word
+
+
+def test_a_word_has_what_only_it_occurs_in() -> None:
+    ngrams = NGrams(1 << 22)
+    first, second = ngrams.bags_of_words("red wine")
+    pair, red = (ngrams.bag("red wine")[0] == crc32(one) % (1 << 22) for one in (b"red wine", b"red"))
+    weight = dict(zip(*ngrams.bag("red wine"), strict=True))
+    bucket, own = int(ngrams.bag("red wine")[0][pair][0]), int(ngrams.bag("red wine")[0][red][0])
+    assert dict(zip(*first, strict=True))[bucket] == pytest.approx(weight[bucket] / 2)
+    assert dict(zip(*second, strict=True))[bucket] == pytest.approx(weight[bucket] / 2)
+    assert dict(zip(*first, strict=True))[own] == pytest.approx(weight[own])
+    assert own not in second[0]

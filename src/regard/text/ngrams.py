@@ -7,6 +7,7 @@ weighed by the logarithm of how often it occurs, and the weights of a kind have 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -60,11 +61,31 @@ class NGrams:
 
     def bag(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """``(buckets_N, weights_N)`` of one text."""
-        words = _WORD.findall(text.lower())
-        of_words = [self._hash(one) for one in word_ngrams(words)]
-        of_characters = [bucket for word in words for bucket in self._characters(word)]
-        kinds = [_log_weights(one) for one in (of_words, of_characters)]
+        kinds = [_log_weights(one) for one in self._kinds(words_of(text))]
         return np.concatenate([one for one, _ in kinds]), np.concatenate([one for _, one in kinds])
+
+    def bags_of_words(self, text: str) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        """The bag of a text divided among its words: ``(buckets_N, weights_N)`` of each.
+
+        An n-gram that occurs several times gives each occurrence the same part of its weight, and a pair of words gives
+        each of the two half of that.
+        """
+        words = words_of(text)
+        found: list[dict[int, float]] = [{} for _ in words]
+        owners = [_owners(len(words)), [[place] for place, word in enumerate(words) for _ in character_ngrams(word)]]
+        for buckets, owned in zip(self._kinds(words), owners, strict=True):
+            kept_N, weights_N = _log_weights(buckets)
+            times = Counter(buckets)
+            each = {bucket: weight / times[bucket] for bucket, weight in zip(kept_N.tolist(), weights_N, strict=True)}
+            for bucket, places in zip(buckets, owned, strict=True):
+                for place in places:
+                    found[place][bucket] = found[place].get(bucket, 0.0) + each[bucket] / len(places)
+        return [(np.array([*one], np.int64), np.array([*one.values()], np.float32)) for one in found]
+
+    def _kinds(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
+        """The n-grams of words and those of characters, as often as they occur."""
+        of_words = [self._hash(one) for one in word_ngrams(words)]
+        return of_words, [bucket for word in words for bucket in self._characters(word)]
 
     def _characters(self, word: str) -> list[int]:
         if word not in self._known:
@@ -75,6 +96,17 @@ class NGrams:
 
     def _hash(self, ngram: str) -> int:
         return crc32(ngram.encode("utf-8", "surrogatepass")) % self.buckets
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text and its other signs, in lower case."""
+    return _WORD.findall(text.lower())
+
+
+def _owners(words: int) -> list[list[int]]:
+    """The words that each of :func:`word_ngrams` consists of; the ends of the text are none."""
+    pairs = ([place for place in (left, left + 1) if 0 <= place < words] for left in range(-1, words))
+    return [*([place] for place in range(words)), *pairs]
 
 
 def word_ngrams(words: Sequence[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """Outputs of every task, candidates and search trees, compared with the tasks themselves."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,11 @@ from regard.explore.forward.inputs import text_inputs
 from regard.explore.forward.outputs import OF_TEXTS, beam_search, branch, classes, prepare_search, top_candidates, tree
 from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import FittedValues
 from regard.tasks.classification.classifier import Prediction
+from regard.tasks.classification.ngrams import BUCKETS, LinearNGrams, fit
 from regard.tasks.translation.translator import Translation
+from regard.text.ngrams import NGrams, words_of
 from tests.refusals import refused
 from tests.tasks import small_tasks as small
 from tests.tasks.small_tasks import GAPPED, SOURCE, TARGET
@@ -30,6 +34,31 @@ def test_one_label() -> None:
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(1)
     assert found["classes"][0][0] == found["said"]
+
+
+def test_what_ngrams_add_to_each_label() -> None:
+    task = small.classifier()
+    assert "ngrams" not in OF_TEXTS["classes"](task, SOURCE)
+    task.assets = replace(task.assets, ngrams=some_ngrams(len(small.LABELS)), fitted=FittedValues(2.0, 0.0, 3.0))
+    found = OF_TEXTS["classes"](task, SOURCE)
+    shares = found["ngrams"]
+    assert shares["labels"] == [label for label, _ in found["classes"]]
+    places = [task.assets.labels.index(label) for label in shares["labels"]]
+    whole_C = np.array(shares["whole"])
+    probable_C = np.exp(whole_C - np.logaddexp.reduce(whole_C))
+    assert probable_C == pytest.approx([share for _, share in found["classes"]])
+    assert task.assets.ngrams is not None
+    wanted_C = 1.5 * task.assets.ngrams.scores([SOURCE])[0, places]
+    assert shares["ngrams"] == pytest.approx(wanted_C, rel=1e-4)
+    added_C = np.sum([row for _, row in shares["words"]], axis=0) + shares["bias"]
+    assert added_C == pytest.approx(wanted_C, rel=1e-4)
+    assert [word for word, _ in shares["words"]] == words_of(SOURCE)
+
+
+def some_ngrams(classes: int) -> LinearNGrams:
+    """A classifier of a few texts that knows the words of the source."""
+    targets_BC = np.eye(classes, dtype=np.bool_)[np.arange(6) % classes]
+    return fit(NGrams(BUCKETS).bags([f"{SOURCE} {number}" for number in range(6)]), targets_BC)
 
 
 def test_several_labels_or_a_number() -> None:

@@ -106,6 +106,16 @@ def test_scores_of_no_text_are_no_rows() -> None:
     assert nothing.scores(["never seen"]).tolist() == [[1, 2, 3]]
 
 
+def test_words_add_up_to_the_scores_of_a_text() -> None:
+    texts, targets_BC = data(60)
+    fitted = fit(NGrams(BUCKETS).bags(texts), targets_BC)
+    for text in (texts[0], f"{texts[1]} {texts[1]} unheard"):
+        words, share_WC = fitted.contributions(text)
+        assert words == text.lower().split()
+        assert share_WC.sum(0) + fitted.bias_C == pytest.approx(fitted.scores([text])[0], abs=1e-5)
+    assert share_WC[-1] == pytest.approx(np.zeros(targets_BC.shape[1]), abs=0.1)
+
+
 def test_a_classifier_adds_them_and_keeps_them(tmp_path: Path) -> None:
     train = written(tmp_path / "a.csv", rows(160))
     model = taught(tmp_path / "model", train, "classification.ngrams=true", steps=2)

@@ -13,7 +13,15 @@ from regard.decoding.search import search
 from regard.decoding.trace import Fate, Trace, TraceStep
 from regard.explore.forward.inputs import ModelInputs, piece, shown_symbols, text_inputs, visible
 from regard.system.errors import UsageError
-from regard.tasks.kinds import continues_text, fills_words, labels_examples, reads_text, tags_words, writes_text
+from regard.tasks.kinds import (
+    continues_text,
+    fills_words,
+    labels_examples,
+    labels_texts,
+    reads_text,
+    tags_words,
+    writes_text,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,8 +32,8 @@ if TYPE_CHECKING:
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Output = dict[str, Any]
-CANDIDATES = 5
-"""Alternatives shown for each token."""
+CANDIDATES, LABELS = 5, 6
+"""Alternatives shown for each token, and labels of which it is shown what n-grams say."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,37 @@ def classes(task: Task, given: Any) -> Output:
     several = task.recipe.classification.kind == "multi"
     ranked = sorted((verdict.probabilities or {}).items(), key=lambda one: -one[1])
     said: Any = list(verdict.labels) if several else verdict.label if verdict.value is None else verdict.value
-    return {"kind": "classes", "classes": [list(one) for one in ranked], "said": said, "several": several}
+    found = {"kind": "classes", "classes": [list(one) for one in ranked], "said": said, "several": several}
+    ngrams = ngram_shares(task, given, [label for label, _ in ranked[:LABELS]])
+    return found if ngrams is None else {**found, "ngrams": ngrams}
+
+
+def ngram_shares(task: Task, given: Any, labels: Sequence[str]) -> Output | None:
+    """What the linear classifier of n-grams adds to the scores of some labels, and what each word of the text does.
+
+    Scores are as the softmax, or of several labels the sigmoid, takes them: with its factor, by the temperature.
+
+    Returns:
+        ``labels``; of each label ``whole``, its score, and ``ngrams``, the part of n-grams with ``bias`` in it;
+        ``words`` with the part of each word in each label's. ``None``: there is no such classifier, or the text has
+        several windows.
+    """
+    if not labels_texts(task) or (ngrams := task.assets.ngrams) is None:
+        return None
+    if len(list(task.frame.windows(task.assets.tokenizer.ids_batch([given])[0]))) != 1:
+        return None
+    fitted, places = task.assets.fitted, [task.assets.labels.index(label) for label in labels]
+    factor = fitted.ngrams / fitted.temperature
+    words, share_WC = ngrams.contributions(given)
+    bias_L = factor * ngrams.bias_C[places]
+    share_WL = factor * share_WC[:, places]
+    return {
+        "labels": list(labels),
+        "whole": (task.scores([given])[0, places] / fitted.temperature).tolist(),
+        "ngrams": (share_WL.sum(0) + bias_L).tolist(),
+        "bias": bias_L.tolist(),
+        "words": [[word, row] for word, row in zip(words, share_WL.tolist(), strict=True)],
+    }
 
 
 def _tags(task: Task, text: str) -> Output:

@@ -20,7 +20,7 @@ from regard.explore.forward.record import KINDS
 from regard.explore.payload import Answer, check_finite
 from regard.explore.requests import AblationRequest, Place, Places, Request, Text, question
 from regard.system.errors import UsageError
-from regard.tasks.kinds import fills_words, labels_examples, reads_text, tags_words
+from regard.tasks.kinds import fills_words, labels_examples, labels_texts, reads_text, tags_words
 from regard.text.tags import places_of
 
 if TYPE_CHECKING:
@@ -191,9 +191,11 @@ def _class(seen: ModelInputs, label: str | None) -> Score:
     assert labels_examples(task)
     section, assets = task.recipe.classification, task.assets
     chosen = _label_index(assets.labels, label)
+    added_C = task.ngram_scores([np.array(seen.read_ids)])[0] if labels_texts(task) else np.zeros(1)
 
     def score(hidden_TD: Tensor) -> Tensor:
         score_C = task.model.head(hidden_TD, _whole(hidden_TD))[0].double()
+        score_C = score_C + score_C.new_tensor(added_C)
         if section.kind == "regression":
             return score_C[0]
         score_C = score_C / assets.fitted.temperature

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from regard.system import disk
 from regard.system.errors import Damaged
-from regard.text.ngrams import Bags, NGrams
+from regard.text.ngrams import Bags, NGrams, words_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,6 +60,15 @@ class LinearNGrams:
             rows_N, weights_N = _known(*self._ngrams.bag(text), self.buckets_X)
             row += weights_N @ self.weight_XC[rows_N].astype(np.float32)
         return found
+
+    def contributions(self, text: str) -> tuple[list[str], NDArray[np.float64]]:
+        """The words of a text, in lower case, and ``score_WC``: what each adds to the scores; the bias is the rest."""
+        bags = self._ngrams.bags_of_words(text)
+        found = np.zeros((len(bags), len(self.bias_C)))
+        for row, bag in zip(found, bags, strict=True):
+            rows_N, weights_N = _known(*bag, self.buckets_X)
+            row += weights_N @ self.weight_XC[rows_N].astype(np.float32)
+        return words_of(text), found
 
     @cached_property
     def _ngrams(self) -> NGrams:
