@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from regard.config import TASKS, Recipe, TaskInfo
@@ -14,6 +15,7 @@ from regard.data.checks.tags import TagScan, report_tags
 from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.images import one_shape
 from regard.data.corpora.scan import DataScan, Scan
+from regard.data.corpora.unlabelled import UnlabelledTexts
 from regard.runs.options import corpora
 from regard.system.errors import UsageError
 from regard.system.map_reduce import Processes, alone
@@ -85,7 +87,15 @@ def _labels(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, des
     scanned = DataScan.of(learned, validation, scan=scan)
     report = report_labels(scanned.learned, _validation(scanned, "texts"))
     report.announce(tell, despite_check)
-    return info.job()(asked(report.pairs), scanned, pretrained=given.begun)
+    recipe = asked(report.pairs)
+    if not given.unlabelled:
+        return info.job()(recipe, scanned, pretrained=given.begun)
+    if recipe.classification.kind != "single":
+        raise UsageError("is for texts of one label each (classification.kind)", "--unlabelled")
+    refuse_pipes(given.unlabelled)
+    unlabelled = UnlabelledTexts(tuple(map(Path, given.unlabelled)))
+    tell(counted(len(unlabelled.texts()), "unlabelled text"))
+    return info.job()(recipe, scanned, pretrained=given.begun, unlabelled=unlabelled)
 
 
 def _tags(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:

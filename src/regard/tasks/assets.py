@@ -17,7 +17,7 @@ from regard.data.batches.patches import Scale
 from regard.data.prepare.encoders import TOKENIZER
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.tasks.classification.ngrams import NGRAMS, LinearNGrams, read_ngrams
+from regard.tasks.classification.ngrams.linear import NGRAMS, LinearNGrams, read_ngrams
 from regard.text.seen_words import WORDS, SeenWords, read_seen_words
 from regard.text.tags import Scheme, detect
 from regard.text.tokenizers.vocabulary import AnyTokenizer, read_tokenizer

@@ -16,6 +16,10 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.text.word_vectors import WordVectors
+
+Bag = tuple[NDArray[np.int64], NDArray[np.float32]]
+"""``(buckets_N, weights_N)``: the numbers of n-grams, and how much of each there is."""
 SIZES = (2, 3, 4, 5)
 """Characters of an n-gram within a word, the spaces around the word among them."""
 KEPT = 100_000
@@ -39,16 +43,24 @@ class Bags:
     buckets_N: NDArray[np.int64]
     weights_N: NDArray[np.float32]
 
+    def some(self, texts: NDArray[np.int64]) -> Bags:
+        """The bags of some of the texts, by their numbers."""
+        counts_B = np.diff(self.starts_B1)[texts]
+        starts_B1 = np.append(0, counts_B.cumsum())
+        places_N = np.arange(starts_B1[-1]) + np.repeat(self.starts_B1[texts] - starts_B1[:-1], counts_B)
+        return Bags(starts_B1, self.buckets_N[places_N], self.weights_N[places_N])
+
 
 class NGrams:
     """Counts the n-grams of texts.
 
     Args:
         buckets: how many different numbers there are.
+        words: vectors of words; a text's own then stands behind its n-grams, its entries numbered from ``buckets`` on.
     """
 
-    def __init__(self, buckets: int) -> None:
-        self.buckets = buckets
+    def __init__(self, buckets: int, words: WordVectors | None = None) -> None:
+        self.buckets, self.words = buckets, words
         self._known: dict[str, list[int]] = {}
 
     def bags(self, texts: Iterable[str]) -> Bags:
@@ -59,18 +71,31 @@ class NGrams:
         weights_N = np.concatenate([np.zeros(0, np.float32), *(weights_N for _, weights_N in found)])
         return Bags(starts_B1, buckets_N, weights_N)
 
-    def bag(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    def bag(self, text: str) -> Bag:
         """``(buckets_N, weights_N)`` of one text."""
-        kinds = [_log_weights(one) for one in self._kinds(words_of(text))]
+        words = words_of(text)
+        kinds = [_log_weights(one) for one in self._kinds(words)]
+        if self.words is not None:
+            kinds.append(self._numbered(self.words.text_vector(list(map(self.hash, words)))))
         return np.concatenate([one for one, _ in kinds]), np.concatenate([one for _, one in kinds])
 
-    def bags_of_words(self, text: str) -> list[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    def bags_of_words(self, text: str) -> list[Bag]:
         """The bag of a text divided among its words: ``(buckets_N, weights_N)`` of each.
 
         An n-gram that occurs several times gives each occurrence the same part of its weight, and a pair of words gives
         each of the two half of that.
         """
         words = words_of(text)
+        bags = self._divided(words)
+        if self.words is None:
+            return bags
+        vectors = [self._numbered(one) for one in self.words.parts(list(map(self.hash, words)))]
+        return [(np.append(bag[0], one[0]), np.append(bag[1], one[1])) for bag, one in zip(bags, vectors, strict=True)]
+
+    def _numbered(self, vector_D: NDArray[np.float32]) -> Bag:
+        return self.buckets + np.arange(len(vector_D)), vector_D
+
+    def _divided(self, words: Sequence[str]) -> list[Bag]:
         found: list[dict[int, float]] = [{} for _ in words]
         owners = [_owners(len(words)), [[place] for place, word in enumerate(words) for _ in character_ngrams(word)]]
         for buckets, owned in zip(self._kinds(words), owners, strict=True):
@@ -84,17 +109,18 @@ class NGrams:
 
     def _kinds(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
         """The n-grams of words and those of characters, as often as they occur."""
-        of_words = [self._hash(one) for one in word_ngrams(words)]
+        of_words = [self.hash(one) for one in word_ngrams(words)]
         return of_words, [bucket for word in words for bucket in self._characters(word)]
 
     def _characters(self, word: str) -> list[int]:
         if word not in self._known:
             if len(self._known) >= KEPT:
                 self._known.clear()
-            self._known[word] = [self._hash(one) for one in character_ngrams(word)]
+            self._known[word] = [self.hash(one) for one in character_ngrams(word)]
         return self._known[word]
 
-    def _hash(self, ngram: str) -> int:
+    def hash(self, ngram: str) -> int:
+        """The number of an n-gram."""
         return crc32(ngram.encode("utf-8", "surrogatepass")) % self.buckets
 
 
@@ -126,7 +152,7 @@ def character_ngrams(word: str) -> list[str]:
     return found
 
 
-def _log_weights(buckets: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+def _log_weights(buckets: list[int]) -> Bag:
     """Each bucket once, with its weight."""
     buckets_N, counts_N = np.unique(np.array(buckets, np.int64), return_counts=True)
     weights_N = 1.0 + np.log(counts_N)

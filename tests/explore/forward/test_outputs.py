@@ -16,7 +16,8 @@ from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import FittedValues
 from regard.tasks.classification.classifier import Prediction
-from regard.tasks.classification.ngrams import BUCKETS, LinearNGrams, fit
+from regard.tasks.classification.ngrams.fit import fit
+from regard.tasks.classification.ngrams.linear import BUCKETS, LinearNGrams
 from regard.tasks.translation.translator import Translation
 from regard.text.ngrams import NGrams, words_of
 from tests.refusals import refused

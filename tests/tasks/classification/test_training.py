@@ -16,8 +16,9 @@ from regard.data.checks.labels import LabelScan
 from regard.data.corpora.corpus import Corpus, no_progress
 from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.scan import DataScan
+from regard.data.prepare.folder import DataMismatch
 from regard.nn.hooks import intervene
-from regard.system.errors import RegardError
+from regard.system.errors import RegardError, UsageError
 from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
 from regard.tasks.metrics.calibration import SCORES, acceptance_scores, choose_threshold, temperature
 from regard.tasks.training.base import ProductPaths
@@ -262,3 +263,40 @@ def test_the_loss_is_the_mean_of_the_plain_one_and_of_that_with_embeddings_moved
     assert (found.nll.item(), found.count) == (pytest.approx(plain.nll.item()), plain.count)
     model.eval()
     assert again.loss(batch).total.item() == pytest.approx(again.loss(batch).nll.item())
+
+
+def test_texts_without_labels_belong_to_the_run(tmp_path: Path) -> None:
+    train = written(tmp_path / "a.csv", rows(60))
+    others = tmp_path / "others.txt"
+    others.write_text("\n".join(text for text, _ in rows(200, seed=9)))
+    model = taught(tmp_path / "model", train, steps=2, unlabelled=others)
+    assert model.assets.ngrams is not None
+    assert model.assets.ngrams.words is not None
+    texts, labels = zip(*rows(60, seed=4), strict=True)
+    said = [one.label for one in regard.load(tmp_path / "model").classify(list(texts))]
+    assert np.mean([one == label for one, label in zip(said, labels, strict=True)]) > 0.9
+    with refused(DataMismatch, None, "unlabelled"):
+        taught(tmp_path / "model", train, "classification.ngrams=true", steps=2)
+    others.write_text("something else\n")
+    with refused(DataMismatch, None, "unlabelled"):
+        taught(tmp_path / "model", train, steps=2, unlabelled=others)
+    card = (tmp_path / "model" / "card.md").read_text()
+    assert "others.txt" in card
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "where"),
+    [
+        (("classification.kind=multi",), {}, "unlabelled"),
+        ((), {"task": "tagging"}, "unlabelled"),
+        ((), {"unlabelled": "no such file"}, "no such file"),
+    ],
+)
+def test_what_texts_without_labels_are_not_for(
+    tmp_path: Path, settings: tuple[str, ...], options: dict[str, Any], where: str
+) -> None:
+    train = written(tmp_path / "a.csv", rows(60))
+    given = {"unlabelled": train, **options}
+    with refused(UsageError if where == "unlabelled" else RegardError, where):
+        taught(tmp_path / "model", train, *settings, steps=2, **given)
+    assert not (tmp_path / "model").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -21,6 +21,7 @@ from regard.data.checks.labels import LabelScan
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.labelled import split_labels
 from regard.data.corpora.scan import DataScan
+from regard.data.corpora.unlabelled import UnlabelledTexts
 from regard.data.prepare import split
 from regard.data.prepare.encoders import TOKENIZER, ClassEncoder, LabelIds, TextEncoder
 from regard.data.prepare.folder import PreparedExamples
@@ -34,7 +35,9 @@ from regard.tasks.assets import TextAssets
 from regard.tasks.classification import baseline
 from regard.tasks.classification.classifier import Classification, LabelTask, Scores, TextLabelTask
 from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels
-from regard.tasks.classification.ngrams import BUCKETS, fit, is_fitted, write_ngrams
+from regard.tasks.classification.ngrams.fit import fit
+from regard.tasks.classification.ngrams.linear import BUCKETS, is_fitted, write_ngrams
+from regard.tasks.classification.ngrams.self_training import fit_with_unlabelled
 from regard.tasks.protocols import ShouldStop
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
 from regard.tasks.text.task import mean_over_windows
@@ -299,6 +302,8 @@ class ClassificationJob(TrainingJob):
     """Classification from scanned corpora of labelled texts."""
 
     scanned: DataScan[LabelScan[Any]]
+    unlabelled: UnlabelledTexts | None = field(default=None, kw_only=True)
+    """Texts of the same kind that have no label."""
     task: ClassVar[type[Any]] = Classification
     training: ClassVar[type[Any]] = ClassificationTraining
     opened: ClassVar[type[Any]] = PreparedExamples
@@ -316,6 +321,11 @@ class ClassificationJob(TrainingJob):
             self._fit_ngrams(prepared, progress)
         return prepared
 
+    def more(self) -> dict[str, str]:
+        """Also the fingerprint of the texts without labels."""
+        unlabelled = {"fingerprint.unlabelled": self.unlabelled.fingerprint} if self.unlabelled else {}
+        return {**super().more(), **unlabelled}
+
     def _fit_ngrams(self, prepared: PreparedExamples, progress: Progress) -> None:
         """Fit the linear classifier of n-grams, unless it lies with the data already."""
         if is_fitted(prepared.folder, prepared.fingerprint):
@@ -326,9 +336,15 @@ class ClassificationJob(TrainingJob):
         of_B = np.repeat(np.arange(prepared.count), counts_B)
         targets_BC = np.zeros((prepared.count, len(labels) + 2), np.bool_)
         targets_BC[of_B, labels_X] = True
+        targets_BC = targets_BC[:, : len(labels)]
         progress("fit", 0)
-        bags = NGrams(BUCKETS).bags(texts)
-        write_ngrams(prepared.folder, fit(bags, targets_BC[:, : len(labels)], prepared.fingerprint))
+        if self.unlabelled is None:
+            fitted = fit(NGrams(BUCKETS).bags(texts), targets_BC, prepared.fingerprint)
+        else:
+            progress("unlabelled", 0)
+            others = [tokenizer.decode(ids.tolist()) for ids in tokenizer.ids_batch(self.unlabelled.texts())]
+            fitted = fit_with_unlabelled(list(texts), targets_BC, others, prepared.fingerprint)
+        write_ngrams(prepared.folder, fitted)
 
     def _learn(self, examples: split.Examples[Any]) -> TextEncoder[Any]:
         names = LabelNames(self.recipe.classification)

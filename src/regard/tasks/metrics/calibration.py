@@ -17,7 +17,7 @@ from regard.system.errors import RegardError, UsageError
 Floats = NDArray[np.float64]
 Score = Callable[["AcceptanceScores"], Floats]
 
-COLDEST, HOTTEST = 0.1, 10.0
+COLDEST, HOTTEST = 0.1, 1000.0
 """Limits of the temperature: where every validation text is right, the best one would be 0."""
 
 _GOLDEN = (5**0.5 - 1) / 2

@@ -1,6 +1,7 @@
 """The linear classifier of n-grams: the minimum of its objective, its file, and what a classifier does with it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,17 @@ import torch
 
 import regard
 from regard.system.errors import Damaged, UsageError
-from regard.tasks.classification import ngrams
-from regard.tasks.classification.ngrams import BUCKETS, NGRAMS, LinearNGrams, fit, is_fitted, read_ngrams, write_ngrams
+from regard.tasks.classification.ngrams import fit as fitting
+from regard.tasks.classification.ngrams.fit import fit
+from regard.tasks.classification.ngrams.linear import (
+    BUCKETS,
+    NGRAMS,
+    LinearNGrams,
+    is_fitted,
+    read_ngrams,
+    write_ngrams,
+)
+from regard.tasks.classification.ngrams.self_training import fit_with_unlabelled
 from regard.text.ngrams import NGrams
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import WORDS, rows, taught, written
@@ -23,10 +33,11 @@ def data(count: int = 120, seed: int = 1) -> tuple[list[str], np.ndarray]:
 
 @pytest.fixture
 def exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Newton's method to the end."""
-    monkeypatch.setattr(ngrams, "STEPS", 40)
-    monkeypatch.setattr(ngrams, "INNER", 60)
-    monkeypatch.setattr(ngrams, "CLOSE", 1e-5)
+    """Newton's method to the end, and all n-grams alike."""
+    monkeypatch.setattr(fitting, "FEW", 0)
+    monkeypatch.setattr(fitting, "STEPS", 40)
+    monkeypatch.setattr(fitting, "INNER", 60)
+    monkeypatch.setattr(fitting, "CLOSE", 1e-5)
 
 
 @pytest.mark.usefixtures("exact")
@@ -78,8 +89,8 @@ def test_a_few_steps_are_nearly_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     bags = NGrams(BUCKETS).bags(texts)
     held, _ = data(100, seed=5)
     quick = fit(bags, targets_BC).scores(held)
-    monkeypatch.setattr(ngrams, "STEPS", 40)
-    monkeypatch.setattr(ngrams, "CLOSE", 1e-5)
+    monkeypatch.setattr(fitting, "STEPS", 40)
+    monkeypatch.setattr(fitting, "CLOSE", 1e-5)
     assert (fit(bags, targets_BC).scores(held).argmax(1) == quick.argmax(1)).mean() > 0.97
 
 
@@ -184,3 +195,35 @@ def test_the_bits_do_not_depend_on_threads() -> None:
     finally:
         torch.set_num_threads(before)
     assert contents[0] == contents[1]
+
+
+def test_few_texts_are_weighed_by_rarity() -> None:
+    """As TF-IDF of scikit-learn has it, but for one length of both kinds together."""
+    texts = ["red wine", "red car", "a red red boat"]
+    fitted = fit(NGrams(BUCKETS).bags(texts), np.eye(3, dtype=np.bool_))
+    assert fitted.rarity_X is not None
+    place = dict(zip(fitted.buckets_X.tolist(), fitted.rarity_X.tolist(), strict=True))
+    of = NGrams(BUCKETS).hash
+    assert place[of("red")] == pytest.approx(np.log(4 / 4) + 1)
+    assert place[of("boat")] == pytest.approx(np.log(4 / 2) + 1)
+    rows_N, weights_N = fitted._rows(NGrams(BUCKETS).bag("a red red boat"))
+    assert np.linalg.norm(weights_N * fitted._length(rows_N, weights_N)) == pytest.approx(2**0.5)
+    texts, targets_BC = data(120)
+    fitted = fit(NGrams(BUCKETS).bags(texts), targets_BC)
+    assert (fitted.scores(texts).argmax(1) == targets_BC.argmax(1)).all()
+
+
+def test_its_file_keeps_rarity_and_words(tmp_path: Path) -> None:
+    texts, targets_BC = data(60)
+    fitted = fit_with_unlabelled(texts[:30], targets_BC[:30], texts[30:])
+    write_ngrams(tmp_path, fitted)
+    found = read_ngrams(tmp_path)
+    assert found is not None
+    assert found.words is not None
+    assert (found.scores(texts) == fitted.scores(texts)).all()
+    _, share_WC = found.contributions(texts[0])
+    assert share_WC.sum(0) + found.bias_C == pytest.approx(found.scores(texts[:1])[0], abs=1e-4)
+    broken = replace(found, words=replace(found.words, hashes_W=found.words.hashes_W[::-1].copy()))
+    write_ngrams(tmp_path, broken)
+    with pytest.raises(Damaged):
+        read_ngrams(tmp_path)

@@ -1,0 +1,188 @@
+"""Few labels and many texts: a classifier from labels alone, and with the other texts unlabelled, beside an SVM.
+
+    python benchmarks/few_labels.py                                  # 100, 300, 1,000 labels, three sets and seeds
+    python benchmarks/few_labels.py --labels 300 --set trec --test   # on the test part as well, which is scored once
+
+Of a set's training part so many texts are drawn by the seed (of CLINC150 as many of each intent) and keep their
+labels, which serve for learning and validation; all others are given as ``--unlabelled``. *Masked words* trains a model
+of masked words on all of the set's texts and the general ones first, for ten minutes, and begins from it. The SVM has
+the labels alone. Regard learns by its defaults, one thread. A run that was stopped resumes when the same command is
+given again; lines are appended to ``results/few_labels.jsonl``, or to ``--results FILE``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import machine
+from corpus import DATA
+from reading_kinds import Rows, labelled, tfidf, write
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "few_labels.jsonl"
+SETS = ("trec", "sst2", "clinc150")
+LABELS = (100, 300, 1000)
+BALANCED = ("clinc150",)
+GENERAL = ("lm-warpeace/warpeace.txt.xz", "lm-debian-en/descriptions.en.txt.xz")
+MINUTES = 10
+Row = dict[str, Any]
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", choices=SETS, action="append", help="default: all")
+    parser.add_argument("--labels", type=int, action="append", help="default: 100, 300 and 1,000")
+    parser.add_argument("--way", choices=list(WAYS), action="append", help="default: all but masked words")
+    parser.add_argument("--seed", type=int, action="append", help="default: 1, 2 and 3")
+    parser.add_argument("--test", action="store_true", help="also score the test part, once")
+    parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "few_labels")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Every run that has no result yet."""
+    asked = options()
+    for count in asked.labels or LABELS:
+        for name in asked.set or SETS:
+            parts = labelled(name, asked.work)
+            for seed in asked.seed or (1, 2, 3):
+                some, others = drawn(parts["train"], count, seed, name in BALANCED)
+                for way in asked.way or ("svm", "labels", "unlabelled"):
+                    run = f"{name} {count} {way} {seed}"
+                    if not done(asked.results, run, asked.test):
+                        row = {"run": run, "set": name, "labels": len(some), "asked": count, "way": way, "seed": seed}
+                        measure(asked, row, parts, some, others)
+
+
+def measure(asked: argparse.Namespace, row: Row, parts: dict[str, Rows], some: Rows, others: Rows) -> None:
+    """One way on one draw, appended."""
+    begun = {"benchmark": "few_labels", "name": row["run"], "date": machine.now()}
+    begun |= {"commit": machine.commit(), "machine": machine.describe()}
+    folder = asked.work / row["run"].replace(" ", "-")
+    write(folder / "labelled.tsv", some)
+    (folder / "unlabelled.txt").write_text("".join(f"{text}\n" for text, _ in others), encoding="utf-8")
+    began = time.process_time()
+    predict = WAYS[row["way"]](folder, some, row["seed"], asked.work, parts)
+    row |= {"seconds": round(time.process_time() - began, 1)}
+    for part in ("valid", "test") if asked.test else ("valid",):
+        said = predict([text for text, _ in parts[part]])
+        right = sum(one == label for one, (_, label) in zip(said, parts[part], strict=True))
+        row[part] = round(100 * right / len(said), 2)
+    machine.append(asked.results, {**begun, "rows": [row]})
+    print(json.dumps(row), flush=True)
+
+
+Predict = Callable[[list[str]], list[str]]
+
+
+def svm(folder: Path, some: Rows, seed: int, work: Path, parts: dict[str, Rows]) -> Predict:
+    """TF-IDF and a linear SVM of the labelled texts."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import LinearSVC
+
+    model = make_pipeline(tfidf(), LinearSVC(random_state=seed)).fit([t for t, _ in some], [label for _, label in some])
+    return lambda texts: [str(one) for one in model.predict(texts)]
+
+
+def regard_of(folder: Path, seed: int, **more: Any) -> Predict:
+    """A classifier by the defaults."""
+    import regard
+    from regard.training.reporters import LineReporter
+
+    model = regard.train(
+        task="classification",
+        train=folder / "labelled.tsv",
+        output=folder / "model",
+        seed=seed,
+        threads=1,
+        device="cpu",
+        reporter=LineReporter(sys.stderr),
+        **more,
+    )
+    return lambda texts: [one.label for one in model.classify(texts)]
+
+
+def labels(folder: Path, some: Rows, seed: int, work: Path, parts: dict[str, Rows]) -> Predict:
+    """From the labelled texts alone."""
+    return regard_of(folder, seed)
+
+
+def unlabelled(folder: Path, some: Rows, seed: int, work: Path, parts: dict[str, Rows]) -> Predict:
+    """With the others."""
+    return regard_of(folder, seed, unlabelled=folder / "unlabelled.txt")
+
+
+def masked(folder: Path, some: Rows, seed: int, work: Path, parts: dict[str, Rows]) -> Predict:
+    """From a model of masked words, one for each set."""
+    import regard
+    from regard.training.reporters import LineReporter
+
+    words = work / ("words-" + folder.name.partition("-")[0])
+    if not (words / "model").exists():
+        texts = words / "texts.txt"
+        texts.parent.mkdir(parents=True, exist_ok=True)
+        texts.write_text("".join(general()) + "".join(f"{text}\n" for text, _ in parts["train"]) * 3, encoding="utf-8")
+        regard.train(
+            task="masked-lm",
+            train=texts,
+            output=words / "model",
+            settings=["data.documents=line"],
+            minutes=MINUTES,
+            seed=1,
+            threads=1,
+            device="cpu",
+            reporter=LineReporter(sys.stderr),
+        )
+    return regard_of(folder, seed, start_from=words / "model")
+
+
+def general() -> Iterable[str]:
+    """Lines of running English."""
+    for name in GENERAL:
+        yield from lzma.decompress((DATA / name).read_bytes()).decode("utf-8").splitlines(keepends=True)
+
+
+WAYS: dict[str, Callable[[Path, Rows, int, Path, dict[str, Rows]], Predict]] = {
+    "svm": svm,
+    "labels": labels,
+    "unlabelled": unlabelled,
+    "masked": masked,
+}
+
+
+def drawn(examples: Rows, count: int, seed: int, balanced: bool) -> tuple[Rows, Rows]:
+    """So many examples that keep their labels, and the others."""
+    places = list(range(len(examples)))
+    Random(seed).shuffle(places)
+    if balanced:
+        by_label: dict[str, list[int]] = {}
+        for place in places:
+            by_label.setdefault(examples[place][1], []).append(place)
+        each = max(1, count // len(by_label))
+        kept = sorted(place for some in by_label.values() for place in some[:each])
+    else:
+        kept = sorted(places[:count])
+    chosen = set(kept)
+    return [examples[place] for place in kept], [one for place, one in enumerate(examples) if place not in chosen]
+
+
+def done(results: Path, run: str, test: bool) -> bool:
+    """Whether a run has its score; a test part is scored once."""
+    if not results.exists():
+        return False
+    rows = [row for line in results.read_text(encoding="utf-8").splitlines() for row in json.loads(line)["rows"]]
+    return any(row["run"] == run and ("test" in row or not test) for row in rows)
+
+
+if __name__ == "__main__":
+    main()

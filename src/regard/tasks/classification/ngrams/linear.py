@@ -1,0 +1,175 @@
+"""A linear classifier of n-grams beside a model that reads: its scores, and its file.
+
+It is fitted to the texts before training, in seconds. What it says of a text is added to the scores of the model, which
+is trained as if it were alone: a model trained on what the other leaves over would learn nothing, since on the texts
+that both learn from a linear classifier of so many n-grams makes no errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.system import disk
+from regard.system.errors import Damaged
+from regard.text.ngrams import Bag, NGrams, words_of
+from regard.text.word_vectors import WordVectors
+
+NGRAMS = "ngrams.safetensors"
+BUCKETS = 1 << 24
+"""Numbers of n-grams; so many that two hardly ever share one. Entries of a text vector are numbered from here on."""
+LENGTH = 2**0.5
+"""Of a text's n-grams, since words and characters have the length one each."""
+
+
+@dataclass(frozen=True)
+class LinearNGrams:
+    """A fitted classifier.
+
+    Args:
+        buckets_X: the numbers of the n-grams that have weights, in order; behind them those of a text vector's entries.
+        weight_XC: of each of them for each class.
+        bias_C: of each class.
+        rarity_X: what the n-grams of a text are weighed by, where the classifier learned from few texts.
+        words: what gives a text its vector, where it learned from unlabelled texts too.
+        data: the fingerprint of the texts it was fitted to.
+    """
+
+    buckets_X: NDArray[np.int32]
+    weight_XC: NDArray[np.float16]
+    bias_C: NDArray[np.float32]
+    rarity_X: NDArray[np.float32] | None = None
+    words: WordVectors | None = None
+    data: str = ""
+
+    def scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """``score_BC``: above 0 where a text is of a class, 1 and more where that is sure."""
+        found = np.tile(self.bias_C.astype(np.float64), (len(texts), 1))
+        for row, text in zip(found, texts, strict=True):
+            rows_N, weights_N = self._rows(self._ngrams.bag(text))
+            row += (weights_N * self._length(rows_N, weights_N)) @ self.weight_XC[rows_N].astype(np.float32)
+        return found
+
+    def contributions(self, text: str) -> tuple[list[str], NDArray[np.float64]]:
+        """The words of a text, in lower case, and ``score_WC``: what each adds to the scores; the bias is the rest."""
+        whole_N, known_N = self._rows(self._ngrams.bag(text))
+        length_X = np.ones(len(self.buckets_X))
+        length_X[whole_N] = self._length(whole_N, known_N)
+        bags = self._ngrams.bags_of_words(text)
+        found = np.zeros((len(bags), len(self.bias_C)))
+        for row, bag in zip(found, bags, strict=True):
+            rows_N, weights_N = self._rows(bag)
+            row += (weights_N * length_X[rows_N]) @ self.weight_XC[rows_N].astype(np.float32)
+        return words_of(text), found
+
+    def _rows(self, bag: Bag) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The places of the n-grams of a bag that have weights, and how much of each there is."""
+        rows_N, weights_N = known(*bag, self.buckets_X)
+        return rows_N, weights_N if self.rarity_X is None else weights_N * self.rarity_X[rows_N]
+
+    def _length(self, rows_N: NDArray[np.int64], weights_N: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What the parts of a whole text are multiplied by, so that its n-grams have one length."""
+        if self.rarity_X is None:
+            return np.ones(len(rows_N), np.float32)
+        ngram_N = self.buckets_X[rows_N] < BUCKETS
+        return np.where(ngram_N, LENGTH / max(float(np.linalg.norm(weights_N[ngram_N])), 1e-12), 1).astype(np.float32)
+
+    @cached_property
+    def _ngrams(self) -> NGrams:
+        """Remembers the n-grams of words from call to call."""
+        return NGrams(BUCKETS, self.words)
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of its file."""
+        from safetensors.numpy import save
+
+        tensors: dict[str, NDArray[Any]] = {"buckets": self.buckets_X, "weight": self.weight_XC, "bias": self.bias_C}
+        if self.rarity_X is not None:
+            tensors["rarity"] = self.rarity_X
+        if self.words is not None:
+            tensors |= {"words": self.words.hashes_W, "vectors": self.words.vector_WD}
+        return save(tensors, {"data": self.data})
+
+
+def known(
+    buckets_N: NDArray[np.int64], weights_N: NDArray[np.float32], buckets_X: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The places of those n-grams among ``buckets_X`` that are there, and their weights."""
+    if not len(buckets_X):
+        return np.zeros(0, np.int64), np.zeros(0, np.float32)
+    place_N = np.minimum(np.searchsorted(buckets_X, buckets_N), len(buckets_X) - 1)
+    there_N = buckets_X[place_N] == buckets_N
+    return place_N[there_N], weights_N[there_N]
+
+
+def read_ngrams(folder: Path) -> LinearNGrams | None:
+    """The classifier of a folder, if there is one.
+
+    Raises:
+        Damaged: the file is not one.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    path = folder / NGRAMS
+    if not path.exists():
+        return None
+    try:
+        with disk.naming(path), safe_open(path, "np") as file:
+            found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it is no mapping
+            said = file.metadata() or {}
+    except (SafetensorError, ValueError) as error:
+        raise Damaged("is damaged", str(path)) from error
+    if not _fits(found):
+        raise Damaged("is damaged", str(path))
+    words = WordVectors(found["words"], found["vectors"]) if "words" in found else None
+    parts = (found["buckets"], found["weight"], found["bias"], found.get("rarity"))
+    return LinearNGrams(*parts, words, said.get("data", ""))
+
+
+KINDS: dict[str, tuple[Any, int]] = {
+    "buckets": (np.int32, 1),
+    "weight": (np.float16, 2),
+    "bias": (np.float32, 1),
+    "rarity": (np.float32, 1),
+    "words": (np.int32, 1),
+    "vectors": (np.float16, 2),
+}
+"""Of each tensor of the file its numbers and dimensions; the first three are always there."""
+
+
+def _fits(found: dict[str, NDArray[Any]]) -> bool:
+    """Whether the tensors of a file are those of a classifier."""
+    names = {"buckets", "weight", "bias"}
+    if not names <= found.keys() <= KINDS.keys() or ("words" in found) != ("vectors" in found):
+        return False
+    if any(one.dtype != KINDS[name][0] or one.ndim != KINDS[name][1] for name, one in found.items()):
+        return False
+    rows = len(found["buckets"])
+    sorted_ = [found[name] for name in ("buckets", "words") if name in found]
+    return (
+        found["weight"].shape == (rows, len(found["bias"]))
+        and len(found.get("rarity", found["buckets"])) == rows
+        and len(found.get("words", ())) == len(found.get("vectors", ()))
+        and not any((np.diff(one) <= 0).any() for one in sorted_)
+    )
+
+
+def write_ngrams(folder: Path, fitted: LinearNGrams) -> None:
+    """Write the file of a folder; replaces it at once."""
+    disk.replace(folder / NGRAMS, fitted.content)
+
+
+def is_fitted(folder: Path, data: str) -> bool:
+    """Whether a folder has an intact classifier of these texts."""
+    try:
+        found = read_ngrams(folder)
+    except Damaged:
+        return False
+    return found is not None and found.data == data
