@@ -1,5 +1,6 @@
 /** What the server says and is asked. Layers and heads count from 1, places of tokens from 0. */
 
+import type { NGramShares } from './ngrams'
 import type { Walk } from './walk'
 
 export type Kind = 'encoder' | 'decoder' | 'cross' | 'pool'
@@ -106,7 +107,7 @@ export interface Tagged {
 
 export type Output =
   | { kind: 'text'; text: string }
-  | { kind: 'classes'; classes: [string, number][]; said: string | string[] | number; several: boolean }
+  | { kind: 'classes'; classes: [string, number][]; said: string | string[] | number; several: boolean; ngrams?: NGramShares }
   | { kind: 'tags'; tags: Tagged[] }
   | { kind: 'words'; gaps: [string, number][][]; text: string }
   | { kind: 'continuation' }
