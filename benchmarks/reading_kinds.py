@@ -33,7 +33,7 @@ from typing import Any
 import machine
 import numpy as np
 from corpus import DATA
-from reading_splits import OUT_OF_SCOPE, PARTS, SETS, files_of, read, splits_of
+from reading_splits import OUT_OF_SCOPE, PARTS, SETS, files_of, splits_of
 
 from regard.config.tasks import TASKS
 from regard.tasks.metrics.calibration import (
@@ -114,8 +114,14 @@ def pairs(work: Path) -> dict[str, Rows]:
 
 def labelled(name: str, work: Path) -> dict[str, Rows]:
     """The parts of a set of labels, those of no class left out."""
-    folder, data = splits_of(name, work), SETS[name]
-    return {part: [(one["text"], one["label"]) for one in read(data, folder / f"{part}.tsv")] for part in PARTS}
+    folder = splits_of(name, work)
+    parts = {part: lines_of(folder / f"{part}.jsonl") for part in PARTS}
+    return {part: [(one["text"], one["label"]) for one in map(json.loads, some)] for part, some in parts.items()}
+
+
+def lines_of(path: Path) -> list[str]:
+    """Of a text."""
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
 
 
 def lines(path: Path) -> list[str]:
