@@ -36,6 +36,8 @@ QUESTIONS = (
     ("table3", "What does each choice of the paper's system give?", choices.table),
     ("reading", "How good are classes, tags and images?", questions.classes),
     ("reading_vs_peers", "How good is reading beside other tools?", reading_page.beside_peers),
+    ("few_labels", "What do texts without labels bring where few have one?", reading_page.few_labels),
+    ("reading_kinds", "What else can be read, and how well?", reading_page.kinds),
     ("text_to_text", "What do prefixes make one model do?", questions.text_to_text),
     ("reading", "What do other models and settings give there?", questions.alternatives),
     ("reading", "Does a classifier see that a text is of no class?", questions.no_class),

@@ -218,3 +218,31 @@ def test_the_course_of_ours_is_read_off_its_log(load: Any, tmp_path: Path) -> No
     (tmp_path / "log").write_text("".join(f"{json.dumps(one)}\n" for one in entries))
     course = load("read_ours").course(tmp_path / "log", "accuracy")
     assert course == {"parameters": 9, "steps": 2, "course": [[1.3, 50.12]]}
+
+
+def test_few_labels_are_a_row_for_each_number_and_set(load: Any) -> None:
+    page = load("reading_page")
+    row = {"asked": 300, "labels": 300, "set": "trec", "valid": 1.0}
+    rows = [{**row, "way": "svm", "seconds": 1.0, "test": score} for score in (70.0, 72.0)]
+    rows.append({**row, "way": "labels", "seconds": 20.4, "test": 73.0})
+    rows.append({**row, "asked": 100, "labels": 100, "way": "svm", "seconds": 1.0, "test": 60.0})
+    lines = page.few_labels([{"rows": rows}])
+    assert lines[-2:] == ["| 100 | trec | 60.0 (1), 1 s |  |", "| 300 | trec | 71.0 (2), 1 s | 73.0 (1), 20 s |"]
+
+
+def test_what_is_drawn_keeps_labels_and_gives_the_rest(load: Any) -> None:
+    few = load("few_labels")
+    examples = [(f"text {number}", "ab"[number % 2]) for number in range(20)]
+    some, others = few.drawn(examples, 6, 1, balanced=True)
+    assert sorted(label for _, label in some) == list("aaabbb")
+    assert sorted(some + others) == sorted(examples)
+    assert few.drawn(examples, 6, 2, balanced=False) != few.drawn(examples, 6, 1, balanced=False)
+
+
+def test_kinds_stand_beside_the_simple_thing(load: Any) -> None:
+    page = load("reading_page")
+    row = {"run": "number none 1", "kind": "number", "weights": "none", "seed": 1, "part": "test"}
+    rows = [{**row, "who": who, "seconds": 9.0, "rmse": value} for who, value in (("Regard", 1.234), ("other", 2.0))]
+    rows.append({**rows[0], "part": "valid", "rmse": 99.0})
+    lines = page.kinds([{"rows": rows}])
+    assert lines[-2:] == ["| number | none | rmse | 1.234 | 2 |", "| number | none | seconds | 9 | 9 |"]
