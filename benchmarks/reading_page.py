@@ -114,7 +114,7 @@ FEW = (
     "from them and from general English for ten minutes, and the classifier begins from it. The SVM has the labels",
     "alone. Accuracy of the test part, means of so many seeds as stand in brackets, and processor seconds of one.",
 )
-WAYS = {"svm": "SVM", "labels": "labels", "unlabelled": "and unlabelled", "masked": "masked words first"}
+WAYS = {"svm": "SVM", "labels": "labels alone", "unlabelled": "and unlabelled", "masked": "masked words first"}
 
 
 def few_labels(sessions: list[Session]) -> Lines:
