@@ -4,7 +4,8 @@
 
 Every run is ``recipes/multi30k/paper-en-de.toml`` for 1,000 steps at a rate that falls linearly from the highest of
 Noam's schedule there, reached at once or in 100 steps. Told are the loss on the way and, of the first time that the log
-has them, the gradient norms of the layers. A run that was stopped resumes when the same command is given again; lines are appended to ``results/divergence.jsonl``, or to ``--results FILE``.
+has them, the gradient norms of the layers. A run that was stopped resumes when the same command is given again; lines
+are appended to ``results/divergence.jsonl``, or to ``--results FILE``.
 """
 
 from __future__ import annotations
