@@ -72,7 +72,7 @@ def test_ci_fails_on_a_skip_it_could_have_avoided(tmp_path: Path, reason: str, e
 
 
 def test_reasons() -> None:
-    assert not any(map(forbidden, ["needs a GPU", "set REGARD_DATA", "no browser", "node is absent"]))
+    assert not any(map(forbidden, ["needs a GPU", "set REGARD_DATA", "no browser", "node is absent", "no compiler"]))
     assert all(map(forbidden, ["could not import 'transformers'", "no data", "slow", ""]))
 
 

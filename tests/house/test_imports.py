@@ -16,7 +16,7 @@ from regard.config import TASKS
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
-TORCH_FREE = ["config", "system", "text", "data", "decoding", "explore", "cli", "__init__.py"]
+TORCH_FREE = ["config", "system", "text", "kernels", "data", "decoding", "explore", "cli", "__init__.py"]
 HEAVY = ["torch", "numpy", "tokenizers", "safetensors", "sacrebleu", "transformers"]
 
 

@@ -8,7 +8,7 @@ from types import ModuleType
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "regard"
 MOST = 15
-"""Entries of a room."""
+"""Entries of a room; the package itself has the rows of the import contract."""
 
 
 def counts() -> ModuleType:
@@ -27,6 +27,8 @@ def rooms() -> list[Path]:
 
 def test_no_room_is_crowded() -> None:
     for room in rooms():
+        if room == SOURCE:
+            continue
         entries = [path.name for path in room.iterdir() if not path.name.startswith("__") and path.name != "py.typed"]
         assert len(entries) <= MOST, f"{room.relative_to(ROOT)} has {len(entries)} entries"
 

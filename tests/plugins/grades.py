@@ -15,7 +15,7 @@ import pytest
 
 SLICE_SECONDS = 120.0
 LONG_TIMEOUT = 1800
-ALLOWED = re.compile(r"\b(gpu|cuda|processor|REGARD_DATA|browser|chromium|node)\b", re.IGNORECASE)
+ALLOWED = re.compile(r"\b(gpu|cuda|processor|REGARD_DATA|browser|chromium|node|compiler)\b", re.IGNORECASE)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

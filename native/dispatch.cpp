@@ -1,0 +1,42 @@
+#include "dispatch.h"
+
+namespace regard {
+
+#ifdef REGARD_X86
+extern const Kernels avx512_table, avx2_table;
+#endif
+extern const Kernels portable_table;
+
+std::vector<const Kernels*> supported() {
+  std::vector<const Kernels*> found;
+#ifdef REGARD_X86
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    found.push_back(&avx512_table);
+  if (avx2) found.push_back(&avx2_table);
+#endif
+  found.push_back(&portable_table);
+  return found;
+}
+
+namespace {
+const Kernels*& chosen() {
+  static const Kernels* kernels = supported().front();
+  return kernels;
+}
+}  // namespace
+
+const Kernels& in_use() { return *chosen(); }
+
+bool use(const std::string& name) {
+  for (const Kernels* kernels : supported())
+    if (name == kernels->name) {
+      chosen() = kernels;
+      return true;
+    }
+  return false;
+}
+
+}  // namespace regard

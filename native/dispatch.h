@@ -1,0 +1,15 @@
+// Which instruction sets this build has and this processor can run, and the one in use.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels.h"
+
+namespace regard {
+
+std::vector<const Kernels*> supported();  // fastest first
+const Kernels& in_use();
+bool use(const std::string& name);  // false where there is no such set here
+
+}  // namespace regard

@@ -1,0 +1,203 @@
+// The kernels for Python: NumPy arrays in and out. Every shape, stride and index is checked here, so that a kernel
+// never reads or writes outside of its arrays; the kernels themselves check nothing.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+
+#include "dispatch.h"
+
+namespace nb = nanobind;
+
+namespace regard {
+namespace {
+
+template <class T, int N> using Array = nb::ndarray<T, nb::ndim<N>, nb::device::cpu>;
+using Floats1 = Array<const float, 1>;
+using Floats2 = Array<const float, 2>;
+using Floats3 = Array<const float, 3>;
+using Out2 = Array<float, 2>;
+using Ints1 = Array<const int32_t, 1>;
+using Ints2 = Array<const int32_t, 2>;
+
+void expect(bool holds, const char* sentence) {
+  if (!holds) throw nb::value_error(sentence);
+}
+
+template <class A> long rows_of(const A& a) { return static_cast<long>(a.shape(0)); }
+template <class A> long columns_of(const A& a) { return static_cast<long>(a.shape(1)); }
+
+// Rows whose entries are neighbours, which may lie apart.
+template <class A> void expect_rows(const A& a) {
+  expect(a.size() == 0 || a.shape(1) == 1 || a.stride(1) == 1, "the entries of a row must be neighbours in memory");
+  expect(a.shape(0) <= 1 || a.stride(0) >= static_cast<int64_t>(a.shape(1)), "rows must not overlap");
+}
+ConstRows rows(const Floats2& a) {
+  expect_rows(a);
+  return {a.data(), static_cast<long>(a.stride(0))};
+}
+Rows rows(const Out2& a) {
+  expect_rows(a);
+  return {a.data(), static_cast<long>(a.stride(0))};
+}
+template <class A> auto line(const A& a, long size) {
+  expect(rows_of(a) == size, "an array has another length than its axis");
+  expect(size <= 1 || a.stride(0) == 1, "an array must lie in one piece");
+  return a.data();
+}
+
+// A packed matrix: its panels, the rows of each with that of the bias, 32 columns.
+struct Packed {
+  const float* at;
+  long inner;
+};
+Packed panels(const Floats3& packed, long columns) {
+  expect(packed.shape(1) >= 1 && packed.shape(2) == PANEL, "is no packed matrix");
+  expect(packed.stride(2) == 1 && packed.stride(1) == PANEL &&
+             (packed.shape(0) <= 1 || packed.stride(0) == static_cast<int64_t>(packed.shape(1)) * PANEL),
+         "a packed matrix must lie in one piece");
+  expect(columns >= 0 && (columns + PANEL - 1) / PANEL <= static_cast<long>(packed.shape(0)),
+         "a packed matrix has fewer columns");
+  return {packed.data(), static_cast<long>(packed.shape(1)) - 1};
+}
+
+void py_product(Floats2 x, Floats3 packed, Out2 out, int activation) {
+  const Packed w = panels(packed, columns_of(out));
+  expect(columns_of(x) == w.inner && rows_of(x) == rows_of(out), "shapes of a product do not fit");
+  expect(activation >= 0 && activation <= static_cast<int>(Activation::swish), "no such activation");
+  in_use().product({rows(x), w.at, rows(out), rows_of(x), w.inner, columns_of(out), static_cast<Activation>(activation)});
+}
+
+void py_gate(Floats2 x, Out2 out, int activation) {
+  expect(columns_of(x) == 2 * columns_of(out) && rows_of(x) == rows_of(out), "shapes of a gate do not fit");
+  expect(activation >= 0 && activation <= static_cast<int>(Activation::swish), "no such activation");
+  in_use().gate({rows(x), rows(out), rows_of(x), columns_of(out), static_cast<Activation>(activation)});
+}
+
+void py_norm(Floats2 x, std::optional<Floats2> y, std::optional<Out2> sum, Out2 out, Floats1 gain,
+             std::optional<Floats1> bias, int kind, long groups, float epsilon) {
+  const long count = rows_of(out), columns = columns_of(out);
+  expect(rows_of(x) == count && columns_of(x) == columns, "shapes of a norm do not fit");
+  expect(!y || (rows_of(*y) == count && columns_of(*y) == columns), "shapes of a norm do not fit");
+  expect(!sum || (y && rows_of(*sum) == count && columns_of(*sum) == columns), "shapes of a norm do not fit");
+  expect(kind >= 0 && kind <= static_cast<int>(NormKind::affine), "no such norm");
+  expect(groups >= 1 && columns % groups == 0, "a row does not divide into its groups");
+  in_use().norm({rows(x), y ? rows(*y) : ConstRows{}, sum ? rows(*sum) : Rows{}, rows(out), line(gain, columns),
+                 bias ? line(*bias, columns) : nullptr, count, columns, groups, static_cast<NormKind>(kind), epsilon});
+}
+
+// Keys of every query, checked against the number there is; the most keys of a query.
+long most_keys(const Ints1& first, const std::optional<Ints2>& places, const Ints1& length, long keys) {
+  long most = 0;
+  for (long row = 0; row < rows_of(length); row++) {
+    const long count = length.data()[row];
+    expect(count >= 0, "a query has a negative number of keys");
+    if (places) {
+      expect(count <= columns_of(*places), "a query has more keys than its row of the table");
+      const int32_t* place = places->data() + row * places->stride(0);
+      for (long s = 0; s < count; s++) expect(place[s] >= 0 && place[s] < keys, "a key is outside of its array");
+    } else {
+      const long begin = first.data()[row];
+      expect(count == 0 || (begin >= 0 && begin + count <= keys), "a key is outside of its array");
+    }
+    most = count > most ? count : most;
+  }
+  return most;
+}
+
+void py_attention(Floats2 query, Floats2 key, Floats2 value, Out2 context, long heads, float scale, Ints1 length,
+                  Ints1 first, std::optional<Ints2> places, std::optional<Floats2> bias, std::optional<Ints1> place) {
+  const long count = rows_of(query);
+  expect(heads >= 1 && columns_of(query) % heads == 0 && columns_of(context) % heads == 0,
+         "entries do not divide into heads");
+  expect(columns_of(key) == columns_of(query) && columns_of(value) == columns_of(context) &&
+             rows_of(key) == rows_of(value) && rows_of(context) == count,
+         "shapes of attention do not fit");
+  line(length, count);
+  if (places) {
+    expect_rows(*places);
+    expect(rows_of(*places) == count, "the table of ancestors has another number of rows");
+  } else {
+    line(first, count);
+  }
+  const long most = most_keys(first, places, length, rows_of(key));
+  long ahead = 0;
+  if (bias) {
+    expect(place.has_value() && rows_of(*bias) == heads, "a bias needs a row for each head, and places");
+    expect_rows(*bias);
+    line(*place, count);
+    ahead = columns_of(*bias) / 2;
+    for (long row = 0; row < count; row++) {
+      const long lowest = ahead - place->data()[row], keys = length.data()[row];
+      expect(keys == 0 || (lowest >= 0 && lowest + keys <= columns_of(*bias)), "the bias has no such distance");
+    }
+  }
+  const std::unique_ptr<float[]> scratch(new float[static_cast<size_t>(most) + 32]);
+  in_use().attention({rows(query), rows(key), rows(value), rows(context), first.data(),
+                      places ? places->data() : nullptr, places ? static_cast<long>(places->stride(0)) : 0,
+                      length.data(), bias ? bias->data() : nullptr, bias ? static_cast<long>(bias->stride(0)) : 0,
+                      ahead, place ? place->data() : nullptr, count, heads, columns_of(query) / heads,
+                      columns_of(context) / heads, scale, scratch.get()});
+}
+
+void py_vocabulary(Floats2 hidden, Floats3 packed, long columns, std::optional<Array<const uint8_t, 1>> without,
+                   Array<int32_t, 2> ids, Out2 score, Array<double, 1> log_sum) {
+  const Packed w = panels(packed, columns);
+  const long count = rows_of(hidden), k = columns_of(ids);
+  expect(columns_of(hidden) == w.inner && rows_of(ids) == count && rows_of(score) == count && columns_of(score) == k,
+         "shapes of the vocabulary's product do not fit");
+  expect(k >= 1, "at least one token is chosen");
+  expect(k == 1 || (ids.stride(1) == 1 && score.stride(1) == 1), "results must lie in one piece");
+  expect(count <= 1 || (ids.stride(0) == k && score.stride(0) == k), "results must lie in one piece");
+  const std::unique_ptr<float[]> scratch(new float[static_cast<size_t>(count) * (VOCABULARY_STRIDE + 1)]);
+  in_use().vocabulary({rows(hidden), w.at, without ? line(*without, columns) : nullptr, ids.data(), score.data(),
+                       line(log_sum, count), count, w.inner, columns, k, scratch.get()});
+}
+
+void py_rotation(Out2 x, long heads, Floats2 cos, Floats2 sin, Ints1 place) {
+  const long count = rows_of(x);
+  expect(heads >= 1 && columns_of(x) % heads == 0 && columns_of(x) / heads == 2 * columns_of(cos),
+         "entries do not divide into heads of two halves");
+  expect(columns_of(sin) == columns_of(cos) && rows_of(sin) == rows_of(cos), "shapes of sine and cosine differ");
+  expect_rows(cos);
+  expect_rows(sin);
+  expect(rows_of(cos) <= 1 || (cos.stride(0) == columns_of(cos) && sin.stride(0) == columns_of(cos)),
+         "sine and cosine must lie in one piece");
+  line(place, count);
+  for (long row = 0; row < count; row++)
+    expect(place.data()[row] >= 0 && place.data()[row] < rows_of(cos), "a place has no angles");
+  in_use().rotation({rows(x), cos.data(), sin.data(), place.data(), count, heads, columns_of(x) / heads});
+}
+
+std::vector<std::string> sets() {
+  std::vector<std::string> names;
+  for (const Kernels* kernels : supported()) names.push_back(kernels->name);
+  return names;
+}
+
+}  // namespace
+}  // namespace regard
+
+NB_MODULE(_native, m) {
+  using namespace nb::literals;
+  using namespace regard;
+  const auto array = [](const char* name) { return nb::arg(name).noconvert(); };  // never a copy
+  m.attr("PANEL") = PANEL;
+  m.def("sets", sets);
+  m.def("in_use", [] { return std::string(in_use().name); });
+  m.def("use", use, "name"_a);
+  m.def("product", py_product, array("x"), array("packed"), array("out"), "activation"_a);
+  m.def("gate", py_gate, array("x"), array("out"), "activation"_a);
+  m.def("norm", py_norm, array("x"), array("y").none(), array("sum").none(), array("out"), array("gain"),
+        array("bias").none(), "kind"_a, "groups"_a, "epsilon"_a);
+  m.def("attention", py_attention, array("query"), array("key"), array("value"), array("context"), "heads"_a,
+        "scale"_a, array("length"), array("first"), array("places").none(), array("bias").none(),
+        array("place").none());
+  m.def("vocabulary", py_vocabulary, array("hidden"), array("packed"), "columns"_a, array("without").none(),
+        array("ids"), array("score"), array("log_sum"));
+  m.def("rotation", py_rotation, array("x"), "heads"_a, array("cos"), array("sin"), array("place"));
+}

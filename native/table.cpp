@@ -1,0 +1,13 @@
+// The table of one instruction set.
+#include "set.h"
+
+#define REGARD_TEXT(name) #name
+#define REGARD_NAME(name) REGARD_TEXT(name)
+
+namespace regard {
+
+extern const Kernels REGARD_TABLE;
+const Kernels REGARD_TABLE = {REGARD_NAME(REGARD_SET), REGARD_SET::product,   REGARD_SET::gate,      REGARD_SET::norm,
+                              REGARD_SET::attention,   REGARD_SET::vocabulary, REGARD_SET::rotation};
+
+}  // namespace regard

@@ -1,0 +1,107 @@
+// A vector word: as many floats as one register holds. Kernels are written once over it and compiled for each
+// instruction set (REGARD_SET, REGARD_LANES), each in a namespace of its own.
+//
+// Arithmetic and comparisons of words are the compiler's vector extension (GCC, Clang): + - * / of words and of a word
+// with a number, and `mask ? a : b`. `a * b + c` becomes one fused instruction where the set has it.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#define REGARD_INLINE inline __attribute__((always_inline))
+
+namespace regard::REGARD_SET {
+
+constexpr int LANES = REGARD_LANES;
+
+typedef float Word __attribute__((vector_size(4 * LANES)));
+typedef int32_t Ints __attribute__((vector_size(4 * LANES)));
+typedef float LooseWord __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+REGARD_INLINE Word load(const float* from) { return *reinterpret_cast<const LooseWord*>(from); }
+REGARD_INLINE void store(float* to, Word x) { *reinterpret_cast<LooseWord*>(to) = x; }
+REGARD_INLINE Word all(float x) { return Word{} + x; }
+
+// The first n lanes from memory, the others `rest`; and back. Nothing beyond them is touched.
+REGARD_INLINE Word load_some(const float* from, long n, float rest = 0.0f) {
+  Word x = all(rest);
+  for (long lane = 0; lane < n; lane++) x[lane] = from[lane];
+  return x;
+}
+REGARD_INLINE void store_some(float* to, Word x, long n) {
+  for (long lane = 0; lane < n; lane++) to[lane] = x[lane];
+}
+
+// f(place, lanes) for every word of an axis; the last one may have fewer lanes.
+template <class F> REGARD_INLINE void each_word(long size, F f) {
+  long place = 0;
+  for (; place + LANES <= size; place += LANES) f(place, static_cast<long>(LANES));
+  if (place < size) f(place, size - place);
+}
+REGARD_INLINE Word load(const float* from, long lanes, float rest = 0.0f) {
+  return lanes == LANES ? load(from) : load_some(from, lanes, rest);
+}
+REGARD_INLINE void store(float* to, Word x, long lanes) {
+  if (lanes == LANES) store(to, x);
+  else store_some(to, x, lanes);
+}
+
+// The larger and the smaller; where one is not a number, the second.
+REGARD_INLINE Word most(Word a, Word b) { return a > b ? a : b; }
+REGARD_INLINE Word least(Word a, Word b) { return a < b ? a : b; }
+
+// Lanes of a (0 to LANES - 1) and b (from LANES on), picked.
+template <int... LANE> REGARD_INLINE Word pick(Word a, Word b) {
+#ifdef __clang__
+  return __builtin_shufflevector(a, b, LANE...);
+#else
+  return __builtin_shuffle(a, b, Ints{LANE...});
+#endif
+}
+
+using Lanes = std::make_integer_sequence<int, LANES>;
+
+template <int DISTANCE, int... LANE> REGARD_INLINE Word swapped(Word x, std::integer_sequence<int, LANE...>) {
+  return pick<(LANE ^ DISTANCE)...>(x, x);
+}
+template <int DISTANCE = LANES / 2> REGARD_INLINE float sum(Word x) {
+  x = x + swapped<DISTANCE>(x, Lanes{});
+  if constexpr (DISTANCE > 1) return sum<DISTANCE / 2>(x);
+  else return x[0];
+}
+template <int DISTANCE = LANES / 2> REGARD_INLINE float largest(Word x) {
+  x = most(swapped<DISTANCE>(x, Lanes{}), x);
+  if constexpr (DISTANCE > 1) return largest<DISTANCE / 2>(x);
+  else return x[0];
+}
+
+// Of each group of 2 HALF lanes: the two halves of a added up, then those of b.
+template <int HALF, int... LANE> REGARD_INLINE Word folded(Word a, Word b, std::integer_sequence<int, LANE...>) {
+  return pick<(LANE % (2 * HALF) < HALF ? LANE : LANE - HALF + LANES)...>(a, b) +
+         pick<(LANE % (2 * HALF) < HALF ? LANE + HALF : LANE + LANES)...>(a, b);
+}
+
+// The sums of LANES words as one word: lane i is the sum of x[i]. Destroys x.
+template <int HALF = LANES / 2> REGARD_INLINE Word sums(Word* x) {
+  for (int i = 0; i < HALF; i++) x[i] = folded<HALF>(x[i], x[i + HALF], Lanes{});
+  if constexpr (HALF > 1) return sums<HALF / 2>(x);
+  else return x[0];
+}
+
+// e^x to 2 units in the last place, between e^-87 and e^88: x = n ln 2 + r, |r| <= ln 2 / 2, and a polynomial of r.
+REGARD_INLINE Word exp(Word x) {
+  x = least(all(88.0f), most(all(-87.0f), x));
+  const Word shift = all(12582912.0f);  // 1.5 * 2^23: adding it rounds to a whole number, in the lowest bits
+  const Word shifted = x * 1.44269504f + shift, n = shifted - shift;
+  const Word r = (x - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts, so that nothing is lost
+  Word p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = (p * r) * r + r + 1.0f;
+  const Ints power = (reinterpret_cast<Ints>(shifted) - reinterpret_cast<Ints>(shift)) << 23;
+  return reinterpret_cast<Word>(reinterpret_cast<Ints>(p) + power);
+}
+
+}  // namespace regard::REGARD_SET

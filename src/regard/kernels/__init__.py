@@ -1,0 +1,54 @@
+"""Native code over NumPy arrays (``native/``): what a finished model's speed comes from. No torch.
+
+Where it was not compiled, because there was no compiler, :func:`available` says so and torch computes. Each kernel is
+compiled for several instruction sets; the processor's fastest is used, or the one that :data:`VARIABLE` names.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib.util import find_spec
+
+from regard.system.errors import UsageError
+
+VARIABLE = "REGARD_KERNELS"
+"""Environment variable: ``off``, or the name of an instruction set."""
+ACTIVATIONS = {"none": 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "swish": 4}
+"""The kernels' numbers of the recipe's words."""
+NORMS = {"layer": 0, "rms": 1, "affine": 2}
+"""The kernels' numbers of norms; ``affine`` is batch norm in evaluation, whose averages are part of gain and bias."""
+
+
+@cache
+def available() -> bool:
+    """Whether the kernels were compiled, and are not switched off; the instruction set asked for is then in use.
+
+    Raises:
+        UsageError: the environment names an instruction set that is not here.
+    """
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted == "off" or find_spec("regard.kernels._native") is None:
+        return False
+    if wanted:
+        use(wanted)
+    return True
+
+
+def instruction_sets() -> list[str]:
+    """Those that this processor has and kernels were compiled for, fastest first; the kernels must be available."""
+    from regard.kernels import _native
+
+    return _native.sets()
+
+
+def use(name: str) -> None:
+    """Compute by one instruction set from now on.
+
+    Raises:
+        UsageError: there is no such set here.
+    """
+    from regard.kernels import _native
+
+    if not _native.use(name):
+        raise UsageError(f"{name!r} is no instruction set of this machine; try {', '.join(_native.sets())}", VARIABLE)

@@ -1,0 +1,81 @@
+"""The compiled kernels; ``native/module.cpp`` checks every shape, stride and index, and raises ``ValueError``.
+
+Arrays are float32 or int32 where not said otherwise, and never copied. A row's entries are neighbours in memory; rows
+may lie apart. Results are written to arrays that are given.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
+
+PANEL: int
+
+def sets() -> list[str]:
+    """The instruction sets of this processor that kernels were compiled for, fastest first."""
+
+def in_use() -> str:
+    """The instruction set in use."""
+
+def use(name: str) -> bool:
+    """Use an instruction set; False where there is none of this name."""
+
+def product(x: Floats, packed: Floats, out: Floats, activation: int) -> None:
+    """``out_TN = activation(x_TK W_KN + b_N)``; ``packed``: by :func:`regard.kernels.packing.pack`."""
+
+def gate(x: Floats, out: Floats, activation: int) -> None:
+    """``out_TF = activation(x_TF) * gate_TF``, both side by side in ``x``."""
+
+def norm(
+    x: Floats,
+    y: Floats | None,
+    sum: Floats | None,
+    out: Floats,
+    gain: Floats,
+    bias: Floats | None,
+    kind: int,
+    groups: int,
+    epsilon: float,
+) -> None:
+    """A residual connection and its norm, of ``x`` and ``y``; the sum may go to ``x``. No ``y``: nothing is added."""
+
+def attention(
+    query: Floats,
+    key: Floats,
+    value: Floats,
+    context: Floats,
+    heads: int,
+    scale: float,
+    length: Ints,
+    first: Ints,
+    places: Ints | None,
+    bias: Floats | None,
+    place: Ints | None,
+) -> None:
+    """``context_THU = softmax(scale query_THK key_SHK^T + bias) value_SHU``, each query over keys of its own.
+
+    Args:
+        length: keys of each query, ``length_T``; zero gives a zero context.
+        first: where they begin, ``first_T``, if they are neighbours (not read otherwise) ...
+        places: ... or where each of them is, ``places_TS``: the ancestor table.
+        bias: each head's addend by distance, ``bias_HX``; the middle of a row is distance zero, keys ahead come after.
+        place: of each query among its keys, ``place_T``, if there is a bias.
+    """
+
+def vocabulary(
+    hidden: Floats,
+    packed: Floats,
+    columns: int,
+    without: NDArray[np.uint8] | None,
+    ids: Ints,
+    score: Floats,
+    log_sum: NDArray[np.float64],
+) -> None:
+    """The k best ids and scores of each row, ``ids_Nk`` and ``score_Nk``, and ``log_sum_N``, log sum exp of all.
+
+    Ties go to the smaller id; tokens marked in ``without`` are never among the best; -1 where there is none.
+    """
+
+def rotation(x: Floats, heads: int, cos: Floats, sin: Floats, place: Ints) -> None:
+    """Every head of ``x_THK`` turned in place by the angles of its row's place, of which each has K / 2."""
