@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from regard import kernels
 from regard.config import TASKS
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 TORCH_FREE = ["config", "system", "text", "kernels", "data", "decoding", "explore", "cli", "__init__.py"]
+if kernels.available():  # the engine is of the compiled kernels
+    TORCH_FREE += ["fast"]
 HEAVY = ["torch", "numpy", "tokenizers", "safetensors", "sacrebleu", "transformers"]
 
 

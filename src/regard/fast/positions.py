@@ -1,0 +1,109 @@
+"""Positional encodings as the kernels take them: vectors to add, a bias by distance, or angles to turn by.
+
+Each is the equation of ``nn/positions``, in NumPy; tables grow when a longer text comes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.kernels import _native
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
+FIRST = 128
+"""Positions that a table is made for at first."""
+
+
+class Table:
+    """Rows that a function computes for the first so many positions, kept and doubled."""
+
+    def __init__(self, rows: Callable[[int], Floats]) -> None:
+        self._rows = rows
+        self._table = rows(FIRST)
+        self._size = FIRST
+
+    def __call__(self, longest: int) -> Floats:
+        """The table for ``longest`` positions at least."""
+        if longest > self._size:
+            self._size = max(longest, 2 * self._size)
+            self._table = self._rows(self._size)
+        return self._table
+
+
+def sinusoids(d_model: int) -> Table:
+    """``PE(pos, 2i) = sin(pos / 10000^(2i / d_model))``, ``PE(pos, 2i+1) = cos(…)`` [Vaswani17 §3.5]."""
+
+    def rows(length: int) -> Floats:
+        angle = np.arange(length)[:, None] / 10000 ** (np.arange(0, d_model, 2) / d_model)
+        return np.stack([np.sin(angle), np.cos(angle)], axis=-1).reshape(length, -1)[:, :d_model].astype(np.float32)
+
+    return Table(rows)
+
+
+def learned(weight_SD: Floats) -> Callable[[int], Floats]:
+    """One learned vector a position; a sequence that is longer than the table raises a ``ValueError``."""
+
+    def rows(longest: int) -> Floats:
+        if longest > len(weight_SD):
+            raise ValueError(f"a sequence of {longest} tokens is longer than the {len(weight_SD)} learned positions")
+        return weight_SD
+
+    return rows
+
+
+def linear_bias(heads: int) -> Table:
+    """``-m_h · |distance|``, ``m_h = 2^(-8h / heads)`` [Press22 §3]; distance zero in the middle of a row."""
+    power = 2 ** (heads.bit_length() - 1)
+    first = [2 ** (-8 * (head + 1) / power) for head in range(power)]
+    slopes = first + [2 ** (-4 * (head + 1) / power) for head in range(0, 2 * (heads - power), 2)]
+
+    def rows(longest: int) -> Floats:
+        distance = np.abs(np.arange(-longest, longest + 1, dtype=np.float32))
+        return -np.asarray(slopes, np.float32)[:, None] * distance
+
+    return Table(rows)
+
+
+def relative_bias(weight_CH: Floats, distance: int, two_way: bool) -> Table:
+    """A learned number for each head and bucket of distances [Raffel20 §2.1]; distance zero in the middle of a row."""
+
+    def rows(longest: int) -> Floats:
+        ahead = np.arange(-longest, longest + 1)
+        return np.ascontiguousarray(weight_CH[bucket(ahead, len(weight_CH), distance, two_way)].T)
+
+    return Table(rows)
+
+
+def bucket(ahead: NDArray[np.int64], count: int, distance: int, two_way: bool) -> NDArray[np.int64]:
+    """The bucket of each distance, of key behind query; borders are computed in float32, as there."""
+    first = np.zeros_like(ahead)
+    if two_way:
+        count //= 2
+        first, far = count * (ahead > 0), np.abs(ahead)
+    else:
+        far = np.maximum(-ahead, 0)
+    exact = count // 2
+    steps = np.log(np.maximum(far, 1).astype(np.float32) / np.float32(exact)) / np.float32(math.log(distance / exact))
+    rough = np.minimum(exact + (steps * np.float32(count - exact)).astype(np.int64), count - 1)
+    return np.asarray(first + np.where(far < exact, far, rough))
+
+
+class Rotary:
+    """Turns queries and keys by their positions [Su24 §3.4.2]; base and scaling as in the recipe."""
+
+    def __init__(self, size: int, base: float, scaling: float) -> None:
+        def angles(length: int) -> NDArray[np.float64]:
+            entry = np.arange(0, size, 2) / size
+            return np.asarray(np.arange(length)[:, None] / scaling * base**-entry)
+
+        self._cos = Table(lambda length: np.cos(angles(length)).astype(np.float32))
+        self._sin = Table(lambda length: np.sin(angles(length)).astype(np.float32))
+
+    def turn(self, x_TX: Floats, heads: int, place_T: Ints, longest: int) -> None:
+        """Turn every head of ``x_TX`` in place; places are below ``longest``."""
+        _native.rotation(x_TX, heads, self._cos(longest), self._sin(longest), place_T)

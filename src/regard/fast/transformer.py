@@ -1,0 +1,172 @@
+"""The Transformer as a step of search (``decoding.step.Step``), without torch and without copying a beam's past.
+
+Rows of different ages share a step. A row's own keys and values are found through its ancestors, so that reordering a
+beam reorders rows of whole numbers; those of its sentence lie in one place for all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.fast.answer import FastAnswer, Output
+from regard.fast.layers import Hypotheses, Sentences, Stack
+from regard.fast.parts import Floats, Linear, Scratch
+from regard.fast.past import Memory, Past
+
+Ids = NDArray[np.int64]
+Ints = NDArray[np.int32]
+ROOM = 32
+"""Tokens that a row's ancestors have room for at first; it doubles."""
+
+
+class Input:
+    """``Embedding(ids) · scale + positions`` [Vaswani17 §3.4, §3.5].
+
+    Args:
+        positions: from the longest length to a vector for each position, if they are added here.
+    """
+
+    def __init__(
+        self, table_VD: Floats, scale: float, scratch: Scratch, positions: Callable[[int], Floats] | None
+    ) -> None:
+        self.table_VD = table_VD
+        self.scale = np.float32(scale)
+        self.scratch = scratch
+        self.positions = positions
+
+    def __call__(self, ids_T: Ids, place_T: Ints, longest: int) -> Floats:
+        """``x_TD``, in a room that the next call uses again."""
+        x_TD = self.scratch.rows("stream", len(ids_T), self.table_VD.shape[1])
+        np.multiply(self.table_VD[ids_T], self.scale, out=x_TD)
+        if self.positions is not None:
+            x_TD += self.positions(longest)[place_T]
+        return x_TD
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """What reads: input and layers."""
+
+    input: Input
+    layers: Stack
+
+    def __call__(self, sources: Sequence[Ids]) -> Floats:
+        """``memory_SD`` of sentences end to end, in a room that the next call uses again."""
+        length_B = np.array([len(source) for source in sources], np.int32)
+        begin_B = (np.cumsum(length_B) - length_B).astype(np.int32)
+        first_T = np.repeat(begin_B, length_B)
+        place_T = np.arange(len(first_T), dtype=np.int32) - first_T
+        longest = int(length_B.max(initial=0))
+        x_TD = self.input(np.concatenate(sources), place_T, longest)
+        return self.layers(x_TD, Sentences(first_T, np.repeat(length_B, length_B), place_T, longest))
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """What writes: input, layers, and what makes a sentence's keys and values for each layer."""
+
+    input: Input
+    layers: Stack
+    memories: Sequence[Linear]
+    past_size: int
+    """Entries of a token's own keys and values in a layer."""
+    memory_size: int
+
+
+@dataclass
+class FastState:
+    """Search state: consumed by every call, use the returned one.
+
+    Args:
+        lengths_N: tokens each row has read.
+        sentence_N: which sentence a row belongs to, ascending.
+        ancestors_NS: where the keys and values of each row's tokens are.
+        memory_first_B, memory_length_B: where those of each sentence are.
+    """
+
+    lengths_N: Ints
+    sentence_N: Ids
+    ancestors_NS: Ints
+    past: Past
+    memory: Memory
+    memory_first_B: Ints
+    memory_length_B: Ints
+
+
+class FastTransformer:
+    """One token a row at a time, for search."""
+
+    def __init__(self, encoder: Encoder, decoder: Decoder, output: Output) -> None:
+        self.encoder = encoder
+        self.decoder = decoder
+        self.output = output
+
+    def start(self, sources: Sequence[Ids]) -> FastState:
+        """Encode sentences (ids with ``</s>``) and open one row for each."""
+        layers = len(self.decoder.memories)
+        none, rows = np.zeros(0, np.int32), np.zeros(0, np.int64)
+        past, memory = Past(layers, self.decoder.past_size), Memory(layers, self.decoder.memory_size)
+        nothing = FastState(none, rows, np.zeros((0, ROOM), np.int32), past, memory, none, none)
+        return self.admit(nothing, sources)
+
+    def admit(self, state: FastState, sources: Sequence[Ids]) -> FastState:
+        """Encode further sentences and append their rows."""
+        memory_SD = self.encoder(sources)
+        length_B = np.array([len(source) for source in sources], np.int32)
+        room_LSE, first_B = state.memory.extend(state.memory_first_B, state.memory_length_B, len(memory_SD))
+        for memory, room_SE in zip(self.decoder.memories, room_LSE, strict=True):
+            memory(memory_SD, room_SE)
+        end = state.memory.used - len(memory_SD)
+        new_B = (end + np.cumsum(length_B) - length_B).astype(np.int32)
+        count, width = len(sources), state.ancestors_NS.shape[1]
+        return FastState(
+            np.append(state.lengths_N, np.zeros(count, np.int32)),
+            np.append(state.sentence_N, len(first_B) + np.arange(count)),
+            np.append(state.ancestors_NS, np.zeros((count, width), np.int32), axis=0),
+            state.past,
+            state.memory,
+            np.append(first_B, new_B),
+            np.append(state.memory_length_B, length_B),
+        )
+
+    def step(self, state: FastState, tokens_N: Ids) -> tuple[FastState, FastAnswer]:
+        """Append one token to each row; the answer is the distribution of the next."""
+        place_N, count = state.lengths_N, len(tokens_N)
+        longest = int(place_N.max(initial=0)) + 1
+        if longest > state.ancestors_NS.shape[1]:
+            state.ancestors_NS = np.pad(state.ancestors_NS, ((0, 0), (0, state.ancestors_NS.shape[1])))
+        slots_N = state.past.take(count, state.ancestors_NS, place_N)
+        state.ancestors_NS[np.arange(count), place_N] = slots_N
+        state.lengths_N = place_N + np.int32(1)
+        given = Hypotheses(
+            place_N,
+            state.lengths_N,
+            longest,
+            slots_N,
+            state.ancestors_NS,
+            state.past.past_LXE,
+            state.memory.memory_LSE,
+            state.memory_first_B[state.sentence_N],
+            state.memory_length_B[state.sentence_N],
+        )
+        hidden_ND = self.decoder.layers(self.decoder.input(tokens_N, place_N, longest), given)
+        return state, FastAnswer(hidden_ND.copy(), self.output)
+
+    def select(self, state: FastState, rows_M: Ids) -> FastState:
+        """New row *i* continues old row ``rows_M[i]``; a sentence without rows is dropped."""
+        sentence_M = state.sentence_N[rows_M]
+        begins_M = np.diff(sentence_M, prepend=-1) != 0
+        kept_B = sentence_M[begins_M]
+        return FastState(
+            state.lengths_N[rows_M],
+            begins_M.cumsum() - 1,
+            state.ancestors_NS[rows_M],
+            state.past,
+            state.memory,
+            state.memory_first_B[kept_B],
+            state.memory_length_B[kept_B],
+        )

@@ -1,0 +1,103 @@
+"""The engine beside the model's own step, row by row, in every combination of words."""
+
+import numpy as np
+import pytest
+import torch
+
+from regard.models.decoding import stepper
+from tests.fast.engines import pair
+from tests.laws.families import SOURCES, Family, held
+from tests.models.small_models import PIECES, assert_near, sentences, tolerance
+
+MOST = tolerance(torch.float32)
+
+
+class Beside:
+    """A step that both make, each answer compared."""
+
+    def __init__(self, family: Family) -> None:
+        model, self.fast = pair(family.choices)
+        self.torch = stepper(model)
+        self.random = np.random.default_rng(1)
+
+    def start(self, sources) -> None:
+        self.states = self.torch.start(sources), self.fast.start(sources)
+
+    def admit(self, sources) -> None:
+        one, other = self.states
+        self.states = self.torch.admit(one, sources), self.fast.admit(other, sources)
+
+    def select(self, rows) -> None:
+        one, other = self.states
+        self.states = self.torch.select(one, np.array(rows)), self.fast.select(other, np.array(rows))
+
+    def step(self, tokens_N) -> None:
+        (one, expected), (other, found) = (
+            self.torch.step(self.states[0], tokens_N),
+            self.fast.step(self.states[1], tokens_N),
+        )
+        self.states = one, other
+        log_probability_NV = expected.all()
+        assert_near(found.all(), log_probability_NV, MOST)
+        ids_Nk, best_Nk = found.best(4, (1, 5))
+        assert_near(best_Nk, np.take_along_axis(log_probability_NV, ids_Nk, 1), MOST)
+        assert_near(best_Nk, expected.best(4, (1, 5))[1], MOST)
+        assert not np.isin(ids_Nk, (1, 5)).any()
+        assert_near(found.of(tokens_N % PIECES), expected.of(tokens_N % PIECES), MOST)
+
+    def read(self, rows: int) -> None:
+        self.step(self.random.integers(2, PIECES, rows))
+
+
+@held("transformer", transformer=3)
+def test_every_step_is_that_of_the_model(family: Family) -> None:
+    """Rows are repeated, reordered and left out, and sentences enter and leave meanwhile."""
+    beside = Beside(family)
+    beside.start(SOURCES)
+    beside.step(np.full(4, PIECES))
+    beside.select([0, 0, 1, 2, 3, 3])
+    beside.read(6)
+    beside.select([1, 0, 2, 5, 4])  # the third sentence leaves
+    beside.read(5)
+    beside.admit(sentences([6, 2], seed=4))
+    beside.step(np.append(beside.random.integers(2, PIECES, 5), [PIECES, PIECES]))
+    beside.select([2, 3, 5, 5, 6])
+    beside.read(5)
+    beside.read(5)
+
+
+PLAIN = Family("transformer", {})
+
+
+def test_many_steps_and_sentences_outgrow_every_room() -> None:
+    beside = Beside(PLAIN)
+    beside.start(sentences([9, 30]))
+    beside.step(np.full(2, PIECES))
+    for now in range(40):
+        rows = len(beside.states[1].lengths_N)
+        beside.select([0, 0, *range(1, min(rows, 4))] if now % 3 == 0 else [*range(rows)][::-1][: rows - now % 2][::-1])
+        if now % 5 == 4:
+            beside.admit(sentences([now + 3], seed=now))
+        rows = len(beside.states[1].lengths_N)
+        new = beside.states[1].lengths_N == 0
+        beside.step(np.where(new, PIECES, beside.random.integers(2, PIECES, rows)))
+
+
+def test_a_source_without_tokens_has_no_memory() -> None:
+    beside = Beside(PLAIN)
+    beside.start([*sentences([4]), np.zeros(0, np.int64)])
+    beside.step(np.full(2, PIECES))
+    beside.read(2)
+
+
+def test_a_text_longer_than_learned_positions_is_refused() -> None:
+    _, fast = pair({"positions": "learned"})
+    with pytest.raises(ValueError, match="a sequence of 70 tokens is longer than the 64 learned positions"):
+        fast.start(sentences([70]))
+
+
+def test_weights_that_are_not_numbers_are_seen() -> None:
+    _, fast = pair({})
+    fast.decoder.input.table_VD[PIECES] = np.nan
+    state = fast.start(SOURCES[:1])
+    assert np.isnan(fast.step(state, np.array([PIECES]))[1].best(3)[1]).all()
