@@ -23,6 +23,7 @@ using Floats3 = Array<const float, 3>;
 using Out2 = Array<float, 2>;
 using Ints1 = Array<const int32_t, 1>;
 using Ints2 = Array<const int32_t, 2>;
+template <class T> using Maybe = std::optional<T>;
 
 void expect(bool holds, const char* sentence) {
   if (!holds) throw nb::value_error(sentence);
@@ -65,21 +66,21 @@ Packed panels(const Floats3& packed, long columns) {
   return {packed.data(), static_cast<long>(packed.shape(1)) - 1};
 }
 
-void py_product(Floats2 x, Floats3 packed, Out2 out, int activation) {
+void py_product(const Floats2& x, const Floats3& packed, const Out2& out, int activation) {
   const Packed w = panels(packed, columns_of(out));
   expect(columns_of(x) == w.inner && rows_of(x) == rows_of(out), "shapes of a product do not fit");
   expect(activation >= 0 && activation <= static_cast<int>(Activation::swish), "no such activation");
   in_use().product({rows(x), w.at, rows(out), rows_of(x), w.inner, columns_of(out), static_cast<Activation>(activation)});
 }
 
-void py_gate(Floats2 x, Out2 out, int activation) {
+void py_gate(const Floats2& x, const Out2& out, int activation) {
   expect(columns_of(x) == 2 * columns_of(out) && rows_of(x) == rows_of(out), "shapes of a gate do not fit");
   expect(activation >= 0 && activation <= static_cast<int>(Activation::swish), "no such activation");
   in_use().gate({rows(x), rows(out), rows_of(x), columns_of(out), static_cast<Activation>(activation)});
 }
 
-void py_norm(Floats2 x, std::optional<Floats2> y, std::optional<Out2> sum, Out2 out, Floats1 gain,
-             std::optional<Floats1> bias, int kind, long groups, float epsilon) {
+void py_norm(const Floats2& x, const Maybe<Floats2>& y, const Maybe<Out2>& sum, const Out2& out, const Floats1& gain,
+             const Maybe<Floats1>& bias, int kind, long groups, float epsilon) {
   const long count = rows_of(out), columns = columns_of(out);
   expect(rows_of(x) == count && columns_of(x) == columns, "shapes of a norm do not fit");
   expect(!y || (rows_of(*y) == count && columns_of(*y) == columns), "shapes of a norm do not fit");
@@ -91,7 +92,7 @@ void py_norm(Floats2 x, std::optional<Floats2> y, std::optional<Out2> sum, Out2 
 }
 
 // Keys of every query, checked against the number there is; the most keys of a query.
-long most_keys(const Ints1& first, const std::optional<Ints2>& places, const Ints1& length, long keys) {
+long most_keys(const Ints1& first, const Maybe<Ints2>& places, const Ints1& length, long keys) {
   long most = 0;
   for (long row = 0; row < rows_of(length); row++) {
     const long count = length.data()[row];
@@ -109,8 +110,9 @@ long most_keys(const Ints1& first, const std::optional<Ints2>& places, const Int
   return most;
 }
 
-void py_attention(Floats2 query, Floats2 key, Floats2 value, Out2 context, long heads, float scale, Ints1 length,
-                  Ints1 first, std::optional<Ints2> places, std::optional<Floats2> bias, std::optional<Ints1> place) {
+void py_attention(const Floats2& query, const Floats2& key, const Floats2& value, const Out2& context, long heads,
+                  float scale, const Ints1& length, const Ints1& first, const Maybe<Ints2>& places,
+                  const Maybe<Floats2>& bias, const Maybe<Ints1>& place) {
   const long count = rows_of(query);
   expect(heads >= 1 && columns_of(query) % heads == 0 && columns_of(context) % heads == 0,
          "entries do not divide into heads");
@@ -144,8 +146,9 @@ void py_attention(Floats2 query, Floats2 key, Floats2 value, Out2 context, long 
                       columns_of(context) / heads, scale, scratch.get()});
 }
 
-void py_vocabulary(Floats2 hidden, Floats3 packed, long columns, std::optional<Array<const uint8_t, 1>> without,
-                   Array<int32_t, 2> ids, Out2 score, Array<double, 1> log_sum) {
+void py_vocabulary(const Floats2& hidden, const Floats3& packed, long columns,
+                   const Maybe<Array<const uint8_t, 1>>& without, const Array<int32_t, 2>& ids, const Out2& score,
+                   const Array<double, 1>& log_sum) {
   const Packed w = panels(packed, columns);
   const long count = rows_of(hidden), k = columns_of(ids);
   expect(columns_of(hidden) == w.inner && rows_of(ids) == count && rows_of(score) == count && columns_of(score) == k,
@@ -158,7 +161,7 @@ void py_vocabulary(Floats2 hidden, Floats3 packed, long columns, std::optional<A
                        line(log_sum, count), count, w.inner, columns, k, scratch.get()});
 }
 
-void py_rotation(Out2 x, long heads, Floats2 cos, Floats2 sin, Ints1 place) {
+void py_rotation(const Out2& x, long heads, const Floats2& cos, const Floats2& sin, const Ints1& place) {
   const long count = rows_of(x);
   expect(heads >= 1 && columns_of(x) % heads == 0 && columns_of(x) / heads == 2 * columns_of(cos),
          "entries do not divide into heads of two halves");
@@ -186,18 +189,19 @@ NB_MODULE(_native, m) {
   using namespace nb::literals;
   using namespace regard;
   const auto array = [](const char* name) { return nb::arg(name).noconvert(); };  // never a copy
+  const auto free = nb::call_guard<nb::gil_scoped_release>();  // other threads of Python run meanwhile
   m.attr("PANEL") = PANEL;
   m.def("sets", sets);
   m.def("in_use", [] { return std::string(in_use().name); });
   m.def("use", use, "name"_a);
-  m.def("product", py_product, array("x"), array("packed"), array("out"), "activation"_a);
-  m.def("gate", py_gate, array("x"), array("out"), "activation"_a);
-  m.def("norm", py_norm, array("x"), array("y").none(), array("sum").none(), array("out"), array("gain"),
+  m.def("product", py_product, free, array("x"), array("packed"), array("out"), "activation"_a);
+  m.def("gate", py_gate, free, array("x"), array("out"), "activation"_a);
+  m.def("norm", py_norm, free, array("x"), array("y").none(), array("sum").none(), array("out"), array("gain"),
         array("bias").none(), "kind"_a, "groups"_a, "epsilon"_a);
-  m.def("attention", py_attention, array("query"), array("key"), array("value"), array("context"), "heads"_a,
+  m.def("attention", py_attention, free, array("query"), array("key"), array("value"), array("context"), "heads"_a,
         "scale"_a, array("length"), array("first"), array("places").none(), array("bias").none(),
         array("place").none());
-  m.def("vocabulary", py_vocabulary, array("hidden"), array("packed"), "columns"_a, array("without").none(),
+  m.def("vocabulary", py_vocabulary, free, array("hidden"), array("packed"), "columns"_a, array("without").none(),
         array("ids"), array("score"), array("log_sum"));
-  m.def("rotation", py_rotation, array("x"), "heads"_a, array("cos"), array("sin"), array("place"));
+  m.def("rotation", py_rotation, free, array("x"), "heads"_a, array("cos"), array("sin"), array("place"));
 }

@@ -66,8 +66,9 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
     """Let every model folder hold this task."""
 
     def set_task(task: Any) -> None:
-        if task is not None and not hasattr(task, "device"):
-            task.device = "cpu"
+        for name, value in {"device": "cpu", "device_name": "cpu", "engine": None}.items():
+            if task is not None and not hasattr(task, name):
+                setattr(task, name, value)
         bundle = ModuleType("regard.tasks.model_folder")
         bundle.load = lambda folder, device=None, **rest: task  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "regard.tasks.model_folder", bundle)

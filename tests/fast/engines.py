@@ -1,6 +1,6 @@
 """Engines of small models, beside the models themselves."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,16 +12,22 @@ from regard.models.transformer import Transformer
 from tests.models import small_models as small
 
 
-def weights(model: torch.nn.Module) -> dict[str, np.ndarray]:
-    """By the names they have in a model file."""
-    return {name: tensor.detach().float().numpy() for name, tensor in named_tensors(model).items()}
+def taken(model: torch.nn.Module) -> Callable[..., np.ndarray]:
+    """The weights by the names they have in a model file."""
+    weights = {name: tensor.detach().float().numpy() for name, tensor in named_tensors(model).items()}
+
+    def take(name: str, *shape: int) -> np.ndarray:
+        assert weights[name].shape == shape, name
+        return weights[name]
+
+    return take
 
 
-def engine(model: Transformer, section: TransformerSection) -> Any:
+def engine(model: Transformer, section: TransformerSection, pieces: int = small.PIECES) -> Any:
     """The engine of a model."""
     from regard.fast.build import transformer
 
-    return transformer(section, weights(model))
+    return transformer(section, pieces, pieces, taken(model))
 
 
 def pair(choices: Mapping[str, Any], **more: Any) -> tuple[Transformer, Any]:

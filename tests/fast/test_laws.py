@@ -54,7 +54,7 @@ def test_a_wide_beam_is_exhaustive_and_one_of_one_is_greedy(family: Family, inst
     before = _native.in_use()
     kernels.use(instruction_set)
     model = family.model(torch.float32, pieces=VOCABULARY)
-    fast, source = engine(model, section(**family.choices)), sources_of(family)[0]
+    fast, source = engine(model, section(**family.choices), VOCABULARY), sources_of(family)[0]
     outputs = [[*words, 0] for n in range(LIMIT) for words in itertools.product(range(2, VOCABULARY), repeat=n)]
     scored = [log_probability(model, source, o) / length_penalty(float(len(o)), 0.6) for o in outputs]
     wide, narrow = Decoding(beam=40, length_penalty=0.6), Decoding(beam=1, length_penalty=0.6)

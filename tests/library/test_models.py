@@ -67,7 +67,7 @@ def test_class_says_what_the_task_says(name: str, folder: Callable[[str], Path])
     assert type(found) is CLASSES[name]
     assert isinstance(found, type(plain))
     assert isinstance(CLASSES[name].load(folder(name), "cpu"), regard.Model)
-    assert CALLS[name](found) == CALLS[name](plain)
+    assert CALLS[name](found) == pytest.approx(CALLS[name](plain), rel=1e-4)  # an engine may compute it
 
 
 def test_another_class_is_refused(folder: Callable[[str], Path]) -> None:

@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from regard.config.weights import LARGEST_HEADER
 from regard.models.build import transformer
 from regard.models.presets import meta_model
-from regard.models.store import LARGEST_HEADER, check_weights, load_weights, some, to_bytes, weights
+from regard.models.store import check_weights, load_weights, some, to_bytes, weights
 from regard.system.errors import Damaged, RegardError
 from tests.models.small_models import section, small
 from tests.refusals import refused

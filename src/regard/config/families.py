@@ -27,6 +27,7 @@ class FamilyInfo:
         reads_pieces: the model reads pieces of texts, not patches.
         stepper: ``module:class`` of the step function that search and sampling drive; empty if it does not generate.
         exports: ``module:class`` of each format of others that has a form for it.
+        engine: ``module:function`` that makes the step of a section from its weights without torch, if there is one.
         costs: ``module:function`` that says what whole sentences cost; empty if it is no encoder-decoder.
     """
 
@@ -37,6 +38,7 @@ class FamilyInfo:
     reads_pieces: bool = True
     stepper: str = ""
     exports: tuple[str, ...] = ()
+    engine: str = ""
     costs: str = ""
 
     @property
@@ -288,6 +290,7 @@ class TransformerSection(Attentive):
         "regard.models.build:transformer",
         stepper="regard.models.decoding.transformer:TransformerStepper",
         exports=tuple(f"regard.convert.layouts.encoder_decoder:{name}" for name in ("Marian", "Pegasus", "T5")),
+        engine="regard.fast.build:transformer",
         costs="regard.models.complexity:transformer_costs",
     )
     directions: ClassVar[tuple[int, ...]] = (2, 1)

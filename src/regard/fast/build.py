@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -14,16 +15,21 @@ from regard.fast.layers import CachedAttention, CrossAttention, Heads, PostNorm,
 from regard.fast.parts import FeedForward, Floats, GatedFeedForward, Linear, Norm, Scratch
 from regard.fast.transformer import Decoder, Encoder, FastTransformer, Input
 
-Weights = Mapping[str, Floats]
-"""By the names that the model has for them."""
+
+class Take(Protocol):
+    """Gives a weight by the name that the model has for it, and its shape."""
+
+    def __call__(self, name: str, *shape: int) -> Floats:
+        """The weight."""
+        ...
 
 
-def transformer(section: TransformerSection, weights: Weights) -> FastTransformer:
-    """The engine of an encoder-decoder; weights are packed, so those given are needed for embeddings only."""
+def transformer(section: TransformerSection, source_pieces: int, target_pieces: int, take: Take) -> FastTransformer:
+    """The engine of an encoder-decoder; its weights are packed, and those given needed for embeddings only."""
     scratch = Scratch()
-    reading = _Stack(section, weights, "encoder", scratch, two_way=True)
-    writing = _Stack(section.decoder, weights, "decoder", scratch, two_way=False)
-    source, target, output = _tables(section.tie, weights)
+    source, target, output = _tables(section, source_pieces, target_pieces, take)
+    reading = _Stack(section, take, "encoder", scratch, two_way=True)
+    writing = _Stack(section.decoder, take, "decoder", scratch, two_way=False)
     scale = section.d_model**0.5 if section.scale_embedding else 1.0
     layers = range(section.decoder_layers)
     return FastTransformer(
@@ -31,19 +37,24 @@ def transformer(section: TransformerSection, weights: Weights) -> FastTransforme
         Decoder(
             writing.input(target, scale),
             writing.decoder_layers(section.decoder_layers),
-            [writing.linear([f"layers.{n}.cross.key", f"layers.{n}.cross.value"]) for n in layers],
-            writing.heads.keys + writing.heads.values,
+            [writing.memory(f"layers.{n}.cross") for n in layers],
             writing.heads.keys + writing.heads.values,
         ),
         Output(output[:-1] * np.float32(section.d_model**-0.5) if section.scale_output else output[:-1]),
     )
 
 
-def _tables(tie: str, weights: Weights) -> tuple[Floats, Floats, Floats]:
+def _tables(
+    section: TransformerSection, source_pieces: int, target_pieces: int, take: Take
+) -> tuple[Floats, Floats, Floats]:
     """Tables of source, target and output; their last row is the start symbol's."""
-    source = weights["encoder.input.tokens.weight"]
-    target = source if tie == "three" else weights["decoder.input.tokens.weight"]
-    return source, target, weights["output.weight"] if tie == "none" else target
+    source = take("encoder.input.tokens.weight", source_pieces + 1, section.d_model)
+    if section.tie == "three":
+        return source, source, source
+    target = take("decoder.input.tokens.weight", target_pieces + 1, section.d_model)
+    if section.tie == "two":
+        return source, target, target
+    return source, target, take("output.weight", target_pieces + 1, section.d_model)
 
 
 @dataclass
@@ -51,7 +62,7 @@ class _Stack:
     """The parts of one stack of layers, whose weights' names begin alike."""
 
     section: TransformerSection
-    weights: Weights
+    take: Take
     name: str
     scratch: Scratch
     two_way: bool
@@ -64,18 +75,24 @@ class _Stack:
         rotary = section.key_size, section.rotary_base, section.rotary_scaling
         self._rotary = positions.Rotary(*rotary) if section.positions == "rotary" else None
 
-    def weight(self, name: str) -> Floats:
+    def weight(self, name: str, *shape: int) -> Floats:
         """A weight of the stack."""
-        return self.weights[f"{self.name}.{name}"]
+        return self.take(f"{self.name}.{name}", *shape)
 
     def input(self, table_VD: Floats, scale: float) -> Input:
         add = ADDED[self.section.positions](self) if self.section.positions in ADDED else None
         return Input(table_VD, scale, self.scratch, add)
 
-    def linear(self, names: list[str], activation: str = "none") -> Linear:
-        """Linear layers of one input, side by side."""
-        biases = [self.weight(f"{name}.bias") if self.section.biases else None for name in names]
-        return Linear([self.weight(f"{name}.weight") for name in names], biases, activation)
+    def linear(self, parts: dict[str, int], inner: int, activation: str = "none") -> Linear:
+        """Linear layers of one input, side by side: their names, and what each gives of ``inner`` entries."""
+        weights = [self.weight(f"{name}.weight", size, inner) for name, size in parts.items()]
+        biased = self.section.biases
+        biases = [self.weight(f"{name}.bias", size) if biased else None for name, size in parts.items()]
+        return Linear(weights, biases, activation)
+
+    def memory(self, cross: str) -> Linear:
+        """What makes keys and values of a sentence, for one layer."""
+        return self.linear({f"{cross}.key": self.heads.keys, f"{cross}.value": self.heads.values}, self.section.d_model)
 
     def encoder_layers(self, count: int) -> Stack:
         layers = [f"layers.{n}" for n in range(count)]
@@ -86,41 +103,49 @@ class _Stack:
         sublayers: list[SubLayer] = []
         for n in range(count):
             layer = f"layers.{n}"
-            query, output = self.linear([f"{layer}.cross.query"]), self.linear([f"{layer}.cross.output"])
-            cross = CrossAttention(n, self.heads, query, output, self.scratch)
+            query = self.linear({f"{layer}.cross.query": self.heads.keys}, self.section.d_model)
+            cross = CrossAttention(n, self.heads, query, self._output(f"{layer}.cross"), self.scratch)
             sublayers += [CachedAttention(n, *self._parts(layer)), cross, self._feed_forward(layer)]
         parts = ("attention", "cross", "feedforward")
         return self._joined(sublayers, [f"layers.{n}.{part}" for n in range(count) for part in parts])
 
-    def _parts(self, layer: str) -> tuple[object, ...]:
-        names = [f"{layer}.attention.{name}" for name in ("query", "key", "value")]
-        output = self.linear([f"{layer}.attention.output"])
-        return self.heads, self.linear(names), output, self.scratch, self._bias, self._rotary
+    def _parts(
+        self, layer: str
+    ) -> tuple[Heads, Linear, Linear, Scratch, positions.Table | None, positions.Rotary | None]:
+        sizes = {"query": self.heads.keys, "key": self.heads.keys, "value": self.heads.values}
+        project = self.linear({f"{layer}.attention.{name}": size for name, size in sizes.items()}, self.section.d_model)
+        return self.heads, project, self._output(f"{layer}.attention"), self.scratch, self._bias, self._rotary
+
+    def _output(self, attention: str) -> Linear:
+        return self.linear({f"{attention}.output": self.section.d_model}, self.heads.values)
 
     def _self_attention(self, layer: str) -> SubLayer:
-        return SelfAttention(*self._parts(layer))  # type: ignore[arg-type]
+        return SelfAttention(*self._parts(layer))
 
     def _feed_forward(self, layer: str) -> SubLayer:
-        inner, outer = f"{layer}.feedforward.inner", self.linear([f"{layer}.feedforward.outer"])
+        part, d_model, d_ff = f"{layer}.feedforward", self.section.d_model, self.section.d_ff
+        outer = self.linear({f"{part}.outer": d_model}, d_ff)
         if self.section.activation not in GATES:
-            return FeedForward(self.linear([inner], self.section.activation), outer, self.scratch)
-        both = self.linear([inner, f"{layer}.feedforward.gate"])
+            inner = self.linear({f"{part}.inner": d_ff}, d_model, self.section.activation)
+            return FeedForward(inner, outer, self.scratch)
+        both = self.linear({f"{part}.inner": d_ff, f"{part}.gate": d_ff}, d_model)
         return GatedFeedForward(both, outer, self.scratch, GATES[self.section.activation])
 
     def _joined(self, sublayers: list[SubLayer], names: list[str]) -> Stack:
         norms = [self._norm(f"{name}_residual.norm") for name in names]
         if self.section.norm_place == "post":
             return PostNorm(sublayers, norms)
-        final = "final.norm" if f"{self.name}.final.norm.weight" in self.weights else "final"
+        final = "final.norm" if self.section.scale_output and self.name == "decoder" else "final"
         return PreNorm(sublayers, [*norms, self._norm(final)], self.scratch)
 
     def _norm(self, name: str) -> Norm:
-        section, gain = self.section, self.weight(f"{name}.weight").astype(np.float64)
-        bias = np.zeros_like(gain) if section.norm == "rms" else self.weight(f"{name}.bias").astype(np.float64)
+        section, size = self.section, self.section.d_model
+        gain = self.weight(f"{name}.weight", size).astype(np.float64)
+        bias = np.zeros(size) if section.norm == "rms" else self.weight(f"{name}.bias", size).astype(np.float64)
         if section.norm == "batch":
-            deviation = np.sqrt(self.weight(f"{name}.running_variance").astype(np.float64) + section.norm_epsilon)
-            gain = gain / deviation
-            bias = bias - gain * self.weight(f"{name}.running_mean")
+            variance = self.weight(f"{name}.running_variance", size).astype(np.float64)
+            gain = gain / np.sqrt(variance + section.norm_epsilon)
+            bias = bias - gain * self.weight(f"{name}.running_mean", size)
         kind = {"batch": "affine", "group": "layer"}.get(section.norm, section.norm)
         groups = section.norm_groups if section.norm == "group" else 1
         shift = None if section.norm == "rms" else bias.astype(np.float32)
@@ -131,13 +156,17 @@ GATES = {"gated_gelu": "gelu_tanh", "gated_swish": "swish"}
 """The activation of a gated feed-forward network."""
 ADDED: dict[str, Callable[[_Stack], Callable[[int], Floats]]] = {
     "sinusoidal": lambda stack: positions.sinusoids(stack.section.d_model),
-    "learned": lambda stack: positions.learned(stack.weight("input.positions.weight")),
+    "learned": lambda stack: positions.learned(
+        stack.weight("input.positions.weight", stack.section.max_positions, stack.section.d_model)
+    ),
 }
 """Positions that are added to embeddings."""
 BIASES: dict[str, Callable[[_Stack], positions.Table]] = {
     "alibi": lambda stack: positions.linear_bias(stack.section.heads),
     "relative": lambda stack: positions.relative_bias(
-        stack.weight("input.positions.weight"), stack.section.relative_distance, stack.two_way
+        stack.weight("input.positions.weight", stack.section.relative_buckets, stack.section.heads),
+        stack.section.relative_distance,
+        stack.two_way,
     ),
 }
 """Positions that are added to scores."""

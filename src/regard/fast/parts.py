@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,8 +15,8 @@ from regard.kernels.packing import aligned, pack
 Floats = NDArray[np.float32]
 
 
-class Scratch:
-    """Rooms for results inside a step, by name; they are used again at the next step, and grow."""
+class Scratch(threading.local):
+    """Rooms for results inside a step, by name, each thread its own; they are used again at the next step, and grow."""
 
     def __init__(self) -> None:
         self._rooms: dict[tuple[str, int], Floats] = {}

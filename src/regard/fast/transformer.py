@@ -72,9 +72,8 @@ class Decoder:
     input: Input
     layers: Stack
     memories: Sequence[Linear]
-    past_size: int
-    """Entries of a token's own keys and values in a layer."""
-    memory_size: int
+    size: int
+    """Entries of a token's keys and values in a layer, its own or its memory's."""
 
 
 @dataclass
@@ -109,7 +108,7 @@ class FastTransformer:
         """Encode sentences (ids with ``</s>``) and open one row for each."""
         layers = len(self.decoder.memories)
         none, rows = np.zeros(0, np.int32), np.zeros(0, np.int64)
-        past, memory = Past(layers, self.decoder.past_size), Memory(layers, self.decoder.memory_size)
+        past, memory = Past(layers, self.decoder.size), Memory(layers, self.decoder.size)
         nothing = FastState(none, rows, np.zeros((0, ROOM), np.int32), past, memory, none, none)
         return self.admit(nothing, sources)
 

@@ -10,7 +10,7 @@ from functools import wraps
 from inspect import getattr_static
 from pathlib import Path
 from types import FunctionType, GeneratorType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from numpy.typing import NDArray
 
@@ -28,6 +28,7 @@ from regard.library.outputs import OutputRequest, explained_output
 from regard.library.summary import Summary
 from regard.system.errors import UsageError
 from regard.tasks import model_folder
+from regard.tasks.engine import ModelEngine, has_engine
 from regard.tasks.protocols import Task
 from regard.tasks.text.task import BETWEEN, BaseTask
 from regard.text.counts import counted
@@ -258,10 +259,12 @@ class Model:
 
 def opened(task: Task, folder: Path | str) -> Model:
     """The public model of a loaded task."""
-    found: Model = _CLASSES[type(task)](task.recipe, task.assets, task.model)
+    found: Any = _CLASSES[type(task)](task.recipe, task.assets, task.model)
+    if has_engine(found):
+        found.engine = ModelEngine(found)
     found._models = Models([folder])
     found._weights = found._models.hold(task).weights
-    return found
+    return cast(Model, found)
 
 
 @question

@@ -13,13 +13,8 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from regard.config import FORMAT
-from regard.config.checksum import refuse_newer_text
-from regard.system import disk
+from regard.config.weights import read_header, wrong_weights
 from regard.system.errors import RegardError
-
-LARGEST_HEADER = 10_000_000
-"""Bytes a file's header may have; a larger one is refused before it is parsed."""
-
 
 _CODES = {
     torch.float64: "F64",
@@ -85,7 +80,7 @@ def take(path: Path, model: nn.Module) -> list[str]:
     Raises:
         RegardError: the file is missing, broken or newer than this Regard.
     """
-    header, wanted = _header(path), named_tensors(model)
+    header, wanted = read_header(path), named_tensors(model)
     fitting = [name for name in wanted if name in header and _shape(header[name]) == list(wanted[name].shape)]
     with _opened(path) as file:
         for name in fitting:
@@ -99,7 +94,7 @@ def some(path: Path, names: Iterable[str]) -> dict[str, Tensor]:
     Raises:
         RegardError: the file is missing, broken or newer than this Regard.
     """
-    header = _header(path)
+    header = read_header(path)
     with _opened(path) as file:
         return {name: file.get_tensor(name) for name in names if name in header}
 
@@ -124,32 +119,6 @@ def check_weights(path: Path, model: nn.Module) -> None:
     Raises:
         RegardError: as :func:`load_weights`.
     """
-    _check(path, _header(path), named_tensors(model))
-
-
-def _header(path: Path) -> dict[str, Any]:
-    """The entries of a file's tensors; its format is one that this Regard reads."""
-    with disk.open_binary(path, "model file") as file:
-        size = int.from_bytes(file.read(8), "little")
-        if size > LARGEST_HEADER:
-            raise RegardError(f"is broken: a header of {size} bytes", str(path))
-        text = file.read(size)
-    try:
-        header = json.loads(text)
-        metadata = header.pop("__metadata__", {})
-    except (ValueError, RecursionError, AttributeError, TypeError):
-        raise RegardError("is not a safetensors file", str(path)) from None
-    refuse_newer_text(metadata.get("format", str(FORMAT)) if isinstance(metadata, dict) else None, path)
-    return dict(header)
-
-
-def _check(path: Path, header: dict[str, Any], expected: dict[str, Tensor]) -> None:
-    if missing := expected.keys() - header.keys():
-        raise RegardError(f"lacks {sorted(missing)[0]!r}, which the recipe's model has", str(path))
-    if surplus := header.keys() - expected.keys():
-        raise RegardError(f"has {sorted(surplus)[0]!r}, which the recipe's model lacks", str(path))
-    for name, parameter in expected.items():
-        entry = header[name] if isinstance(header[name], dict) else {}
-        if entry.get("dtype") != "F32" or entry.get("shape") != list(parameter.shape):
-            found = f"{entry.get('dtype')} {entry.get('shape')}"
-            raise RegardError(f"{name!r} is {found}, the recipe's model has F32 {list(parameter.shape)}", str(path))
+    shapes = {name: tuple(tensor.shape) for name, tensor in named_tensors(model).items()}
+    if wrong := wrong_weights(read_header(path), shapes):
+        raise RegardError(wrong, str(path))

@@ -95,6 +95,11 @@ def inside(path: str) -> bool:
     return bool(probes) and any(probe.touches(f"{path}.{point}") for probe in probes for point in INSIDE)
 
 
+def active() -> bool:
+    """Whether any hook is active."""
+    return bool(_PROBES.get())
+
+
 def name_parts(model: nn.Module) -> None:
     """Tell every part its path, by which its points are named; ``layers`` is left out (``encoder.0.attention``)."""
     for path, module in model.named_modules():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
     from regard.tasks.classification.classifier import Classification, TextLabelTask
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from regard.tasks.translation.text_to_text.writer import TextToText
     from regard.tasks.translation.translator import Translation
 
-    LabelClassifier = Classification | PairClassification | ImageClassification
+    LabelClassifier: TypeAlias = Classification | PairClassification | ImageClassification
 
 
 def reads_text(task: Task) -> TypeGuard[TextModel]:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from regard.config import Recipe, recipe_from, recipe_values
+from regard.config import Recipe
 from regard.models.store import check_weights, load_weights
 from regard.nn import ops
 from regard.system import processor
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import UsageError
 from regard.tasks.assets import PROCESSORS, ProcessorFile, read_json
-from regard.tasks.model_path import OWN, OWN_CLASS, model_folder
+from regard.tasks.model_path import MODEL as MODEL
 from regard.tasks.model_path import RECIPE as RECIPE
+from regard.tasks.model_path import load_recipe_and_assets as load_recipe_and_assets
+from regard.tasks.model_path import opened_folder
 from regard.tasks.protocols import Assets, Task
-from regard.training.checkpoints.manifest import verify
-
-MODEL = "model.safetensors"
 
 
 def load(folder: Path | str, device: str | None = None) -> Task:
@@ -31,13 +29,7 @@ def load(folder: Path | str, device: str | None = None) -> Task:
     Raises:
         RegardError: it is no model folder, or a file of it is damaged.
     """
-    folder = _existing(folder)
-    if not (folder / MODEL).exists():
-        unfinished = (folder / "training").is_dir()
-        wait = "training has not validated yet, or it was lost; wait for it, or resume it by the same command"
-        raise RegardError(f"has no {MODEL}: {wait if unfinished else 'is no model folder'}", str(folder))
-    verify(folder, extra=True)  # first, for a damaged file may look like anything
-    recipe, assets = load_recipe_and_assets(folder)
+    folder, recipe, assets = opened_folder(folder)
     check_weights(folder / MODEL, outline(recipe, assets))  # before memory is taken for what a recipe claims
     model = recipe.info.model().build(recipe, assets.sizes)
     load_weights(folder / MODEL, model)
@@ -73,29 +65,6 @@ def ready(
     ops.use(model, path if path and known else ops.full(str(chosen)))
     task: Task = recipe.info.model()(recipe, assets, model)
     return task
-
-
-def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:
-    """Recipe and assets of a model folder."""
-    folder = _existing(folder)
-    path = folder / RECIPE
-    recipe = recipe_from(recipe_values(path), str(path))
-    return recipe, recipe.info.model().load_assets(folder)
-
-
-def _existing(given: Path | str) -> Path:
-    """The model folder meant by a path, even an unfinished one; a RegardError, if there is none."""
-    folder = model_folder(given)
-    if not folder.exists():
-        raise RegardError("no such folder", str(folder))
-    if (folder / OWN).is_file():
-        raise RegardError(OWN_CLASS, str(folder))
-    if not (folder / RECIPE).exists():
-        raise RegardError(f"is no model folder: it has no {RECIPE}", str(folder))
-    for path in folder.iterdir():  # reading a pipe waits for a writer, and a device may have no end
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise RegardError("is a pipe or a device; a model folder holds files", str(path))
-    return folder
 
 
 def choose_device(device: str | None) -> torch.device:

@@ -1,14 +1,19 @@
-"""Resolves a path to a model folder: itself, or the ``model`` folder inside it, such as ``regard demo`` makes."""
+"""Resolves a path to a model folder: itself, or the ``model`` folder inside it, such as ``regard demo`` makes.
+
+Reads what is beside the weights; without torch.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
+from regard.config import Recipe, recipe_from, recipe_values
 from regard.system.errors import RegardError
-from regard.training.checkpoints.manifest import NAME, NEXT
+from regard.training.checkpoints.manifest import NAME, NEXT, verify
 
-RECIPE = "recipe.toml"
+RECIPE, MODEL = "recipe.toml", "model.safetensors"
 OWN = "own.json"
 """In the folder of a module of one's own, which ``regard.fit`` writes."""
 OWN_CLASS = "holds a model of your own class, which Python opens: regard.load(folder, model=ItsClass)"
@@ -51,3 +56,41 @@ def fingerprint(path: Path | str) -> str | None:
     for manifest in there:
         digest.update(manifest.read_bytes())
     return digest.hexdigest() if there else None
+
+
+def opened_folder(given: Path | str) -> tuple[Path, Recipe, Any]:
+    """A finished model folder, its manifest verified, with its recipe and assets.
+
+    Raises:
+        RegardError: it is no model folder, or a file of it is damaged.
+    """
+    folder = _existing(given)
+    if not (folder / MODEL).exists():
+        unfinished = (folder / "training").is_dir()
+        wait = "training has not validated yet, or it was lost; wait for it, or resume it by the same command"
+        raise RegardError(f"has no {MODEL}: {wait if unfinished else 'is no model folder'}", str(folder))
+    verify(folder, extra=True)  # first, for a damaged file may look like anything
+    return (folder, *load_recipe_and_assets(folder))
+
+
+def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:
+    """Recipe and assets of a model folder."""
+    folder = _existing(folder)
+    path = folder / RECIPE
+    recipe = recipe_from(recipe_values(path), str(path))
+    return recipe, recipe.info.model().load_assets(folder)
+
+
+def _existing(given: Path | str) -> Path:
+    """The model folder meant by a path, even an unfinished one; a RegardError, if there is none."""
+    folder = model_folder(given)
+    if not folder.exists():
+        raise RegardError("no such folder", str(folder))
+    if (folder / OWN).is_file():
+        raise RegardError(OWN_CLASS, str(folder))
+    if not (folder / RECIPE).exists():
+        raise RegardError(f"is no model folder: it has no {RECIPE}", str(folder))
+    for path in folder.iterdir():  # reading a pipe waits for a writer, and a device may have no end
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise RegardError("is a pipe or a device; a model folder holds files", str(path))
+    return folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from regard.config import Recipe, TaskInfo
 from regard.system.errors import UsageError
@@ -97,6 +97,16 @@ def refuse_pipes(files: Files) -> None:
             raise UsageError("is a pipe or a device, but training reads more than once; give a file", str(path))
 
 
+AnyModel = TypeVar("AnyModel", bound="nn.Module")
+
+
+@dataclass(frozen=True)
+class Unloaded(Generic[AnyModel]):
+    """A model that is loaded when somebody looks inside."""
+
+    load: Callable[[], AnyModel]
+
+
 class Assets(Protocol):
     """Assets of a model besides its weights: vocabularies and label names."""
 
@@ -137,6 +147,14 @@ class Task(Protocol):
     @property
     def device(self) -> torch.device:
         """Where the model is."""
+
+    @property
+    def device_name(self) -> str:
+        """The same as a word, for which no model is loaded."""
+
+    @property
+    def engine(self) -> Callable[[], Any] | None:
+        """Gives a step that computes in the model's place, where there is one."""
 
 
 class TextModel(Task, Protocol):

@@ -15,7 +15,8 @@ class Letters(Unaware):
     """Writes a text in capitals, a mark behind the less good ones; behind drawn ones seed, number and options."""
 
     info = TASKS["text-to-text"]
-    device = "cpu"
+    device = device_name = "cpu"
+    engine = None
 
     def nbest(self, texts: list[str], n: int, beam: int | None, *, first: int) -> list[list[Answer]]:
         ends = ["" if beam is None else str(beam), *("!" * number for number in range(1, n))]

@@ -13,7 +13,8 @@ class Shouts:
     """A translator into capitals."""
 
     info = TASKS["translation"]
-    device = "cpu"
+    device = device_name = "cpu"
+    engine = None
 
     def unseen_words(self, text: str) -> None:
         """It does not know what training saw."""

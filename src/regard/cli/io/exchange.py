@@ -105,7 +105,7 @@ class TextOptions:
         input: the texts.
         output: where the answers go.
         device: cpu, cuda ...
-        threads: processor threads.
+        threads: processor threads; where the engine computes (translate, ask) as many processes of one thread each.
         processes: that answer many texts, each with one thread; the output does not depend on how many. Default: as
             many as there are independent cores for a file, one for arguments, a pipe, and where --threads is given.
     """
@@ -137,7 +137,7 @@ class Exchange:
         self.command, self.folder, self._options = command, folder, given
         self.given = InputTexts(texts, given.input)
         self.target = OutputFile(given.output, self.given)
-        self._device = "cpu"
+        self._device, self._by_engine = "cpu", False
         self._about: dict[str, Any] = {"command": command, **options}
         self._stop = Stop(EARLY, ASKED)
 
@@ -158,9 +158,10 @@ class Exchange:
         model = fingerprint(self.folder)  # before loading, in case the model is replaced meanwhile
         task = open_model(self.folder, self._options.device, self._options.threads, self.command)
         self.given.rows = task.info.reads == "image"
-        self._device = str(task.device)
+        self._device, self._by_engine = task.device_name, task.engine is not None
         self._about |= {"model": model, "device": self._device}
         self._about |= {"--threads": self._options.threads, "regard": __version__, "torch": version("torch")}
+        self._about |= {"engine": self._by_engine}
         return task
 
     def answer(
@@ -198,6 +199,8 @@ class Exchange:
         from regard.runs.workers.answers import answer_groups, answer_processes
 
         asked, threads = self._options.processes, self._options.threads
+        if self._by_engine:  # each process has one thread
+            asked, threads = asked or threads, None
         processes = partial(answer_processes, asked, threads, self._device) if self._in_blocks else None
         return contextlib.closing(answer_groups(content, groups, processes))
 

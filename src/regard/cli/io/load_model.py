@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from regard.config import TaskInfo
     from regard.tasks.protocols import Task
 
+BY_ENGINE = ("translate", "ask")
+"""Commands that do not look inside a model, so that its engine computes where there is one."""
 MOST_THREADS = 1024
 """An upper bound above any machine's; far larger numbers crash torch."""
 
@@ -101,6 +103,12 @@ def open_model(folder: Path, device: str | None = None, threads: int | None = No
         UsageError: the model is for another task.
     """
     check_threads(threads)
+    if command in BY_ENGINE:
+        from regard.tasks.engine import open_without_torch
+
+        if (task := open_without_torch(folder, device)) is not None:
+            refuse_other_tasks(folder, task.info, command)
+            return task
     if threads is not None:
         import torch
 

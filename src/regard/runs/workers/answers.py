@@ -7,11 +7,10 @@ with one thread, on groups of texts that do not depend on how many processes the
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
-
-import torch
 
 from regard.runs.workers.cores import independent_cores, usable_cores
 from regard.system.errors import RegardError
@@ -23,6 +22,13 @@ Content = Callable[[list[str], int], bytes | memoryview]
 """From texts, and the number of the first, to the bytes of their answers."""
 BLOCK = 256
 """Examples of a test set that a process scores at a time."""
+
+
+def _one_thread() -> None:
+    """A copy's torch, where it is loaded, computes with one thread."""
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
+    keep_pages()
 
 
 def answer_processes(asked: int | None, threads: int | None, device: str) -> int:
@@ -61,8 +67,7 @@ def answer_groups(
         return
 
     def work(asked: bytes) -> bytes:
-        torch.set_num_threads(1)
-        keep_pages()
+        _one_thread()
         texts, number = json.loads(asked)
         return bytes(content(texts, number))
 
@@ -92,8 +97,7 @@ def divider(processes: Callable[[], int], block: int = BLOCK) -> Divide:
             return find_at_once(find, examples)
 
         def work(asked: bytes) -> bytes:
-            torch.set_num_threads(1)
-            keep_pages()
+            _one_thread()
             begin = int(asked)
             return json.dumps(find(examples[begin : begin + block], begin)).encode()
 

@@ -13,6 +13,8 @@ from regard.decoding.hypotheses import Hypothesis, Symbols
 from regard.decoding.search import search
 from regard.decoding.trace import Trace
 from regard.tasks.assets import TextAssets
+from regard.tasks.engine import step_of
+from regard.tasks.protocols import Unloaded
 from regard.tasks.text.task import TextTask
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ class SharedVocabularyTask(TextTask[TextAssets, "Transformer"]):
         self,
         recipe: Recipe,
         assets: TextAssets,
-        model: Transformer,
+        model: Transformer | Unloaded[Transformer],
         *,
         start: int | None = None,
         said: Sequence[int] = (),
@@ -43,6 +45,11 @@ class SharedVocabularyTask(TextTask[TextAssets, "Transformer"]):
         self.symbols = Symbols(tokenizer.start if start is None else start, tokenizer.end, tuple(never.tolist()))
 
     @staticmethod
+    def sides(sizes: tuple[int, int]) -> tuple[int, int]:
+        """Source and target pieces of the assets' sizes: those of the one vocabulary."""
+        return sizes[0], sizes[0]
+
+    @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer:
         """The encoder-decoder of a recipe, for n pieces on both sides."""
         from regard.models.build import transformer
@@ -51,10 +58,8 @@ class SharedVocabularyTask(TextTask[TextAssets, "Transformer"]):
         return transformer(recipe.model, sizes[0], sizes[0], key)
 
     def stepper(self) -> Any:
-        """The model's incremental decoder."""
-        from regard.models.decoding import stepper
-
-        return stepper(self.model, self.device)
+        """The model's incremental decoder, or its engine."""
+        return step_of(self)
 
     def decoding(self, k: int, beam: int | None) -> Decoding:
         """The recipe's decoding options with a beam of at least ``k``.

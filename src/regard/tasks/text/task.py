@@ -17,7 +17,7 @@ from regard.data.prepare.windowing import Frame
 from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.protocols import Read as Read
-from regard.tasks.protocols import device_of
+from regard.tasks.protocols import Unloaded, device_of
 from regard.text.seen_words import Side, UnseenWord
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.text.word_features import WordFeatures
@@ -61,13 +61,22 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
     Args:
         recipe: of the model; its sections give the defaults.
         assets: what it needs besides its weights.
-        model: on its device.
+        model: on its device; or what loads it when somebody looks inside, where an engine computes.
     """
 
     assets_class: ClassVar[type[Any]]
+    engine: Callable[[], Any] | None = None
+    """Gives a step that computes in the model's place (``tasks/engine``)."""
 
-    def __init__(self, recipe: Recipe, assets: AnyAssets, model: AnyModel) -> None:
-        self.recipe, self.assets, self.model = recipe, assets, model
+    def __init__(self, recipe: Recipe, assets: AnyAssets, model: AnyModel | Unloaded[AnyModel]) -> None:
+        self.recipe, self.assets, self._model = recipe, assets, model
+
+    @property
+    def model(self) -> AnyModel:
+        """The model, on its device."""
+        if isinstance(self._model, Unloaded):
+            self._model = self._model.load()
+        return self._model
 
     @classmethod
     def load_assets(cls, folder: Path) -> Any:
@@ -88,6 +97,11 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
     def device(self) -> torch.device:
         """Where the model is."""
         return device_of(self.model)
+
+    @property
+    def device_name(self) -> str:
+        """The same as a word; a model that is not loaded yet will be on the processor."""
+        return "cpu" if isinstance(self._model, Unloaded) else str(self.device)
 
 
 class TextTask(BaseTask[AnyTextAssets, AnyModel]):

@@ -17,8 +17,9 @@ from regard.decoding.hypotheses import Symbols
 from regard.decoding.search import search
 from regard.decoding.trace import Trace
 from regard.system.errors import UsageError
+from regard.tasks.engine import step_of
 from regard.tasks.metrics.bleu import TranslationScores, score
-from regard.tasks.protocols import Divide, find_at_once
+from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import BaseTask, Read, read_as, refuse_others, unseen_places
 from regard.text.languages import joiner
 from regard.text.seen_words import Side, UnseenWord
@@ -56,7 +57,9 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
 
     assets_class: ClassVar[type[Any]] = Vocabularies
 
-    def __init__(self, recipe: Recipe, assets: Vocabularies, model: Transformer | Rnn) -> None:
+    def __init__(
+        self, recipe: Recipe, assets: Vocabularies, model: Transformer | Rnn | Unloaded[Transformer | Rnn]
+    ) -> None:
         super().__init__(recipe, assets, model)
         self.vocabularies, self.symbols = assets, Symbols(assets.target.start)
 
@@ -75,6 +78,11 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
     def target_tokenizer(self) -> AnyTokenizer:
         """Of the target language."""
         return self.assets.target
+
+    @staticmethod
+    def sides(sizes: tuple[int, int]) -> tuple[int, int]:
+        """Source and target pieces of the assets' sizes."""
+        return sizes
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer | Rnn:
@@ -123,15 +131,12 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         Raises:
             UsageError: ``texts`` is no list of texts, or ``n`` and ``beam`` do not fit.
         """
-        from regard.models.decoding import stepper
-
         refuse_others(texts)
         decoding = self._decoding(n, beam, max_extra)
         parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
         flat = [part for group in parts for part in group]
         sources = [self._ids(part) for part in flat]
-        step = stepper(self.model, self.device)
-        results = iter(search(step, sources, decoding, self.symbols, nbest=n, trace=trace) if sources else [])
+        results = iter(search(step_of(self), sources, decoding, self.symbols, nbest=n, trace=trace) if sources else [])
         return [self._join_parts([next(results) for _ in group], n) for group in parts]
 
     def evaluate(

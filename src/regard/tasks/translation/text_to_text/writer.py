@@ -19,7 +19,7 @@ from regard.decoding.trace import Trace
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.metrics.answers import AnswerScores, score_answers
-from regard.tasks.protocols import Divide, find_at_once
+from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.encoder_decoder import SharedVocabularyTask
 from regard.tasks.text.sampling import sampling_options
 from regard.tasks.text.task import Read, read_as, refuse_others
@@ -60,7 +60,7 @@ NOTHING = Answer("", (), 1.0, 0.0)
 class TextToText(SharedVocabularyTask):
     """A text-to-text model, ready to use."""
 
-    def __init__(self, recipe: Recipe, assets: TextAssets, model: Transformer) -> None:
+    def __init__(self, recipe: Recipe, assets: TextAssets, model: Transformer | Unloaded[Transformer]) -> None:
         super().__init__(recipe, assets, model, start=start_of(assets.tokenizer))
 
     @overload

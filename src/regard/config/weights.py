@@ -1,0 +1,53 @@
+"""The header of a file of weights (safetensors): names, types, shapes and places of its tensors; no tensor is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.config import FORMAT
+from regard.config.checksum import refuse_newer_text
+from regard.system import disk
+from regard.system.errors import RegardError
+
+LARGEST_HEADER = 10_000_000
+"""Bytes a file's header may have; a larger one is refused before it is parsed."""
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The entries of a file's tensors; its format is one that this Regard reads.
+
+    Raises:
+        RegardError: the file is missing, broken or newer than this Regard.
+    """
+    with disk.open_binary(path, "model file") as file:
+        size = int.from_bytes(file.read(8), "little")
+        if size > LARGEST_HEADER:
+            raise RegardError(f"is broken: a header of {size} bytes", str(path))
+        text = file.read(size)
+    try:
+        header = json.loads(text)
+        metadata = header.pop("__metadata__", {})
+    except (ValueError, RecursionError, AttributeError, TypeError):
+        raise RegardError("is not a safetensors file", str(path)) from None
+    refuse_newer_text(metadata.get("format", str(FORMAT)) if isinstance(metadata, dict) else None, path)
+    return dict(header)
+
+
+def wrong_weights(header: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]]) -> str | None:
+    """What is wrong with the names, types and shapes of a header, in a sentence; ``None``: nothing."""
+    if missing := expected.keys() - header.keys():
+        return f"lacks {min(missing)!r}, which the recipe's model has"
+    if surplus := header.keys() - expected.keys():
+        return f"has {min(surplus)!r}, which the recipe's model lacks"
+    return next(filter(None, (wrong_weight(header, name, shape) for name, shape in expected.items())), None)
+
+
+def wrong_weight(header: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> str | None:
+    """What is wrong with the type and shape of one tensor that a header names; ``None``: nothing."""
+    entry = header[name] if isinstance(header[name], dict) else {}
+    if entry.get("dtype") == "F32" and entry.get("shape") == list(shape):
+        return None
+    return f"{name!r} is {entry.get('dtype')} {entry.get('shape')}, the recipe's model has F32 {list(shape)}"

@@ -1,0 +1,59 @@
+"""The weights of a model file, mapped into memory: what is read of it is what is looked at."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.config.weights import read_header, wrong_weight, wrong_weights
+from regard.fast.parts import Floats
+from regard.system.errors import RegardError
+
+
+class WeightFile:
+    """A ``.safetensors`` file; every tensor that is asked for is checked before it is read.
+
+    Raises:
+        RegardError: the file is missing, broken or newer than this Regard.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._header = read_header(path)
+        self._bytes = np.memmap(path, np.uint8, "r")
+        self._begin = 8 + int.from_bytes(self._bytes[:8].tobytes(), "little")
+        self._taken: dict[str, tuple[int, ...]] = {}
+
+    def take(self, name: str, *shape: int) -> Floats:
+        """A tensor, as a view of the file.
+
+        Raises:
+            RegardError: it is not there, or of another type or shape, or lies outside of the file.
+        """
+        self._taken[name] = shape
+        if name not in self._header:
+            raise RegardError(f"lacks {name!r}, which the recipe's model has", str(self.path))
+        if wrong := wrong_weight(self._header, name, shape):
+            raise RegardError(wrong, str(self.path))
+        begin, end = self._place(self._header[name], 4 * math.prod(shape))
+        return self._bytes[begin:end].view(np.float32).reshape(shape)
+
+    def refuse_surplus(self) -> None:
+        """Refuse a file with tensors that nothing has taken.
+
+        Raises:
+            RegardError: it names the first.
+        """
+        if wrong := wrong_weights(self._header, self._taken):
+            raise RegardError(wrong, str(self.path))
+
+    def _place(self, entry: dict[str, Any], size: int) -> tuple[int, int]:
+        match entry.get("data_offsets"):
+            case [int(begin), int(end)] if begin >= 0 and end - begin == size:
+                begin, end = self._begin + begin, self._begin + end
+                if end <= len(self._bytes):
+                    return begin, end
+        raise RegardError("is broken: a tensor lies outside of the file", str(self.path))

@@ -1,0 +1,106 @@
+"""The engine of a task (``fast``): it computes where nobody looks inside the model, and needs no torch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from regard import kernels
+from regard.config import recipe_from, recipe_values
+from regard.config.tasks import import_name
+from regard.system.errors import RegardError
+from regard.tasks.model_path import MODEL, RECIPE, model_folder, opened_folder
+from regard.tasks.protocols import Unloaded
+
+if TYPE_CHECKING:
+    from regard.tasks.text.task import BaseTask
+
+GPUS = ("/dev/nvidiactl", "/dev/kfd")
+"""Devices of the system that say that there may be a GPU, which is then the default."""
+
+
+@dataclass
+class ModelEngine:
+    """The engine of a model in memory, packed when it is first used, and again when a weight has changed."""
+
+    task: BaseTask[Any, Any]
+    _made: tuple[object, Any] = (None, None)
+
+    def __call__(self) -> Any:
+        """The step; ``None`` where it cannot be that of the model as it is now: in training, or not in float32."""
+        import torch
+
+        from regard.models.store import named_tensors
+
+        model = self.task.model
+        tensors = named_tensors(model)
+        plain = all(one.dtype == torch.float32 and one.device.type == "cpu" for one in tensors.values())
+        if model.training or not plain:
+            return None
+        now = [(name, one.data_ptr(), one._version) for name, one in tensors.items() if not one.is_inference()]
+        if self._made[0] != now:
+            self._made = now, _build(self.task, lambda name, *shape: tensors[name].detach().numpy().reshape(shape))
+        return self._made[1]
+
+
+def step_of(task: BaseTask[Any, Any]) -> Any:
+    """The step function of a task: its engine's, unless a hook looks into the model."""
+    hooks = sys.modules.get("regard.nn.hooks")  # without torch there are none
+    looked_into = hooks is not None and hooks.active()
+    step = None if task.engine is None or looked_into else task.engine()
+    if step is not None:
+        return step
+    from regard.models.decoding import stepper
+
+    return stepper(task.model, task.device)
+
+
+def has_engine(task: BaseTask[Any, Any]) -> bool:
+    """Whether the engine can compute a task's model here."""
+    return bool(task.recipe.model.info.engine) and hasattr(task, "sides") and kernels.available()
+
+
+def open_without_torch(given: Path | str, device: str | None) -> Any:
+    """The task of a model folder, for the engine to compute; ``None`` where torch has to, and says what is wrong.
+
+    Args:
+        given: the model folder; its manifest is verified first.
+        device: as asked for; default: a GPU, should there be one.
+
+    Raises:
+        RegardError: a file of it is damaged, or the weights are not those of the recipe.
+    """
+    if device not in (None, "cpu") or (device is None and any(Path(gpu).exists() for gpu in GPUS)):
+        return None
+    if not (kernels.available() and _is_of_engine(model_folder(given) / RECIPE)):
+        return None
+    folder, recipe, assets = opened_folder(given)
+    from regard.fast.weights import WeightFile
+
+    def load() -> Any:
+        from regard.tasks.model_folder import load
+
+        return load(folder, "cpu").model
+
+    task = recipe.info.model()(recipe, assets, Unloaded(load))
+    weights = WeightFile(folder / MODEL)
+    step = _build(task, weights.take)
+    weights.refuse_surplus()
+    task.engine = lambda: step
+    return task
+
+
+def _is_of_engine(path: Path) -> bool:
+    try:
+        recipe = recipe_from(recipe_values(path), str(path))
+    except (RegardError, OSError):
+        return False
+    return bool(recipe.model.info.engine) and hasattr(recipe.info.model(), "sides")
+
+
+def _build(task: BaseTask[Any, Any], take: Callable[..., Any]) -> Any:
+    section, task_class = task.recipe.model, type(task)
+    return import_name(section.info.engine)(section, *task_class.sides(task.assets.sizes), take)  # type: ignore[attr-defined]

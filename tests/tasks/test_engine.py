@@ -1,0 +1,160 @@
+"""When the engine computes a task, and when the model itself does."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import regard
+from regard import kernels
+from regard.nn.hooks import capture
+from regard.system.errors import Damaged
+from regard.tasks.engine import GPUS, open_without_torch, step_of
+from regard.tasks.model_folder import load
+from tests.refusals import refused
+from tests.tasks.small_tasks import SOURCE, asker, put, recurrent, spanner, translator
+
+TEXTS = [SOURCE, "The street", "", "was too tired because"]
+
+
+@pytest.fixture(autouse=True)
+def _compiled() -> None:
+    if not kernels.available():
+        pytest.skip("no compiler was there when Regard was installed")
+
+
+def by_engine(task: Any) -> bool:
+    return type(step_of(task)).__name__ == "FastTransformer"
+
+
+@pytest.mark.parametrize("make", [translator, asker])
+def test_a_folder_is_opened_without_its_model_and_says_the_same(make: Any, tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", make())
+    task, plain = open_without_torch(folder, "cpu"), load(folder, "cpu")
+    assert type(task) is type(plain)
+    assert task.device_name == "cpu"
+    assert by_engine(task)
+    assert not by_engine(plain)
+    for found, expected in zip(task.nbest(TEXTS, 3, 3), plain.nbest(TEXTS, 3, 3), strict=True):
+        assert [one.tokens for one in found] == [one.tokens for one in expected]
+        assert [one.score for one in found] == pytest.approx([one.score for one in expected], rel=1e-4)
+    assert torch.equal(task.model.output.weight, plain.model.output.weight)  # somebody looks inside
+
+
+def test_the_first_command_loads_no_torch(tmp_path: Path) -> None:
+    folder, code = (
+        put(tmp_path / "m", translator()),
+        """
+import sys
+from regard.cli import main
+code = main(sys.argv[1:])
+print(code, "torch" in sys.modules)
+""",
+    )
+    command = [sys.executable, "-c", code, "translate", str(folder), SOURCE, "--device", "cpu"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    text, ended = result.stdout.splitlines()
+    assert text == load(folder, "cpu").translate(SOURCE)
+    assert ended == "0 False"
+    off = subprocess.run(
+        command, env=os.environ | {kernels.VARIABLE: "off"}, capture_output=True, text=True, check=True
+    )
+    assert off.stdout.splitlines() == [text, "0 True"]
+
+
+def test_many_lines_are_divided_among_processes_without_torch(tmp_path: Path) -> None:
+    folder, given, out = put(tmp_path / "m", translator()), tmp_path / "in", tmp_path / "out"
+    given.write_text("".join(f"{SOURCE[: n % 40]}\n" for n in range(3000)))
+    code = "import sys; from regard.cli import main; print(main(sys.argv[1:]), 'torch' in sys.modules)"
+    command = [sys.executable, "-c", code, "translate", str(folder), "--input", str(given), "--beam", "1"]
+    for name, more in (("one", ["--threads", "1"]), ("two", ["--threads", "2"])):
+        made = [*command, "--output", str(tmp_path / name), "--device", "cpu", *more]
+        assert subprocess.run(made, capture_output=True, text=True, check=True).stdout == "0 False\n"
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("device", ["cuda", "cpu:1", "x"])
+def test_another_device_is_torchs(device: str, tmp_path: Path) -> None:
+    assert open_without_torch(put(tmp_path / "m", translator()), device) is None
+
+
+def test_where_there_may_be_a_gpu_torch_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = put(tmp_path / "m", translator())
+    monkeypatch.setattr("regard.tasks.engine.GPUS", (str(folder),))
+    assert open_without_torch(folder, None) is None
+    assert open_without_torch(folder, "cpu") is not None
+    assert all(one.startswith("/dev/") for one in GPUS)
+
+
+def test_what_has_no_engine_is_torchs(tmp_path: Path) -> None:
+    assert open_without_torch(put(tmp_path / "m", recurrent()), "cpu") is None
+    assert open_without_torch(tmp_path / "nowhere", "cpu") is None
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "recipe.toml").write_text("x = ")
+    assert open_without_torch(tmp_path / "broken", "cpu") is None
+
+
+def test_a_damaged_file_is_refused_as_by_torch(tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", translator())
+    content = bytearray((folder / "model.safetensors").read_bytes())
+    content[-3] ^= 1
+    (folder / "model.safetensors").write_bytes(content)
+    with refused(Damaged, "model.safetensors"):
+        open_without_torch(folder, "cpu")
+
+
+@pytest.mark.parametrize("make", [translator, asker, spanner])
+def test_in_python_the_model_computes_while_hooks_look_inside(make: Any, tmp_path: Path) -> None:
+    task = regard.load(put(tmp_path / "m", make()), "cpu")
+    assert by_engine(task)
+    with capture(["*"]):
+        assert not by_engine(task)
+    assert by_engine(task)
+    task.model.train()
+    assert not by_engine(task)
+    task.model.eval()
+    assert by_engine(task)
+
+
+def test_ablations_are_the_models(tmp_path: Path) -> None:
+    task = regard.Translator.load(put(tmp_path / "m", translator()), "cpu")
+    plain = load(task._explored.folders[0].path, "cpu")
+    assert task.translate(TEXTS) == plain.translate(TEXTS)
+    nbest = task.without(positions=True, heads=[("cross", 1, 1)]).nbest([SOURCE], 1, 1)[0][0]
+    assert nbest.score != pytest.approx(plain.nbest([SOURCE], 1, 1)[0][0].score, rel=1e-4)
+
+
+def test_a_changed_weight_is_packed_again(tmp_path: Path) -> None:
+    task = regard.Translator.load(put(tmp_path / "m", translator()), "cpu")
+    first = step_of(task)
+    assert step_of(task) is first
+    before = task.nbest([SOURCE], 1, 1)[0][0].score
+    with torch.no_grad():
+        task.model.encoder.layers[0].attention.query.weight.mul_(3)
+    assert step_of(task) is not first
+    after = task.nbest([SOURCE], 1, 1)[0][0].score
+    with capture(["*"]):
+        assert after == pytest.approx(task.nbest([SOURCE], 1, 1)[0][0].score, rel=1e-4)
+    assert after != pytest.approx(before, rel=1e-4)
+
+
+def test_threads_of_python_do_not_disturb_each_other(tmp_path: Path) -> None:
+    task = open_without_torch(put(tmp_path / "m", translator()), "cpu")
+    expected = [[one.score for one in found] for found in task.nbest(TEXTS * 5, 2, 2)]
+    found: list[Any] = [None] * 4
+
+    def work(place: int) -> None:
+        found[place] = [[one.score for one in line] for line in task.nbest(TEXTS * 5, 2, 2)]
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 4
