@@ -1,82 +1,26 @@
 // The kernels for Python: NumPy arrays in and out. Every shape, stride and index is checked here, so that a kernel
 // never reads or writes outside of its arrays; the kernels themselves check nothing.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
-#include <optional>
 
+#include "arrays.h"
 #include "dispatch.h"
-
-namespace nb = nanobind;
+#include "program_module.h"
 
 namespace regard {
 namespace {
 
-template <class T, int N> using Array = nb::ndarray<T, nb::ndim<N>, nb::device::cpu>;
-using Floats1 = Array<const float, 1>;
-using Floats2 = Array<const float, 2>;
-using Floats3 = Array<const float, 3>;
-using Out2 = Array<float, 2>;
-using Ints1 = Array<const int32_t, 1>;
-using Ints2 = Array<const int32_t, 2>;
-template <class T> using Maybe = std::optional<T>;
-
-void expect(bool holds, const char* sentence) {
-  if (!holds) throw nb::value_error(sentence);
-}
-
-template <class A> long rows_of(const A& a) { return static_cast<long>(a.shape(0)); }
-template <class A> long columns_of(const A& a) { return static_cast<long>(a.shape(1)); }
-
-// Rows whose entries are neighbours, which may lie apart.
-template <class A> void expect_rows(const A& a) {
-  expect(a.size() == 0 || a.shape(1) == 1 || a.stride(1) == 1, "the entries of a row must be neighbours in memory");
-  expect(a.shape(0) <= 1 || a.stride(0) >= static_cast<int64_t>(a.shape(1)), "rows must not overlap");
-}
-ConstRows rows(const Floats2& a) {
-  expect_rows(a);
-  return {a.data(), static_cast<long>(a.stride(0))};
-}
-Rows rows(const Out2& a) {
-  expect_rows(a);
-  return {a.data(), static_cast<long>(a.stride(0))};
-}
-template <class A> auto line(const A& a, long size) {
-  expect(rows_of(a) == size, "an array has another length than its axis");
-  expect(size <= 1 || a.stride(0) == 1, "an array must lie in one piece");
-  return a.data();
-}
-
-// A packed matrix: its panels, the rows of each with that of the bias, 32 columns.
-struct Packed {
-  const float* at;
-  long inner;
-};
-Packed panels(const Floats3& packed, long columns) {
-  expect(packed.shape(1) >= 1 && packed.shape(2) == PANEL, "is no packed matrix");
-  expect(packed.stride(2) == 1 && packed.stride(1) == PANEL &&
-             (packed.shape(0) <= 1 || packed.stride(0) == static_cast<int64_t>(packed.shape(1)) * PANEL),
-         "a packed matrix must lie in one piece");
-  expect(columns >= 0 && (columns + PANEL - 1) / PANEL <= static_cast<long>(packed.shape(0)),
-         "a packed matrix has fewer columns");
-  return {packed.data(), static_cast<long>(packed.shape(1)) - 1};
-}
-
 void py_product(const Floats2& x, const Floats3& packed, const Out2& out, int activation) {
   const Packed w = panels(packed, columns_of(out));
   expect(columns_of(x) == w.inner && rows_of(x) == rows_of(out), "shapes of a product do not fit");
-  expect(activation >= 0 && activation <= static_cast<int>(Activation::swish), "no such activation");
-  in_use().product({rows(x), w.at, rows(out), rows_of(x), w.inner, columns_of(out), static_cast<Activation>(activation)});
+  in_use().product({rows(x), w.at, rows(out), rows_of(x), w.inner, columns_of(out), activation_of(activation)});
 }
 
 void py_gate(const Floats2& x, const Out2& out, int activation) {
   expect(columns_of(x) == 2 * columns_of(out) && rows_of(x) == rows_of(out), "shapes of a gate do not fit");
-  expect(activation >= 0 && activation <= static_cast<int>(Activation::swish), "no such activation");
-  in_use().gate({rows(x), rows(out), rows_of(x), columns_of(out), static_cast<Activation>(activation)});
+  in_use().gate({rows(x), rows(out), rows_of(x), columns_of(out), activation_of(activation)});
 }
 
 void py_norm(const Floats2& x, const Maybe<Floats2>& y, const Maybe<Out2>& sum, const Out2& out, const Floats1& gain,
@@ -85,10 +29,9 @@ void py_norm(const Floats2& x, const Maybe<Floats2>& y, const Maybe<Out2>& sum, 
   expect(rows_of(x) == count && columns_of(x) == columns, "shapes of a norm do not fit");
   expect(!y || (rows_of(*y) == count && columns_of(*y) == columns), "shapes of a norm do not fit");
   expect(!sum || (y && rows_of(*sum) == count && columns_of(*sum) == columns), "shapes of a norm do not fit");
-  expect(kind >= 0 && kind <= static_cast<int>(NormKind::affine), "no such norm");
   expect(groups >= 1 && columns % groups == 0, "a row does not divide into its groups");
   in_use().norm({rows(x), y ? rows(*y) : ConstRows{}, sum ? rows(*sum) : Rows{}, rows(out), line(gain, columns),
-                 bias ? line(*bias, columns) : nullptr, count, columns, groups, static_cast<NormKind>(kind), epsilon});
+                 bias ? line(*bias, columns) : nullptr, count, columns, groups, norm_of(kind), epsilon});
 }
 
 // Keys of every query, checked against the number there is; the most keys of a query.
@@ -204,4 +147,5 @@ NB_MODULE(_native, m) {
   m.def("vocabulary", py_vocabulary, free, array("hidden"), array("packed"), "columns"_a, array("without").none(),
         array("ids"), array("score"), array("log_sum"));
   m.def("rotation", py_rotation, free, array("x"), "heads"_a, array("cos"), array("sin"), array("place"));
+  bind_program(m);
 }

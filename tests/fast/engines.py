@@ -30,7 +30,10 @@ def engine(model: Transformer, section: TransformerSection, pieces: int = small.
     return transformer(section, pieces, pieces, taken(model))
 
 
-def pair(choices: Mapping[str, Any], **more: Any) -> tuple[Transformer, Any]:
-    """A small model in float32, and its engine."""
-    model = small.transformer(dtype=torch.float32, **more, **choices)
+def pair(choices: Mapping[str, Any], broken: bool = False) -> tuple[Transformer, Any]:
+    """A small model in float32, and its engine; in a broken one the start symbol is no number."""
+    model = small.transformer(dtype=torch.float32, **choices)
+    if broken:
+        with torch.no_grad():
+            model.decoder.input.tokens.weight[small.PIECES] = torch.nan
     return model, engine(model, small.section(**choices))

@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from regard.fast import positions
+from regard.kernels import _native
 from regard.nn.layout import Sequences
 from regard.nn.positions import LinearBias, Relative, Rotary
 from regard.nn.positions import sinusoids as of_torch
@@ -36,9 +37,10 @@ def test_linear_biases_are_the_models(heads: int) -> None:
     assert (table_HX[:, middle - 150 : middle + 50] == expected).all()
 
 
-def test_rotary_turns_as_the_model_does() -> None:
+def test_rotary_angles_turn_as_the_model_does() -> None:
     x_TX = np.random.default_rng(0).standard_normal((300, 3 * 8)).astype(np.float32)
     sequences = Sequences.end_to_end([300], "cpu")
     expected = Rotary(8, 500.0, 2.0).rotate(torch.from_numpy(x_TX).view(300, 3, 8), sequences).flatten(1).numpy()
-    positions.Rotary(8, 500.0, 2.0).turn(x_TX, 3, np.arange(300, dtype=np.int32), 300)
+    cos, sin = positions.rotary(8, 500.0, 2.0)
+    _native.rotation(x_TX, 3, cos(300), sin(300), np.arange(300, dtype=np.int32))
     np.testing.assert_allclose(x_TX, expected, atol=1e-6)

@@ -58,8 +58,15 @@ def test_types_are_written_for_every_function() -> None:
     tree = ast.parse(Path(kernels.__file__).with_name("_native.pyi").read_text(encoding="utf-8"))
     written = {node.name: [a.arg for a in node.args.args] for node in tree.body if isinstance(node, ast.FunctionDef)}
     there = {name for name in dir(_native) if not name.startswith("_")}
-    assert there == {*written, "PANEL"}
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    assert there == {*written, *classes, "PANEL"}
     assert _native.PANEL == PANEL
     for name, arguments in written.items():
         given = getattr(_native, name).__doc__.split("\n")[0]
         assert all(f"{argument}: " in given for argument in arguments), given
+    for name, node in classes.items():
+        kind = getattr(_native, name)
+        methods = {one.name: [a.arg for a in one.args.args] for one in node.body if isinstance(one, ast.FunctionDef)}
+        assert {one for one in dir(kind) if not one.startswith("_")} == methods.keys() - {"__init__"}
+        for method, arguments in methods.items():
+            assert all(f"{argument}: " in getattr(kind, method).__doc__ for argument in arguments[1:]), method

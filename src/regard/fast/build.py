@@ -11,9 +11,10 @@ import numpy as np
 from regard.config import TransformerSection
 from regard.fast import positions
 from regard.fast.answer import Output
-from regard.fast.layers import CachedAttention, CrossAttention, Heads, PostNorm, PreNorm, SelfAttention, Stack, SubLayer
-from regard.fast.parts import FeedForward, Floats, GatedFeedForward, Linear, Norm, Scratch
-from regard.fast.transformer import Decoder, Encoder, FastTransformer, Input
+from regard.fast.layers import CachedAttention, CrossAttention, Heads, PostNorm, PreNorm, SelfAttention, SubLayer
+from regard.fast.parts import FeedForward, Floats, GatedFeedForward, Linear, Norm
+from regard.fast.positions import Positions
+from regard.fast.transformer import Decoder, FastTransformer, Stack
 
 
 class Take(Protocol):
@@ -26,17 +27,15 @@ class Take(Protocol):
 
 def transformer(section: TransformerSection, source_pieces: int, target_pieces: int, take: Take) -> FastTransformer:
     """The engine of an encoder-decoder; its weights are packed, and those given needed for embeddings only."""
-    scratch = Scratch()
     source, target, output = _tables(section, source_pieces, target_pieces, take)
-    reading = _Stack(section, take, "encoder", scratch, two_way=True)
-    writing = _Stack(section.decoder, take, "decoder", scratch, two_way=False)
+    reading = _Stack(section, take, "encoder", two_way=True)
+    writing = _Stack(section.decoder, take, "decoder", two_way=False)
     scale = section.d_model**0.5 if section.scale_embedding else 1.0
     layers = range(section.decoder_layers)
     return FastTransformer(
-        Encoder(reading.input(source, scale), reading.encoder_layers(section.encoder_layers)),
+        Stack(source, scale, reading.positions, reading.encoder_layers(section.encoder_layers)),
         Decoder(
-            writing.input(target, scale),
-            writing.decoder_layers(section.decoder_layers),
+            Stack(target, scale, writing.positions, writing.decoder_layers(section.decoder_layers)),
             [writing.memory(f"layers.{n}.cross") for n in layers],
             writing.heads.keys + writing.heads.values,
         ),
@@ -64,24 +63,17 @@ class _Stack:
     section: TransformerSection
     take: Take
     name: str
-    scratch: Scratch
     two_way: bool
 
     def __post_init__(self) -> None:
         section = self.section
         scale = section.key_size**-0.5 if section.scale_scores else 1.0
         self.heads = Heads(section.heads, section.key_size, section.value_size, scale)
-        self._bias = BIASES[section.positions](self) if section.positions in BIASES else None
-        rotary = section.key_size, section.rotary_base, section.rotary_scaling
-        self._rotary = positions.Rotary(*rotary) if section.positions == "rotary" else None
+        self.positions = POSITIONS[section.positions](self)
 
     def weight(self, name: str, *shape: int) -> Floats:
         """A weight of the stack."""
         return self.take(f"{self.name}.{name}", *shape)
-
-    def input(self, table_VD: Floats, scale: float) -> Input:
-        add = ADDED[self.section.positions](self) if self.section.positions in ADDED else None
-        return Input(table_VD, scale, self.scratch, add)
 
     def linear(self, parts: dict[str, int], inner: int, activation: str = "none") -> Linear:
         """Linear layers of one input, side by side: their names, and what each gives of ``inner`` entries."""
@@ -94,49 +86,47 @@ class _Stack:
         """What makes keys and values of a sentence, for one layer."""
         return self.linear({f"{cross}.key": self.heads.keys, f"{cross}.value": self.heads.values}, self.section.d_model)
 
-    def encoder_layers(self, count: int) -> Stack:
+    def encoder_layers(self, count: int) -> SubLayer:
         layers = [f"layers.{n}" for n in range(count)]
-        sublayers = [part for layer in layers for part in (self._self_attention(layer), self._feed_forward(layer))]
+        sublayers = [
+            part for layer in layers for part in (SelfAttention(*self._parts(layer)), self._feed_forward(layer))
+        ]
         return self._joined(sublayers, [f"{x}.{part}" for x in layers for part in ("attention", "feedforward")])
 
-    def decoder_layers(self, count: int) -> Stack:
+    def decoder_layers(self, count: int) -> SubLayer:
         sublayers: list[SubLayer] = []
         for n in range(count):
             layer = f"layers.{n}"
             query = self.linear({f"{layer}.cross.query": self.heads.keys}, self.section.d_model)
-            cross = CrossAttention(n, self.heads, query, self._output(f"{layer}.cross"), self.scratch)
-            sublayers += [CachedAttention(n, *self._parts(layer)), cross, self._feed_forward(layer)]
+            cross = CrossAttention(self.heads, query, self._output(f"{layer}.cross"), n)
+            sublayers += [CachedAttention(*self._parts(layer), n), cross, self._feed_forward(layer)]
         parts = ("attention", "cross", "feedforward")
         return self._joined(sublayers, [f"layers.{n}.{part}" for n in range(count) for part in parts])
 
-    def _parts(
-        self, layer: str
-    ) -> tuple[Heads, Linear, Linear, Scratch, positions.Table | None, positions.Rotary | None]:
+    def _parts(self, layer: str) -> tuple[Heads, Linear, Linear, bool, bool]:
         sizes = {"query": self.heads.keys, "key": self.heads.keys, "value": self.heads.values}
         project = self.linear({f"{layer}.attention.{name}": size for name, size in sizes.items()}, self.section.d_model)
-        return self.heads, project, self._output(f"{layer}.attention"), self.scratch, self._bias, self._rotary
+        biased, turned = self.positions.bias is not None, self.positions.turned is not None
+        return self.heads, project, self._output(f"{layer}.attention"), biased, turned
 
     def _output(self, attention: str) -> Linear:
         return self.linear({f"{attention}.output": self.section.d_model}, self.heads.values)
-
-    def _self_attention(self, layer: str) -> SubLayer:
-        return SelfAttention(*self._parts(layer))
 
     def _feed_forward(self, layer: str) -> SubLayer:
         part, d_model, d_ff = f"{layer}.feedforward", self.section.d_model, self.section.d_ff
         outer = self.linear({f"{part}.outer": d_model}, d_ff)
         if self.section.activation not in GATES:
             inner = self.linear({f"{part}.inner": d_ff}, d_model, self.section.activation)
-            return FeedForward(inner, outer, self.scratch)
+            return FeedForward(inner, outer)
         both = self.linear({f"{part}.inner": d_ff, f"{part}.gate": d_ff}, d_model)
-        return GatedFeedForward(both, outer, self.scratch, GATES[self.section.activation])
+        return GatedFeedForward(both, outer, GATES[self.section.activation])
 
-    def _joined(self, sublayers: list[SubLayer], names: list[str]) -> Stack:
+    def _joined(self, sublayers: list[SubLayer], names: list[str]) -> SubLayer:
         norms = [self._norm(f"{name}_residual.norm") for name in names]
         if self.section.norm_place == "post":
             return PostNorm(sublayers, norms)
         final = "final.norm" if self.section.scale_output and self.name == "decoder" else "final"
-        return PreNorm(sublayers, [*norms, self._norm(final)], self.scratch)
+        return PreNorm(sublayers, [*norms, self._norm(final)], self.section.d_model)
 
     def _norm(self, name: str) -> Norm:
         section, size = self.section, self.section.d_model
@@ -154,19 +144,24 @@ class _Stack:
 
 GATES = {"gated_gelu": "gelu_tanh", "gated_swish": "swish"}
 """The activation of a gated feed-forward network."""
-ADDED: dict[str, Callable[[_Stack], Callable[[int], Floats]]] = {
-    "sinusoidal": lambda stack: positions.sinusoids(stack.section.d_model),
-    "learned": lambda stack: positions.learned(
-        stack.weight("input.positions.weight", stack.section.max_positions, stack.section.d_model)
+POSITIONS: dict[str, Callable[[_Stack], Positions]] = {
+    "sinusoidal": lambda stack: Positions(added=positions.sinusoids(stack.section.d_model)),
+    "learned": lambda stack: Positions(
+        added=positions.learned(
+            stack.weight("input.positions.weight", stack.section.max_positions, stack.section.d_model)
+        )
     ),
-}
-"""Positions that are added to embeddings."""
-BIASES: dict[str, Callable[[_Stack], positions.Table]] = {
-    "alibi": lambda stack: positions.linear_bias(stack.section.heads),
-    "relative": lambda stack: positions.relative_bias(
-        stack.weight("input.positions.weight", stack.section.relative_buckets, stack.section.heads),
-        stack.section.relative_distance,
-        stack.two_way,
+    "alibi": lambda stack: Positions(bias=positions.linear_bias(stack.section.heads)),
+    "relative": lambda stack: Positions(
+        bias=positions.relative_bias(
+            stack.weight("input.positions.weight", stack.section.relative_buckets, stack.section.heads),
+            stack.section.relative_distance,
+            stack.two_way,
+        )
     ),
+    "rotary": lambda stack: Positions(
+        turned=positions.rotary(stack.section.key_size, stack.section.rotary_base, stack.section.rotary_scaling)
+    ),
+    "none": lambda stack: Positions(),
 }
-"""Positions that are added to scores."""
+"""Where positions act: added to embeddings, to scores, or turning queries and keys."""

@@ -1,8 +1,7 @@
-"""What layers are made of, over the kernels: products, norms, feed-forward networks, and rooms for results."""
+"""What layers are made of: products, norms and feed-forward networks, each as the calls of kernels that it records."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,23 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.kernels import ACTIVATIONS, NORMS, _native
-from regard.kernels.packing import aligned, pack
+from regard.kernels.packing import pack
 
 Floats = NDArray[np.float32]
+Room = int
+"""A row of numbers for each token, by its number in the program."""
+NOTHING: Room = -1
 
 
-class Scratch(threading.local):
-    """Rooms for results inside a step, by name, each thread its own; they are used again at the next step, and grow."""
+class Recording:
+    """A pass through a stack, as it is recorded; rooms are found by name, so that layers use the same ones."""
 
     def __init__(self) -> None:
-        self._rooms: dict[tuple[str, int], Floats] = {}
+        self.program = _native.Program()
+        self._rooms: dict[tuple[str, int], Room] = {}
 
-    def rows(self, name: str, count: int, size: int) -> Floats:
-        """Room for ``count`` rows; what is in it is not defined."""
-        room = self._rooms.get((name, size))
-        if room is None or len(room) < count:
-            room = self._rooms[name, size] = aligned((max(count, 8), size))
-        return room[:count]
+    def room(self, name: str, width: int) -> Room:
+        """The room of this name and width."""
+        if (name, width) not in self._rooms:
+            self._rooms[name, width] = self.program.room(width)
+        return self._rooms[name, width]
 
 
 class Linear:
@@ -38,8 +40,14 @@ class Linear:
         self.columns = sum(len(weight) for weight in weights)
         self.activation = ACTIVATIONS[activation]
 
+    def record(self, recording: Recording, x: Room, name: str) -> Room:
+        """The product, in a room of this name."""
+        out = recording.room(name, self.columns)
+        recording.program.product(x, self.packed_PKW, out, self.activation)
+        return out
+
     def __call__(self, x_TD: Floats, out_TN: Floats) -> Floats:
-        """The product, written to ``out_TN``."""
+        """The product at once, written to ``out_TN``."""
         _native.product(x_TD, self.packed_PKW, out_TN, self.activation)
         return out_TN
 
@@ -59,50 +67,38 @@ class Norm:
     epsilon: float
     groups: int = 1
 
-    def __call__(self, x_TD: Floats, out_TD: Floats) -> None:
-        """``out_TD = norm(x_TD)``."""
-        self._norm(x_TD, None, None, out_TD)
-
-    def join(self, x_TD: Floats, y_TD: Floats) -> None:
-        """``x_TD = norm(x_TD + y_TD)``."""
-        self._norm(x_TD, y_TD, None, x_TD)
-
-    def join_and_enter(self, x_TD: Floats, y_TD: Floats, out_TD: Floats) -> None:
-        """``x_TD = x_TD + y_TD``, ``out_TD = norm(x_TD)``."""
-        self._norm(x_TD, y_TD, x_TD, out_TD)
-
-    def _norm(self, x_TD: Floats, y_TD: Floats | None, sum_TD: Floats | None, out_TD: Floats) -> None:
+    def record(self, recording: Recording, x: Room, y: Room, sum: Room, out: Room) -> None:
+        """``sum = x + y``, ``out = norm(sum)``; without y of x alone, without sum it is not kept."""
         kind = NORMS[self.kind]
-        _native.norm(x_TD, y_TD, sum_TD, out_TD, self.gain_D, self.bias_D, kind, self.groups, self.epsilon)
+        recording.program.norm(x, y, sum, out, self.gain_D, self.bias_D, kind, self.groups, self.epsilon)
 
 
 class FeedForward:
     """``FFN(x) = f(x W_1 + b_1) W_2 + b_2`` [Vaswani17 §3.3, eq. 2]."""
 
-    def __init__(self, inner: Linear, outer: Linear, scratch: Scratch) -> None:
+    def __init__(self, inner: Linear, outer: Linear) -> None:
         self.inner = inner
         self.outer = outer
-        self.scratch = scratch
 
-    def __call__(self, x_TD: Floats, _: object) -> Floats:
+    def record(self, recording: Recording, x: Room) -> Room:
         """Every token on its own."""
-        return self.outer(self.inside(x_TD), self.scratch.rows("output", len(x_TD), self.outer.columns))
+        return self.outer.record(recording, self.inside(recording, x), "output")
 
-    def inside(self, x_TD: Floats) -> Floats:
+    def inside(self, recording: Recording, x: Room) -> Room:
         """``f(x W_1 + b_1)``."""
-        return self.inner(x_TD, self.scratch.rows("inner", len(x_TD), self.inner.columns))
+        return self.inner.record(recording, x, "inner")
 
 
 class GatedFeedForward(FeedForward):
     """``FFN(x) = (f(x W_1) ⊗ x W_g) W_2`` [Shazeer20]; ``inner`` holds W_1 and W_g side by side."""
 
-    def __init__(self, inner: Linear, outer: Linear, scratch: Scratch, activation: str) -> None:
-        super().__init__(inner, outer, scratch)
+    def __init__(self, inner: Linear, outer: Linear, activation: str) -> None:
+        super().__init__(inner, outer)
         self.activation = ACTIVATIONS[activation]
 
-    def inside(self, x_TD: Floats) -> Floats:
+    def inside(self, recording: Recording, x: Room) -> Room:
         """``f(x W_1) ⊗ x W_g``."""
-        both_TF = super().inside(x_TD)
-        gated_TF = self.scratch.rows("gated", len(x_TD), self.inner.columns // 2)
-        _native.gate(both_TF, gated_TF, self.activation)
-        return gated_TF
+        both = super().inside(recording, x)
+        gated = recording.room("gated", self.inner.columns // 2)
+        recording.program.gate(both, gated, self.activation)
+        return gated

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.kernels import _native
-
 Floats = NDArray[np.float32]
-Ints = NDArray[np.int32]
+Rows = Callable[[int], Floats]
 FIRST = 128
 """Positions that a table is made for at first."""
 
@@ -45,7 +44,7 @@ def sinusoids(d_model: int) -> Table:
     return Table(rows)
 
 
-def learned(weight_SD: Floats) -> Callable[[int], Floats]:
+def learned(weight_SD: Floats) -> Rows:
     """One learned vector a position; a sequence that is longer than the table raises a ``ValueError``."""
 
     def rows(longest: int) -> Floats:
@@ -93,17 +92,33 @@ def bucket(ahead: NDArray[np.int64], count: int, distance: int, two_way: bool) -
     return np.asarray(first + np.where(far < exact, far, rough))
 
 
-class Rotary:
-    """Turns queries and keys by their positions [Su24 §3.4.2]; base and scaling as in the recipe."""
+def rotary(size: int, base: float, scaling: float) -> tuple[Table, Table]:
+    """Cosines and sines of the angles by which queries and keys are turned [Su24 §3.4.2]."""
 
-    def __init__(self, size: int, base: float, scaling: float) -> None:
-        def angles(length: int) -> NDArray[np.float64]:
-            entry = np.arange(0, size, 2) / size
-            return np.asarray(np.arange(length)[:, None] / scaling * base**-entry)
+    def angles(length: int) -> NDArray[np.float64]:
+        entry = np.arange(0, size, 2) / size
+        return np.asarray(np.arange(length)[:, None] / scaling * base**-entry)
 
-        self._cos = Table(lambda length: np.cos(angles(length)).astype(np.float32))
-        self._sin = Table(lambda length: np.sin(angles(length)).astype(np.float32))
+    return (
+        Table(lambda length: np.cos(angles(length)).astype(np.float32)),
+        Table(lambda length: np.sin(angles(length)).astype(np.float32)),
+    )
 
-    def turn(self, x_TX: Floats, heads: int, place_T: Ints, longest: int) -> None:
-        """Turn every head of ``x_TX`` in place; places are below ``longest``."""
-        _native.rotation(x_TX, heads, self._cos(longest), self._sin(longest), place_T)
+
+@dataclass(frozen=True)
+class Positions:
+    """What a pass needs of positions, each kind one of these: from the longest length to a table of this or more."""
+
+    added: Rows | None = None
+    """A vector to add for each position."""
+    bias: Rows | None = None
+    """For each head the addend of scores by distance, which is zero in the middle of a row."""
+    turned: tuple[Rows, Rows] | None = None
+    """Cosines and sines of the angles to turn by."""
+
+    def tables(self, longest: int) -> dict[str, Floats]:
+        """The arrays, by the names that a program has for them."""
+        given = {"positions": self.added, "bias": self.bias}
+        if self.turned is not None:
+            given |= {"cos": self.turned[0], "sin": self.turned[1]}
+        return {name: rows(longest) for name, rows in given.items() if rows is not None}

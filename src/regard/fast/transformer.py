@@ -6,16 +6,18 @@ beam reorders rows of whole numbers; those of its sentence lie in one place for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.fast.answer import FastAnswer, Output
-from regard.fast.layers import Hypotheses, Sentences, Stack
-from regard.fast.parts import Floats, Linear, Scratch
+from regard.fast.layers import SubLayer
+from regard.fast.parts import Floats, Linear, Recording
 from regard.fast.past import Memory, Past
+from regard.fast.positions import Positions
 
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
@@ -23,54 +25,43 @@ ROOM = 32
 """Tokens that a row's ancestors have room for at first; it doubles."""
 
 
-class Input:
-    """``Embedding(ids) · scale + positions`` [Vaswani17 §3.4, §3.5].
+class Stack:
+    """``layers(Embedding(ids) · scale + positions)`` [Vaswani17 §3.4, §3.5], recorded once and run for every batch.
 
     Args:
-        positions: from the longest length to a vector for each position, if they are added here.
+        table_VD: of the embeddings; ``scale`` multiplies them.
+        layers: all sub-layers with their norms.
     """
 
-    def __init__(
-        self, table_VD: Floats, scale: float, scratch: Scratch, positions: Callable[[int], Floats] | None
-    ) -> None:
-        self.table_VD = table_VD
-        self.scale = np.float32(scale)
-        self.scratch = scratch
+    def __init__(self, table_VD: Floats, scale: float, positions: Positions, layers: SubLayer) -> None:
+        self.size = table_VD.shape[1]
         self.positions = positions
+        recording = Recording()
+        stream = recording.room("stream", self.size)
+        recording.program.embed(table_VD, scale, stream)
+        self._result = layers.record(recording, stream)
+        self._program = recording.program
 
-    def __call__(self, ids_T: Ids, place_T: Ints, longest: int) -> Floats:
-        """``x_TD``, in a room that the next call uses again."""
-        x_TD = self.scratch.rows("stream", len(ids_T), self.table_VD.shape[1])
-        np.multiply(self.table_VD[ids_T], self.scale, out=x_TD)
-        if self.positions is not None:
-            x_TD += self.positions(longest)[place_T]
-        return x_TD
+    def __call__(self, ids_T: Ids, place_T: Ints, length_T: Ints, **more: Any) -> Floats:
+        """``hidden_TD``.
 
-
-@dataclass(frozen=True)
-class Encoder:
-    """What reads: input and layers."""
-
-    input: Input
-    layers: Stack
-
-    def __call__(self, sources: Sequence[Ids]) -> Floats:
-        """``memory_SD`` of sentences end to end, in a room that the next call uses again."""
-        length_B = np.array([len(source) for source in sources], np.int32)
-        begin_B = (np.cumsum(length_B) - length_B).astype(np.int32)
-        first_T = np.repeat(begin_B, length_B)
-        place_T = np.arange(len(first_T), dtype=np.int32) - first_T
-        longest = int(length_B.max(initial=0))
-        x_TD = self.input(np.concatenate(sources), place_T, longest)
-        return self.layers(x_TD, Sentences(first_T, np.repeat(length_B, length_B), place_T, longest))
+        Args:
+            ids_T: of the tokens.
+            place_T: of each in its text.
+            length_T: keys that it attends to, of its own text.
+            more: where these are.
+        """
+        hidden_TD = np.empty((len(ids_T), self.size), np.float32)
+        tables: dict[str, Any] = {**self.positions.tables(int(length_T.max(initial=0)))}
+        self._program.run(self._result, hidden_TD, ids_T, place_T, length_T, **more, **tables)
+        return hidden_TD
 
 
 @dataclass(frozen=True)
 class Decoder:
-    """What writes: input, layers, and what makes a sentence's keys and values for each layer."""
+    """What writes: its layers, and what makes a sentence's keys and values for each of them."""
 
-    input: Input
-    layers: Stack
+    stack: Stack
     memories: Sequence[Linear]
     size: int
     """Entries of a token's keys and values in a layer, its own or its memory's."""
@@ -99,7 +90,7 @@ class FastState:
 class FastTransformer:
     """One token a row at a time, for search."""
 
-    def __init__(self, encoder: Encoder, decoder: Decoder, output: Output) -> None:
+    def __init__(self, encoder: Stack, decoder: Decoder, output: Output) -> None:
         self.encoder = encoder
         self.decoder = decoder
         self.output = output
@@ -114,8 +105,8 @@ class FastTransformer:
 
     def admit(self, state: FastState, sources: Sequence[Ids]) -> FastState:
         """Encode further sentences and append their rows."""
-        memory_SD = self.encoder(sources)
         length_B = np.array([len(source) for source in sources], np.int32)
+        memory_SD = self._encode(np.concatenate(sources), length_B)
         room_LSE, first_B = state.memory.extend(state.memory_first_B, state.memory_length_B, len(memory_SD))
         for memory, room_SE in zip(self.decoder.memories, room_LSE, strict=True):
             memory(memory_SD, room_SE)
@@ -135,25 +126,23 @@ class FastTransformer:
     def step(self, state: FastState, tokens_N: Ids) -> tuple[FastState, FastAnswer]:
         """Append one token to each row; the answer is the distribution of the next."""
         place_N, count = state.lengths_N, len(tokens_N)
-        longest = int(place_N.max(initial=0)) + 1
-        if longest > state.ancestors_NS.shape[1]:
+        state.lengths_N = place_N + np.int32(1)
+        if int(state.lengths_N.max(initial=0)) > state.ancestors_NS.shape[1]:
             state.ancestors_NS = np.pad(state.ancestors_NS, ((0, 0), (0, state.ancestors_NS.shape[1])))
         slots_N = state.past.take(count, state.ancestors_NS, place_N)
         state.ancestors_NS[np.arange(count), place_N] = slots_N
-        state.lengths_N = place_N + np.int32(1)
-        given = Hypotheses(
+        hidden_ND = self.decoder.stack(
+            np.ascontiguousarray(tokens_N),
             place_N,
             state.lengths_N,
-            longest,
-            slots_N,
-            state.ancestors_NS,
-            state.past.past_LXE,
-            state.memory.memory_LSE,
-            state.memory_first_B[state.sentence_N],
-            state.memory_length_B[state.sentence_N],
+            slot=slots_N,
+            ancestors=state.ancestors_NS,
+            past=state.past.past_LXE,
+            memory=state.memory.memory_LSE,
+            memory_first=state.memory_first_B[state.sentence_N],
+            memory_length=state.memory_length_B[state.sentence_N],
         )
-        hidden_ND = self.decoder.layers(self.decoder.input(tokens_N, place_N, longest), given)
-        return state, FastAnswer(hidden_ND.copy(), self.output)
+        return state, FastAnswer(hidden_ND, self.output)
 
     def select(self, state: FastState, rows_M: Ids) -> FastState:
         """New row *i* continues old row ``rows_M[i]``; a sentence without rows is dropped."""
@@ -169,3 +158,9 @@ class FastTransformer:
             state.memory_first_B[kept_B],
             state.memory_length_B[kept_B],
         )
+
+    def _encode(self, ids_T: Ids, length_B: Ints) -> Floats:
+        """``memory_SD`` of sentences end to end."""
+        first_T = np.repeat((np.cumsum(length_B) - length_B).astype(np.int32), length_B)
+        place_T = np.arange(len(ids_T), dtype=np.int32) - first_T
+        return self.encoder(ids_T, place_T, np.repeat(length_B, length_B), first=first_T)

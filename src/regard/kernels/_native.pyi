@@ -79,3 +79,65 @@ def vocabulary(
 
 def rotation(x: Floats, heads: int, cos: Floats, sin: Floats, place: Ints) -> None:
     """Every head of ``x_THK`` turned in place by the angles of its row's place, of which each has K / 2."""
+
+class Program:
+    """A pass through a stack of layers: calls of kernels over rooms, recorded once and run for every batch.
+
+    A room holds a row of numbers for each token. The calls are those above; -1 in place of a room is none.
+    """
+
+    def __init__(self) -> None: ...
+    def room(self, width: int) -> int:
+        """A new room, by its number."""
+
+    def embed(self, table: Floats, scale: float, out: int) -> None:
+        """``table[ids] * scale``, and ``positions[place]`` where a run has them."""
+
+    def product(self, x: int, packed: Floats, out: int, activation: int) -> None: ...
+    def gate(self, x: int, out: int, activation: int) -> None: ...
+    def norm(
+        self,
+        x: int,
+        y: int,
+        sum: int,
+        out: int,
+        gain: Floats,
+        bias: Floats | None,
+        kind: int,
+        groups: int,
+        epsilon: float,
+    ) -> None: ...
+    def rotate(self, x: int, heads: int, size: int) -> None:
+        """The first heads of ``x`` turned in place by the angles of their row's place."""
+
+    def attend(self, projected: int, out: int, heads: int, d_k: int, d_v: int, scale: float, biased: bool) -> None:
+        """To the row's sentence, ``length`` rows from ``first`` on: query, key and value side by side."""
+
+    def attend_past(
+        self, projected: int, out: int, heads: int, d_k: int, d_v: int, scale: float, biased: bool, layer: int
+    ) -> None:
+        """To the row's own tokens, which ``ancestors`` names; key and value are written to ``slot`` first."""
+
+    def attend_memory(self, query: int, out: int, heads: int, d_k: int, d_v: int, scale: float, layer: int) -> None:
+        """To the row's sentence in ``memory``."""
+
+    def run(
+        self,
+        result: int,
+        out: Floats,
+        ids: NDArray[np.int64],
+        place: Ints,
+        length: Ints,
+        first: Ints | None = None,
+        slot: Ints | None = None,
+        ancestors: Ints | None = None,
+        past: Floats | None = None,
+        memory: Floats | None = None,
+        memory_first: Ints | None = None,
+        memory_length: Ints | None = None,
+        positions: Floats | None = None,
+        bias: Floats | None = None,
+        cos: Floats | None = None,
+        sin: Floats | None = None,
+    ) -> None:
+        """All calls, and the room ``result`` written to ``out``; what no call needs may be missing."""
