@@ -127,7 +127,8 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
         ReadingDefaults(float("inf"), "t5-tiny", 10, _TEXTS),
     ),
     "classification": (
-        ReadingDefaults(10_000, "classifier-rnn", 17, _MOVED, ReadingDefaults(10_000, "classifier-tiny", 12, _READ)),
+        ReadingDefaults(6_000, "classifier-rnn", 17, _MOVED, ReadingDefaults(6_000, "classifier-tiny", 12, _READ)),
+        ReadingDefaults(10_000, "classifier-rnn", 9, _MOVED, ReadingDefaults(10_000, "classifier-tiny", 12, _READ)),
         ReadingDefaults(100_000, "classifier-tiny", 15, _READ, ReadingDefaults(100_000, "classifier-rnn", 15, _MOVED)),
         ReadingDefaults(
             float("inf"), "classifier-tiny", 4, _MANY, ReadingDefaults(float("inf"), "classifier-rnn", 4, _MANY)
