@@ -20,6 +20,15 @@ struct ConstRows {
   long stride;
 };
 
+// Columns of a packed matrix from those of linear layers
+struct Pack {
+  ConstRows weight_NK;  // a row for each column
+  const float* bias_N;  // may be null: zeros
+  float* packed;
+  long rows, inner, column;  // columns to write, from this one on
+};
+void pack(const Pack&);  // once a model, by no instruction set in particular
+
 // out_TN = activation(x_TK W_KN + b_N)
 struct Product {
   ConstRows x;

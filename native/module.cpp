@@ -12,6 +12,16 @@
 namespace regard {
 namespace {
 
+void py_pack(const Floats2& weight, const Maybe<Floats1>& bias, const Array<float, 3>& packed, long column) {
+  const long count = rows_of(weight), inner = columns_of(weight);
+  expect(packed.shape(2) == PANEL && static_cast<long>(packed.shape(1)) == 1 + inner, "shapes of packing do not fit");
+  expect(packed.stride(2) == 1 && packed.stride(1) == PANEL &&
+             (packed.shape(0) <= 1 || packed.stride(0) == static_cast<int64_t>(packed.shape(1)) * PANEL),
+         "a packed matrix must lie in one piece");
+  expect(column >= 0 && column + count <= static_cast<long>(packed.shape(0)) * PANEL, "there are fewer columns");
+  pack({rows(weight), bias ? line(*bias, count) : nullptr, packed.data(), count, inner, column});
+}
+
 void py_product(const Floats2& x, const Floats3& packed, const Out2& out, int activation) {
   const Packed w = panels(packed, columns_of(out));
   expect(columns_of(x) == w.inner && rows_of(x) == rows_of(out), "shapes of a product do not fit");
@@ -137,6 +147,7 @@ NB_MODULE(_native, m) {
   m.def("sets", sets);
   m.def("in_use", [] { return std::string(in_use().name); });
   m.def("use", use, "name"_a);
+  m.def("pack", py_pack, free, array("weight"), array("bias").none(), array("packed"), "column"_a);
   m.def("product", py_product, free, array("x"), array("packed"), array("out"), "activation"_a);
   m.def("gate", py_gate, free, array("x"), array("out"), "activation"_a);
   m.def("norm", py_norm, free, array("x"), array("y").none(), array("sum").none(), array("out"), array("gain"),

@@ -3,7 +3,6 @@ import pytest
 import torch
 
 from regard.fast import positions
-from regard.kernels import _native
 from regard.nn.layout import Sequences
 from regard.nn.positions import LinearBias, Relative, Rotary
 from regard.nn.positions import sinusoids as of_torch
@@ -38,6 +37,8 @@ def test_linear_biases_are_the_models(heads: int) -> None:
 
 
 def test_rotary_angles_turn_as_the_model_does() -> None:
+    from regard.kernels import _native
+
     x_TX = np.random.default_rng(0).standard_normal((300, 3 * 8)).astype(np.float32)
     sequences = Sequences.end_to_end([300], "cpu")
     expected = Rotary(8, 500.0, 2.0).rotate(torch.from_numpy(x_TX).view(300, 3, 8), sequences).flatten(1).numpy()

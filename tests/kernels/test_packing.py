@@ -1,7 +1,10 @@
 import numpy as np
+import pytest
 
-from regard.kernels.packing import LINE, PANEL, aligned, pack
+from regard.kernels.packing import LINE, PANEL, aligned, pack, pack_side_by_side
 from tests.kernels.arrays import draw
+
+pytestmark = pytest.mark.usefixtures("instruction_set")
 
 
 def test_panels_hold_biases_then_columns_of_weights() -> None:
@@ -16,6 +19,22 @@ def test_panels_hold_biases_then_columns_of_weights() -> None:
             expected[panel, 1:, place] = weight[column]
         assert (packed == expected).all()
         assert (pack(weight)[:, 0] == 0).all()
+
+
+def test_layers_of_one_input_stand_side_by_side() -> None:
+    weights, biases = [draw(5, 7), draw(40, 7, seed=1), draw(3, 7, seed=2)], [None, draw(40, seed=3), draw(3, seed=4)]
+    side_by_side = pack_side_by_side(weights, biases)
+    together = np.concatenate([np.zeros(5, np.float32), *biases[1:]])
+    assert (side_by_side == pack(np.concatenate(weights), together)).all()
+
+
+def test_columns_that_are_not_there_are_refused() -> None:
+    from regard.kernels import _native
+
+    packed = pack(draw(40, 7))
+    for weight, column in ((draw(25, 7), 40), (draw(1, 7), -1), (draw(1, 6), 0)):
+        with pytest.raises(ValueError):
+            _native.pack(weight, None, packed, column)
 
 
 def test_rooms_begin_at_a_cache_line() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.kernels import ACTIVATIONS, NORMS, _native
-from regard.kernels.packing import pack
+from regard.kernels.packing import pack_side_by_side
 
 Floats = NDArray[np.float32]
 Room = int
@@ -35,8 +35,7 @@ class Linear:
     """``x W + b``, or several of the same x side by side; with an activation."""
 
     def __init__(self, weights: Sequence[Floats], biases: Sequence[Floats | None], activation: str = "none") -> None:
-        with_bias = [bias for bias in biases if bias is not None]
-        self.packed_PKW = pack(np.concatenate(weights), np.concatenate(with_bias) if with_bias else None)
+        self.packed_PKW = pack_side_by_side(weights, biases)
         self.columns = sum(len(weight) for weight in weights)
         self.activation = ACTIVATIONS[activation]
 

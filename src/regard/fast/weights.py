@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.config.weights import read_header, wrong_weight, wrong_weights
-from regard.fast.parts import Floats
 from regard.system.errors import RegardError
+
+Floats = NDArray[np.float32]
 
 
 class WeightFile:

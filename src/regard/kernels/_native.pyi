@@ -21,6 +21,9 @@ def in_use() -> str:
 def use(name: str) -> bool:
     """Use an instruction set; False where there is none of this name."""
 
+def pack(weight: Floats, bias: Floats | None, packed: Floats, column: int) -> None:
+    """Columns of a packed matrix, from ``column`` on, from the rows of ``weight`` and ``bias``."""
+
 def product(x: Floats, packed: Floats, out: Floats, activation: int) -> None:
     """``out_TN = activation(x_TK W_KN + b_N)``; ``packed``: by :func:`regard.kernels.packing.pack`."""
 

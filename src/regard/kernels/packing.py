@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,27 +15,32 @@ LINE = 64
 
 
 def pack(weight_NK: Floats, bias_N: Floats | None = None) -> Floats:
-    """The matrix of ``x_TK W_KN + b_N`` for :func:`regard.kernels._native.product`.
+    """The matrix of ``x_TK W_KN + b_N``, one linear layer's."""
+    return pack_side_by_side([weight_NK], [bias_N])
+
+
+def pack_side_by_side(weights: Sequence[Floats], biases: Sequence[Floats | None]) -> Floats:
+    """The matrices of linear layers of one input as one.
 
     Args:
-        weight_NK: a row for each output, as linear layers store it.
-        bias_N: default zero.
+        weights: a row for each output, as linear layers store them.
+        biases: ``None`` is zero.
 
     Returns:
-        Panels of ``1 + K`` rows of 32 columns each: the biases, then the weights. Columns beyond N are zero.
+        Panels of ``1 + K`` rows of 32 columns each: the biases, then the weights. Columns beyond the last are zero.
     """
-    columns, inner = weight_NK.shape
-    panels = -(-columns // PANEL)
-    packed = aligned((panels, 1 + inner, PANEL))
-    whole = columns // PANEL
-    packed[:whole, 1:] = weight_NK[: whole * PANEL].reshape(whole, PANEL, inner).transpose(0, 2, 1)
-    packed[:, 0] = 0
-    if whole < panels:
-        packed[whole] = 0
-        packed[whole, 1:, : columns - whole * PANEL] = weight_NK[whole * PANEL :].T
-    if bias_N is not None:
-        packed[:, 0].flat[:columns] = bias_N
-    return packed
+    from regard.kernels import _native
+
+    columns = sum(len(weight) for weight in weights)
+    panels, inner = -(-columns // PANEL), weights[0].shape[1]
+    packed_PKW = aligned((panels, 1 + inner, PANEL))
+    if columns % PANEL:
+        packed_PKW[-1] = 0
+    begin = 0
+    for weight_NK, bias_N in zip(weights, biases, strict=True):
+        _native.pack(weight_NK, bias_N, packed_PKW, begin)
+        begin += len(weight_NK)
+    return packed_PKW
 
 
 def aligned(shape: tuple[int, ...]) -> Floats:
