@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from regard.decoding.step import Answer
 
+Number = TypeVar("Number", np.int64, np.float64)
 Length = TypeVar("Length", float, NDArray[np.float64])
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -129,23 +130,17 @@ class Rows:
     def extend(self, choice: Choice) -> Rows:
         """The rows after a step: each parent's tokens plus the chosen token."""
         parent_M = choice.parent_M
-        length_M = self.length_N[parent_M]
-        places = (np.arange(len(parent_M)), length_M)
+        length_M = self.length_N.take(parent_M)
         longest = int(length_M.max(initial=0))  # shrinks when a long sentence has left
-        tokens_MT = np.zeros((len(parent_M), longest + 1), np.int64)
-        tokens_MT[:, :longest] = self.tokens_NT[parent_M, :longest]
-        tokens_MT[places] = choice.token_M
-        token_log_probability_MT = np.zeros((len(parent_M), longest + 1))
-        token_log_probability_MT[:, :longest] = self.token_log_probability_NT[parent_M, :longest]
-        token_log_probability_MT[places] = choice.token_log_probability_M
+        places = (np.arange(len(parent_M)), length_M)
         return Rows(
             self.sentences,
-            self.sentence_N[parent_M],
+            self.sentence_N.take(parent_M),
             length_M + 1,
             choice.token_M,
-            self.log_probability_N[parent_M] + choice.token_log_probability_M,
-            tokens_MT,
-            token_log_probability_MT,
+            self.log_probability_N.take(parent_M) + choice.token_log_probability_M,
+            _longer(self.tokens_NT[:, :longest], parent_M, places, choice.token_M),
+            _longer(self.token_log_probability_NT[:, :longest], parent_M, places, choice.token_log_probability_M),
         )
 
     def keep(self, live_N: NDArray[np.bool_]) -> Rows:
@@ -187,6 +182,16 @@ class Rows:
             token_log_probabilities=tuple(self.token_log_probability_NT[row, :length].tolist()),
             finished=finished,
         )
+
+
+def _longer(
+    history_NT: NDArray[Number], parent_M: Ints, places: tuple[Ints, Ints], new_M: NDArray[Number]
+) -> NDArray[Number]:
+    """The parents' histories, one entry wider, and the new entries in their places."""
+    wider_MT1 = np.zeros((len(parent_M), history_NT.shape[1] + 1), history_NT.dtype)
+    wider_MT1[:, :-1] = history_NT.take(parent_M, axis=0)
+    wider_MT1[places] = new_M
+    return wider_MT1
 
 
 NO_ROWS = Rows(

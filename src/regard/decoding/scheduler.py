@@ -112,9 +112,9 @@ class Scheduler:
         choice = self.choose(self._rows, answer)
         grown = self._rows.extend(choice)
         ended_M = grown.token_N == self.symbols.end
-        stopped_M = self._hits_stop_string(grown) & ~ended_M
-        self._finish(grown, ended_M, stopped_M)
-        live_M = ~ended_M & ~stopped_M & self._can_improve(grown)
+        over_M = ended_M if self.stop is None else ended_M | self._hits_stop_string(grown)
+        self._finish(grown, ended_M, over_M)
+        live_M = ~over_M & self._can_improve(grown)
         if self.trace is not None:
             self.trace.record(self._rows, answer, choice, ended_M, live_M)
         closed = self._close(grown, live_M)
@@ -122,13 +122,14 @@ class Scheduler:
         return grown, closed
 
     def _hits_stop_string(self, grown: Rows) -> NDArray[np.bool_]:
-        if self.stop is None:
-            return np.zeros(grown.count, np.bool_)
+        assert self.stop is not None
         rows = zip(grown.tokens_NT, grown.length_N.tolist(), strict=True)
         return np.array([self.stop(token_T[:length]) for token_T, length in rows], np.bool_)
 
     def _admit(self) -> None:
         """Open a row for as many waiting sentences as fit, if enough of the budget is free."""
+        if not self._waiting:
+            return
         budget, beam = self.decoding.tokens, self.decoding.beam
         free = budget - beam * sum(sentence.tokens for sentence in self._rows.sentences)
         if self._rows.count and free < self.refill * budget:
@@ -146,10 +147,10 @@ class Scheduler:
         self._state = self.step.admit(self._state, sources) if self._rows.count else self.step.start(sources)
         self._rows = self._rows.open(entering, self.symbols.start)
 
-    def _finish(self, grown: Rows, ended_M: NDArray[np.bool_], stopped_M: NDArray[np.bool_]) -> None:
+    def _finish(self, grown: Rows, ended_M: NDArray[np.bool_], over_M: NDArray[np.bool_]) -> None:
         """Rows that ended in ``</s>`` or were stopped, and are good enough, become hypotheses of their sentence."""
         alpha = self.decoding.length_penalty
-        for row in np.flatnonzero(ended_M | stopped_M).tolist():
+        for row in np.flatnonzero(over_M).tolist():
             best = grown.sentences[grown.sentence_N[row]].best
             score = float(grown.log_probability_N[row]) / length_penalty(float(grown.length_N[row]), alpha)
             if score > best.bar or len(best.hypotheses) < best.size:
@@ -164,11 +165,14 @@ class Scheduler:
         long, so whatever it would crowd out of the beam, or let in, has a smaller bound still.
         """
         limit_B = np.array([sentence.limit for sentence in grown.sentences], np.float64)
+        within_M = grown.length_N < limit_B.take(grown.sentence_N)
+        if not any(sentence.best.hypotheses for sentence in grown.sentences):
+            return within_M
         bar_B = np.array([sentence.best.bar for sentence in grown.sentences])
         penalty_B = length_penalty(limit_B, self.decoding.length_penalty)
         bound_M = grown.log_probability_N / penalty_B[grown.sentence_N]
         bar_M = bar_B[grown.sentence_N]
-        return (grown.length_N < limit_B[grown.sentence_N]) & ((bound_M > bar_M) | (bar_M == -np.inf))
+        return within_M & ((bound_M > bar_M) | (bar_M == -np.inf))
 
     def _close(self, grown: Rows, live_M: NDArray[np.bool_]) -> list[Sentence]:
         """The sentences without a live row; one that finished nothing gets its rows, cut off as they are."""

@@ -61,7 +61,7 @@ def _best_of_sentences(total_Nk: Floats, sentence_N: Ints, first_B: Ints, width:
     table[sentence_N, place_N] = total_Nk
     line = table.reshape(len(first_B), -1)  # a sentence's candidates side by side
     order = np.argsort(-line, axis=1, kind="stable")[:, :width]  # stable: ties to the smaller row, then column
-    possible = np.take_along_axis(line, order, axis=1) > -np.inf
+    possible = line[np.arange(len(line))[:, None], order] > -np.inf
     sentence, rank = np.nonzero(possible)
     candidate = order[sentence, rank]
     return first_B[sentence] + candidate // k, candidate % k
