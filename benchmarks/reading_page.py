@@ -16,7 +16,8 @@ TOLD = (
     "at most 20 epochs). Nothing is pretrained or tuned; all learn from the same part; Regard and spaCy keep what is",
     "best on the validation part. Accuracy, or F1 of entities, of the test part; means of the seeds. In brackets",
     "Regard's lead: the 95 % interval of 10,000 paired resamples of the test texts. CLINC150 is without the texts of",
-    "no class; legal-de is tested on its last fifth, WikiGold on each of its fifths, scored together.",
+    "no class; legal-de is tested on its last fifth, WikiGold on each of its fifths, scored together. *Subjects* and",
+    "*segments* are drawn from other corpora (`drawn.py`); nothing was tuned on them.",
 )
 COST = (
     "Seconds of one core's processor time, from the start of the process to the saved model, and peak MB; of WikiGold",

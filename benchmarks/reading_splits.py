@@ -14,6 +14,7 @@ from random import Random
 from typing import Any
 
 from corpus import DATA
+from drawn import DRAWN, drawn_files
 from pairs import MADE, pair_files
 
 PARTS = ("train", "valid", "test")
@@ -87,6 +88,10 @@ SETS = {
         "2,1",
         "accuracy",
     ),
+    **{
+        name: Set("classification", "", ("train.tsv",), ("valid.tsv",), ("test.tsv",), None, "accuracy")
+        for name in DRAWN
+    },
     "snips": Set("classification", "cls-snips", ("train.tsv.gz",), (), ("validate.tsv.gz",), "2,1", "accuracy"),
     "ewt": Set(
         "tagging", "ud-en-ewt", ("train.rebuilt.conllu.xz",), ("dev.conllu.gz",), ("test.conllu.gz",), None, "accuracy"
@@ -111,6 +116,8 @@ SETS = {
 def files_of(name: str, work: Path) -> Path:
     """The folder of a set's files, which are made below ``work`` if they are not there."""
     data = SETS[name]
+    if name in DRAWN:
+        return drawn_files(name, work)
     if data.cut is None:
         return pair_files(name, work) if name in MADE else DATA / data.folder
     folder = work / f"{name}-data"
