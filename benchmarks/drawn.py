@@ -1,8 +1,8 @@
 """Two sets of labelled texts of our own making, on which nothing was tuned.
 
-*Subjects*: an English caption of Multi30k, and the first word of its German translation if that is one of the five most
-frequent, else *other*: how many there are, and of which gender. *Segments*: a part of a description of a Debian package,
-and whether that is the title, a paragraph or an item of a list.
+*Subjects*: an English caption of Multi30k, and the first word of its German translation if that is one of five
+frequent ones, else *other*: how many there are, and of which gender. *Segments*: a part of a description of a Debian
+package, and whether that is the title, a paragraph or an item of a list.
 """
 
 from __future__ import annotations
