@@ -11,7 +11,16 @@ import torch
 from regard.config import Decoding
 from regard.decoding.trace import Trace
 from regard.explore.forward.inputs import text_inputs
-from regard.explore.forward.outputs import OF_TEXTS, beam_search, branch, classes, prepare_search, top_candidates, tree
+from regard.explore.forward.outputs import (
+    OF_TEXTS,
+    beam_search,
+    branch,
+    classes,
+    ngram_shares,
+    prepare_search,
+    top_candidates,
+    tree,
+)
 from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import FittedValues
@@ -54,6 +63,18 @@ def test_what_ngrams_add_to_each_label() -> None:
     added_C = np.sum([row for _, row in shares["words"]], axis=0) + shares["bias"]
     assert added_C == pytest.approx(wanted_C, rel=1e-4)
     assert [word for word, _ in shares["words"]] == words_of(SOURCE)
+
+
+def test_ngrams_are_those_of_what_the_model_reads() -> None:
+    """A letter and its accent become one sign before the text is read."""
+    task = small.classifier()
+    task.assets = replace(task.assets, ngrams=some_ngrams(len(small.LABELS)), fitted=FittedValues(2.0, 0.0, 3.0))
+    text, read = "un cafe\u0301", "un caf\xe9"
+    assert task.assets.tokenizer.decode(task.assets.tokenizer.ids_batch([text])[0].tolist()) == read
+    shares = ngram_shares(task, text, small.LABELS)
+    assert shares == ngram_shares(task, read, small.LABELS)
+    assert shares is not None
+    assert [word for word, _ in shares["words"]] == ["un", "caf\xe9"]
 
 
 def some_ngrams(classes: int) -> LinearNGrams:

@@ -129,11 +129,13 @@ def ngram_shares(task: Task, given: Any, labels: Sequence[str]) -> Output | None
     """
     if not labels_texts(task) or (ngrams := task.assets.ngrams) is None:
         return None
-    if len(list(task.frame.windows(task.assets.tokenizer.ids_batch([given])[0]))) != 1:
+    tokenizer = task.assets.tokenizer
+    ids = tokenizer.ids_batch([given])[0]
+    if len(list(task.frame.windows(ids))) != 1:
         return None
     fitted, places = task.assets.fitted, [task.assets.labels.index(label) for label in labels]
     factor = fitted.ngrams / fitted.temperature
-    words, share_WC = ngrams.contributions(given)
+    words, share_WC = ngrams.contributions(tokenizer.decode(ids.tolist()))  # what the model reads of the text
     bias_L = factor * ngrams.bias_C[places]
     share_WL = factor * share_WC[:, places]
     return {
