@@ -26,9 +26,22 @@ def test_it_scores_what_scikit_learn_scores() -> None:
     words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
     alone = LinearSVC().fit(words.fit_transform([text for text, _ in train]), [label for _, label in train])
     right = alone.score(words.transform([text for text, _ in held]), [label for _, label in held])
+    assert found is not None
     assert found.accuracy >= 100 * right - 3
     assert 0 < found.macro_f1 <= 100
     assert f"{found.accuracy:.2f}" in found.line
+
+
+def test_texts_without_words_have_none(tmp_path: Path) -> None:
+    """Words of one letter are none to scikit-learn; the run ends all the same."""
+    pytest.importorskip("sklearn")
+    assert baseline.score_baseline(["? ?", "! !"], [0, 1], ["?"], [0], 2) is None
+    signs = [("? ! " * (place % 5 + 1) + "." * (place % 7), "ask") for place in range(30)]
+    signs += [("- : " * (place % 5 + 1) + "." * (place % 7), "tell") for place in range(30)]
+    taught(tmp_path / "model", written(tmp_path / "a.csv", signs), steps=2)
+    card = (tmp_path / "model" / "card.md").read_text()
+    assert "accuracy" in card
+    assert "scikit-learn" not in card
 
 
 def test_the_card_shows_it_beside_the_model(tmp_path: Path) -> None:

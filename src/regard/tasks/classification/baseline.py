@@ -44,13 +44,16 @@ def available() -> bool:
 
 def score_baseline(
     texts: Sequence[str], labels: Sequence[int], held_out: Sequence[str], wanted: Sequence[int], classes: int
-) -> Baseline:
+) -> Baseline | None:
     """Word 1-2-grams and character 2-5-grams within words, sublinear, and LinearSVC by its defaults.
 
     Args:
         texts, labels: to learn from.
         held_out, wanted: to score on.
         classes: labels are below it.
+
+    Returns:
+        ``None``: scikit-learn finds no word of two letters.
     """
     import numpy as np
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -64,6 +67,11 @@ def score_baseline(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it may not converge
-        found = make_pipeline(features, LinearSVC(random_state=0)).fit(texts, labels).predict(held_out)
+        try:
+            found = make_pipeline(features, LinearSVC(random_state=0)).fit(texts, labels).predict(held_out)
+        except ValueError as error:
+            if "empty vocabulary" not in str(error):
+                raise
+            return None
     scores = class_scores(np.array(wanted), np.array(found), list(map(str, range(classes))))
     return Baseline(scores.accuracy, scores.macro_f1, time.monotonic() - began)

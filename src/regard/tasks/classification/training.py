@@ -274,9 +274,10 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
         simple = task.recipe.classification.kind == "single" and task.info.texts == 1
         if not simple or not baseline.available() or self.prepared.wholes.count > baseline.MOST:
             return lines
-        return [*lines, f"* {self._baseline().line}"]
+        found = self._baseline()
+        return [*lines, f"* {found.line}"] if found else lines
 
-    def _baseline(self) -> baseline.Baseline:
+    def _baseline(self) -> baseline.Baseline | None:
         """What it reaches on the same validation texts."""
         prepared = self.prepared
         learned = self._known(prepared.wholes, prepared.text, prepared.labels)
