@@ -5,10 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from regard.system.errors import Damaged, RegardError
 from regard.tasks.assets import LABELS, FittedValues, TextAssets
+from regard.tasks.classification.ngrams.fit import fit
+from regard.tasks.classification.ngrams.linear import BUCKETS, NGRAMS
+from regard.text.ngrams import NGrams
 from regard.text.tokenizers.tokenizer import learn
 from tests.refusals import refused
 
@@ -60,4 +64,11 @@ def test_damage_is_named(tmp_path: Path, changed: Any) -> None:
     value = {**value, **changed} if isinstance(changed, dict) else changed
     (tmp_path / LABELS).write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
     with refused(Damaged if changed == {"format": "x"} else RegardError, tmp_path / LABELS):
+        TextAssets.load(tmp_path)
+
+
+def test_ngrams_of_other_labels_are_refused(tmp_path: Path) -> None:
+    ngrams = fit(NGrams(BUCKETS).bags(["one", "two"]), np.eye(2, dtype=np.bool_))
+    written(tmp_path, replace(ASSETS, ngrams=ngrams))
+    with refused(Damaged, tmp_path / NGRAMS, "2 labels"):
         TextAssets.load(tmp_path)

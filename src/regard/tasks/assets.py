@@ -16,7 +16,7 @@ from regard.config.sections import Product
 from regard.data.batches.patches import Scale
 from regard.data.prepare.encoders import TOKENIZER
 from regard.system import disk
-from regard.system.errors import RegardError
+from regard.system.errors import Damaged, RegardError
 from regard.tasks.classification.ngrams.linear import NGRAMS, LinearNGrams, read_ngrams
 from regard.text.seen_words import WORDS, SeenWords, read_seen_words
 from regard.text.tags import Scheme, detect
@@ -98,6 +98,10 @@ class TextAssets:
         if not (folder / LABELS).exists():
             return cls(tokenizer, seen=seen, ngrams=ngrams)
         read = read_json(folder / LABELS, LabelsFile)
+        if ngrams is not None and len(ngrams.bias_C) != len(read.labels):
+            raise Damaged(
+                f"is of {len(ngrams.bias_C)} labels, but the model has {len(read.labels)}", str(folder / NGRAMS)
+            )
         return cls(tokenizer, read.labels, read.fitted, seen=seen, ngrams=ngrams)
 
 

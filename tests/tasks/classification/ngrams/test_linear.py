@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import save
+from safetensors.torch import save as torch_save
 
 import regard
 from regard.system.errors import Damaged, UsageError
@@ -107,6 +109,31 @@ def test_its_file_keeps_it(tmp_path: Path) -> None:
     assert (found.scores(texts) == fitted.scores(texts)).all()
     (tmp_path / NGRAMS).write_bytes(fitted.content[:100])
     assert not is_fitted(tmp_path, "these texts")
+    with pytest.raises(Damaged):
+        read_ngrams(tmp_path)
+
+
+def test_a_flipped_bit_is_found(tmp_path: Path) -> None:
+    texts, targets_BC = data(40)
+    content = fit(NGrams(BUCKETS).bags(texts), targets_BC, "these texts").content
+    draw = np.random.default_rng(1)
+    for place in draw.integers(len(content) // 2, len(content), 40):  # behind the header
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << draw.integers(8)
+        (tmp_path / NGRAMS).write_bytes(flipped)
+        assert not is_fitted(tmp_path, "these texts")
+
+
+def test_a_file_of_before_has_no_sha256(tmp_path: Path) -> None:
+    texts, targets_BC = data(40)
+    fitted = fit(NGrams(BUCKETS).bags(texts), targets_BC, "these texts")
+    tensors = {"buckets": fitted.buckets_X, "weight": fitted.weight_XC, "bias": fitted.bias_C}
+    (tmp_path / NGRAMS).write_bytes(save(tensors, {"data": "these texts"}))
+    assert is_fitted(tmp_path, "these texts")
+    (tmp_path / NGRAMS).write_bytes(save({**tensors, "bias": fitted.bias_C * np.float32(np.nan)}))
+    with pytest.raises(Damaged):
+        read_ngrams(tmp_path)
+    (tmp_path / NGRAMS).write_bytes(torch_save({"weight": torch.zeros(2, 3, dtype=torch.bfloat16)}))
     with pytest.raises(Damaged):
         read_ngrams(tmp_path)
 

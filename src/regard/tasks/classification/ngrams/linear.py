@@ -7,7 +7,8 @@ that both learn from a linear classifier of so many n-grams makes no errors.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -95,7 +96,7 @@ class LinearNGrams:
             tensors["rarity"] = self.rarity_X
         if self.words is not None:
             tensors |= {"words": self.words.hashes_W, "vectors": self.words.vector_WD}
-        return save(tensors, {"data": self.data})
+        return save(tensors, {"data": self.data, "sha256": _sha256(tensors)})
 
 
 def known(
@@ -113,7 +114,7 @@ def read_ngrams(folder: Path) -> LinearNGrams | None:
     """The classifier of a folder, if there is one.
 
     Raises:
-        Damaged: the file is not one.
+        Damaged: the file is not one, or not as it was written; those of before have no sha256 in them.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -124,13 +125,20 @@ def read_ngrams(folder: Path) -> LinearNGrams | None:
         with disk.naming(path), safe_open(path, "np") as file:
             found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it is no mapping
             said = file.metadata() or {}
-    except (SafetensorError, ValueError) as error:
+    except (SafetensorError, ValueError, TypeError) as error:
         raise Damaged("is damaged", str(path)) from error
-    if not _fits(found):
+    if not _fits(found) or said.get("sha256") not in (None, _sha256(found)):
         raise Damaged("is damaged", str(path))
     words = WordVectors(found["words"], found["vectors"]) if "words" in found else None
     parts = (found["buckets"], found["weight"], found["bias"], found.get("rarity"))
     return LinearNGrams(*parts, words, said.get("data", ""))
+
+
+def _sha256(tensors: Mapping[str, NDArray[Any]]) -> str:
+    found = hashlib.sha256()
+    for name in sorted(tensors):
+        found.update(f"{name} {tensors[name].dtype} {tensors[name].shape} ".encode() + tensors[name].tobytes())
+    return found.hexdigest()
 
 
 KINDS: dict[str, tuple[Any, int]] = {
@@ -158,6 +166,7 @@ def _fits(found: dict[str, NDArray[Any]]) -> bool:
         and len(found.get("rarity", found["buckets"])) == rows
         and len(found.get("words", ())) == len(found.get("vectors", ()))
         and not any((np.diff(one) <= 0).any() for one in sorted_)
+        and all(np.isfinite(one).all() for one in found.values())
     )
 
 
