@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from regard.tasks.classification.ngrams import self_training
 from regard.tasks.classification.ngrams.fit import fit
 from regard.tasks.classification.ngrams.linear import BUCKETS
 from regard.tasks.classification.ngrams.self_training import _surest, fit_with_unlabelled
@@ -46,3 +47,22 @@ def test_few_unlabelled_texts_do_no_harm(unlabelled: list[str]) -> None:
     texts, of_B = drawn(60, 1)
     found = fit_with_unlabelled(texts, np.eye(2, dtype=np.bool_)[of_B], unlabelled)
     assert (found.scores(texts).argmax(1) == of_B).mean() > 0.95
+
+
+def test_so_many_texts_and_characters_are_labelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, of_B = drawn(20, 1)
+    targets_BC = np.eye(2, dtype=np.bool_)[of_B]
+    unlabelled, _ = drawn(60, 2)
+    asked: list[int] = []
+
+    def counted(score_BC: np.ndarray, said_B: np.ndarray, share: float) -> np.ndarray:
+        asked.append(len(score_BC))
+        return _surest(score_BC, said_B, share)
+
+    monkeypatch.setattr(self_training, "_surest", counted)
+    fit_with_unlabelled(texts, targets_BC, unlabelled)
+    monkeypatch.setattr(self_training, "CHARACTERS", sum(map(len, unlabelled[:7])))
+    fit_with_unlabelled(texts, targets_BC, unlabelled)
+    monkeypatch.setattr(self_training, "MOST", 5)
+    fit_with_unlabelled(texts, targets_BC, unlabelled)
+    assert asked == [60] * 3 + [7] * 3 + [5] * 3

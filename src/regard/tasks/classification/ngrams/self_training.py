@@ -20,8 +20,9 @@ SHARES = (0.3, 0.55, 0.8)
 """Of the texts that are given a class the part that is learned from, in each round."""
 IMPORTANCE = 0.3
 """What an error on such a text counts."""
-MOST = 20_000
-"""Unlabelled texts that are labelled: the first ones. Vectors of words are learned from all."""
+MOST, CHARACTERS = 20_000, 2_000_000
+"""Unlabelled texts that are labelled, and characters of them together: the first ones, so that it takes seconds with
+long texts too. Vectors of words are learned from all."""
 
 
 def fit_with_unlabelled(
@@ -34,9 +35,8 @@ def fit_with_unlabelled(
         unlabelled: texts of the same kind.
         data: the fingerprint of all of them.
     """
-    hashes = NGrams(BUCKETS)
-    words = learn_vectors([*texts, *unlabelled], hashes.hash)
-    ngrams, some = NGrams(BUCKETS, words), list(unlabelled[:MOST])
+    words = learn_vectors([*texts, *unlabelled], NGrams(BUCKETS).hash)
+    ngrams, some = NGrams(BUCKETS, words), _first(unlabelled)
     bags = ngrams.bags([*texts, *some])
     labelled = np.arange(len(texts))
     found = fit(bags.some(labelled), targets_BC, data, words=words)
@@ -51,6 +51,12 @@ def fit_with_unlabelled(
         targets = np.concatenate([targets_BC, guessed_BC])
         found = fit(every, targets, data, words=words, importance_B=importance_B)
     return found
+
+
+def _first(texts: Sequence[str]) -> list[str]:
+    """Those that are labelled."""
+    ends_B = np.cumsum([len(text) for text in texts[:MOST]])
+    return list(texts[: int(np.searchsorted(ends_B, CHARACTERS, side="right"))])
 
 
 def _surest(score_BC: NDArray[np.float64], said_B: NDArray[np.int64], share: float) -> NDArray[np.int64]:
