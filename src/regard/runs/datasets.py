@@ -92,9 +92,12 @@ def _labels(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, des
         return info.job()(recipe, scanned, pretrained=given.begun)
     if recipe.classification.kind != "single":
         raise UsageError("is for texts of one label each (classification.kind)", "--unlabelled")
+    if not recipe.classification.ngrams:
+        raise UsageError("teaches n-grams alone, which are turned off (classification.ngrams)", "--unlabelled")
     refuse_pipes(given.unlabelled)
     unlabelled = UnlabelledTexts(tuple(map(Path, given.unlabelled)))
-    tell(counted(len(unlabelled.texts()), "unlabelled text"))
+    for line in unlabelled.summary():
+        tell(line)
     return info.job()(recipe, scanned, pretrained=given.begun, unlabelled=unlabelled)
 
 

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, cast
 import zstandard
 
 from regard.system.errors import RegardError
+from regard.text.counts import counted
 
 PIECE = 1 << 16
 """Packed bytes read at once."""
@@ -138,6 +139,13 @@ class InvalidLines:
     read: int = field(default=0, compare=False)
     invalid: int = 0
     invalid_lines: list[int] = field(default_factory=list)
+
+    @property
+    def mended(self) -> str:
+        """How many lines of the file there were, from which on, and what became of them."""
+        be = "is" if self.invalid == 1 else "are"
+        said = f"{counted(self.invalid, 'line')} {be} not valid UTF-8; bytes became U+FFFD"
+        return f"{self.path}:{self.invalid_lines[0]}: {said}"
 
     def add(self, invalid: int, invalid_lines: Sequence[int], read: int) -> None:
         """Count what was noted of the next lines, the last of them being ``read``."""

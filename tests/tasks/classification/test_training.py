@@ -275,7 +275,7 @@ def test_texts_without_labels_belong_to_the_run(tmp_path: Path) -> None:
     texts, labels = zip(*rows(60, seed=4), strict=True)
     said = [one.label for one in regard.load(tmp_path / "model").classify(list(texts))]
     assert np.mean([one == label for one, label in zip(said, labels, strict=True)]) > 0.9
-    with refused(DataMismatch, None, "unlabelled"):
+    with refused(DataMismatch, None, "other unlabelled texts, or none"):
         taught(tmp_path / "model", train, "classification.ngrams=true", steps=2)
     others.write_text("something else\n")
     with refused(DataMismatch, None, "unlabelled"):
@@ -288,6 +288,7 @@ def test_texts_without_labels_belong_to_the_run(tmp_path: Path) -> None:
     ("settings", "options", "where"),
     [
         (("classification.kind=multi",), {}, "unlabelled"),
+        (("classification.ngrams=false",), {}, "unlabelled"),
         ((), {"task": "tagging"}, "unlabelled"),
         ((), {"unlabelled": "no such file"}, "no such file"),
     ],

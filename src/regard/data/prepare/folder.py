@@ -32,6 +32,12 @@ _OURS = re.compile(
 )
 Count = Annotated[int, Field(ge=0, lt=1 << 63, strict=True)]
 PARTS = ("train", "validation")
+OTHERS = {
+    "data": "other data",
+    "validation": "other data",
+    "fingerprint.unlabelled": "other unlabelled texts, or none (--unlabelled)",
+}
+"""What a folder was prepared from, where an input differs, in words."""
 VALIDATION = tuple(f"validation.{side}.txt" for side in PairEncoder.sides)
 
 
@@ -126,7 +132,7 @@ def is_reusable(folder: Path, inputs: Mapping[str, Any]) -> bool:
     before = verify_folder(folder)["inputs"]
     for name in sorted(before.keys() | inputs.keys()):
         if before.get(name) != inputs.get(name):
-            what = "other data" if name in ("data", "validation") else f"another {name}"
+            what = OTHERS.get(name, f"another {name}")
             raise DataMismatch(f"was prepared from {what}; choose another output folder", str(folder))
     return True
 

@@ -23,7 +23,6 @@ from regard.data.prepare.windowing import DocumentIndexWriter
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.system.map_reduce import divide
-from regard.text.counts import counted
 from regard.text.seen_words import WORDS
 
 KINDS = ("empty", "too long", "shared with validation", "validation")
@@ -134,12 +133,7 @@ class _FolderWriter:
 
     def _replacements(self) -> list[str]:
         """A line about each file that held invalid UTF-8."""
-        return [
-            f"{notes.path}:{notes.invalid_lines[0]}: {counted(notes.invalid, 'line')} "
-            f"{'is' if notes.invalid == 1 else 'are'} not valid UTF-8; bytes became U+FFFD"
-            for notes in self._examples.notes
-            if notes.invalid
-        ]
+        return [notes.mended for notes in self._examples.notes if notes.invalid]
 
 
 def _write_seen(folder: Path, work: BlockEncoder) -> None:
