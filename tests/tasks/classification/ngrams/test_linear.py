@@ -107,6 +107,7 @@ def test_its_file_keeps_it(tmp_path: Path) -> None:
     found = read_ngrams(tmp_path)
     assert found is not None
     assert (found.scores(texts) == fitted.scores(texts)).all()
+    assert {found.content for _ in range(10)} == {fitted.content}
     (tmp_path / NGRAMS).write_bytes(fitted.content[:100])
     assert not is_fitted(tmp_path, "these texts")
     with pytest.raises(Damaged):

@@ -25,6 +25,8 @@ from regard.text.word_vectors import WordVectors
 NGRAMS = "ngrams.safetensors"
 BUCKETS = 1 << 24
 """Numbers of n-grams; so many that two hardly ever share one. Entries of a text vector are numbered from here on."""
+SEALED = " sha256:"
+"""Stands in the file between the fingerprint of the texts and the sha256 of its tensors."""
 LENGTH = 2**0.5
 """Of a text's n-grams, since words and characters have the length one each."""
 
@@ -96,7 +98,7 @@ class LinearNGrams:
             tensors["rarity"] = self.rarity_X
         if self.words is not None:
             tensors |= {"words": self.words.hashes_W, "vectors": self.words.vector_WD}
-        return save(tensors, {"data": self.data, "sha256": _sha256(tensors)})
+        return save(tensors, {"data": f"{self.data}{SEALED}{_sha256(tensors)}"})  # several keys have no fixed order
 
 
 def known(
@@ -124,14 +126,14 @@ def read_ngrams(folder: Path) -> LinearNGrams | None:
     try:
         with disk.naming(path), safe_open(path, "np") as file:
             found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it is no mapping
-            said = file.metadata() or {}
+            data, _, sha256 = (file.metadata() or {}).get("data", "").partition(SEALED)
     except (SafetensorError, ValueError, TypeError) as error:
         raise Damaged("is damaged", str(path)) from error
-    if not _fits(found) or said.get("sha256") not in (None, _sha256(found)):
+    if not _fits(found) or sha256 not in ("", _sha256(found)):
         raise Damaged("is damaged", str(path))
     words = WordVectors(found["words"], found["vectors"]) if "words" in found else None
     parts = (found["buckets"], found["weight"], found["bias"], found.get("rarity"))
-    return LinearNGrams(*parts, words, said.get("data", ""))
+    return LinearNGrams(*parts, words, data)
 
 
 def _sha256(tensors: Mapping[str, NDArray[Any]]) -> str:
