@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import regard.cli as cli
+from regard import kernels
 from regard.cli import BEGIN, EXAMPLES
 from regard.config import TASKS
 from regard.system.errors import Diverged, NoValidCheckpoint, RegardError, Stopped, UsageError
@@ -81,7 +82,8 @@ def test_version(regard) -> None:
 
     lines = regard("--version").out.splitlines()
     assert lines[0] == f"regard {package.__version__}"
-    assert [line.split()[0] for line in lines] == ["regard", "Python", *cli.LIBRARIES]
+    assert [line.split()[0] for line in lines] == ["regard", "Python", *cli.LIBRARIES, "kernels"]
+    assert lines[-1].split()[1] == kernels.described()
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,11 @@ def test_they_can_be_switched_off() -> None:
     assert said(REGARD_KERNELS="off") == "none"
 
 
+def test_a_module_that_cannot_be_loaded_is_as_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "regard.kernels._native", None)
+    assert not kernels.available.__wrapped__()
+
+
 @pytest.mark.usefixtures("instruction_set")
 def test_the_variable_names_the_instruction_set(instruction_set: str) -> None:
     assert said(REGARD_KERNELS=instruction_set) == instruction_set

@@ -125,10 +125,13 @@ def epilogue(lines: tuple[str, ...], word: str) -> str:
 
 
 def versions() -> str:
-    """Versions of Regard, Python and :data:`LIBRARIES`, a line each; nothing is imported for it."""
+    """Versions of Regard, Python and :data:`LIBRARIES`, and the instruction set of the kernels, a line each."""
     from importlib.metadata import version
 
+    from regard import kernels
+
     found = {"regard": __version__, "Python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
+    found["kernels"] = kernels.described()
     return "\n".join(f"{name} {one}" for name, one in found.items())
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from importlib.util import find_spec
+from importlib import import_module
 
 from regard.system.errors import UsageError
 
@@ -28,7 +28,11 @@ def available() -> bool:
         UsageError: the environment names an instruction set that is not here.
     """
     wanted = os.environ.get(VARIABLE, "")
-    if wanted == "off" or find_spec("regard.kernels._native") is None:
+    if wanted == "off":
+        return False
+    try:
+        import_module("regard.kernels._native")
+    except ImportError:  # not compiled, or for another Python or system library
         return False
     if wanted:
         use(wanted)
@@ -40,6 +44,15 @@ def instruction_sets() -> list[str]:
     from regard.kernels import _native
 
     return _native.sets()
+
+
+def described() -> str:
+    """The instruction set that kernels compute by; ``none`` where there are none."""
+    if not available():
+        return "none"
+    from regard.kernels import _native
+
+    return _native.in_use()
 
 
 def use(name: str) -> None:
