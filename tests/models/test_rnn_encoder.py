@@ -1,5 +1,8 @@
 """Recurrent readers: against torch's own recurrence and plain steps, with each kind of pool."""
 
+from dataclasses import replace
+from itertools import groupby
+
 import pytest
 import torch
 from torch import nn
@@ -8,6 +11,9 @@ from regard.config import RnnEncoderSection
 from regard.models.build import classes, rnn_encoder
 from regard.models.captured_attention import capture_layers
 from regard.nn.dropout import reseed
+from regard.nn.embeddings import WordRows
+from regard.nn.layout import Sequences
+from regard.text.word_features import FEATURES
 from tests.laws.families import FEW
 from tests.models.small_models import CLASSES, PIECES, assert_near, same, sentences, texts
 from tests.models.small_models import rnn_encoder as small
@@ -28,6 +34,29 @@ def test_hidden_vectors_are_those_of_torch_text_by_text(cell: str, two_way: bool
     with torch.no_grad():
         rows = [kernel(model.encoder.input.tokens.weight[ids] * 12**0.5)[0] for ids in GIVEN]
         assert_near(model.encoder(texts(GIVEN, tail=2))[:16], torch.cat(rows), 1e-9)
+
+
+@pytest.mark.parametrize("two_way", [False, True])
+def test_over_words_each_is_the_mean_of_its_pieces_which_share_what_is_read(two_way: bool) -> None:
+    model = small(cell="lstm", units="words", word_features=11, two_way=two_way, head="tags")
+    numbers = [[0, 1, 1, 2, 2, 2, 0], [3, 4, 4, 0]]
+    given = texts(sentences([7, 4]), tail=1)
+    word_T = torch.tensor([*numbers[0], *numbers[1], 0])
+    features_WE = torch.arange(4 * FEATURES).view(4, FEATURES) % 11
+    given = replace(given, words=WordRows(word_T, features_WE))
+    with torch.no_grad():
+        x_TD = model.encoder.input(given.ids_T, given.sequences.positions_T, 7, words=given.words)
+        found, wanted, begin = model.encoder(given), [], 0
+        for one in numbers:
+            runs = [list(run) for _, run in groupby(range(begin, begin + len(one)), lambda at: int(word_T[at]))]
+            means = torch.stack([x_TD[run].mean(0) for run in runs])
+            hidden, _ = model.encoder.stack(means, Sequences.end_to_end([len(runs)]))
+            wanted += [row for row, run in zip(hidden, runs, strict=True) for _ in run]
+            begin += len(one)
+        assert_near(found[:11], torch.stack(wanted), 1e-9)
+        assert not found[11:].any()
+    with pytest.raises(ValueError, match="words"):
+        model.encoder(replace(given, words=None))
 
 
 @pytest.mark.parametrize("pooler", [False, True])

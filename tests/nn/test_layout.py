@@ -24,6 +24,20 @@ def test_positions_and_membership_follow_from_starts_and_lengths() -> None:
         assert of.real_BL.flatten()[of.cells_T[token]]
 
 
+def test_runs_are_those_of_equal_numbers_in_a_sequence() -> None:
+    of = sequences([4, 5, 0, 3], tail=2, spare=1)
+    tokens, runs = of.runs(torch.tensor([0, 1, 1, 0, 0, 2, 3, 3, 0, 0, 4, 4, 0, 0]))
+    assert tokens.starts_B.tolist() == [0, 1, 3, 4, 5, 6, 8, 9, 10]  # what has no number is alone
+    assert tokens.lengths_B.tolist() == [1, 2, 1, 1, 1, 2, 1, 1, 2]
+    assert (tokens.count, tokens.longest, tokens.size) == (9, 2, 14)
+    assert runs.lengths_B.tolist() == [3, 4, 0, 2]
+    assert (runs.starts_B.tolist(), runs.count, runs.longest, runs.size) == ([0, 3, 7, 7], 4, 4, 9)
+    _, runs = sequences([2, 2]).runs(torch.tensor([7, 7, 7, 7]))
+    assert runs.lengths_B.tolist() == [1, 1]  # no run reaches into the next sequence
+    tokens, runs = sequences([0, 0]).runs(torch.zeros(0, dtype=torch.int64))
+    assert (tokens.count, tokens.longest, runs.count, runs.longest) == (0, 0, 2, 0)
+
+
 def test_rows_of_an_arena() -> None:
     of = Sequences.rows(torch.tensor([2, 3]), longest=3, stride=5)
     assert (of.starts_B.tolist(), of.size, of.stride) == ([0, 5], 10, 5)

@@ -20,7 +20,7 @@ from regard.config import (
 )
 from regard.models.bert import Bert, Head, ReadingHead, TagHead, TextHead, VectorHead, WordHead
 from regard.models.gpt import Gpt
-from regard.models.rnn import FeedingDecoder, PlainDecoder, Reader, RecurrentEncoder, Rnn, RnnEncoder, TextEncoder
+from regard.models.rnn import FeedingDecoder, PlainDecoder, Reader, RecurrentEncoder, Rnn, RnnEncoder, TextEncoder, WordEncoder
 from regard.models.transformer import Decoder, Encoder, Transformer
 from regard.models.vit import Vit
 from regard.nn import heads
@@ -88,6 +88,8 @@ POOLS: dict[str, Callable[[int], heads.Pool]] = {
 CHAINS: dict[str, type[IndependentTags] | type[CRFTags]] = {"alone": IndependentTags, "crf": CRFTags}
 """How the tags of a sentence are learned and chosen."""
 CELLS: dict[str, type[Recurrent]] = {"elman": Elman, "gru": Gru, "lstm": Lstm}
+UNITS: dict[str, type[TextEncoder]] = {"pieces": TextEncoder, "words": WordEncoder}
+"""What a recurrence steps over."""
 SCORES: dict[str, Callable[[int], Alignment | NoAlignment]] = {
     "none": lambda d_model: NoAlignment(),
     "dot": lambda d_model: Alignment(Dot(), d_model),
@@ -216,7 +218,7 @@ def rnn_encoder(model: RnnEncoderSection, pieces: int, head: ReadingHead, key: i
     table = TokenEmbedding(pieces, model.d_model, start=0)
     stack = _recurrent(model, model.layers, model.d_model, 2 if model.two_way else 1)
     input = InputEmbedding(table, NoPositions(), model.dropout, words=_words(model))
-    return _ready(RecurrentEncoder(TextEncoder(input, stack), head(table)), key)
+    return _ready(RecurrentEncoder(UNITS[model.units or "pieces"](input, stack), head(table)), key)
 
 
 def _words(model: BertSection | RnnEncoderSection) -> WordEmbedding | None:

@@ -15,6 +15,7 @@ from regard.models.transformer import EncoderDecoder
 from regard.nn.alignment import Alignment, NoAlignment
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding
+from regard.nn.heads import mean
 from regard.nn.layout import Layout, Sequences
 from regard.nn.recurrent import Bridge, Stack
 
@@ -175,6 +176,25 @@ class TextEncoder(nn.Module):
         x_TD = self.input(source.ids_T, sequences.positions_T, sequences.longest, words=source.words)
         hidden_TD, _ = self.stack(x_TD, sequences)
         return hidden_TD
+
+
+class WordEncoder(TextEncoder):
+    """A recurrence over the words of texts: each is the mean of its tokens, and these share its hidden vector."""
+
+    def forward(self, source: Tokens) -> Tensor:
+        """``hidden_TD``, the input of a head.
+
+        Raises:
+            ValueError: the words are not given.
+        """
+        if source.words is None:
+            raise ValueError("a recurrence over words needs the words of its tokens")
+        sequences = source.sequences
+        x_TD = self.input(source.ids_T, sequences.positions_T, sequences.longest, words=source.words)
+        tokens, words = sequences.runs(source.words.word_T)
+        hidden_WD, _ = self.stack(mean(x_TD, tokens), words)
+        hidden_TD = hidden_WD.new_zeros(len(x_TD), hidden_WD.shape[1])
+        return hidden_TD.index_copy(0, tokens.inside_T.nonzero()[:, 0], hidden_WD[tokens.rows_T])
 
 
 class RecurrentEncoder(nn.Module):

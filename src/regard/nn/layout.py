@@ -158,6 +158,23 @@ class Sequences(_Once):
         positions_T[self.grid_BL[self.real_BL]] = places_BL[self.real_BL]
         return positions_T
 
+    def runs(self, number_T: Tensor) -> tuple[Sequences, Sequences]:
+        """``tokens, runs``: the tokens of each run of equal numbers in a sequence, and each sequence's runs, end to end.
+
+        A token of number 0 is a run by itself. Sequences stand on the axis in order.
+        """
+        inside_T = self.inside_T
+        same_T = torch.zeros_like(inside_T)
+        same_T[1:] = (number_T[1:] == number_T[:-1]) & (number_T[1:] > 0)
+        first_T = inside_T & ~(same_T & (self.positions_T > 0))
+        starts_R = first_T.nonzero()[:, 0]
+        run_I = first_T[inside_T].cumsum(0) - 1
+        lengths_R = torch.zeros_like(starts_R).index_add(0, run_I, torch.ones_like(run_I))
+        counts_B = starts_R.new_zeros(self.count).index_add(0, self.rows_T, first_T[inside_T].long())
+        longest = int(lengths_R.max()) if len(lengths_R) else 0
+        runs = Sequences.end_to_end(counts_B.tolist(), number_T.device)
+        return Sequences(starts_R, lengths_R, len(starts_R), longest, self.size), runs
+
     def by_time(self) -> ByTime:
         """The time-major view that a recurrence needs, made once: one gather in, one out."""
         return self._by_time

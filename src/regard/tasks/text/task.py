@@ -146,9 +146,11 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
 
     @cached_property
     def word_features(self) -> WordFeatures | None:
-        """The features of words, where the model reads them."""
-        buckets = getattr(self.recipe.model, "word_features", None)
-        return WordFeatures(self.source_tokenizer, buckets) if buckets else None
+        """The words of a text and their features, where the model reads them."""
+        model = self.recipe.model
+        buckets = getattr(model, "word_features", None)
+        reads = buckets or getattr(model, "units", None) == "words"
+        return WordFeatures(self.source_tokenizer, buckets or 1) if reads else None
 
     def separate(self, given: Tokens) -> Tokens:
         """The same; of several texts those behind the first are another segment."""
