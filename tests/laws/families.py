@@ -76,7 +76,7 @@ WORDS: dict[str, dict[str, list[Any]]] = {
             *({"head": "tags", "pool": pool} for pool in ("mean", "max")),
         ],
         "pooler": [{"pooler": False}, {"pooler": True}],
-        "words": [{"word_features": None}, {"word_features": 11}, {"units": "words"}],
+        "words": [{"word_features": None}, {"word_features": 11}, {"units": "words"}, {"d_embedding": 10}],
     },
 }
 

@@ -59,6 +59,26 @@ def test_over_words_each_is_the_mean_of_its_pieces_which_share_what_is_read(two_
         model.encoder(replace(given, words=None))
 
 
+def test_embeddings_can_be_of_another_size_than_states() -> None:
+    model = small(d_embedding=10, word_features=11, units="words", head="tags")
+    assert (model.encoder.input.tokens.weight.shape, model.encoder.input.words.weight.shape) == ((PIECES, 10), (11, 10))
+    assert model.encoder(texts(GIVEN)).shape == (16, 12)
+
+
+def test_words_are_dropped_as_wholes() -> None:
+    model = small(units="words", dropout=0.5, head="tags").train()
+    given = replace(texts(sentences([6])), words=WordRows(torch.tensor([1, 1, 1, 2, 2, 2]), torch.zeros(0, 5).long()))
+    dropped: list[torch.Tensor] = []
+    model.encoder.stack.register_forward_pre_hook(lambda _, entering: dropped.append(entering[0]))
+    reseed(1)
+    hidden_TD = model.encoder(given)
+    mean_WD = model.encoder.input.tokens(given.ids_T).unflatten(0, (2, 3)).mean(1) * 12**0.5
+    kept = dropped[0] != 0
+    assert 0 < kept.sum() < kept.numel()
+    assert_near(dropped[0], torch.where(kept, 2 * mean_WD, 0.0), 1e-9)
+    assert same(hidden_TD[0], hidden_TD[2])
+
+
 @pytest.mark.parametrize("pooler", [False, True])
 def test_classes_are_scored_from_what_was_attended_to(pooler: bool) -> None:
     model = small(pool="attention", pooler=pooler)

@@ -53,6 +53,7 @@ BEGUN: dict[str, Any] = {
     "text": {"vocabulary": 320, "units": "pieces", "normalisation": "nfc", "lowercase": False},
 }
 FEW, RNN = {"task": "classification"}, {"family": "rnn-encoder", "d_model": 24, "pool": "attention"}
+TAGS = {"task": "tagging"}
 STEPS = {"training.steps": 9}
 CROWDED = {"data": {"max_tokens": 2000}, "training": {"tokens": 1500}}
 
@@ -245,6 +246,38 @@ def test_a_recurrent_reader_that_is_asked_for_is_the_same_for_any_number_of_text
         assert (model.family, model.d_model, model.pool) == ("rnn-encoder", 256, "attention")
     tagger = recipe_from_options(RecipeOptions(options={"task": "tagging"}, preset="classifier-rnn"), count)
     assert (tagger.model.family, tagger.model.pool) == ("rnn-encoder", "mean")  # which pools no word by whole texts
+
+
+@pytest.mark.parametrize(
+    ("settings", "family", "crf"),
+    [
+        ((), "rnn-encoder", True),
+        (("tagging.crf=false",), "rnn-encoder", False),
+        (("model.cell=gru", "model.units=words"), "rnn-encoder", True),
+        (("model.heads=2",), "bert", False),
+        (("model.norm_place=post",), "bert", False),
+    ],
+)
+def test_a_tagger_is_recurrent_and_chained_unless_a_transformer_is_asked_for(
+    settings: tuple[str, ...], family: str, crf: bool
+) -> None:
+    for count in (500, 20_000):
+        found = recipe_from_options(RecipeOptions(settings=settings, options=TAGS), count)
+        assert (found.model.family, found.tagging.crf, bool(found.model.word_features)) == (family, crf, True)
+    with_features = {"model": {"family": "bert", "d_model": 24, "heads": 2}}
+    from_words = recipe_from_options(RecipeOptions(options=TAGS, begun=with_features), 500)
+    assert (from_words.model.family, from_words.tagging.crf) == ("bert", False)
+
+
+def test_a_run_keeps_the_family_that_it_was_begun_with() -> None:
+    before = recipe_from_options(RecipeOptions(options=TAGS, preset="tagger-tiny"), 500)
+    fields = {f"{name}.{inner}": value for name in ("model", "training") for inner, value in getattr(before, name)}
+    assert recipe_from_options(RecipeOptions(options=TAGS, earlier=fields), 500) == before
+    fields = {name: value for name, value in fields.items() if name != "model.word_features"}
+    without = recipe_from_options(RecipeOptions(options=TAGS, earlier=fields), 500)
+    assert without == before.model_copy(update={"model": before.model.model_copy(update={"word_features": None})})
+    other = RecipeOptions(options=TAGS, earlier=fields, settings=("model.family=rnn-encoder",))
+    assert recipe_from_options(other, 500).model.family == "rnn-encoder"  # what is asked for is asked for
 
 
 @pytest.mark.parametrize(

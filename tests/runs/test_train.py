@@ -116,7 +116,7 @@ LABELLED = "text,label\na dog,animal\na wall,stone\na cat,animal\nno dog,animal\
 TOLD: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "translation": ("a.en", "a dog\ntwo men\n", {"preset": "tiny"}, "can be exported to: Hugging Face (Pegasus), CTr"),
     "classification": ("a.csv", LABELLED, {}, "cannot be exported as it is: Hugging Face's layout needs model.family"),
-    "tagging": ("a.conll", TAGGED, {}, "cannot be exported as it is: BERT needs model.norm_place = post instead of p"),
+    "tagging": ("a.conll", TAGGED, {}, "cannot be exported as it is: Hugging Face's layout needs model.family"),
     "language-model": ("a.txt", "a dog\n" * 9, {}, "cannot be exported as it is: GPT-2 needs model.positions = lea"),
     "masked-lm": ("a.txt", "a dog\n" * 9, {}, "cannot be exported as it is: BERT needs model.norm_place = post inst"),
     "span-corruption": ("a.txt", "a dog\n" * 9, {}, "can be exported to: Hugging Face (T5), CTranslate2"),

@@ -150,6 +150,13 @@ class RnnEncoderSection(Recurrent):
     cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
     layers: int = Field(1, ge=1, le=64, description="layers that read")
     d_model: int = Field(256, ge=2, le=65536, description="size of embeddings and of every state")
+    d_embedding: int | None = Field(
+        None,
+        ge=1,
+        le=65536,
+        description="size of embeddings, smaller than the states where texts are few; default: d_model",
+        json_schema_extra={"only_if_set": True},
+    )
     two_way: bool = Field(True, description="texts are read from both ends, each with half of the state")
     pool: Literal["mean", "max", "attention"] = Field(
         "mean",

@@ -20,7 +20,16 @@ from regard.config import (
 )
 from regard.models.bert import Bert, Head, ReadingHead, TagHead, TextHead, VectorHead, WordHead
 from regard.models.gpt import Gpt
-from regard.models.rnn import FeedingDecoder, PlainDecoder, Reader, RecurrentEncoder, Rnn, RnnEncoder, TextEncoder, WordEncoder
+from regard.models.rnn import (
+    FeedingDecoder,
+    PlainDecoder,
+    Reader,
+    RecurrentEncoder,
+    Rnn,
+    RnnEncoder,
+    TextEncoder,
+    WordEncoder,
+)
 from regard.models.transformer import Decoder, Encoder, Transformer
 from regard.models.vit import Vit
 from regard.nn import heads
@@ -88,7 +97,10 @@ POOLS: dict[str, Callable[[int], heads.Pool]] = {
 CHAINS: dict[str, type[IndependentTags] | type[CRFTags]] = {"alone": IndependentTags, "crf": CRFTags}
 """How the tags of a sentence are learned and chosen."""
 CELLS: dict[str, type[Recurrent]] = {"elman": Elman, "gru": Gru, "lstm": Lstm}
-UNITS: dict[str, type[TextEncoder]] = {"pieces": TextEncoder, "words": WordEncoder}
+UNITS: dict[str, Callable[[InputEmbedding, Stack, float], TextEncoder]] = {
+    "pieces": lambda input, stack, dropout: TextEncoder(input, stack),
+    "words": WordEncoder,
+}
 """What a recurrence steps over."""
 SCORES: dict[str, Callable[[int], Alignment | NoAlignment]] = {
     "none": lambda d_model: NoAlignment(),
@@ -133,7 +145,7 @@ def bert(model: BertSection, pieces: int, head: Head, key: int = 0) -> Bert:
     stack = _Stack.of(model, two_way=True)
     segments = Segments(model.segments, model.d_model) if model.segments else None
     norm = NORMS[model.norm](model) if model.embedding_norm else None
-    input = InputEmbedding(table, stack.positions, model.dropout, 1.0, segments, norm, _words(model))
+    input = InputEmbedding(table, stack.positions, model.dropout, 1.0, segments, norm, _words(model, model.d_model))
     return _ready(Bert(Encoder(input, stack.encoder_layers(model.layers), stack.final()), head(table)), key)
 
 
@@ -215,14 +227,17 @@ def rnn(model: RnnSection, source_pieces: int, target_pieces: int, key: int = 0)
 @undrawn()
 def rnn_encoder(model: RnnEncoderSection, pieces: int, head: ReadingHead, key: int = 0) -> RecurrentEncoder:
     """The recurrent reader a section describes, with a head: :func:`classes`, :func:`tags`, :func:`vectors`."""
-    table = TokenEmbedding(pieces, model.d_model, start=0)
-    stack = _recurrent(model, model.layers, model.d_model, 2 if model.two_way else 1)
-    input = InputEmbedding(table, NoPositions(), model.dropout, words=_words(model))
-    return _ready(RecurrentEncoder(UNITS[model.units or "pieces"](input, stack), head(table)), key)
+    entering = model.d_embedding or model.d_model
+    table = TokenEmbedding(pieces, entering, start=0)
+    stack = _recurrent(model, model.layers, entering, 2 if model.two_way else 1)
+    units = model.units or "pieces"
+    dropout = model.dropout if units == "pieces" else 0.0
+    input = InputEmbedding(table, NoPositions(), dropout, words=_words(model, entering))
+    return _ready(RecurrentEncoder(UNITS[units](input, stack, model.dropout), head(table)), key)
 
 
-def _words(model: BertSection | RnnEncoderSection) -> WordEmbedding | None:
-    return WordEmbedding(model.word_features, model.d_model, FEATURES) if model.word_features else None
+def _words(model: BertSection | RnnEncoderSection, size: int) -> WordEmbedding | None:
+    return WordEmbedding(model.word_features, size, FEATURES) if model.word_features else None
 
 
 def reader(model: Model, pieces: int, head: ReadingHead, key: int = 0) -> Reader:

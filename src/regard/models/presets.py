@@ -115,6 +115,12 @@ PRESETS: dict[str, Preset] = {
         "tags words; for thousands of texts",
         8000,
     ),
+    "tagger-rnn": Preset(
+        {"cell": "lstm", "d_model": 256, "units": "words"},
+        what="tags words, which it reads both ways; for thousands of texts",
+        family="rnn-encoder",
+        pieces=3000,
+    ),
     "classifier-tiny": _encoder(
         {**_sizes(2, 256, 512, 4), "norm_place": "pre", "dropout": 0.4},
         "reads texts to label them; for thousands of them",

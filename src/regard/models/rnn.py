@@ -179,7 +179,14 @@ class TextEncoder(nn.Module):
 
 
 class WordEncoder(TextEncoder):
-    """A recurrence over the words of texts: each is the mean of its tokens, and these share its hidden vector."""
+    """A recurrence over the words of texts: each is the mean of its tokens, and these share its hidden vector.
+
+    Dropout is on that mean. On the tokens it would be weak where a word has many, which are the rare ones.
+    """
+
+    def __init__(self, input: InputEmbedding, stack: Stack, dropout: float) -> None:
+        super().__init__(input, stack)
+        self.dropout = Dropout(dropout)
 
     def forward(self, source: Tokens) -> Tensor:
         """``hidden_TD``, the input of a head.
@@ -192,7 +199,7 @@ class WordEncoder(TextEncoder):
         sequences = source.sequences
         x_TD = self.input(source.ids_T, sequences.positions_T, sequences.longest, words=source.words)
         tokens, words = sequences.runs(source.words.word_T)
-        hidden_WD, _ = self.stack(mean(x_TD, tokens), words)
+        hidden_WD, _ = self.stack(self.dropout(mean(x_TD, tokens)), words)
         hidden_TD = hidden_WD.new_zeros(len(x_TD), hidden_WD.shape[1])
         return hidden_TD.index_copy(0, tokens.inside_T.nonzero()[:, 0], hidden_WD[tokens.rows_T])
 

@@ -159,7 +159,7 @@ class Sequences(_Once):
         return positions_T
 
     def runs(self, number_T: Tensor) -> tuple[Sequences, Sequences]:
-        """``tokens, runs``: the tokens of each run of equal numbers in a sequence, and each sequence's runs, end to end.
+        """``tokens, runs``: the tokens of each run of equal numbers in a sequence, and the runs of each, end to end.
 
         A token of number 0 is a run by itself. Sequences stand on the axis in order.
         """

@@ -34,8 +34,9 @@ class RecipeOptions:
     """Dotted keys guessed from the data; the recipe overrides them, as it overrides the table."""
     begun: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Sections of the pretrained model, in place of the table's; its ``text`` also replaces the recipe's."""
-    earlier: Set[str] | None = None
-    """Dotted keys of the run to resume, if there is one: what it was begun without the table does not add."""
+    earlier: Mapping[str, Any] | None = None
+    """Dotted fields of the run to resume, if there is one: its family chooses the table's row, and what it was begun
+    without the table does not add."""
 
 
 def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, Any] | None = None) -> Recipe:
@@ -54,7 +55,8 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, A
     task = chosen.get("task", Recipe().task)
     with_model = "model" not in given and "model" not in wishes.begun
     family = _family_option(wishes, given, chosen, task)
-    model = {**chosen.get("model", {}), **({"family": family} if family else {})}
+    known = family or _family_begun(wishes, with_model, task)
+    model = {**chosen.get("model", {}), **({"family": known} if known else {})}
     table = defaults(task, pairs, wishes.preset, with_model, schedule, model)
     if family is not None and family != table.get("model", {}).get("family", family):
         table.pop("model", None)  # the sizes of another family
@@ -69,6 +71,12 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, A
     recipe_from(merge(sized, _complete(given, tokens)), where)
     found = recipe_from(merge(sized, _complete(chosen, tokens)), "--set" if wishes.settings else where)
     return _keep_exportable(found, {(section, name) for section in chosen for name in _fields(chosen[section])})
+
+
+def _family_begun(wishes: RecipeOptions, with_model: bool, task: str) -> str | None:
+    """The family of the run to resume, where nothing names another: the table had another once."""
+    family = (wishes.earlier or {}).get("model.family")
+    return family if with_model and not wishes.preset and family in TASKS[task].families else None
 
 
 def _fields(section: Any) -> Iterable[str]:

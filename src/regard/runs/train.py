@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -156,7 +156,7 @@ def train(
         valid_target=valid_target,
     )
     guessed = languages(files.source, files.target)
-    earlier = _earlier_keys(Path(output)) if resume != "never" else None
+    earlier = _earlier_fields(Path(output)) if resume != "never" else None
     wishes = RecipeOptions(recipe, preset, tuple(settings), options, guessed, earlier=earlier)
     word = task_option(wishes)
     info = TASKS[word]
@@ -192,10 +192,10 @@ def train(
         return run(TrainingRun(Path(output), job, machine, hooks, inputs), resume, allow)
 
 
-def _earlier_keys(output: Path) -> Set[str] | None:
+def _earlier_fields(output: Path) -> Mapping[str, Any] | None:
     """The fields of the run in an output folder; ``None``: there is none, or it cannot be read, which is said later."""
     try:
-        return resolved.read_fields(output / "training").keys()
+        return resolved.read_fields(output / "training")
     except (RegardError, OSError):
         return None
 

@@ -22,6 +22,12 @@ _PAIRS = {**_CLASSES, "model": {"segments": 2, "dropout": 0.1}}
 _READ = {**_CLASSES, "classification": {"ngrams": True}}
 _MOVED = {**_CLASSES, "classification": {"ngrams": True, "adversarial": 0.5}}
 _TAGS: dict[str, Any] = {"text": {"vocabulary": 3000}, "training": {"tokens": 512}, "model": {"word_features": 1 << 15}}
+_CHAINED: dict[str, Any] = {
+    "text": {"vocabulary": 3000},
+    "training": {"tokens": 1024, "rate": 3e-3},
+    "model": {"word_features": 1 << 15},
+    "tagging": {"crf": True},
+}
 _GUESSING: dict[str, Any] = {
     "rate": 2e-3,
     "warmup": 100,
@@ -148,8 +154,8 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
         ),
     ),
     "tagging": (
-        ReadingDefaults(8_000, "tagger-tiny", 25, _TAGS),
-        ReadingDefaults(100_000, "tagger-tiny", 17, _TAGS),
+        ReadingDefaults(8_000, "tagger-rnn", 6, _CHAINED, ReadingDefaults(8_000, "tagger-tiny", 25, _TAGS)),
+        ReadingDefaults(100_000, "tagger-rnn", 10, _CHAINED, ReadingDefaults(100_000, "tagger-tiny", 17, _TAGS)),
         ReadingDefaults(float("inf"), "tagger-tiny", 4, {**_TAGS, "text": {"vocabulary": 8000}, "training": {}}),
     ),
     "image-classification": (
