@@ -74,6 +74,12 @@ def tagger(crf: bool = False) -> Any:
     return _task("tagging", TagAssets(tokenizer(), LABELS, FittedValues(1.5), "none"), ONE, tagging={"crf": crf})
 
 
+def stepper() -> Any:
+    """A tagger that steps over words."""
+    model = {"family": "rnn-encoder", "d_model": 16, "units": "words", "word_features": 50}
+    return _task("tagging", TagAssets(tokenizer(), LABELS, FittedValues(1.5), "none"), model, tagging={"crf": True})
+
+
 def filler() -> Any:
     """A model of masked words."""
     return _task("masked-lm", TextAssets(tokenizer()), ONE)

@@ -46,6 +46,19 @@ def test_all_pieces_of_a_word_have_its_features_and_symbols_have_none() -> None:
     assert len(features_WE) == 2
 
 
+def test_where_words_begin_can_be_given() -> None:
+    known, parts = tokenizer(), ["Anna", " do", "n't", " U.S.", ","]
+    pieces = [known.encode(part).ids for part in parts]
+    ids = np.array([known.begin[0], *(id for part in pieces for id in part), known.end])
+    first_T = np.zeros(len(ids), np.bool_)
+    first_T[1 + np.cumsum([0, *map(len, pieces)])[:-1]] = True
+    named = WordFeatures(known, 1 << 20)
+    word_T, features_WE = named.of_texts(ids, np.array([0]), np.array([len(ids)]), first_T)
+    assert word_T.tolist() == [0, *(number for number, part in enumerate(pieces, 1) for _ in part), 0]
+    assert features_WE.tolist() == [named._hashes(part.strip()) for part in parts]
+    assert len(named.of_texts(ids, np.array([0]), np.array([len(ids)]))[1]) != len(parts)  # by the tokenizer
+
+
 @pytest.mark.parametrize("units", ["pieces", "characters"])
 def test_a_word_has_the_same_features_wherever_it_stands(units: str) -> None:
     known = tokenizer(units=units)

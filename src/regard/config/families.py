@@ -167,8 +167,7 @@ class RnnEncoderSection(Recurrent):
     word_features: int | None = _word_features()
     units: Literal["pieces", "words"] | None = Field(
         None,
-        description="what the recurrence steps over; words: each the mean of its pieces, so that it is read in half "
-        "the steps; default: pieces",
+        description="what the recurrence steps over; words: each the mean of its pieces; default: pieces",
         json_schema_extra={"only_if_set": True},
     )
     dropout: float = Field(0.4, ge=0.0, lt=1.0, description="on embeddings, between layers and before the classes")

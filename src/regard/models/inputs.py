@@ -59,22 +59,39 @@ class Pairs:
     weight_T: Tensor
 
 
-def tokens(packed: Packed, device: torch.device | str = "cpu", words: WordFeatures | None = None) -> Tokens:
-    """A packed side on the device, with the features of its words where they are asked for."""
+def tokens(
+    packed: Packed,
+    device: torch.device | str = "cpu",
+    words: WordFeatures | None = None,
+    first_T: NDArray[np.bool_] | None = None,
+) -> Tokens:
+    """A packed side on the device, with the features of its words where they are asked for.
+
+    Args:
+        packed: the side.
+        device: where to.
+        words: knows the features.
+        first_T: which tokens begin a word, where that is known.
+    """
     lengths_B = _tensor(packed.lengths_B, device)
     longest = int(packed.lengths_B.max(initial=0))
     starts_B = _tensor(packed.starts_B, device)
     return Tokens(
         _tensor(packed.ids_T, device),
         Sequences(starts_B, lengths_B, packed.count, longest, len(packed.ids_T)),
-        words=None if words is None else word_rows(packed, words, device),
+        words=None if words is None else word_rows(packed, words, device, first_T),
     )
 
 
-def word_rows(packed: Packed, words: WordFeatures, device: torch.device | str = "cpu") -> WordRows:
+def word_rows(
+    packed: Packed,
+    words: WordFeatures,
+    device: torch.device | str = "cpu",
+    first_T: NDArray[np.bool_] | None = None,
+) -> WordRows:
     """The features of a packed side's words on the device."""
     real = slice(packed.count)
-    found = words.of_texts(packed.ids_T, packed.starts_B[real], packed.lengths_B[real])
+    found = words.of_texts(packed.ids_T, packed.starts_B[real], packed.lengths_B[real], first_T)
     return WordRows(*(_tensor(one, device) for one in found))
 
 

@@ -52,9 +52,11 @@ class WordFeatures:
 
     def __init__(self, tokenizer: AnyTokenizer, buckets: int) -> None:
         self.tokenizer, self.buckets = tokenizer, buckets
-        self._found: dict[bytes, tuple[Ids, Ids]] = {}
+        self._found: dict[tuple[bytes, bool], tuple[Ids, Ids]] = {}
 
-    def of_texts(self, ids_T: Ids, starts_B: Ids, lengths_B: Ids) -> tuple[Ids, Ids]:
+    def of_texts(
+        self, ids_T: Ids, starts_B: Ids, lengths_B: Ids, first_T: NDArray[np.bool_] | None = None
+    ) -> tuple[Ids, Ids]:
         """``(word_T, features_WE)`` of the tokens of texts in a batch.
 
         ``word_T`` is the number of each token's word, from 1 on, and 0 for a token without a word; ``features_WE`` has
@@ -63,11 +65,14 @@ class WordFeatures:
         Args:
             ids_T: all tokens.
             starts_B, lengths_B: where each text lies, in order.
+            first_T: which tokens begin a word, where that is known; else the tokenizer tells. A blank begins one too.
         """
         inside_T = _inside(len(ids_T), starts_B, lengths_B)
-        first_N, last_N = self._chunks(ids_T, inside_T, starts_B, lengths_B)
-        held, size = ids_T.tobytes(), ids_T.itemsize
-        found = [self._chunk(held[size * first : size * last]) for first, last in zip(first_N, last_N, strict=True)]
+        first_N, last_N = self._chunks(ids_T, inside_T, starts_B, lengths_B, first_T)
+        held, size, cut = ids_T.tobytes(), ids_T.itemsize, first_T is None
+        found = [
+            self._chunk(held[size * first : size * last], cut) for first, last in zip(first_N, last_N, strict=True)
+        ]
         rows = np.concatenate([np.zeros((0, FEATURES), np.int64), *(rows for _, rows in found)])
         words_N = np.array([len(rows) for _, rows in found], np.int64)
         numbers = np.concatenate([np.zeros(0, np.int64), *(numbers for numbers, _ in found)])
@@ -76,24 +81,33 @@ class WordFeatures:
         word_T[inside_T] = numbers
         return word_T, rows
 
-    def _chunks(self, ids_T: Ids, inside_T: NDArray[np.bool_], starts_B: Ids, lengths_B: Ids) -> tuple[Ids, Ids]:
+    def _chunks(
+        self,
+        ids_T: Ids,
+        inside_T: NDArray[np.bool_],
+        starts_B: Ids,
+        lengths_B: Ids,
+        known_T: NDArray[np.bool_] | None,
+    ) -> tuple[Ids, Ids]:
         """Where runs of tokens begin and end, across which no word reaches."""
         first_T = self.tokenizer.blank_first[ids_T]
         first_T[starts_B[lengths_B > 0]] = True
+        if known_T is not None:
+            first_T |= known_T
         first_N = np.flatnonzero(first_T & inside_T)
         text_N = np.searchsorted(starts_B, first_N, side="right") - 1
         return first_N, np.minimum(np.append(first_N[1:], len(ids_T)), (starts_B + lengths_B)[text_N])
 
-    def _chunk(self, known: bytes) -> tuple[Ids, Ids]:
-        """The words of a run of tokens, numbered from 1 on."""
-        if known not in self._found:
+    def _chunk(self, known: bytes, cut: bool) -> tuple[Ids, Ids]:
+        """The words of a run of tokens, numbered from 1 on; it is one word if it is not ``cut``."""
+        if (known, cut) not in self._found:
             if len(self._found) >= KEPT:
                 self._found.clear()
-            self._found[known] = self._words(np.frombuffer(known, np.int64))
-        return self._found[known]
+            self._found[known, cut] = self._words(np.frombuffer(known, np.int64), cut)
+        return self._found[known, cut]
 
-    def _words(self, ids: Ids) -> tuple[Ids, Ids]:
-        starts = np.flatnonzero(self.tokenizer.word_starts(ids.tolist()))
+    def _words(self, ids: Ids, cut: bool) -> tuple[Ids, Ids]:
+        starts = np.flatnonzero(self.tokenizer.word_starts(ids.tolist())) if cut else np.zeros(1, np.int64)
         parts = np.split(ids, starts[1:])
         words = [text.strip() for text in self.tokenizer.decode_batch(part.tolist() for part in parts)]
         real_W = np.array([bool(word) for word in words])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from regard.data.batches.batch import pack_sources
 from regard.data.batches.texts import Examples, WordMarks
 from regard.data.checks.tags import TagScan
 from regard.data.corpora.corpus import no_progress
@@ -25,6 +26,7 @@ from regard.tasks.tagging.training import TaggingJob, TaggingTraining
 from regard.tasks.training.base import ProductPaths
 from regard.text.tags import TaggedWords, places_of
 from tests.refusals import refused
+from tests.tasks.small_tasks import stepper
 from tests.tasks.trials import evenly, shares
 
 Sentence = list[tuple[str, str]]
@@ -189,6 +191,29 @@ def test_a_long_text_is_tagged_as_its_windows_are(made: Callable[..., Tagging], 
     right = [tag for one in sentences(12, 3) for _, tag in one]
     wrong = sum(said != tag for said, tag in zip(task.tag(text).tags, right, strict=True))
     assert wrong <= len(words.places) // 20
+
+
+def test_a_recurrence_steps_over_the_words_that_are_tagged() -> None:
+    task = stepper()
+    text = "Don't go to U.S. (no?!) .. ï漢字"
+    words = TaggedWords(text, tuple(places_of(text)))
+    windows = task.coding.encode_texts([words, TaggedWords.from_words(["a", "b."], ())])
+    packed = pack_sources([window[0] for one in windows for window in one])
+    marks_X = np.concatenate([window[1] for one in windows for window in one])
+    by_marks, by_text = task.inputs(packed, marks_X).words, task.inputs(packed).words
+    assert by_marks.word_T[: len(windows[0][0][0])].max() == len(words.places)
+    assert by_marks.word_T.max() == len(words.places) + 2
+    cut = len(windows[0][0][0])  # of running text "b." would be two words
+    assert by_text.word_T[:cut].tolist() == by_marks.word_T[:cut].tolist()
+    assert by_text.features_WE[: len(words.places)].tolist() == by_marks.features_WE[: len(words.places)].tolist()
+    assert by_text.word_T.max() == len(words.places) + 3
+    joined = task.inputs(*coded(task, ["do", "n't"])).words
+    assert joined.word_T.max() == 2
+
+
+def coded(task: Tagging, words: list[str]) -> tuple[Any, Any]:
+    (window,) = task.coding.encode_texts([TaggedWords.from_words(words, (), [False] * len(words))])[0]
+    return pack_sources([window[0]]), window[1]
 
 
 @pytest.mark.parametrize("own", [{}, {"crf": True}], ids=str)

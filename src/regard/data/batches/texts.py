@@ -180,7 +180,7 @@ class WordMarks:
     def of(cls, text: Packed, marks_X: Ids) -> WordMarks:
         """The words of windows whose marks lie end to end as their pieces do."""
         last_B = (text.starts_B + text.lengths_B)[: text.count] - 1
-        starts = np.flatnonzero((marks_X == NEIGHBOUR) | (marks_X >= TAGS))
+        starts = np.flatnonzero(begins_word(marks_X))
         window = np.searchsorted(last_B, starts)
         ends = np.minimum(np.append(starts[1:], len(marks_X)), last_B[window])
         own = marks_X[starts] >= TAGS
@@ -193,6 +193,12 @@ class WordMarks:
         known_R = self.tags_R < tags
         window = np.repeat(np.arange(len(self.counts_B)), self.counts_B)
         return known_R, np.bincount(window[known_R], minlength=len(self.counts_B))
+
+
+def begins_word(marks_X: Ids) -> NDArray[np.bool_]:
+    """Which pieces begin a word, whichever window counts it."""
+    found: NDArray[np.bool_] = (marks_X == NEIGHBOUR) | (marks_X >= TAGS)
+    return found
 
 
 def text_lengths(counts_B: Ids, more_B: NDArray[np.bool_]) -> Ids:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import BertSection, Recipe, RnnEncoderSection
-from regard.data.batches.batch import Ids, batches_by_length, pack_sources
-from regard.data.batches.texts import TextBatch, WordMarks
+from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sources
+from regard.data.batches.texts import TextBatch, WordMarks, begins_word
 from regard.data.corpora.corpus import Corpus
 from regard.data.prepare.encoders import TagEncoder, Window, word_parts
 from regard.data.prepare.shards import ragged_indices
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.models.bert import TagHead
+    from regard.models.inputs import Tokens
     from regard.models.rnn import Reader
     from regard.nn.heads import Chain
 
@@ -58,7 +59,8 @@ def word_scores(task: Tagging, batch: TextBatch) -> tuple[Tensor, WordMarks]:
 
     from regard.nn.layout import Sequences
 
-    given, marks, model = task.inputs(batch.text), WordMarks.of(batch.text, batch.labels_X), task.model
+    given, model = task.inputs(batch.text, batch.labels_X), task.model
+    marks = WordMarks.of(batch.text, batch.labels_X)
     starts, lengths = (torch.from_numpy(side).to(task.device) for side in (marks.starts_R, marks.lengths_R))
     longest = int(marks.lengths_R.max(initial=0))
     words = Sequences(starts, lengths, len(starts), longest, given.sequences.size)
@@ -183,6 +185,35 @@ class Tagging(TextTask[TagAssets, "Reader"]):
         assert isinstance(recipe.model, BertSection | RnnEncoderSection)
         chain = "crf" if recipe.tagging.crf else "alone"
         return reader(recipe.model, sizes[0], tags(recipe.model, max(1, sizes[1]), chain), key)
+
+    def inputs(self, packed: Packed, marks_X: Ids | None = None) -> Tokens:
+        """The model's input.
+
+        Args:
+            packed: texts.
+            marks_X: the marks of their pieces, which say where words begin; else they are those of running text.
+        """
+        if getattr(self.recipe.model, "units", None) != "words":
+            return super().inputs(packed)
+        from regard.models.inputs import tokens
+
+        first_T = np.zeros(len(packed.ids_T), np.bool_)
+        if marks_X is None:
+            for begin, length in zip(packed.starts_B.tolist(), packed.lengths_B.tolist(), strict=True):
+                first_T[begin : begin + length] = self._word_starts(packed.ids_T[begin : begin + length])
+        else:
+            first_T[: len(marks_X)] = begins_word(marks_X)
+        return tokens(packed, self.device, self.word_features, first_T)
+
+    def _word_starts(self, ids: Ids) -> NDArray[np.bool_]:
+        """Which pieces of running text begin a word or the white space before it."""
+        *begun, text = self.assets.tokenizer.decode_batch(ids[:count].tolist() for count in range(len(ids) + 1))
+        offsets = np.array([len(before) for before in begun], np.int64)
+        offsets = np.minimum.accumulate(offsets[::-1])[::-1]  # a part of a character is decoded as several
+        starts = [0, *(end for _, end in places_of(text)[:-1])]
+        found = np.zeros(len(ids), np.bool_)
+        found[np.searchsorted(offsets, starts, "right")[: len(ids)] - 1] = True
+        return found
 
     @overload
     def tag(self, text: str) -> TaggedText: ...
