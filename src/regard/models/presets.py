@@ -116,7 +116,7 @@ PRESETS: dict[str, Preset] = {
         8000,
     ),
     "tagger-rnn": Preset(
-        {"cell": "lstm", "d_model": 256, "units": "words"},
+        {"cell": "lstm", "d_model": 256, "d_embedding": 128, "units": "words", "dropout": 0.5},
         what="tags words, which it reads both ways; for thousands of texts",
         family="rnn-encoder",
         pieces=3000,

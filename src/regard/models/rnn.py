@@ -173,8 +173,8 @@ class TextEncoder(nn.Module):
     def forward(self, source: Tokens) -> Tensor:
         """``hidden_TD``, the input of a head."""
         sequences = source.sequences
-        x_TD = self.input(source.ids_T, sequences.positions_T, sequences.longest, words=source.words)
-        hidden_TD, _ = self.stack(x_TD, sequences)
+        entering = self.input(source.ids_T, sequences.positions_T, sequences.longest, words=source.words)
+        hidden_TD, _ = self.stack(entering, sequences)
         return hidden_TD
 
 
@@ -197,10 +197,10 @@ class WordEncoder(TextEncoder):
         if source.words is None:
             raise ValueError("a recurrence over words needs the words of its tokens")
         sequences = source.sequences
-        x_TD = self.input(source.ids_T, sequences.positions_T, sequences.longest, words=source.words)
+        entering = self.input(source.ids_T, sequences.positions_T, sequences.longest, words=source.words)
         tokens, words = sequences.runs(source.words.word_T)
-        hidden_WD, _ = self.stack(self.dropout(mean(x_TD, tokens)), words)
-        hidden_TD = hidden_WD.new_zeros(len(x_TD), hidden_WD.shape[1])
+        hidden_WD, _ = self.stack(self.dropout(mean(entering, tokens)), words)
+        hidden_TD = hidden_WD.new_zeros(len(entering), hidden_WD.shape[1])
         return hidden_TD.index_copy(0, tokens.inside_T.nonzero()[:, 0], hidden_WD[tokens.rows_T])
 
 

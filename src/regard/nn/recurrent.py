@@ -163,24 +163,28 @@ class Stack(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.dropout = Dropout(dropout)
 
-    def forward(self, x_TD: Tensor, sequences: Sequences, first: list[Tensor] | None = None) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, entering: Tensor, sequences: Sequences, first: list[Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
         """``hidden_TD, last_BX``: the top layer's hidden vectors of all tokens, and its state at each sequence's end.
 
         A token of no sequence gets zeros, and so does the state of an empty sequence.
 
         Args:
+            entering: all tokens × the first layer's ``size_in``.
+            sequences: which tokens follow each other.
             first: for each layer ``first_BX``, what the states are before the first token; default zeros.
         """
         by_time, count = sequences.by_time(), sequences.count
-        hidden_RD = by_time.gather(x_TD)
-        last_BX = x_TD.new_zeros(count, self.state_size)
-        if not len(hidden_RD):
-            return x_TD.new_zeros(len(x_TD), self.size), last_BX
+        read = by_time.gather(entering)
+        last_BX = entering.new_zeros(count, self.state_size)
+        if not len(read):
+            return entering.new_zeros(len(entering), self.size), last_BX
         for i, layer in enumerate(self.layers):
             first_BX = torch.zeros_like(last_BX) if first is None else first[i]
-            entering = self.dropout(hidden_RD) if i else hidden_RD
-            hidden_RD, last_NX = layer(entering, by_time.live_L, first_BX.index_select(0, by_time.order_N))
-        return by_time.back(hidden_RD), last_BX.index_copy(0, by_time.order_N, last_NX)
+            read = self.dropout(read) if i else read
+            read, last_NX = layer(read, by_time.live_L, first_BX.index_select(0, by_time.order_N))
+        return by_time.back(read), last_BX.index_copy(0, by_time.order_N, last_NX)
 
     def step(self, entering: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
         """``hidden_ND`` of the top layer after one more token a row, and the layers' new states."""

@@ -24,7 +24,7 @@ _MOVED = {**_CLASSES, "classification": {"ngrams": True, "adversarial": 0.5}}
 _TAGS: dict[str, Any] = {"text": {"vocabulary": 3000}, "training": {"tokens": 512}, "model": {"word_features": 1 << 15}}
 _CHAINED: dict[str, Any] = {
     "text": {"vocabulary": 3000},
-    "training": {"tokens": 1024, "rate": 3e-3},
+    "training": {"tokens": 1024, "rate": 3e-3, "ema": 0.99},
     "model": {"word_features": 1 << 15},
     "tagging": {"crf": True},
 }
@@ -155,7 +155,7 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
     ),
     "tagging": (
         ReadingDefaults(8_000, "tagger-rnn", 6, _CHAINED, ReadingDefaults(8_000, "tagger-tiny", 25, _TAGS)),
-        ReadingDefaults(100_000, "tagger-rnn", 10, _CHAINED, ReadingDefaults(100_000, "tagger-tiny", 17, _TAGS)),
+        ReadingDefaults(100_000, "tagger-rnn", 6, _CHAINED, ReadingDefaults(100_000, "tagger-tiny", 17, _TAGS)),
         ReadingDefaults(float("inf"), "tagger-tiny", 4, {**_TAGS, "text": {"vocabulary": 8000}, "training": {}}),
     ),
     "image-classification": (
