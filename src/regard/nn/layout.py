@@ -168,8 +168,8 @@ class Sequences(_Once):
         same_T[1:] = (number_T[1:] == number_T[:-1]) & (number_T[1:] > 0)
         first_T = inside_T & ~(same_T & (self.positions_T > 0))
         starts_R = first_T.nonzero()[:, 0]
-        run_I = first_T[inside_T].cumsum(0) - 1
-        lengths_R = torch.zeros_like(starts_R).index_add(0, run_I, torch.ones_like(run_I))
+        run_X = first_T[inside_T].cumsum(0) - 1
+        lengths_R = torch.zeros_like(starts_R).index_add(0, run_X, torch.ones_like(run_X))
         counts_B = starts_R.new_zeros(self.count).index_add(0, self.rows_T, first_T[inside_T].long())
         longest = int(lengths_R.max()) if len(lengths_R) else 0
         runs = Sequences.end_to_end(counts_B.tolist(), number_T.device)

@@ -78,6 +78,10 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
             self._model = self._model.load()
         return self._model
 
+    @model.setter
+    def model(self, model: AnyModel) -> None:
+        self._model = model
+
     @classmethod
     def load_assets(cls, folder: Path) -> Any:
         """The assets of a model folder."""
