@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import pytest
 
-SLICE_SECONDS = 120.0
+SLICE_SECONDS = 60.0
 LONG_TIMEOUT = 1800
 ALLOWED = re.compile(r"\b(gpu|cuda|processor|REGARD_DATA|browser|chromium|node|compiler)\b", re.IGNORECASE)
 
@@ -21,7 +21,7 @@ ALLOWED = re.compile(r"\b(gpu|cuda|processor|REGARD_DATA|browser|chromium|node|c
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("regard")
     group.addoption("--all", action="store_true", help="run every test, the long ones too")
-    group.addoption("--slice", metavar="SEED", help="run long tests in seeded order until two minutes are spent")
+    group.addoption("--slice", metavar="SEED", help="run long tests in seeded order until a minute is spent")
 
 
 def pytest_configure(config: pytest.Config) -> None:
