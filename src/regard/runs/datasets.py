@@ -96,7 +96,7 @@ def _labels(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, des
         raise UsageError("teaches n-grams alone, which are turned off (classification.ngrams)", "--unlabelled")
     refuse_pipes(given.unlabelled)
     unlabelled = UnlabelledTexts(tuple(map(Path, given.unlabelled)))
-    for line in unlabelled.summary():
+    for line in unlabelled.summary:
         tell(line)
     return info.job()(recipe, scanned, pretrained=given.begun, unlabelled=unlabelled)
 

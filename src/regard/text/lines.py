@@ -141,7 +141,7 @@ class InvalidLines:
     invalid_lines: list[int] = field(default_factory=list)
 
     @property
-    def mended(self) -> str:
+    def message(self) -> str:
         """How many lines of the file there were, from which on, and what became of them."""
         be = "is" if self.invalid == 1 else "are"
         said = f"{counted(self.invalid, 'line')} {be} not valid UTF-8; bytes became U+FFFD"

@@ -34,12 +34,12 @@ def test_what_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(b"caf\xe9\none\ntwo\n\nna\xefve\n")
     found = UnlabelledTexts((path,))
     assert found.texts() == ["caf\ufffd", "one", "two", "na\ufffdve"]
-    assert found.summary() == ["4 unlabelled texts", f"{path}:1: 2 lines are not valid UTF-8; bytes became U+FFFD"]
+    assert found.summary == ["4 unlabelled texts", f"{path}:1: 2 lines are not valid UTF-8; bytes became U+FFFD"]
     monkeypatch.setattr(unlabelled, "CHARACTERS", 6)
     assert found.texts() == ["caf\ufffd", "one"]
-    assert found.summary()[0] == "2 unlabelled texts; what follows is not read"
+    assert UnlabelledTexts((path,)).summary[0] == "2 unlabelled texts; what follows is not read"
     path.write_text("one\nfour\n")
-    assert UnlabelledTexts((path, path)).summary() == ["2 unlabelled texts"]  # nothing new follows
+    assert UnlabelledTexts((path, path)).summary == ["2 unlabelled texts"]  # nothing new follows
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.TSV", "a.jsonl.gz"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from regard.data.corpora.corpus import plain_name
@@ -38,15 +39,29 @@ class UnlabelledTexts:
         """
         return self._read()[0]
 
+    @property
     def summary(self) -> list[str]:
         """How many texts there are, whether all were read, and what was not UTF-8, a line each for people.
 
         Raises:
             RegardError: as :meth:`texts`.
         """
+        return self._scanned[0]
+
+    @property
+    def fingerprint(self) -> str:
+        """Of what is read of the files."""
+        return self._scanned[1]
+
+    @cached_property
+    def _scanned(self) -> tuple[list[str], str]:
+        """Both, from reading the files once; the texts are not kept."""
         texts, cut, notes = self._read()
-        said = counted(len(texts), "unlabelled text")
-        return [f"{said}; what follows is not read" if cut else said, *(note.mended for note in notes if note.invalid)]
+        said, digest = counted(len(texts), "unlabelled text"), hashlib.sha256()
+        for text in texts:
+            digest.update(text.encode("utf-8", "surrogatepass") + b"\n")
+        lines = [f"{said}; what follows is not read" if cut else said]
+        return [*lines, *(note.message for note in notes if note.invalid)], digest.hexdigest()
 
     def _read(self) -> tuple[list[str], bool, list[InvalidLines]]:
         """The texts, whether there were more, and what was not UTF-8 in each file."""
@@ -68,11 +83,3 @@ class UnlabelledTexts:
             for line in row_lines(path, note):
                 if text := line[:LONGEST].strip():
                     yield text
-
-    @property
-    def fingerprint(self) -> str:
-        """Of what is read of the files."""
-        found = hashlib.sha256()
-        for text in self.texts():
-            found.update(text.encode("utf-8", "surrogatepass") + b"\n")
-        return found.hexdigest()

@@ -133,7 +133,7 @@ class _FolderWriter:
 
     def _replacements(self) -> list[str]:
         """A line about each file that held invalid UTF-8."""
-        return [notes.mended for notes in self._examples.notes if notes.invalid]
+        return [notes.message for notes in self._examples.notes if notes.invalid]
 
 
 def _write_seen(folder: Path, work: BlockEncoder) -> None:
