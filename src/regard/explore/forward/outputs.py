@@ -8,6 +8,7 @@ from math import exp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.decoding.search import search
 from regard.decoding.trace import Fate, Trace, TraceStep
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
     from regard.config import Decoding
     from regard.decoding.hypotheses import Hypothesis, Ints
+    from regard.tasks.classification.classifier import Prediction, TextLabelTask
+    from regard.tasks.classification.ngrams.linear import LinearNGrams
     from regard.tasks.protocols import Task, TextWriter
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
@@ -108,29 +111,39 @@ def candidates(task: Task, score_TV: Tensor, k: int = 5) -> list[list[Candidate]
 def classes(task: Task, given: Any) -> Output:
     """All labels of a text or an image with probabilities, most probable first; of a regression the number."""
     assert labels_examples(task)
-    verdict = task.classify(given)
-    several = task.recipe.classification.kind == "multi"
+    return _ranked(task.classify(given), task.recipe.classification.kind == "multi")
+
+
+def _ranked(verdict: Prediction, several: bool) -> Output:
     ranked = sorted((verdict.probabilities or {}).items(), key=lambda one: -one[1])
     said: Any = list(verdict.labels) if several else verdict.label if verdict.value is None else verdict.value
-    found = {"kind": "classes", "classes": [list(one) for one in ranked], "said": said, "several": several}
-    ngrams = ngram_shares(task, given, [label for label, _ in ranked[:LABELS]])
+    return {"kind": "classes", "classes": [list(one) for one in ranked], "said": said, "several": several}
+
+
+def _text_classes(task: Task, text: str) -> Output:
+    """The same of a text, with what n-grams add, where there is a classifier of them."""
+    assert labels_texts(task)
+    if task.assets.ngrams is None:
+        return classes(task, text)
+    score_C = task.scores([text])[0]
+    found = _ranked(task.predictions(score_C[None])[0], task.recipe.classification.kind == "multi")
+    ngrams = ngram_shares(task, task.assets.ngrams, text, score_C, [label for label, _ in found["classes"][:LABELS]])
     return found if ngrams is None else {**found, "ngrams": ngrams}
 
 
-def ngram_shares(task: Task, given: Any, labels: Sequence[str]) -> Output | None:
+def ngram_shares(
+    task: TextLabelTask, ngrams: LinearNGrams, text: str, score_C: NDArray[np.float64], labels: Sequence[str]
+) -> Output | None:
     """What the linear classifier of n-grams adds to the scores of some labels, and what each word of the text does.
 
     Scores are as the softmax, or of several labels the sigmoid, takes them: with its factor, by the temperature.
 
     Returns:
         ``labels``; of each label ``whole``, its score, and ``ngrams``, the part of n-grams with ``bias`` in it;
-        ``words`` with the part of each word in each label's. ``None``: there is no such classifier, or the text has
-        several windows.
+        ``words`` with the part of each word in each label's. ``None``: the text has several windows.
     """
-    if not labels_texts(task) or (ngrams := task.assets.ngrams) is None:
-        return None
     tokenizer = task.assets.tokenizer
-    ids = tokenizer.ids_batch([given])[0]
+    ids = tokenizer.ids_batch([text])[0]
     if len(list(task.frame.windows(ids))) != 1:
         return None
     fitted, places = task.assets.fitted, [task.assets.labels.index(label) for label in labels]
@@ -140,7 +153,7 @@ def ngram_shares(task: Task, given: Any, labels: Sequence[str]) -> Output | None
     share_WL = factor * share_WC[:, places]
     return {
         "labels": list(labels),
-        "whole": (task.scores([given])[0, places] / fitted.temperature).tolist(),
+        "whole": (score_C[places] / fitted.temperature).tolist(),
         "ngrams": (share_WL.sum(0) + bias_L).tolist(),
         "bias": bias_L.tolist(),
         "words": [[word, row] for word, row in zip(words, share_WL.tolist(), strict=True)],
@@ -168,7 +181,7 @@ def _words(task: Task, text: str) -> Output:
 
 
 OF_TEXTS: dict[str, Callable[[Task, str], Output]] = {
-    "classes": classes,
+    "classes": _text_classes,
     "tags": _tags,
     "words": _words,
     "continuation": lambda task, text: {"kind": "continuation"},
