@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from zlib import crc32
@@ -43,6 +43,10 @@ class Bags:
     buckets_N: NDArray[np.int64]
     weights_N: NDArray[np.float32]
 
+    def __iter__(self) -> Iterator[Bag]:
+        for begin, end in pairwise(self.starts_B1.tolist()):
+            yield self.buckets_N[begin:end], self.weights_N[begin:end]
+
     def some(self, texts: NDArray[np.int64]) -> Bags:
         """The bags of some of the texts, by their numbers."""
         counts_B = np.diff(self.starts_B1)[texts]
@@ -76,7 +80,7 @@ class NGrams:
         words = words_of(text)
         kinds = [_log_weights(one) for one in self._kinds(words)]
         if self.words is not None:
-            kinds.append(self._numbered(self.words.text_vector(list(map(self.hash, words)))))
+            kinds.append(self._entries(self.words.text_vector(list(map(self.hash, words)))))
         return np.concatenate([one for one, _ in kinds]), np.concatenate([one for _, one in kinds])
 
     def bags_of_words(self, text: str) -> list[Bag]:
@@ -86,16 +90,16 @@ class NGrams:
         each of the two half of that.
         """
         words = words_of(text)
-        bags = self._divided(words)
+        bags = self._divide(words)
         if self.words is None:
             return bags
-        vectors = [self._numbered(one) for one in self.words.parts(list(map(self.hash, words)))]
+        vectors = [self._entries(one) for one in self.words.parts(list(map(self.hash, words)))]
         return [(np.append(bag[0], one[0]), np.append(bag[1], one[1])) for bag, one in zip(bags, vectors, strict=True)]
 
-    def _numbered(self, vector_D: NDArray[np.float32]) -> Bag:
+    def _entries(self, vector_D: NDArray[np.float32]) -> Bag:
         return self.buckets + np.arange(len(vector_D)), vector_D
 
-    def _divided(self, words: Sequence[str]) -> list[Bag]:
+    def _divide(self, words: Sequence[str]) -> list[Bag]:
         found: list[dict[int, float]] = [{} for _ in words]
         owners = [_owners(len(words)), [[place] for place, word in enumerate(words) for _ in character_ngrams(word)]]
         for buckets, owned in zip(self._kinds(words), owners, strict=True):

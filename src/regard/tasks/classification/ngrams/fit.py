@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.tasks.classification.ngrams.linear import BUCKETS, LENGTH, LinearNGrams
+from regard.tasks.classification.ngrams.linear import BUCKETS, LinearNGrams, unit_scale
 from regard.tasks.classification.ngrams.sparse import SparseMatrix, one_thread
 from regard.text.ngrams import Bags
 from regard.text.word_vectors import WordVectors
@@ -112,10 +112,7 @@ def _matrices(
     places_N = np.searchsorted(buckets_X, bags.buckets_N[known_N])
     if rarity_X is not None:
         weights_N = weights_N * rarity_X[places_N]
-        ngram_N = buckets_X[places_N] < BUCKETS
-        length_B = np.sqrt(np.bincount(texts_N[ngram_N], weights_N[ngram_N] ** 2, texts))
-        scale_N = np.where(ngram_N, LENGTH / np.maximum(length_B[texts_N], 1e-12), 1)
-        weights_N = (weights_N * scale_N).astype(np.float32)
+        weights_N = weights_N * unit_scale(buckets_X[places_N] < BUCKETS, weights_N, texts_N, texts)
     places_N = np.append(places_N, np.full(texts, ngrams))
     weights_N = np.append(weights_N, np.ones(texts, np.float32))
     texts_N = np.append(texts_N, np.arange(texts))

@@ -8,7 +8,7 @@ that both learn from a linear classifier of so many n-grams makes no errors.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from regard.system import disk
 from regard.system.errors import Damaged
-from regard.text.ngrams import Bag, NGrams, words_of
+from regard.text.ngrams import Bag, Bags, NGrams, words_of
 from regard.text.word_vectors import WordVectors
 
 NGRAMS = "ngrams.safetensors"
@@ -53,9 +53,16 @@ class LinearNGrams:
 
     def scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """``score_BC``: above 0 where a text is of a class, 1 and more where that is sure."""
-        found = np.tile(self.bias_C.astype(np.float64), (len(texts), 1))
-        for row, text in zip(found, texts, strict=True):
-            rows_N, weights_N = self._rows(self._ngrams.bag(text))
+        return self._scores(len(texts), map(self._ngrams.bag, texts))
+
+    def scores_of(self, bags: Bags) -> NDArray[np.float64]:
+        """``score_BC`` of texts whose n-grams are counted, with the vectors of these words where there are some."""
+        return self._scores(len(bags.starts_B1) - 1, bags)
+
+    def _scores(self, texts: int, bags: Iterable[Bag]) -> NDArray[np.float64]:
+        found = np.tile(self.bias_C.astype(np.float64), (texts, 1))
+        for row, bag in zip(found, bags, strict=True):
+            rows_N, weights_N = self._rows(bag)
             row += (weights_N * self._length(rows_N, weights_N)) @ self.weight_XC[rows_N].astype(np.float32)
         return found
 
@@ -73,15 +80,14 @@ class LinearNGrams:
 
     def _rows(self, bag: Bag) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The places of the n-grams of a bag that have weights, and how much of each there is."""
-        rows_N, weights_N = known(*bag, self.buckets_X)
+        rows_N, weights_N = _known(*bag, self.buckets_X)
         return rows_N, weights_N if self.rarity_X is None else weights_N * self.rarity_X[rows_N]
 
     def _length(self, rows_N: NDArray[np.int64], weights_N: NDArray[np.float32]) -> NDArray[np.float32]:
         """What the parts of a whole text are multiplied by, so that its n-grams have one length."""
         if self.rarity_X is None:
             return np.ones(len(rows_N), np.float32)
-        ngram_N = self.buckets_X[rows_N] < BUCKETS
-        return np.where(ngram_N, LENGTH / max(float(np.linalg.norm(weights_N[ngram_N])), 1e-12), 1).astype(np.float32)
+        return unit_scale(self.buckets_X[rows_N] < BUCKETS, weights_N, np.zeros(len(rows_N), np.int64), 1)
 
     @cached_property
     def _ngrams(self) -> NGrams:
@@ -101,7 +107,21 @@ class LinearNGrams:
         return save(tensors, {"data": f"{self.data}{SEALED}{_sha256(tensors)}"})  # several keys have no fixed order
 
 
-def known(
+def unit_scale(
+    ngram_N: NDArray[np.bool_], weights_N: NDArray[np.float32], text_N: NDArray[np.int64], texts: int
+) -> NDArray[np.float32]:
+    """What the entries of texts are multiplied by, so that the n-grams of each have the length :data:`LENGTH`.
+
+    Args:
+        ngram_N: which entries are n-grams; those of a text vector stay.
+        weights_N: of the entries.
+        text_N: the text of each, below ``texts``.
+    """
+    length_B = np.sqrt(np.bincount(text_N[ngram_N], weights_N[ngram_N] ** 2, texts))
+    return np.where(ngram_N, LENGTH / np.maximum(length_B[text_N], 1e-12), 1).astype(np.float32)
+
+
+def _known(
     buckets_N: NDArray[np.int64], weights_N: NDArray[np.float32], buckets_X: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """The places of those n-grams among ``buckets_X`` that are there, and their weights."""

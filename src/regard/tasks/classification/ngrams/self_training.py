@@ -36,18 +36,18 @@ def fit_with_unlabelled(
         data: the fingerprint of all of them.
     """
     words = learn_vectors([*texts, *unlabelled], NGrams(BUCKETS).hash)
-    ngrams, some = NGrams(BUCKETS, words), _first(unlabelled)
-    bags = ngrams.bags([*texts, *some])
-    labelled = np.arange(len(texts))
+    bags = NGrams(BUCKETS, words).bags([*texts, *_first(unlabelled)])
+    labelled, others = np.split(np.arange(len(bags.starts_B1) - 1), [len(texts)])
+    unknown = bags.some(others)
     found = fit(bags.some(labelled), targets_BC, data, words=words)
     for share in SHARES:
-        score_BC = found.scores(some)
+        score_BC = found.scores_of(unknown)
         said_B = score_BC.argmax(1)
         chosen = _surest(score_BC, said_B, share)
         guessed_BC = np.zeros((len(chosen), targets_BC.shape[1]), np.bool_)
         guessed_BC[np.arange(len(chosen)), said_B[chosen]] = True
         importance_B = np.repeat(np.array([1, IMPORTANCE], np.float32), [len(texts), len(chosen)])
-        every = bags.some(np.append(labelled, len(texts) + chosen))
+        every = bags.some(np.append(labelled, others[chosen]))
         targets = np.concatenate([targets_BC, guessed_BC])
         found = fit(every, targets, data, words=words, importance_B=importance_B)
     return found

@@ -1,7 +1,7 @@
 """Vectors of words from unlabelled texts: which words occur near each other, as a low-rank matrix [Levy14].
 
 What word2vec learns step by step has a closed form: the matrix of pointwise mutual information of words and the words
-around them, of which the largest singular vectors are kept. Millions of words take seconds.
+around them, of which the largest singular vectors are kept. Millions of words take less than a minute.
 """
 
 from __future__ import annotations
