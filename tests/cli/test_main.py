@@ -83,7 +83,7 @@ def test_version(regard) -> None:
     lines = regard("--version").out.splitlines()
     assert lines[0] == f"regard {package.__version__}"
     assert [line.split()[0] for line in lines] == ["regard", "Python", *cli.LIBRARIES, "kernels"]
-    assert lines[-1].split()[1] == kernels.described()
+    assert lines[-1].split()[1] == kernels.in_use()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from regard.kernels.packing import LINE, PANEL, aligned, pack, pack_side_by_side
+from regard.kernels.packing import LINE, PANEL, aligned_array, pack, pack_side_by_side
 from tests.kernels.arrays import draw
 
 pytestmark = pytest.mark.usefixtures("instruction_set")
@@ -39,5 +39,5 @@ def test_columns_that_are_not_there_are_refused() -> None:
 
 def test_rooms_begin_at_a_cache_line() -> None:
     for shape in ((1,), (3, 5), (2, 3, 4)):
-        assert aligned(shape).ctypes.data % LINE == 0
-        assert aligned(shape).shape == shape
+        assert aligned_array(shape).ctypes.data % LINE == 0
+        assert aligned_array(shape).shape == shape

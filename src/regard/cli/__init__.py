@@ -131,7 +131,7 @@ def versions() -> str:
     from regard import kernels
 
     found = {"regard": __version__, "Python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
-    found["kernels"] = kernels.described()
+    found["kernels"] = kernels.in_use()
     return "\n".join(f"{name} {one}" for name, one in found.items())
 
 

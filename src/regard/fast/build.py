@@ -91,7 +91,7 @@ class _Stack:
         sublayers = [
             part for layer in layers for part in (SelfAttention(*self._parts(layer)), self._feed_forward(layer))
         ]
-        return self._joined(sublayers, [f"{x}.{part}" for x in layers for part in ("attention", "feedforward")])
+        return self._join(sublayers, [f"{x}.{part}" for x in layers for part in ("attention", "feedforward")])
 
     def decoder_layers(self, count: int) -> SubLayer:
         sublayers: list[SubLayer] = []
@@ -101,7 +101,7 @@ class _Stack:
             cross = CrossAttention(self.heads, query, self._output(f"{layer}.cross"), n)
             sublayers += [CachedAttention(*self._parts(layer), n), cross, self._feed_forward(layer)]
         parts = ("attention", "cross", "feedforward")
-        return self._joined(sublayers, [f"layers.{n}.{part}" for n in range(count) for part in parts])
+        return self._join(sublayers, [f"layers.{n}.{part}" for n in range(count) for part in parts])
 
     def _parts(self, layer: str) -> tuple[Heads, Linear, Linear, bool, bool]:
         sizes = {"query": self.heads.keys, "key": self.heads.keys, "value": self.heads.values}
@@ -121,7 +121,7 @@ class _Stack:
         both = self.linear({f"{part}.inner": d_ff, f"{part}.gate": d_ff}, d_model)
         return GatedFeedForward(both, outer, GATES[self.section.activation])
 
-    def _joined(self, sublayers: list[SubLayer], names: list[str]) -> SubLayer:
+    def _join(self, sublayers: list[SubLayer], names: list[str]) -> SubLayer:
         norms = [self._norm(f"{name}_residual.norm") for name in names]
         if self.section.norm_place == "post":
             return PostNorm(sublayers, norms)

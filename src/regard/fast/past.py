@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.kernels.packing import aligned
+from regard.kernels.packing import aligned_array
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -21,7 +21,7 @@ class Past:
     """
 
     def __init__(self, layers: int, size: int, room: int = 64) -> None:
-        self.past_LXE = aligned((layers, room, size))
+        self.past_LXE = aligned_array((layers, room, size))
         self._free = np.arange(room, dtype=np.int32)
 
     def take(self, count: int, ancestors_NS: Ints, lengths_N: Ints) -> Ints:
@@ -37,7 +37,7 @@ class Past:
         named[ancestors_NS[np.arange(ancestors_NS.shape[1]) < lengths_N[:, None]]] = True
         wanted = 2 * (int(named.sum()) + count)
         if wanted > room:
-            wider_LXE = aligned((layers, 2 * wanted, size))
+            wider_LXE = aligned_array((layers, 2 * wanted, size))
             wider_LXE[:, :room] = self.past_LXE
             self.past_LXE = wider_LXE
             named = np.append(named, np.zeros(2 * wanted - room, np.bool_))
@@ -53,7 +53,7 @@ class Memory:
     """
 
     def __init__(self, layers: int, size: int) -> None:
-        self.memory_LSE = aligned((layers, 0, size))
+        self.memory_LSE = aligned_array((layers, 0, size))
         self.used = 0
 
     def extend(self, first_B: Ints, length_B: Ints, more: int) -> tuple[Floats, Ints]:
@@ -63,7 +63,7 @@ class Memory:
             kept = int(length_B.sum())
             wanted = 2 * (kept + more)
             moved_B = (np.cumsum(length_B) - length_B).astype(np.int32)
-            target_LSE = aligned((layers, wanted, size)) if wanted > room else self.memory_LSE
+            target_LSE = aligned_array((layers, wanted, size)) if wanted > room else self.memory_LSE
             target_LSE[:, :kept] = self.memory_LSE[:, np.repeat(first_B - moved_B, length_B) + np.arange(kept)]
             self.memory_LSE, first_B, self.used = target_LSE, moved_B, kept
         begin, self.used = self.used, self.used + more

@@ -46,7 +46,7 @@ def instruction_sets() -> list[str]:
     return _native.sets()
 
 
-def described() -> str:
+def in_use() -> str:
     """The instruction set that kernels compute by; ``none`` where there are none."""
     if not available():
         return "none"

@@ -33,7 +33,7 @@ def pack_side_by_side(weights: Sequence[Floats], biases: Sequence[Floats | None]
 
     columns = sum(len(weight) for weight in weights)
     panels, inner = -(-columns // PANEL), weights[0].shape[1]
-    packed_PKW = aligned((panels, 1 + inner, PANEL))
+    packed_PKW = aligned_array((panels, 1 + inner, PANEL))
     if columns % PANEL:
         packed_PKW[-1] = 0
     begin = 0
@@ -43,7 +43,7 @@ def pack_side_by_side(weights: Sequence[Floats], biases: Sequence[Floats | None]
     return packed_PKW
 
 
-def aligned(shape: tuple[int, ...]) -> Floats:
+def aligned_array(shape: tuple[int, ...]) -> Floats:
     """Room for numbers that begins at a cache line; what is in it is not defined."""
     size = int(np.prod(shape))
     room = np.empty(size + LINE // 4, np.float32)
