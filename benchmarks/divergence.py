@@ -61,8 +61,7 @@ def main() -> None:
 
 def done(results: Path, run: str) -> bool:
     """Whether a run stands in the results."""
-    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
-    return any(row["run"] == run for line in lines for row in json.loads(line)["rows"])
+    return any(row["run"] == run for row in machine.rows_in(results))
 
 
 def measure(asked: argparse.Namespace, run: str, way: str, seed: int) -> None:

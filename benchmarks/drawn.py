@@ -7,13 +7,13 @@ package, and whether that is the title, a paragraph or an item of a list.
 
 from __future__ import annotations
 
-import gzip
-import lzma
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 from corpus import DATA
+
+from regard.text.lines import lines
 
 Parts = dict[str, list[tuple[str, str]]]
 SIZES = {"train": 6_000, "valid": 600, "test": 1_000}
@@ -25,7 +25,7 @@ def subjects() -> Parts:
     files = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
     found = {}
     for part, name in files.items():
-        english, german = (_lines(DATA / "multi30k" / f"{name}.{language}.gz") for language in ("en", "de"))
+        english, german = (list(lines(DATA / "multi30k" / f"{name}.{language}.gz")) for language in ("en", "de"))
         firsts = [line.split(" ", 1)[0] for line in german]
         found[part] = [(text, word if word in FIRST else "other") for text, word in zip(english, firsts, strict=True)]
     return found
@@ -34,7 +34,7 @@ def subjects() -> Parts:
 def segments() -> Parts:
     """Parts of descriptions with their kinds."""
     files = {"train": "train.en-de.tsv.xz", "valid": "dev.en-de.tsv.gz", "test": "test.en-de.tsv.gz"}
-    rows = {part: [line.split("\t") for line in _lines(DATA / "ddtp" / name)] for part, name in files.items()}
+    rows = {part: [line.split("\t") for line in lines(DATA / "ddtp" / name)] for part, name in files.items()}
     return {part: [(english, kind) for _, kind, english, _ in some] for part, some in rows.items()}
 
 
@@ -49,11 +49,6 @@ def drawn_files(name: str, work: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         for part, rows in DRAWN[name]().items():
             chosen = Random(name).sample(rows, min(len(rows), SIZES[part]))
-            lines = ["{}\t{}\n".format(text.replace("\t", " "), label) for text, label in (("text", "label"), *chosen)]
-            (folder / f"{part}.tsv").write_text("".join(lines), encoding="utf-8", newline="")
+            rows = ["{}\t{}\n".format(text.replace("\t", " "), label) for text, label in (("text", "label"), *chosen)]
+            (folder / f"{part}.tsv").write_text("".join(rows), encoding="utf-8", newline="")
     return folder
-
-
-def _lines(path: Path) -> list[str]:
-    unpacked = (lzma if path.suffix == ".xz" else gzip).decompress(path.read_bytes())
-    return unpacked.decode("utf-8").rstrip("\n").split("\n")

@@ -18,6 +18,7 @@ import lzma
 import sys
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -56,7 +57,7 @@ def main() -> None:
         for name in asked.set or SETS:
             parts = labelled(name, asked.work)
             for seed in asked.seed or (1, 2, 3):
-                some, others = drawn(parts["train"], count, seed, name in BALANCED)
+                some, others = divide(parts["train"], count, seed, name in BALANCED)
                 for way in asked.way or ("svm", "labels", "unlabelled"):
                     run = f"{name} {count} {way} {seed}"
                     if not done(asked.results, run, asked.test):
@@ -72,7 +73,8 @@ def measure(asked: argparse.Namespace, row: Row, parts: dict[str, Rows], some: R
     write(folder / "labelled.tsv", some)
     (folder / "unlabelled.txt").write_text("".join(f"{text}\n" for text, _ in others), encoding="utf-8")
     began = time.process_time()
-    predict = WAYS[row["way"]](folder, some, row["seed"], asked.work, parts)
+    words = asked.work / f"words-{row['set']}"
+    predict = WAYS[row["way"]](Draw(folder, some, [text for text, _ in parts["train"]], words, row["seed"]))
     row |= {"seconds": round(time.process_time() - began, 1)}
     for part in ("valid", "test") if asked.test else ("valid",):
         said = predict([text for text, _ in parts[part]])
@@ -85,25 +87,44 @@ def measure(asked: argparse.Namespace, row: Row, parts: dict[str, Rows], some: R
 Predict = Callable[[list[str]], list[str]]
 
 
-def svm(folder: Path, some: Rows, seed: int, work: Path, parts: dict[str, Rows]) -> Predict:
+@dataclass(frozen=True)
+class Draw:
+    """What a way learns from.
+
+    Args:
+        folder: of the run, with the files ``labelled.tsv`` and ``unlabelled.txt``.
+        labelled: the texts that keep their labels.
+        texts: all of the training part.
+        words: folder of the model of masked words, which the draws of a set share.
+    """
+
+    folder: Path
+    labelled: Rows
+    texts: list[str]
+    words: Path
+    seed: int
+
+
+def svm(draw: Draw) -> Predict:
     """TF-IDF and a linear SVM of the labelled texts."""
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC
 
-    model = make_pipeline(tfidf(), LinearSVC(random_state=seed)).fit([t for t, _ in some], [label for _, label in some])
+    model = make_pipeline(tfidf(), LinearSVC(random_state=draw.seed))
+    model.fit([text for text, _ in draw.labelled], [label for _, label in draw.labelled])
     return lambda texts: [str(one) for one in model.predict(texts)]
 
 
-def regard_of(folder: Path, seed: int, **more: Any) -> Predict:
+def regard_of(draw: Draw, **more: Any) -> Predict:
     """A classifier by the defaults."""
     import regard
     from regard.training.reporters import LineReporter
 
     model = regard.train(
         task="classification",
-        train=folder / "labelled.tsv",
-        output=folder / "model",
-        seed=seed,
+        train=draw.folder / "labelled.tsv",
+        output=draw.folder / "model",
+        seed=draw.seed,
         threads=1,
         device="cpu",
         reporter=LineReporter(sys.stderr),
@@ -112,30 +133,29 @@ def regard_of(folder: Path, seed: int, **more: Any) -> Predict:
     return lambda texts: [one.label for one in model.classify(texts)]
 
 
-def labels(folder: Path, some: Rows, seed: int, work: Path, parts: dict[str, Rows]) -> Predict:
+def labels(draw: Draw) -> Predict:
     """From the labelled texts alone."""
-    return regard_of(folder, seed)
+    return regard_of(draw)
 
 
-def unlabelled(folder: Path, some: Rows, seed: int, work: Path, parts: dict[str, Rows]) -> Predict:
+def unlabelled(draw: Draw) -> Predict:
     """With the others."""
-    return regard_of(folder, seed, unlabelled=folder / "unlabelled.txt")
+    return regard_of(draw, unlabelled=draw.folder / "unlabelled.txt")
 
 
-def masked(folder: Path, some: Rows, seed: int, work: Path, parts: dict[str, Rows]) -> Predict:
+def masked(draw: Draw) -> Predict:
     """From a model of masked words, one for each set."""
     import regard
     from regard.training.reporters import LineReporter
 
-    words = work / ("words-" + folder.name.partition("-")[0])
-    if not (words / "model").exists():
-        texts = words / "texts.txt"
+    if not (draw.words / "model").exists():
+        texts = draw.words / "texts.txt"
         texts.parent.mkdir(parents=True, exist_ok=True)
-        texts.write_text("".join(general()) + "".join(f"{text}\n" for text, _ in parts["train"]) * 3, encoding="utf-8")
+        texts.write_text("".join(general()) + "".join(f"{text}\n" for text in draw.texts) * 3, encoding="utf-8")
         regard.train(
             task="masked-lm",
             train=texts,
-            output=words / "model",
+            output=draw.words / "model",
             settings=["data.documents=line"],
             minutes=MINUTES,
             seed=1,
@@ -143,7 +163,7 @@ def masked(folder: Path, some: Rows, seed: int, work: Path, parts: dict[str, Row
             device="cpu",
             reporter=LineReporter(sys.stderr),
         )
-    return regard_of(folder, seed, start_from=words / "model")
+    return regard_of(draw, start_from=draw.words / "model")
 
 
 def general() -> Iterable[str]:
@@ -152,7 +172,7 @@ def general() -> Iterable[str]:
         yield from lzma.decompress((DATA / name).read_bytes()).decode("utf-8").splitlines(keepends=True)
 
 
-WAYS: dict[str, Callable[[Path, Rows, int, Path, dict[str, Rows]], Predict]] = {
+WAYS: dict[str, Callable[[Draw], Predict]] = {
     "svm": svm,
     "labels": labels,
     "unlabelled": unlabelled,
@@ -160,7 +180,7 @@ WAYS: dict[str, Callable[[Path, Rows, int, Path, dict[str, Rows]], Predict]] = {
 }
 
 
-def drawn(examples: Rows, count: int, seed: int, balanced: bool) -> tuple[Rows, Rows]:
+def divide(examples: Rows, count: int, seed: int, balanced: bool) -> tuple[Rows, Rows]:
     """So many examples that keep their labels, and the others."""
     places = list(range(len(examples)))
     Random(seed).shuffle(places)
@@ -178,10 +198,7 @@ def drawn(examples: Rows, count: int, seed: int, balanced: bool) -> tuple[Rows, 
 
 def done(results: Path, run: str, test: bool) -> bool:
     """Whether a run has its score; a test part is scored once."""
-    if not results.exists():
-        return False
-    rows = [row for line in results.read_text(encoding="utf-8").splitlines() for row in json.loads(line)["rows"]]
-    return any(row["run"] == run and ("test" in row or not test) for row in rows)
+    return any(row["run"] == run and ("test" in row or not test) for row in machine.rows_in(results))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from regard.system import processor
 
@@ -59,3 +60,9 @@ def append(results: Path, session: Mapping[str, object]) -> None:
     results.parent.mkdir(parents=True, exist_ok=True)
     with results.open("a", encoding="utf-8") as file:
         file.write(json.dumps(session, ensure_ascii=False) + "\n")
+
+
+def rows_in(results: Path) -> list[dict[str, Any]]:
+    """The rows of all sessions of a results file, the oldest first; none where there is no file."""
+    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
+    return [row for line in lines for row in json.loads(line)["rows"]]

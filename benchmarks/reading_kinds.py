@@ -20,7 +20,6 @@ to ``--results FILE``.
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import sys
 import time
@@ -43,6 +42,7 @@ from regard.tasks.metrics.calibration import (
     temperature,
 )
 from regard.tasks.metrics.labels import class_scores, label_scores, number_scores
+from regard.text.lines import lines
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "reading_kinds.jsonl"
@@ -70,7 +70,7 @@ def number(work: Path) -> dict[str, Rows]:
     names = {"train": "train", "valid": "val", "test": "test_2016_flickr"}
     found = {}
     for part, name in names.items():
-        english, german = (lines(DATA / "multi30k" / f"{name}.{language}.gz") for language in ("en", "de"))
+        english, german = (list(lines(DATA / "multi30k" / f"{name}.{language}.gz")) for language in ("en", "de"))
         found[part] = [(one, str(len(other.split()))) for one, other in zip(english, german, strict=True)]
     return found
 
@@ -115,18 +115,8 @@ def pairs(work: Path) -> dict[str, Rows]:
 def labelled(name: str, work: Path) -> dict[str, Rows]:
     """The parts of a set of labels, those of no class left out."""
     folder = splits_of(name, work)
-    parts = {part: lines_of(folder / f"{part}.jsonl") for part in PARTS}
+    parts = {part: lines(folder / f"{part}.jsonl") for part in PARTS}
     return {part: [(one["text"], one["label"]) for one in map(json.loads, some)] for part, some in parts.items()}
-
-
-def lines_of(path: Path) -> list[str]:
-    """Of a text."""
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
-
-
-def lines(path: Path) -> list[str]:
-    """Of a packed text."""
-    return gzip.decompress(path.read_bytes()).decode("utf-8").splitlines()
 
 
 @dataclass(frozen=True)
@@ -257,7 +247,6 @@ def svm_pairs(parts: list[Rows], weights: str) -> Figures:
     return {"accuracy": 100 * float(right.mean())}
 
 
-DEFAULTS: dict[str, tuple[str, ...]] = {"none": ()}
 KINDS = {
     "several": Kind(
         several,
@@ -288,7 +277,7 @@ KINDS = {
         },
         {"none": (f"classification.out_of_scope={OUT_OF_SCOPE}",)},
     ),
-    "pairs": Kind(pairs, svm_pairs, {"accuracy": "accuracy"}, DEFAULTS, "sentence-pairs"),
+    "pairs": Kind(pairs, svm_pairs, {"accuracy": "accuracy"}, {"none": ()}, "sentence-pairs"),
 }
 
 
@@ -374,10 +363,7 @@ def write(path: Path, rows: Iterable[tuple[str, ...]]) -> None:
 
 def done(results: Path, run: str, test: bool) -> bool:
     """Whether a run has its figures; a test part is scored once."""
-    if not results.exists():
-        return False
-    rows = [row for line in results.read_text(encoding="utf-8").splitlines() for row in json.loads(line)["rows"]]
-    return any(row["run"] == run and (row["part"] == "test" or not test) for row in rows)
+    return any(row["run"] == run and (row["part"] == "test" or not test) for row in machine.rows_in(results))
 
 
 if __name__ == "__main__":

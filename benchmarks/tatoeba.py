@@ -11,7 +11,6 @@ the same command is given again; lines are appended to ``results/tatoeba.jsonl``
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import sys
 from pathlib import Path
@@ -21,6 +20,8 @@ import machine
 from corpus import DATA
 from multi30k import course
 from table3 import LAST, losses
+
+from regard.text.lines import lines
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "tatoeba.jsonl"
@@ -56,7 +57,7 @@ def main() -> None:
 
 def sides(work: Path, part: str) -> tuple[Path, Path]:
     """The two sides of a part as files."""
-    rows = gzip.decompress((DATA / "tatoeba" / f"{part}.en-de.tsv.gz").read_bytes()).decode("utf-8").splitlines()
+    rows = list(lines(DATA / "tatoeba" / f"{part}.en-de.tsv.gz"))
     found = []
     work.mkdir(parents=True, exist_ok=True)
     for place, language in enumerate(("en", "de")):
@@ -110,9 +111,7 @@ def scored(model: Any, part: str, source: Path, target: Path) -> dict[str, Any]:
 
 def done(results: Path, run: str, test: bool) -> bool:
     """Whether a run stands in the results; a test part is scored once."""
-    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
-    rows = [row for line in lines for row in json.loads(line)["rows"]]
-    return any(row["run"] == run and (not test or "test beam 5" in row) for row in rows)
+    return any(row["run"] == run and ("test beam 5" in row or not test) for row in machine.rows_in(results))
 
 
 if __name__ == "__main__":

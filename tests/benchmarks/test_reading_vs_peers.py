@@ -233,10 +233,10 @@ def test_few_labels_are_a_row_for_each_number_and_set(load: Any) -> None:
 def test_what_is_drawn_keeps_labels_and_gives_the_rest(load: Any) -> None:
     few = load("few_labels")
     examples = [(f"text {number}", "ab"[number % 2]) for number in range(20)]
-    some, others = few.drawn(examples, 6, 1, balanced=True)
+    some, others = few.divide(examples, 6, 1, balanced=True)
     assert sorted(label for _, label in some) == list("aaabbb")
     assert sorted(some + others) == sorted(examples)
-    assert few.drawn(examples, 6, 2, balanced=False) != few.drawn(examples, 6, 1, balanced=False)
+    assert few.divide(examples, 6, 2, balanced=False) != few.divide(examples, 6, 1, balanced=False)
 
 
 def test_kinds_stand_beside_the_simple_thing(load: Any) -> None:
