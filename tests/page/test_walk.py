@@ -12,7 +12,7 @@ import pytest
 
 from regard.cli.demo import study_values
 from regard.config import checksum
-from regard.explore.folders.walk import NAME
+from regard.explore.folders.walk import CORPUS, NAME
 from regard.runs.demo.ablation_study import study_heads
 from tests.page.language import pairs
 from tests.page.models import made
@@ -32,6 +32,7 @@ def demo(page_models: Path, task: Any, tmp_path_factory: pytest.TempPathFactory)
     """The folder of a demonstration whose model is the little translator."""
     folder = tmp_path_factory.mktemp("walk") / "demo"
     shutil.copytree(made("translator", page_models), folder / "model")
+    (folder / CORPUS).mkdir()
     deciding = [pair for pair in pairs("test") if pair.pronoun and pair.pronoun.decides][:SENTENCES]
     (folder / NAME).write_bytes(study_values(folder, study_heads(task("translator"), deciding)))
     return folder

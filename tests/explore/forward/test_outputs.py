@@ -71,9 +71,10 @@ def test_ngrams_are_those_of_what_the_model_reads() -> None:
     task.assets = replace(task.assets, ngrams=some_ngrams(len(small.LABELS)), fitted=FittedValues(2.0, 0.0, 3.0))
     text, read = "un cafe\u0301", "un caf\xe9"
     assert task.assets.tokenizer.decode(task.assets.tokenizer.ids_batch([text])[0].tolist()) == read
-    shares = ngram_shares(task, text, small.LABELS)
-    assert shares == ngram_shares(task, read, small.LABELS)
+    ngrams, score_C = task.assets.ngrams, task.scores([text])[0]
+    shares = ngram_shares(task, ngrams, text, score_C, small.LABELS)
     assert shares is not None
+    assert shares == ngram_shares(task, ngrams, read, score_C, small.LABELS)
     assert [word for word, _ in shares["words"]] == ["un", "caf\xe9"]
 
 
