@@ -34,6 +34,8 @@ QUESTIONS = (
     ("multi30k", "Which changes of the translation recipe were tried?", questions.changes),
     ("table3", "How good is the paper's own system?", choices.system),
     ("table3", "What does each choice of the paper's system give?", choices.table),
+    ("divergence", "What does post-norm need to be stable?", choices.stability),
+    ("tatoeba", "How good is the paper's system on a larger set?", choices.larger_set),
     ("reading", "How good are classes, tags and images?", questions.classes),
     ("reading_vs_peers", "How good is reading beside other tools?", reading_page.beside_peers),
     ("few_labels", "What do texts without labels bring where few have one?", reading_page.few_labels),
