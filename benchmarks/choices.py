@@ -99,10 +99,10 @@ def stability(sessions: list[Session]) -> Lines:
     at = sorted({row["norms at"] for row in rows if row["norms at"]})
     named = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
     return [
-        "The paper's system, English to German, for 1,000 steps at a rate that falls linearly from the highest of Noam's",
-        f"schedule or a third of it, reached at once or after 100 steps of warm-up; {named}. A loss, in nats a token,",
-        "is the mean of fifty steps. Ends: how many times the gradient norm of the encoder's first layer that of the",
-        f"decoder's last one is, at step {' or '.join(map(str, at))}. Several values are those of the seeds.",
+        "The paper's system, English to German, for 1,000 steps at a rate that falls linearly from the highest of",
+        f"Noam's schedule or a third of it, reached at once or after 100 steps of warm-up; {named}. A loss, in nats",
+        "a token, is the mean of fifty steps. Ends: how many times the gradient norm of the encoder's first layer",
+        f"that of the decoder's last one is, at step {' or '.join(map(str, at))}. Values side by side: the seeds.",
         "",
         *grid([stable_line(way, [row for row in rows if row["way"] == way]) for way in WAYS]),
     ]
