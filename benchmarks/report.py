@@ -49,6 +49,7 @@ QUESTIONS = (
     ("exportable", "What does a form that can be exported cost?", questions.exportable),
     ("demonstration", "Which head of the demonstration's encoder finds what *it* is?", questions.demonstration),
     ("training", "How fast is training, against whom?", questions.against_peers),
+    ("instructions", "How many instructions do the engine's kernels take?", questions.instructions),
     ("first_start", "Which products does a run choose by timing?", questions.first_starts),
     ("processes", "What do several processes give?", questions.processes),
     ("exchange", "What does a step of several processes exchange?", questions.exchange),
