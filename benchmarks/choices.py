@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import isfinite
 from statistics import fmean
 
@@ -15,6 +14,8 @@ from tables import Row, grid
 JUDGED = "val beam 5 lc"
 MISSING = "missing"
 DIVERGED = "diverged"
+ROUNDED = 5e-5
+"""What a gradient norm that is written as zero is less than."""
 
 
 def system(sessions: list[Session]) -> Lines:
@@ -108,19 +109,13 @@ def stability(sessions: list[Session]) -> Lines:
     ]
 
 
-def stable_line(way: str, own: list[Row]) -> Row:
+def stable_line(way: str, rows: list[Row]) -> Row:
     """One way: what each seed gave."""
-    found: Row = {"way": way}
-    for at in TOLD:
-        found[f"loss at {at:,}"] = each(own, lambda row, at=at: number(row.get(f"loss at {at}"), 2))
-    found["largest norm"] = each(own, lambda row: number(row["largest norm"], 1))
-    found["ends"] = each(own, lambda row: number(ends(row["norms"]), 1))
-    return found
-
-
-def each(own: list[Row], told: Callable[[Row], str]) -> str:
-    """What is told of every seed."""
-    return " · ".join(map(told, sorted(own, key=lambda row: int(row["seed"])))) or MISSING
+    own = sorted(rows, key=lambda row: int(row["seed"]))
+    columns = {f"loss at {at:,}": [number(row.get(f"loss at {at}"), 2) for row in own] for at in TOLD}
+    columns["largest norm"] = [number(row["largest norm"], 1) for row in own]
+    columns["ends"] = [ends(row["norms"]) for row in own]
+    return {"way": way, **{name: " · ".join(values) or MISSING for name, values in columns.items()}}
 
 
 def number(value: float | None, digits: int) -> str:
@@ -128,12 +123,12 @@ def number(value: float | None, digits: int) -> str:
     return DIVERGED if value is None or not isfinite(value) else f"{value:.{digits}f}"
 
 
-def ends(norms: dict[str, float] | None) -> float | None:
+def ends(norms: dict[str, float] | None) -> str:
     """How much more of the gradient the decoder's last layer gets than the encoder's first."""
     if not norms:
-        return None
-    last = max(name for name in norms if name.startswith("decoder.layers."))
-    return norms[last] / norms["encoder.layers.0"]
+        return MISSING
+    last, first = norms[max(name for name in norms if name.startswith("decoder.layers."))], norms["encoder.layers.0"]
+    return f"{last / first:.1f}" if first else f"over {last / ROUNDED:,.0f}"
 
 
 def larger_set(sessions: list[Session]) -> Lines:

@@ -2,7 +2,7 @@
 
     python benchmarks/instructions.py
 
-Compiles ``native/hot.cpp`` and runs each of its calls under Valgrind's ``callgrind``, which counts what is inside of the
+Compiles ``native/hot.cpp`` and runs each of its calls under Valgrind's ``callgrind``, which counts what is inside the
 kernel. Needs a C++ compiler, cmake and valgrind, which cannot run AVX-512. The counts are of a compiler, so its version
 stands in each line, which is appended to ``results/instructions.jsonl``, or to ``--results FILE``.
 """
