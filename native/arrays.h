@@ -48,19 +48,32 @@ template <class A> auto line(const A& a, long size) {
   return a.data();
 }
 
-// A packed matrix: its panels, the rows of each with that of the bias, 32 columns.
-struct Packed {
-  const float* at;
-  long inner;
-};
-inline Packed panels(const Floats3& packed, long columns) {
-  expect(packed.shape(1) >= 1 && packed.shape(2) == PANEL, "is no packed matrix");
-  expect(packed.stride(2) == 1 && packed.stride(1) == PANEL &&
-             (packed.shape(0) <= 1 || packed.stride(0) == static_cast<int64_t>(packed.shape(1)) * PANEL),
+// A packed matrix by the type of its numbers: float32 is fp32, uint16 bf16, int8 int8. Panels, the lines of each, and
+// 32 columns (of fours, if they are bytes); the first lines belong to the columns, the others to `inner` entries.
+using AnyPanels = nb::ndarray<nb::ro, nb::ndim<3>, nb::device::cpu>;
+inline Precision precision_of(const nb::dlpack::dtype& type) {
+  if (type == nb::dtype<float>()) return Precision::fp32;
+  if (type == nb::dtype<uint16_t>()) return Precision::bf16;
+  expect(type == nb::dtype<int8_t>(), "is no packed matrix");
+  return Precision::int8;
+}
+template <class A> Precision expect_panels(const A& packed, long inner, long columns) {
+  const Precision precision = precision_of(packed.dtype());
+  const long width = precision == Precision::int8 ? PANEL_LINE : PANEL;
+  const long size = static_cast<long>(packed.dtype().bits / 8), lines = static_cast<long>(packed.shape(1));
+  expect(static_cast<long>(packed.shape(2)) == width, "is no packed matrix");
+  expect(inner >= 0 && lines * width * size == panel_bytes(precision, inner), "a packed matrix has another inner size");
+  expect(precision != Precision::int8 || inner <= MOST_INNER, "so many products of bytes cannot be added up");
+  expect(packed.stride(2) == 1 && packed.stride(1) == width &&
+             (packed.shape(0) <= 1 || packed.stride(0) == static_cast<int64_t>(lines) * width),
          "a packed matrix must lie in one piece");
   expect(columns >= 0 && (columns + PANEL - 1) / PANEL <= static_cast<long>(packed.shape(0)),
          "a packed matrix has fewer columns");
-  return {packed.data(), static_cast<long>(packed.shape(1)) - 1};
+  return precision;
+}
+inline Matrix matrix_of(const AnyPanels& packed, long inner, long columns) {
+  const Precision precision = expect_panels(packed, inner, columns);
+  return {static_cast<const char*>(packed.data()), inner, precision};
 }
 
 inline Activation activation_of(int number) {

@@ -3,7 +3,7 @@
 namespace regard {
 
 #ifdef REGARD_X86
-extern const Kernels avx512_table, avx2_table;
+extern const Kernels avx512vnni_table, avx512_table, avx2_table;
 #endif
 extern const Kernels portable_table;
 
@@ -12,9 +12,10 @@ std::vector<const Kernels*> supported() {
 #ifdef REGARD_X86
   __builtin_cpu_init();
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    found.push_back(&avx512_table);
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512 && __builtin_cpu_supports("avx512vnni")) found.push_back(&avx512vnni_table);
+  if (avx512) found.push_back(&avx512_table);
   if (avx2) found.push_back(&avx2_table);
 #endif
   found.push_back(&portable_table);

@@ -10,6 +10,7 @@ constexpr int PANEL = 32;  // columns of a packed panel, the same for all instru
 
 enum class Activation : int { none, relu, gelu, gelu_tanh, swish };
 enum class NormKind : int { layer, rms, affine };
+enum class Precision : int { fp32, bf16, int8 };  // of a matrix; sums, biases and results are fp32
 
 struct Rows {  // of floats, read or written
   float* at;
@@ -20,11 +21,29 @@ struct ConstRows {
   long stride;
 };
 
+// A packed matrix W_KN with its bias, in panels of PANEL columns: what each is made of, packing.cpp and README.md say.
+struct Matrix {
+  const char* at;
+  long inner;  // K
+  Precision precision;
+};
+constexpr long PANEL_LINE = 128;  // bytes of PANEL floats, and of PANEL columns of four bytes: rows of a panel
+constexpr long groups_of(long inner) { return (inner + 3) / 4; }  // of four bytes that are multiplied at once
+constexpr long panel_bytes(Precision precision, long inner) {
+  return precision == Precision::fp32   ? PANEL_LINE + inner * PANEL_LINE        // biases, then a row for every k
+         : precision == Precision::bf16 ? PANEL_LINE + inner * (PANEL_LINE / 2)  // the same, rows of half the size
+                                        : 3 * PANEL_LINE + groups_of(inner) * PANEL_LINE;  // scales, biases, sums, fours of k
+}
+constexpr int MOST_BYTE = 127;           // of an entry that is a byte: 0 to this in x, from its negative on in W
+constexpr float SMALLEST = 1e-30f;       // what is nearer to zero is zero as a byte
+constexpr long MOST_INNER = 1L << 17;    // a sum of so many products of bytes is a 32-bit number
+
 // Columns of a packed matrix from those of linear layers
 struct Pack {
   ConstRows weight_NK;  // a row for each column
   const float* bias_N;  // may be null: zeros
-  float* packed;
+  char* packed;
+  Precision precision;
   long rows, inner, column;  // columns to write, from this one on
 };
 void pack(const Pack&);  // once a model, by no instruction set in particular
@@ -32,11 +51,15 @@ void pack(const Pack&);  // once a model, by no instruction set in particular
 // out_TN = activation(x_TK W_KN + b_N)
 struct Product {
   ConstRows x;
-  const float* packed;  // panels of W, each of 1 + inner rows of PANEL columns; the first row is the bias
+  Matrix matrix;
   Rows out;
-  long rows, inner, columns;
+  long rows, columns;
   Activation activation;
+  char* scratch;  // product_scratch bytes; where the matrix is of bytes, so are the rows of x
 };
+constexpr long CHUNK = 72;  // rows that stay in the second cache while panels pass
+constexpr long quantised_bytes(long inner) { return 8 + 4 * groups_of(inner); }  // of a row: scale, lowest, entries
+constexpr long product_scratch(long rows, long inner) { return (rows < CHUNK ? rows : CHUNK) * quantised_bytes(inner); }
 
 // out_TF = activation(x_TF) * gate_TF, where x_T2F holds both side by side
 struct Gate {
@@ -75,13 +98,14 @@ struct Attention {
 // The k largest of score_NV = hidden_ND W_DV, ties to the smaller id, and log sum exp score_NV
 struct Vocabulary {
   ConstRows hidden;
-  const float* packed;
+  Matrix matrix;
   const uint8_t* without_V;  // null, or not zero where a token must not be among the k
   int32_t* ids_Nk;           // -1 where there is none
   float* score_Nk;
   double* log_sum_N;
-  long rows, inner, columns, k;
-  float* scratch;  // rows * (VOCABULARY_STRIDE + 1) floats
+  long rows, columns, k;
+  float* scratch;    // rows * (VOCABULARY_STRIDE + 1) floats
+  char* quantised;  // rows * quantised_bytes(inner)
 };
 constexpr long VOCABULARY_BLOCK = 512;  // columns whose scores are in the cache when they are looked at
 constexpr long VOCABULARY_STRIDE = VOCABULARY_BLOCK + 16;  // rows a power of two apart would share places in a cache

@@ -12,20 +12,25 @@
 namespace regard {
 namespace {
 
-void py_pack(const Floats2& weight, const Maybe<Floats1>& bias, const Array<float, 3>& packed, long column) {
+void py_pack(const Floats2& weight, const Maybe<Floats1>& bias,
+             const nb::ndarray<nb::ndim<3>, nb::device::cpu>& packed, long column) {
   const long count = rows_of(weight), inner = columns_of(weight);
-  expect(packed.shape(2) == PANEL && static_cast<long>(packed.shape(1)) == 1 + inner, "shapes of packing do not fit");
-  expect(packed.stride(2) == 1 && packed.stride(1) == PANEL &&
-             (packed.shape(0) <= 1 || packed.stride(0) == static_cast<int64_t>(packed.shape(1)) * PANEL),
-         "a packed matrix must lie in one piece");
-  expect(column >= 0 && column + count <= static_cast<long>(packed.shape(0)) * PANEL, "there are fewer columns");
-  pack({rows(weight), bias ? line(*bias, count) : nullptr, packed.data(), count, inner, column});
+  const Precision precision = expect_panels(packed, inner, column + count);
+  expect(column >= 0, "there is no such column");
+  pack({rows(weight), bias ? line(*bias, count) : nullptr, static_cast<char*>(packed.data()), precision, count, inner,
+        column});
 }
 
-void py_product(const Floats2& x, const Floats3& packed, const Out2& out, int activation) {
-  const Packed w = panels(packed, columns_of(out));
-  expect(columns_of(x) == w.inner && rows_of(x) == rows_of(out), "shapes of a product do not fit");
-  in_use().product({rows(x), w.at, rows(out), rows_of(x), w.inner, columns_of(out), activation_of(activation)});
+// What a product needs to work in; nothing where the matrix is of floats.
+std::unique_ptr<char[]> scratch_of(const Matrix& matrix, long bytes) {
+  return std::unique_ptr<char[]>(new char[matrix.precision == Precision::int8 ? static_cast<size_t>(bytes) : 0]);
+}
+
+void py_product(const Floats2& x, const AnyPanels& packed, const Out2& out, int activation) {
+  const Matrix matrix = matrix_of(packed, columns_of(x), columns_of(out));
+  expect(rows_of(x) == rows_of(out), "shapes of a product do not fit");
+  const auto scratch = scratch_of(matrix, product_scratch(rows_of(x), matrix.inner));
+  in_use().product({rows(x), matrix, rows(out), rows_of(x), columns_of(out), activation_of(activation), scratch.get()});
 }
 
 void py_gate(const Floats2& x, const Out2& out, int activation) {
@@ -99,19 +104,20 @@ void py_attention(const Floats2& query, const Floats2& key, const Floats2& value
                       columns_of(context) / heads, scale, scratch.get()});
 }
 
-void py_vocabulary(const Floats2& hidden, const Floats3& packed, long columns,
+void py_vocabulary(const Floats2& hidden, const AnyPanels& packed, long columns,
                    const Maybe<Array<const uint8_t, 1>>& without, const Array<int32_t, 2>& ids, const Out2& score,
                    const Array<double, 1>& log_sum) {
-  const Packed w = panels(packed, columns);
+  const Matrix matrix = matrix_of(packed, columns_of(hidden), columns);
   const long count = rows_of(hidden), k = columns_of(ids);
-  expect(columns_of(hidden) == w.inner && rows_of(ids) == count && rows_of(score) == count && columns_of(score) == k,
+  expect(rows_of(ids) == count && rows_of(score) == count && columns_of(score) == k,
          "shapes of the vocabulary's product do not fit");
   expect(k >= 1, "at least one token is chosen");
   expect(k == 1 || (ids.stride(1) == 1 && score.stride(1) == 1), "results must lie in one piece");
   expect(count <= 1 || (ids.stride(0) == k && score.stride(0) == k), "results must lie in one piece");
   const std::unique_ptr<float[]> scratch(new float[static_cast<size_t>(count) * (VOCABULARY_STRIDE + 1)]);
-  in_use().vocabulary({rows(hidden), w.at, without ? line(*without, columns) : nullptr, ids.data(), score.data(),
-                       line(log_sum, count), count, w.inner, columns, k, scratch.get()});
+  const auto quantised = scratch_of(matrix, count * quantised_bytes(matrix.inner));
+  in_use().vocabulary({rows(hidden), matrix, without ? line(*without, columns) : nullptr, ids.data(), score.data(),
+                       line(log_sum, count), count, columns, k, scratch.get(), quantised.get()});
 }
 
 void py_rotation(const Out2& x, long heads, const Floats2& cos, const Floats2& sin, const Ints1& place) {

@@ -1,116 +1,93 @@
 // out_TN = activation(x_TK W_KN + b_N), at few rows.
 //
-// W is packed in panels of 32 columns, so that the innermost loop reads it as one stream. A tile of up to MOST_ROWS
-// rows and TILE words is kept in registers while K runs. An entry is one chain of fused additions, from the bias on,
-// over K in order, whatever the tile: a row has the same bits alone and among others.
+// W is packed in panels of 32 columns, so that the innermost loop reads it as one stream. A tile of rows and words is
+// kept in registers while K runs. An entry is one chain of fused additions, from the bias on, over K in order, whatever
+// the tile: a row has the same bits alone and among others. Weights may be stored by half (bf16), and are widened then.
 #include "set.h"
 
-#include "activations.h"
+#include "tiles.h"
 
 namespace regard::REGARD_SET {
 
 namespace {
 
-constexpr int PER_PANEL = PANEL / LANES;            // words across a panel
-constexpr int MOST_ROWS = LANES == 16 ? 12 : 6;     // with 2 words a row and their operands: 32 or 16 registers
-constexpr long CHUNK = 72;                          // rows that stay in the second cache while panels pass
-constexpr long AHEAD = 16;                          // rows of a panel that are asked for before they are needed
+constexpr long AHEAD = 16;  // rows of a panel that are asked for before they are needed
 
-// `words` from word number `word` on, of `ROWS` rows from `row` on.
-template <int ROWS, int WORDS> void tile(const Product& p, long row, long word) {
-  const float *w[WORDS], *x[ROWS];
-  Word total[ROWS][WORDS];
-#pragma GCC unroll 16
-  for (int j = 0; j < WORDS; j++) {
-    w[j] = p.packed + (word + j) / PER_PANEL * (1 + p.inner) * PANEL + (word + j) % PER_PANEL * LANES;
-#pragma GCC unroll 16
-    for (int i = 0; i < ROWS; i++) total[i][j] = load(w[j]);
+// Weights as they are stored: floats, or the upper halves of floats.
+template <class Stored, Precision PRECISION> struct Weights {
+  static constexpr int MOST_ROWS = LANES == 16 ? 12 : 6;  // with 2 words a row and their operands: 32 or 16 registers
+  static constexpr int wide(long rows) {
+    return rows == 1 ? 8 : rows == 2 ? (LANES == 16 ? 8 : 4) : rows == 3 || LANES == 16 ? 4 : 2;
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < ROWS; i++) x[i] = p.x.at + (row + i) * p.x.stride;
-  for (long k = 0; k < p.inner; k++) {
-    Word column[WORDS];
+
+  template <int ROWS, int WORDS> static void tile(const Product& p, long row, long word) {
+    const Stored* w[WORDS];
+    const float* x[ROWS];
+    Word total[ROWS][WORDS];
 #pragma GCC unroll 16
     for (int j = 0; j < WORDS; j++) {
-      column[j] = load(w[j] + (1 + k) * PANEL);
-      __builtin_prefetch(w[j] + (1 + k + AHEAD) * PANEL);
+      const char* panel = p.matrix.at + (word + j) / PER_PANEL * panel_bytes(PRECISION, p.matrix.inner);
+      const long column = (word + j) % PER_PANEL * LANES;
+      w[j] = reinterpret_cast<const Stored*>(panel + PANEL_LINE) + column;
+#pragma GCC unroll 16
+      for (int i = 0; i < ROWS; i++) total[i][j] = load(reinterpret_cast<const float*>(panel) + column);
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < ROWS; i++) {
-      const Word entry = all(x[i][k]);
+    for (int i = 0; i < ROWS; i++) x[i] = p.x.at + (row + i) * p.x.stride;
+    for (long k = 0; k < p.matrix.inner; k++) {
+      Word column[WORDS];
 #pragma GCC unroll 16
-      for (int j = 0; j < WORDS; j++) total[i][j] = entry * column[j] + total[i][j];
+      for (int j = 0; j < WORDS; j++) {
+        column[j] = load(w[j] + k * PANEL);
+        __builtin_prefetch(w[j] + (k + AHEAD) * PANEL);
+      }
+#pragma GCC unroll 16
+      for (int i = 0; i < ROWS; i++) {
+        const Word entry = all(x[i][k]);
+#pragma GCC unroll 16
+        for (int j = 0; j < WORDS; j++) total[i][j] = entry * column[j] + total[i][j];
+      }
     }
+#pragma GCC unroll 16
+    for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 16
+      for (int j = 0; j < WORDS; j++) write(p, row + i, word + j, total[i][j]);
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < ROWS; i++)
-#pragma GCC unroll 16
-    for (int j = 0; j < WORDS; j++) {
-      const long place = (word + j) * LANES, left = p.columns - place;
-      float* at = p.out.at + (row + i) * p.out.stride + place;
-      if (left >= LANES) store(at, total[i][j]);
-      else if (left > 0) store_some(at, total[i][j], left);
-    }
-}
-
-using Tile = void (*)(const Product&, long row, long word);
-
-template <class Counts> struct Tiles;
-template <int... ROW> struct Tiles<std::integer_sequence<int, ROW...>> {
-  static constexpr Tile of[] = {tile<ROW + 1, 2>...};
 };
-Tile tile_of(long rows) { return Tiles<std::make_integer_sequence<int, MOST_ROWS>>::of[rows - 1]; }
 
-// With few rows a tile is wider: more sums side by side hide the time that an addition takes.
-struct Shape {
-  Tile tile;
-  int words;
-};
-Shape shape_for(long rows) {
-  if (rows == 1) return {tile<1, 8>, 8};
-  if (rows == 2) return LANES == 16 ? Shape{tile<2, 8>, 8} : Shape{tile<2, 4>, 4};
-  if (rows == 3) return {tile<3, 4>, 4};
-  if (rows == 4 && LANES == 16) return {tile<4, 4>, 4};
-  return {nullptr, 2};
+// A part of a product whose rows stay in the cache, f(part).
+template <class F> void each_chunk(const Product& p, F f) {
+  for (long row = 0; row < p.rows; row += CHUNK) {
+    Product part = p;
+    part.x.at += row * p.x.stride;
+    part.out.at += row * p.out.stride;
+    part.rows = p.rows - row < CHUNK ? p.rows - row : CHUNK;
+    f(part, row);
+  }
 }
 
-void few_rows(const Product& p, Shape shape, long words) {
-  long word = 0;
-  for (; word + shape.words <= words; word += shape.words) shape.tile(p, 0, word);
-  for (; word < words; word += 2) tile_of(p.rows)(p, 0, word);
-  apply(p.activation, p.out, p.rows, p.columns);
-}
-
-// Rows divide as evenly as they can, so that no tile is thin.
-void many_rows(const Product& p, long words) {
-  const long tiles = (p.rows + MOST_ROWS - 1) / MOST_ROWS;
-  for (long word = 0; word < words; word += 2) {
-    const long place = word * LANES, left = p.columns - place;
-    for (long t = 0, row = 0; t < tiles; t++) {
-      const long rows = p.rows / tiles + (t < p.rows % tiles);
-      tile_of(rows)(p, row, word);
-      if (left > 0)
-        apply(p.activation, {p.out.at + row * p.out.stride + place, p.out.stride}, rows,
-              left < 2 * LANES ? left : 2 * LANES);
-      row += rows;
-    }
+void one_chunk(const Product& p) {
+  switch (p.matrix.precision) {
+    case Precision::fp32: return all_tiles<Weights<float, Precision::fp32>>(p);
+    case Precision::bf16: return all_tiles<Weights<uint16_t, Precision::bf16>>(p);
+    case Precision::int8: return multiply_bytes(p);
   }
 }
 
 }  // namespace
 
 void product(const Product& p) {
-  if (p.rows <= 0) return;
-  const long words = (p.columns + PANEL - 1) / PANEL * PER_PANEL;
-  const Shape shape = shape_for(p.rows);
-  if (shape.tile) return few_rows(p, shape, words);
-  for (long row = 0; row < p.rows; row += CHUNK) {
-    Product part = p;
-    part.x.at += row * p.x.stride;
-    part.out.at += row * p.out.stride;
-    part.rows = p.rows - row < CHUNK ? p.rows - row : CHUNK;
-    many_rows(part, words);
-  }
+  each_chunk(p, [](const Product& part, long) {
+    if (part.matrix.precision == Precision::int8) quantise(part.x, part.rows, part.matrix.inner, part.scratch);
+    one_chunk(part);
+  });
+}
+
+void product_of_quantised(const Product& p) {
+  each_chunk(p, [&](Product part, long row) {
+    part.scratch += row * quantised_bytes(p.matrix.inner);
+    one_chunk(part);
+  });
 }
 
 void gate(const Gate& g) {

@@ -85,11 +85,12 @@ void Program::embed(Table table, std::shared_ptr<void> owner, float scale, int o
   });
 }
 
-void Program::product(int x, Weight packed, long inner, long panels, int out, Activation activation) {
+void Program::product(int x, Matrix matrix, std::shared_ptr<void> owner, int out, Activation activation) {
   const long columns = width(out);
-  expect(width(x) == inner && (columns + PANEL - 1) / PANEL == panels && x != out, "shapes of a product do not fit");
-  calls_.push_back([=](const Run& run) {
-    in_use().product({read(run, x), packed.at, rows(run, out), run.pass.rows, inner, columns, activation});
+  expect(width(x) == matrix.inner && x != out, "shapes of a product do not fit");
+  if (matrix.precision == Precision::int8) quantised_ = std::max(quantised_, quantised_bytes(matrix.inner));
+  calls_.push_back([=, owner = std::move(owner)](const Run& run) {
+    in_use().product({read(run, x), matrix, rows(run, out), run.pass.rows, columns, activation, run.quantised});
   });
 }
 
@@ -218,7 +219,8 @@ void Program::run(const Pass& pass, int result, float* out_TD, long stride) {
   std::unique_ptr<Rooms> rooms = take(pass.rows);
   const long longest = std::max(most(pass.length_T, pass.rows), most(pass.memory_length_T, pass.rows));
   std::vector<float> scratch(static_cast<size_t>(longest) + 32);
-  const Run now{pass, *rooms, scratch.data()};
+  std::vector<char> quantised(static_cast<size_t>(std::min(pass.rows, CHUNK) * quantised_));
+  const Run now{pass, *rooms, scratch.data(), quantised.data()};
   for (const auto& call : calls_) call(now);
   for (long t = 0; t < pass.rows; t++)
     std::memcpy(out_TD + t * stride, rooms->at[static_cast<size_t>(result)] + t * width(result),

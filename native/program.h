@@ -54,7 +54,7 @@ class Program {
  public:
   int room(long width);  // room for a row of numbers for each token; its number
   void embed(Table table, std::shared_ptr<void> owner, float scale, int out);
-  void product(int x, Weight packed, long inner, long panels, int out, Activation activation);
+  void product(int x, Matrix matrix, std::shared_ptr<void> owner, int out, Activation activation);
   void gate(int x, int out, Activation activation);
   void norm(int x, int y, int sum, int out, Weight gain, Weight bias, NormKind kind, long groups, float epsilon);
   void rotate(int x, long heads, long size);
@@ -72,7 +72,8 @@ class Program {
   struct Run {
     const Pass& pass;
     const Rooms& rooms;
-    float* scratch;
+    float* scratch;   // for attention
+    char* quantised;  // for products of bytes
   };
   void check(const Pass& pass) const;
   Rows rows(const Run& run, int room) const { return {run.rooms.at[static_cast<size_t>(room)], width(room)}; }
@@ -82,6 +83,7 @@ class Program {
   std::unique_ptr<Rooms> take(long rows);
 
   std::vector<long> widths_;
+  long quantised_ = 0;  // bytes of the longest row of a product of bytes
   std::vector<std::function<void(const Run&)>> calls_;
   std::vector<std::function<void(const Pass&)>> checks_;  // what must hold of a pass, for each kind of call that is in it
   std::mutex mutex_;

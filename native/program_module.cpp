@@ -77,9 +77,9 @@ void bind_program(nb::module_& m) {
         const ConstRows at = rows(weights);
         p.embed({at.at, rows_of(weights), columns_of(weights), at.stride}, kept(weights), scale, out);
       }, array("table"), "scale"_a, "out"_a)
-      .def("product", [](Program& p, int x, const Floats3& weights, int out, int activation) {
-        const Packed packed = panels(weights, p.width(out));
-        p.product(x, {packed.at, kept(weights)}, packed.inner, rows_of(weights), out, activation_of(activation));
+      .def("product", [](Program& p, int x, const AnyPanels& weights, int out, int activation) {
+        expect(rows_of(weights) == (p.width(out) + PANEL - 1) / PANEL, "shapes of a product do not fit");
+        p.product(x, matrix_of(weights, p.width(x), p.width(out)), kept(weights), out, activation_of(activation));
       }, "x"_a, array("packed"), "out"_a, "activation"_a)
       .def("gate", [](Program& p, int x, int out, int activation) { p.gate(x, out, activation_of(activation)); },
            "x"_a, "out"_a, "activation"_a)

@@ -4,7 +4,6 @@
 // what enters the k best, and its share of sum exp(score - highest), which is scaled when a higher score comes.
 #include "set.h"
 
-#include "set.h"
 #include "words.h"
 
 namespace regard::REGARD_SET {
@@ -58,10 +57,13 @@ void vocabulary(const Vocabulary& v) {
     highest_N[row] = -__builtin_inff();
     v.log_sum_N[row] = 0.0;
   }
+  const Matrix& w = v.matrix;
+  if (w.precision == Precision::int8) quantise(v.hidden, v.rows, w.inner, v.quantised);
   for (long begin = 0; begin < v.columns; begin += VOCABULARY_BLOCK) {
     const long columns = v.columns - begin < VOCABULARY_BLOCK ? v.columns - begin : VOCABULARY_BLOCK;
-    const float* packed = v.packed + begin / PANEL * (1 + v.inner) * PANEL;
-    product({v.hidden, packed, {v.scratch, VOCABULARY_STRIDE}, v.rows, v.inner, columns, Activation::none});
+    const Matrix block = {w.at + begin / PANEL * panel_bytes(w.precision, w.inner), w.inner, w.precision};
+    product_of_quantised({v.hidden, block, {v.scratch, VOCABULARY_STRIDE}, v.rows, columns, Activation::none,
+                          v.quantised});
     for (long row = 0; row < v.rows; row++)
       look(v, row, v.scratch + row * VOCABULARY_STRIDE, begin, columns, highest_N[row]);
   }

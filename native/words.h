@@ -16,10 +16,17 @@ constexpr int LANES = REGARD_LANES;
 
 typedef float Word __attribute__((vector_size(4 * LANES)));
 typedef int32_t Ints __attribute__((vector_size(4 * LANES)));
+typedef uint16_t Halves __attribute__((vector_size(2 * LANES)));
+typedef uint16_t LooseHalves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 typedef float LooseWord __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 REGARD_INLINE Word load(const float* from) { return *reinterpret_cast<const LooseWord*>(from); }
 REGARD_INLINE void store(float* to, Word x) { *reinterpret_cast<LooseWord*>(to) = x; }
+// Floats of which the upper halves are stored (bf16).
+REGARD_INLINE Word load(const uint16_t* from) {
+  const Halves upper = *reinterpret_cast<const LooseHalves*>(from);
+  return reinterpret_cast<Word>(__builtin_convertvector(upper, Ints) << 16);
+}
 REGARD_INLINE Word all(float x) { return x - Word{}; }  // which is x, -0 too: no addition is left of it
 
 // The first n lanes from memory, the others `rest`; and back. Nothing beyond them is touched.

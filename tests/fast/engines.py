@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from regard.config import TransformerSection
+from regard.kernels.packing import Precision
 from regard.models.store import named_tensors
 from regard.models.transformer import Transformer
 from tests.models import small_models as small
@@ -23,17 +24,19 @@ def taken(model: torch.nn.Module) -> Callable[..., np.ndarray]:
     return take
 
 
-def engine(model: Transformer, section: TransformerSection, pieces: int = small.PIECES) -> Any:
+def engine(
+    model: Transformer, section: TransformerSection, pieces: int = small.PIECES, precision: Precision = "fp32"
+) -> Any:
     """The engine of a model."""
     from regard.fast.build import transformer
 
-    return transformer(section, pieces, pieces, taken(model))
+    return transformer(section, pieces, pieces, taken(model), precision)
 
 
-def pair(choices: Mapping[str, Any], broken: bool = False) -> tuple[Transformer, Any]:
+def pair(choices: Mapping[str, Any], broken: bool = False, precision: Precision = "fp32") -> tuple[Transformer, Any]:
     """A small model in float32, and its engine; in a broken one the start symbol is no number."""
     model = small.transformer(dtype=torch.float32, **choices)
     if broken:
         with torch.no_grad():
             model.decoder.input.tokens.weight[small.PIECES] = torch.nan
-    return model, engine(model, small.section(**choices))
+    return model, engine(model, small.section(**choices), precision=precision)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from regard.kernels.packing import Precision
 from regard.models.decoding import stepper
 from tests.fast.engines import pair
 from tests.laws.families import SOURCES, Family, held
@@ -96,7 +97,8 @@ def test_a_text_longer_than_learned_positions_is_refused() -> None:
         fast.start(sentences([70]))
 
 
-def test_weights_that_are_not_numbers_are_seen() -> None:
-    _, fast = pair({}, broken=True)
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_weights_that_are_not_numbers_are_seen(precision: Precision) -> None:
+    _, fast = pair({}, broken=True, precision=precision)
     state = fast.start(SOURCES[:1])
     assert np.isnan(fast.step(state, np.array([PIECES]))[1].best(3)[1]).all()

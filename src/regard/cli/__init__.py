@@ -33,6 +33,7 @@ from regard.cli.info import info
 from regard.cli.io.input_texts import refuse_file_names
 from regard.cli.io.terminal import say
 from regard.cli.model_folders import average, export, import_, slim
+from regard.cli.pack import pack
 from regard.cli.train import train
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
@@ -98,6 +99,7 @@ EXAMPLES: dict[Callable[..., int], tuple[str, ...]] = {
     average: ("regard average model --last 5 --output averaged",),
     import_: ("regard import all-MiniLM-L6-v2 minilm",),
     export: ("regard export model elsewhere", "regard export model elsewhere --to ctranslate2"),
+    pack: ("regard pack model", "regard pack model --source val.en --reference val.de"),
     slim: ("regard slim model --dry-run", "regard slim model"),
     demo: ("regard demo --output demo --threads 1", "regard demo --images --output digits"),
 }

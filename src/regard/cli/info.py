@@ -14,6 +14,7 @@ from regard.text.counts import counted
 if TYPE_CHECKING:
     from regard.config import Attentive, BertSection, GptSection, Model, TransformerSection, VitSection
     from regard.models.presets import Part
+    from regard.tasks.text.precisions import PrecisionFile
 
 
 WORDS = {
@@ -65,6 +66,7 @@ def info(
         recipe, assets = load_recipe_and_assets(found := model_folder(folder))
         model, sizes, built = recipe.model, assets.sizes, outline(recipe, assets)  # which hardly reads a weight
         exported = f"\n{exports_of(found, recipe, assets).line}\n"
+        packed = _packed(found)
         known, title = None, f"{name if found == folder else found}, a model folder"
     else:
         if folder.exists() or "/" in name:
@@ -76,6 +78,7 @@ def info(
         built = presets.meta_model(model, *sizes)
         known = chosen.parameters if vocabulary is None else None
         title, exported = f"{name}, {chosen.what}" if chosen.what else f"{name}, a preset", ""
+        packed = None
     parts = presets.parts_of(built)
     if json:
         values = {
@@ -87,10 +90,21 @@ def info(
             "total": sum(part.parameters for part in parts),
             "paper_millions": known,
         }
+        if packed:
+            values["precisions"] = {**packed.model_dump(), "kept": packed.kept}
         result_json(values)
     else:
-        result(table(title, model, sizes, parts, known) + exported)
+        measured = "".join(f"{line}\n" for line in ["", *packed.lines()]) if packed else ""
+        result(table(title, model, sizes, parts, known) + exported + measured)
     return 0
+
+
+def _packed(folder: Path) -> PrecisionFile | None:
+    """What ``regard pack`` measured of a model folder."""
+    from regard.tasks.model_path import MODEL
+    from regard.tasks.text.precisions import read
+
+    return read(folder) if (folder / MODEL).exists() else None
 
 
 def table(title: str, model: Model, sizes: tuple[int, int], parts: list[Part], known: int | None) -> str:

@@ -11,6 +11,7 @@ from regard.config import Decoding
 from regard.fast.parts import Floats, Linear
 from regard.fast.sampling import sample
 from regard.kernels import _native
+from regard.kernels.packing import Precision
 
 Scores = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -19,9 +20,9 @@ Ids = NDArray[np.int64]
 class Output:
     """The pre-softmax projection onto every piece [Vaswani17 §3.4]."""
 
-    def __init__(self, weight_VD: Floats) -> None:
+    def __init__(self, weight_VD: Floats, precision: Precision = "fp32") -> None:
         self.pieces = len(weight_VD)
-        self.project = Linear([weight_VD], [None])
+        self.project = Linear([weight_VD], [None], precision=precision)
         self._masks: dict[tuple[int, ...], NDArray[np.uint8]] = {}
 
     def best(self, hidden_ND: Floats, k: int, without: Sequence[int]) -> tuple[Ids, Scores]:
@@ -29,8 +30,8 @@ class Output:
         rows, k = len(hidden_ND), min(k, self.pieces)
         ids_Nk, score_Nk = np.empty((rows, k), np.int32), np.empty((rows, k), np.float32)
         log_sum_N = np.empty(rows)
-        packed_PKW, mask_V = self.project.packed_PKW, self._mask(tuple(without))
-        _native.vocabulary(hidden_ND, packed_PKW, self.pieces, mask_V, ids_Nk, score_Nk, log_sum_N)
+        packed, mask_V = self.project.packed, self._mask(tuple(without))
+        _native.vocabulary(hidden_ND, packed, self.pieces, mask_V, ids_Nk, score_Nk, log_sum_N)
         return np.maximum(ids_Nk, 0).astype(np.int64), score_Nk - log_sum_N[:, None]
 
     def scores(self, hidden_ND: Floats) -> Floats:

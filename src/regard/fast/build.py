@@ -15,6 +15,7 @@ from regard.fast.layers import CachedAttention, CrossAttention, Heads, PostNorm,
 from regard.fast.parts import FeedForward, Floats, GatedFeedForward, Linear, Norm
 from regard.fast.positions import Positions
 from regard.fast.transformer import Decoder, FastTransformer, Stack
+from regard.kernels.packing import Precision
 
 
 class Take(Protocol):
@@ -25,11 +26,13 @@ class Take(Protocol):
         ...
 
 
-def transformer(section: TransformerSection, source_pieces: int, target_pieces: int, take: Take) -> FastTransformer:
+def transformer(
+    section: TransformerSection, source_pieces: int, target_pieces: int, take: Take, precision: Precision = "fp32"
+) -> FastTransformer:
     """The engine of an encoder-decoder; its weights are packed, and those given needed for embeddings only."""
     source, target, output = _tables(section, source_pieces, target_pieces, take)
-    reading = _Stack(section, take, "encoder", two_way=True)
-    writing = _Stack(section.decoder, take, "decoder", two_way=False)
+    reading = _Stack(section, take, "encoder", two_way=True, precision=precision)
+    writing = _Stack(section.decoder, take, "decoder", two_way=False, precision=precision)
     scale = section.d_model**0.5 if section.scale_embedding else 1.0
     layers = range(section.decoder_layers)
     return FastTransformer(
@@ -39,7 +42,7 @@ def transformer(section: TransformerSection, source_pieces: int, target_pieces: 
             [writing.memory(f"layers.{n}.cross") for n in layers],
             writing.heads.keys + writing.heads.values,
         ),
-        Output(output[:-1] * np.float32(section.d_model**-0.5) if section.scale_output else output[:-1]),
+        Output(output[:-1] * np.float32(section.d_model**-0.5) if section.scale_output else output[:-1], precision),
     )
 
 
@@ -64,6 +67,7 @@ class _Stack:
     take: Take
     name: str
     two_way: bool
+    precision: Precision = "fp32"
 
     def __post_init__(self) -> None:
         section = self.section
@@ -80,7 +84,7 @@ class _Stack:
         weights = [self.weight(f"{name}.weight", size, inner) for name, size in parts.items()]
         biased = self.section.biases
         biases = [self.weight(f"{name}.bias", size) if biased else None for name, size in parts.items()]
-        return Linear(weights, biases, activation)
+        return Linear(weights, biases, activation, self.precision)
 
     def memory(self, cross: str) -> Linear:
         """What makes keys and values of a sentence, for one layer."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.kernels import ACTIVATIONS, NORMS, _native
-from regard.kernels.packing import pack_side_by_side
+from regard.kernels.packing import Precision, pack_side_by_side
 
 Floats = NDArray[np.float32]
 Room = int
@@ -34,20 +34,26 @@ class Recording:
 class Linear:
     """``x W + b``, or several of the same x side by side; with an activation."""
 
-    def __init__(self, weights: Sequence[Floats], biases: Sequence[Floats | None], activation: str = "none") -> None:
-        self.packed_PKW = pack_side_by_side(weights, biases)
+    def __init__(
+        self,
+        weights: Sequence[Floats],
+        biases: Sequence[Floats | None],
+        activation: str = "none",
+        precision: Precision = "fp32",
+    ) -> None:
+        self.packed = pack_side_by_side(weights, biases, precision)
         self.columns = sum(len(weight) for weight in weights)
         self.activation = ACTIVATIONS[activation]
 
     def record(self, recording: Recording, x: Room, name: str) -> Room:
         """The product, in a room of this name."""
         out = recording.room(name, self.columns)
-        recording.program.product(x, self.packed_PKW, out, self.activation)
+        recording.program.product(x, self.packed, out, self.activation)
         return out
 
     def __call__(self, x_TD: Floats, out_TN: Floats) -> Floats:
         """The product at once, written to ``out_TN``."""
-        _native.product(x_TD, self.packed_PKW, out_TN, self.activation)
+        _native.product(x_TD, self.packed, out_TN, self.activation)
         return out_TN
 
 

@@ -4,11 +4,15 @@ Arrays are float32 or int32 where not said otherwise, and never copied. A row's 
 may lie apart. Results are written to arrays that are given.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
+Panels = NDArray[Any]
+"""A packed matrix: float32 panels are fp32, uint16 ones bf16, int8 ones int8."""
 
 PANEL: int
 
@@ -21,10 +25,10 @@ def in_use() -> str:
 def use(name: str) -> bool:
     """Use an instruction set; False where there is none of this name."""
 
-def pack(weight: Floats, bias: Floats | None, packed: Floats, column: int) -> None:
+def pack(weight: Floats, bias: Floats | None, packed: Panels, column: int) -> None:
     """Columns of a packed matrix, from ``column`` on, from the rows of ``weight`` and ``bias``."""
 
-def product(x: Floats, packed: Floats, out: Floats, activation: int) -> None:
+def product(x: Floats, packed: Panels, out: Floats, activation: int) -> None:
     """``out_TN = activation(x_TK W_KN + b_N)``; ``packed``: by :func:`regard.kernels.packing.pack`."""
 
 def gate(x: Floats, out: Floats, activation: int) -> None:
@@ -68,7 +72,7 @@ def attention(
 
 def vocabulary(
     hidden: Floats,
-    packed: Floats,
+    packed: Panels,
     columns: int,
     without: NDArray[np.uint8] | None,
     ids: Ints,
@@ -96,7 +100,7 @@ class Program:
     def embed(self, table: Floats, scale: float, out: int) -> None:
         """``table[ids] * scale``, and ``positions[place]`` where a run has them."""
 
-    def product(self, x: int, packed: Floats, out: int, activation: int) -> None: ...
+    def product(self, x: int, packed: Panels, out: int, activation: int) -> None: ...
     def gate(self, x: int, out: int, activation: int) -> None: ...
     def norm(
         self,

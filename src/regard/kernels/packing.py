@@ -3,49 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+Panels = NDArray[Any]
+"""A packed matrix; the type of its numbers says which precision it has."""
+Precision = Literal["fp32", "bf16", "int8"]
+"""How weights are stored; sums and results are fp32. With int8 a column of W has a scale, and so has a row of x."""
 PANEL = 32
 """Columns of a panel."""
 LINE = 64
 """Bytes of a cache line, at which panels begin."""
+MOST_INNER = 1 << 17
+"""Entries of a row that int8 can add up."""
 
 
-def pack(weight_NK: Floats, bias_N: Floats | None = None) -> Floats:
+def pack(weight_NK: Floats, bias_N: Floats | None = None, precision: Precision = "fp32") -> Panels:
     """The matrix of ``x_TK W_KN + b_N``, one linear layer's."""
-    return pack_side_by_side([weight_NK], [bias_N])
+    return pack_side_by_side([weight_NK], [bias_N], precision)
 
 
-def pack_side_by_side(weights: Sequence[Floats], biases: Sequence[Floats | None]) -> Floats:
+def pack_side_by_side(
+    weights: Sequence[Floats], biases: Sequence[Floats | None], precision: Precision = "fp32"
+) -> Panels:
     """The matrices of linear layers of one input as one.
 
     Args:
         weights: a row for each output, as linear layers store them.
         biases: ``None`` is zero.
+        precision: of the weights.
 
     Returns:
-        Panels of ``1 + K`` rows of 32 columns each: the biases, then the weights. Columns beyond the last are zero.
+        Panels of 32 columns each: what belongs to the columns, such as the biases, then the weights. Columns beyond the
+        last are zero.
     """
     from regard.kernels import _native
 
     columns = sum(len(weight) for weight in weights)
     panels, inner = -(-columns // PANEL), weights[0].shape[1]
-    packed_PKW = aligned_array((panels, 1 + inner, PANEL))
+    packed = _room(precision, panels, inner)
     if columns % PANEL:
-        packed_PKW[-1] = 0
+        packed[-1] = 0
     begin = 0
     for weight_NK, bias_N in zip(weights, biases, strict=True):
-        _native.pack(weight_NK, bias_N, packed_PKW, begin)
+        _native.pack(weight_NK, bias_N, packed, begin)
         begin += len(weight_NK)
-    return packed_PKW
+    return packed
 
 
-def aligned_array(shape: tuple[int, ...]) -> Floats:
+def _room(precision: Precision, panels: int, inner: int) -> Panels:
+    if precision == "fp32":
+        return aligned_array((panels, 1 + inner, PANEL))
+    if precision == "bf16":
+        return aligned_array((panels, 2 + inner, PANEL), np.uint16)
+    return aligned_array((panels, 3 + -(-inner // 4), 4 * PANEL), np.int8)
+
+
+def aligned_array(shape: tuple[int, ...], dtype: type[np.generic] = np.float32) -> NDArray[Any]:
     """Room for numbers that begins at a cache line; what is in it is not defined."""
-    size = int(np.prod(shape))
-    room = np.empty(size + LINE // 4, np.float32)
-    begin = -room.ctypes.data % LINE // 4
-    return room[begin : begin + size].reshape(shape)
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    room = np.empty(size + LINE, np.uint8)
+    begin = -room.ctypes.data % LINE
+    return room[begin : begin + size].view(dtype).reshape(shape)

@@ -28,8 +28,9 @@ from regard.library.outputs import OutputRequest, explained_output
 from regard.library.summary import Summary
 from regard.system.errors import UsageError
 from regard.tasks import model_folder
-from regard.tasks.engine import ModelEngine, has_engine
+from regard.tasks.engine import give_engine
 from regard.tasks.protocols import Task
+from regard.tasks.text.precisions import Wanted
 from regard.tasks.text.task import BETWEEN, BaseTask
 from regard.text.counts import counted
 
@@ -66,19 +67,21 @@ class Model:
 
     @classmethod
     @checked
-    def load(cls, folder: Path | str, device: str | None = None) -> Self:
+    def load(cls, folder: Path | str, device: str | None = None, *, precision: Wanted = "auto") -> Self:
         """Load a model of this class.
 
         Args:
             folder: what ``regard train`` wrote, or ``regard.train``.
             device: ``cpu``, ``cuda``, ``cuda:1`` …; default: a GPU if there is one.
+            precision: of the engine, which computes on a processor: fp32, bf16 or int8; ``auto``: the fastest that
+                ``regard pack`` found to keep the score, else fp32.
 
         Raises:
-            UsageError: it is a model of another task.
+            UsageError: it is a model of another task, or torch computes it, which has no such precision.
             RegardError: it is no model folder, or a file of it is damaged.
         """
         task = model_folder.load(folder, device)
-        found = opened(task, folder)
+        found = opened(task, folder, precision)
         if not isinstance(found, cls):
             raise UsageError(f"is a {type(found).__name__}, no {cls.__name__}", str(folder))
         return found
@@ -257,11 +260,10 @@ class Model:
             _RUNNING.reset(token)
 
 
-def opened(task: Task, folder: Path | str) -> Model:
+def opened(task: Task, folder: Path | str, precision: Wanted = "auto") -> Model:
     """The public model of a loaded task."""
     found: Any = _CLASSES[type(task)](task.recipe, task.assets, task.model)
-    if has_engine(found):
-        found.engine = ModelEngine(found)
+    give_engine(found, folder, precision)
     found._models = Models([folder])
     found._weights = found._models.hold(task).weights
     return cast(Model, found)

@@ -21,6 +21,7 @@ from regard.tasks.encoding import Encoding
 from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.language import generator, masked, spans
 from regard.tasks.tagging.tagger import Tagging
+from regard.tasks.text.precisions import Wanted, refuse_where_torch_computes
 from regard.tasks.translation.text_to_text import writer
 from regard.tasks.translation.translator import Translation
 
@@ -68,11 +69,17 @@ class TextEncoder(Encoding, Model):
 
 
 @overload
-def load(folder: Path | str, device: str | None = None) -> Model: ...
+def load(folder: Path | str, device: str | None = None, *, precision: Wanted = "auto") -> Model: ...
 @overload
 def load(folder: Path | str, device: str | None = None, *, model: type[OwnModule]) -> OwnModule: ...
 @checked
-def load(folder: Path | str, device: str | None = None, *, model: type[OwnModule] | None = None) -> Model | OwnModule:
+def load(
+    folder: Path | str,
+    device: str | None = None,
+    *,
+    model: type[OwnModule] | None = None,
+    precision: Wanted = "auto",
+) -> Model | OwnModule:
     """Load the model of a folder as the class of its task; ``Translator.load`` and so on name the class.
 
     Args:
@@ -80,16 +87,20 @@ def load(folder: Path | str, device: str | None = None, *, model: type[OwnModule
         device: ``cpu``, ``cuda``, ``cuda:1`` …; default: a GPU if there is one.
         model: the class of a model of your own, which :func:`regard.fit` wrote. It is made with the arguments that the
             folder keeps; no code comes from a folder.
+        precision: of the engine, which computes encoder-decoders on a processor: fp32, bf16 or int8; ``auto``: the
+            fastest that ``regard pack`` found to keep the score, else fp32.
 
     Raises:
-        UsageError: the folder keeps a model of your own, and ``model`` is not given.
+        UsageError: the folder keeps a model of your own, and ``model`` is not given; or torch computes the model, which
+            has no such precision.
         RegardError: it is no model folder, or a file of it is damaged.
     """
     if model is not None:
+        refuse_where_torch_computes(precision, "a model of your own")
         return load_own(folder, model, device)
     if own := own_class(folder):
         raise UsageError(f"{folder} keeps a model of your own class; give model={own}", "model")
-    return opened(model_folder.load(folder, device), folder)
+    return opened(model_folder.load(folder, device), folder, precision)
 
 
 def _public(function: Callable[P, Any]) -> Callable[P, Model]:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard import kernels
-from regard.config import recipe_from, recipe_values
+from regard.config import Recipe, recipe_from, recipe_values
 from regard.config.tasks import import_name
 from regard.system.errors import RegardError
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, opened_folder
 from regard.tasks.protocols import Unloaded
+from regard.tasks.text.precisions import Wanted, chosen, refuse_where_torch_computes
 
 if TYPE_CHECKING:
     from regard.tasks.text.task import BaseTask
@@ -42,7 +43,11 @@ class ModelEngine:
             return None
         now = [(name, one.data_ptr(), one._version) for name, one in tensors.items() if not one.is_inference()]
         if self._made[0] != now:
-            self._made = now, _build(self.task, lambda name, *shape: tensors[name].detach().numpy().reshape(shape))
+
+            def take(name: str, *shape: int) -> Any:
+                return tensors[name].detach().numpy().reshape(shape)
+
+            self._made = now, _build(self.task, take)
         return self._made[1]
 
 
@@ -63,12 +68,27 @@ def has_engine(task: BaseTask[Any, Any]) -> bool:
     return bool(task.recipe.model.info.engine) and hasattr(task, "sides") and kernels.available()
 
 
-def open_without_torch(given: Path | str, device: str | None) -> Any:
+def give_engine(task: BaseTask[Any, Any], folder: Path | str, wanted: Wanted) -> None:
+    """Let the engine compute a loaded task, where there is one.
+
+    Raises:
+        UsageError: a precision is asked for that only the engine has.
+    """
+    if has_engine(task):
+        if task.device_name == "cpu":
+            task.precision = chosen(model_folder(folder), wanted)
+        task.engine = ModelEngine(task)
+    if not has_engine(task) or task.device_name != "cpu":
+        refuse_where_torch_computes(wanted, why_torch(task.recipe))
+
+
+def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "auto") -> Any:
     """The task of a model folder, for the engine to compute; ``None`` where torch has to, and says what is wrong.
 
     Args:
         given: the model folder; its manifest is verified first.
         device: as asked for; default: a GPU, should there be one.
+        wanted: the precision.
 
     Raises:
         RegardError: a file of it is damaged, or the weights are not those of the recipe.
@@ -87,6 +107,7 @@ def open_without_torch(given: Path | str, device: str | None) -> Any:
 
     task = recipe.info.model()(recipe, assets, Unloaded(load))
     weights = WeightFile(folder / MODEL)
+    task.precision = chosen(folder, wanted)
     step = _build(task, weights.take)
     weights.refuse_surplus()
     task.engine = lambda: step
@@ -101,6 +122,14 @@ def _is_of_engine(path: Path) -> bool:
     return bool(recipe.model.info.engine) and hasattr(recipe.info.model(), "sides")
 
 
+def why_torch(recipe: Recipe) -> str:
+    """Why the engine does not compute a model here."""
+    if not kernels.available():
+        return "Regard was installed without kernels, or they are switched off"
+    return "it is not on the processor" if recipe.model.info.engine else f"the engine has no {recipe.model.info.noun}"
+
+
 def _build(task: BaseTask[Any, Any], take: Callable[..., Any]) -> Any:
     section, task_class = task.recipe.model, type(task)
-    return import_name(section.info.engine)(section, *task_class.sides(task.assets.sizes), take)  # type: ignore[attr-defined]
+    sides = task_class.sides(task.assets.sizes)  # type: ignore[attr-defined]
+    return import_name(section.info.engine)(section, *sides, take, task.precision)

@@ -156,6 +156,10 @@ class Task(Protocol):
     def engine(self) -> Callable[[], Any] | None:
         """Gives a step that computes in the model's place, where there is one."""
 
+    @property
+    def precision(self) -> str:
+        """How the engine stores weights: fp32, bf16 or int8."""
+
 
 class TextModel(Task, Protocol):
     """A task that reads texts."""

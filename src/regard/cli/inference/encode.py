@@ -65,7 +65,8 @@ def encode(
         raise UsageError(f"is for whole texts and images; with --each {each} every {each} has its vector", "--pool")
     arrays = output is not None and output.suffix == ".npz"
     options = {"--pool": pool, "--each": each, "--layer": layer, "--normalise": normalise, "arrays": arrays}
-    with Exchange("encode", folder, texts, TextOptions(input, output, device, threads, processes), options) as exchange:
+    given = TextOptions(input, output, device, threads, processes=processes)
+    with Exchange("encode", folder, texts, given, options) as exchange:
         if exchange.target.file is not None and output is not None and output.suffix not in KINDS:
             raise UsageError(f"must end in {' or '.join(KINDS)}; without --output JSON goes to stdout", str(output))
         task = exchange.open_model()

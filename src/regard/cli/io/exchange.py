@@ -12,7 +12,7 @@ from functools import partial
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 from cyclopts import Parameter
 
@@ -106,6 +106,8 @@ class TextOptions:
         output: where the answers go.
         device: cpu, cuda ...
         threads: processor threads; where the engine computes (translate, ask) as many processes of one thread each.
+        precision: of the engine's products (translate, ask): fp32, bf16 or int8; auto is fp32, or for a model that
+            regard pack measured the fastest that keeps its score.
         processes: that answer many texts, each with one thread; the output does not depend on how many. Default: as
             many as there are independent cores for a file, one for arguments, a pipe, and where --threads is given.
     """
@@ -114,6 +116,7 @@ class TextOptions:
     output: Output = None
     device: str | None = None
     threads: int | None = None
+    precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"
     processes: int | None = None
 
 
@@ -156,12 +159,13 @@ class Exchange:
         from regard.tasks.model_path import fingerprint
 
         model = fingerprint(self.folder)  # before loading, in case the model is replaced meanwhile
-        task = open_model(self.folder, self._options.device, self._options.threads, self.command)
+        asked = self._options
+        task = open_model(self.folder, asked.device, asked.threads, self.command, asked.precision)
         self.given.rows = task.info.reads == "image"
         self._device, self._by_engine = task.device_name, task.engine is not None
         self._about |= {"model": model, "device": self._device}
         self._about |= {"--threads": self._options.threads, "regard": __version__, "torch": version("torch")}
-        self._about |= {"engine": self._by_engine}
+        self._about |= {"engine": self._by_engine, "precision": task.precision if self._by_engine else "fp32"}
         return task
 
     def answer(

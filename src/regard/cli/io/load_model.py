@@ -11,6 +11,7 @@ from regard.system.errors import RegardError, UsageError
 if TYPE_CHECKING:
     from regard.config import TaskInfo
     from regard.tasks.protocols import Task
+    from regard.tasks.text.precisions import Wanted
 
 BY_ENGINE = ("translate", "ask")
 """Commands that do not look inside a model, so that its engine computes where there is one."""
@@ -90,7 +91,13 @@ def write(path: Path, content: bytes | memoryview) -> None:
         raise RegardError(f"cannot be written: {error.strerror}", str(path)) from None
 
 
-def open_model(folder: Path, device: str | None = None, threads: int | None = None, command: str | None = None) -> Task:
+def open_model(
+    folder: Path,
+    device: str | None = None,
+    threads: int | None = None,
+    command: str | None = None,
+    precision: Wanted = "auto",
+) -> Task:
     """Load the task of a model folder.
 
     Args:
@@ -98,15 +105,16 @@ def open_model(folder: Path, device: str | None = None, threads: int | None = No
         device: cpu, cuda ...; default: the best there is.
         threads: of the processor.
         command: that the model is for; default: one for all.
+        precision: of the engine.
 
     Raises:
-        UsageError: the model is for another task.
+        UsageError: the model is for another task, or torch computes it and has no such precision.
     """
     check_threads(threads)
     if command in BY_ENGINE:
         from regard.tasks.engine import open_without_torch
 
-        if (task := open_without_torch(folder, device)) is not None:
+        if (task := open_without_torch(folder, device, precision)) is not None:
             refuse_other_tasks(folder, task.info, command)
             return task
     if threads is not None:
@@ -117,6 +125,11 @@ def open_model(folder: Path, device: str | None = None, threads: int | None = No
 
     task = load(folder, device=device)
     refuse_other_tasks(folder, task.info, command)
+    if precision != "auto":
+        from regard.tasks.engine import why_torch
+        from regard.tasks.text.precisions import refuse_where_torch_computes
+
+        refuse_where_torch_computes(precision, why_torch(task.recipe))
     return task
 
 

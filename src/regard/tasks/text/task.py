@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from regard.config import Recipe, TaskInfo
 from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sources
 from regard.data.prepare.windowing import Frame
+from regard.kernels.packing import Precision
 from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.protocols import Read as Read
@@ -67,6 +68,8 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
     assets_class: ClassVar[type[Any]]
     engine: Callable[[], Any] | None = None
     """Gives a step that computes in the model's place (``tasks/engine``)."""
+    precision: Precision = "fp32"
+    """How the engine stores weights."""
 
     def __init__(self, recipe: Recipe, assets: AnyAssets, model: AnyModel | Unloaded[AnyModel]) -> None:
         self.recipe, self.assets, self._model = recipe, assets, model

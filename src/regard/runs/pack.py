@@ -1,0 +1,106 @@
+"""Measures the engine's precisions on a model: the score that each keeps and its speed, in turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_args
+
+from regard import kernels
+from regard.kernels.packing import Precision
+from regard.system import processor
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.engine import open_without_torch, why_torch
+from regard.tasks.metrics.bleu import score
+from regard.tasks.model_path import load_recipe_and_assets, model_folder
+from regard.tasks.text.precisions import Measured, PrecisionFile, weights_sha256, write
+from regard.text.counts import counted
+from regard.text.lines import lines
+
+BLOCK = 32
+"""Sentences that a precision answers before the next one's turn."""
+VALIDATION = "training/data/validation.source.txt", "training/data/validation.target.txt"
+"""What a run of a translator keeps of its validation data, line by line."""
+
+
+def pack(
+    folder: Path | str,
+    source: Path | None = None,
+    reference: Path | None = None,
+    told: Callable[[str], None] = lambda text: None,
+) -> tuple[PrecisionFile, Path]:
+    """Measure every precision on validation data, and keep the result beside the weights, or in the user's cache.
+
+    Args:
+        folder: of a model that the engine computes.
+        source, reference: the data, line by line; default: what the run of the folder validated on.
+        told: called before a turn, with what is done.
+
+    Returns:
+        What was measured, and the file that holds it.
+
+    Raises:
+        UsageError: torch computes the model, or there is no data.
+        RegardError: the folder is damaged, or the files do not match.
+    """
+    folder = model_folder(folder)
+    recipe, _ = load_recipe_and_assets(folder)
+    tasks = {precision: open_without_torch(folder, "cpu", precision) for precision in get_args(Precision)}
+    if None in tasks.values():
+        raise UsageError(
+            f"precisions are the engine's, but torch computes this model ({why_torch(recipe)})", str(folder)
+        )
+    sources, references = _validation(folder, source, reference)
+    told(f"measuring {', '.join(tasks)} in turns on {counted(len(sources), 'sentence')}")
+    found, seconds = _in_turns(tasks, sources)
+    scores = {name: score(texts, references, recipe.text.target_language, samples=0) for name, texts in found.items()}
+    measured = {
+        name: Measured(score=one.bleu, speed=len(sources) / max(seconds[name], 1e-9)) for name, one in scores.items()
+    }
+    made = PrecisionFile(
+        weights=weights_sha256(folder),
+        sentences=len(sources),
+        signature=scores["fp32"].bleu_signature,
+        processor=f"{processor.kind()}, {kernels.in_use()}",
+        measured=measured,
+    )
+    return made, write(folder, made)
+
+
+def _in_turns(
+    tasks: Mapping[Precision, Any], sources: Sequence[str]
+) -> tuple[dict[Precision, list[str]], dict[Precision, float]]:
+    """The answers in each precision, and seconds of processor time; every block begins with another one."""
+    names = list(tasks)
+    found: dict[Precision, list[str]] = {name: [] for name in names}
+    seconds = dict.fromkeys(names, 0.0)
+    for name in names:  # what only a first call does is not measured
+        tasks[name].nbest(sources[:1])
+    for turn, begin in enumerate(range(0, len(sources), BLOCK)):
+        for name in [*names[turn % len(names) :], *names[: turn % len(names)]]:
+            before = time.process_time()
+            answers = tasks[name].nbest(sources[begin : begin + BLOCK], first=begin + 1)
+            seconds[name] += time.process_time() - before
+            found[name] += [hypotheses[0].text for hypotheses in answers]
+    return found, seconds
+
+
+def _validation(folder: Path, source: Path | None, reference: Path | None) -> tuple[list[str], list[str]]:
+    """Sources and references; those of the run unless they are given."""
+    if (source is None) != (reference is None):
+        missing = "--source" if source is None else "--reference"
+        raise UsageError(f"give both --source FILE and --reference FILE; {missing} is missing", missing)
+    if source is None or reference is None:
+        source, reference = (folder / name for name in VALIDATION)
+        if not (source.is_file() and reference.is_file()):
+            message = "keeps no validation data to measure on; give --source FILE and --reference FILE"
+            raise UsageError(message, str(folder))
+    sources, references = list(lines(source)), list(lines(reference))
+    if len(sources) != len(references):
+        there = counted(len(references), "line")
+        message = f"has {there}, but {source} has {len(sources)}; they must match line by line"
+        raise RegardError(message, str(reference))
+    if not sources:
+        raise RegardError("nothing to measure on: there are no sentences", str(source))
+    return sources, references

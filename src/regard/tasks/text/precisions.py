@@ -1,0 +1,155 @@
+"""Precisions of a model in the engine: those that keep its score, as measured by ``regard pack``, and the one to use.
+
+``precisions.json`` lies beside the weights, or in the user's cache where the folder cannot be written. It ends with its
+own sha256 and names that of the weights it is about: a damaged file, or one of other weights, is not believed.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from regard.config import FORMAT, checksum
+from regard.kernels.packing import Precision
+from regard.system import disk
+from regard.system.errors import Damaged, RegardError, UsageError
+from regard.tasks.model_path import MODEL
+from regard.training.checkpoints.files import Files
+from regard.training.checkpoints.manifest import NAME, read_manifest
+
+FILE = "precisions.json"
+Wanted = Literal["auto", "fp32", "bf16", "int8"]
+"""What is asked for; ``auto`` is fp32 for a model that was not packed, else the fastest that keeps the score."""
+GUARD = 0.2
+"""BLEU that a precision may lose against fp32 on the validation data."""
+LARGEST = 1 << 16
+"""Bytes such a file may have."""
+
+
+class Measured(BaseModel):
+    """One precision: its BLEU, and sentences a second of processor time."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    score: float = Field(allow_inf_nan=False)
+    speed: float = Field(gt=0, allow_inf_nan=False)
+
+
+class PrecisionFile(BaseModel):
+    """What was measured of a model.
+
+    Args:
+        weights: sha256 of the weights.
+        sentences: of the data; ``signature``: of BLEU; ``processor``: where speeds were measured.
+        measured: each precision.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    weights: str
+    sentences: int
+    signature: str
+    processor: str
+    measured: dict[Precision, Measured]
+
+    @property
+    def kept(self) -> list[Precision]:
+        """The precisions whose score is near enough to that of fp32, fastest first."""
+        least = self.measured["fp32"].score - GUARD
+        near = [name for name, one in self.measured.items() if one.score >= least]
+        return sorted(near, key=lambda name: -self.measured[name].speed)
+
+    def lines(self) -> list[str]:
+        """What people read of it: a row for each precision, and the one that is used."""
+        rows = [f"{'precision':<10} {'BLEU':>6} {'sentences/s':>12}"]
+        for name, one in self.measured.items():
+            off = "" if name in self.kept else f"  more than {GUARD} below fp32: not used unless asked for"
+            rows.append(f"{name:<10} {one.score:>6.2f} {one.speed:>12.1f}{off}")
+        return [
+            *rows,
+            f"{self.kept[0]} is used where none is asked for ({self.sentences:,} sentences, {self.processor})",
+        ]
+
+
+def weights_sha256(folder: Path) -> str:
+    """That of a model's weights, as its manifest has it.
+
+    Raises:
+        RegardError: the manifest is damaged, or names no weights.
+    """
+    entries = read_manifest(folder / NAME)
+    if MODEL not in entries:
+        raise Damaged(f"names no {MODEL}", str(folder / NAME))
+    return entries[MODEL].sha256
+
+
+def read(folder: Path) -> PrecisionFile | None:
+    """What was measured of a model folder, if anything; a file that cannot be believed is told of, and left out."""
+    weights = weights_sha256(folder)
+    for path in (folder / FILE, _cached(weights)):
+        if not path.is_file():
+            continue
+        try:
+            values = checksum.load_json(disk.content(path, LARGEST, "file of precisions", Damaged), path, required=True)
+            found = PrecisionFile.model_validate({name: one for name, one in values.items() if name != "format"})
+        except (RegardError, ValidationError):
+            warnings.warn(f"{path} is damaged and not used; regard pack {folder} writes it anew", stacklevel=2)
+            continue
+        if found.weights == weights and "fp32" in found.measured:
+            return found
+        warnings.warn(f"{path} is of other weights and not used; regard pack {folder} measures these", stacklevel=2)
+    return None
+
+
+def write(folder: Path, found: PrecisionFile, files: Files | None = None) -> Path:
+    """Keep what was measured, beside the weights or in the cache; where it is.
+
+    Raises:
+        RegardError: it can be written in neither.
+    """
+    files = files or Files()
+    content = checksum.dump_json({"format": FORMAT, **found.model_dump()})
+    path = folder / FILE
+    if not os.access(folder, os.W_OK):
+        path = _cached(found.weights)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.replace(path, [content])
+    except OSError as error:
+        raise RegardError(f"cannot be written: {error.strerror}", str(path)) from None
+    return path
+
+
+def chosen(folder: Path, wanted: Wanted) -> Precision:
+    """The precision to compute in.
+
+    Raises:
+        UsageError: there is none of this name.
+    """
+    if wanted == "auto":
+        found = read(folder)
+        return found.kept[0] if found else "fp32"
+    if wanted not in ("fp32", "bf16", "int8"):
+        raise UsageError(f"{wanted!r} is no precision; give auto, fp32, bf16 or int8", "precision")
+    return wanted
+
+
+def refuse_where_torch_computes(wanted: Wanted, why: str) -> None:
+    """Refuse a precision that only the engine has.
+
+    Raises:
+        UsageError: it is asked for.
+    """
+    if wanted not in ("auto", "fp32"):
+        raise UsageError(
+            f"{wanted} is a precision of the engine, but here torch computes ({why}); leave it out", "precision"
+        )
+
+
+def _cached(weights: str, environment: Mapping[str, str] = os.environ) -> Path:
+    given = environment.get("XDG_CACHE_HOME", "")
+    cache = Path(given) if Path(given).is_absolute() else Path.home() / ".cache"
+    return cache / "regard" / "precisions" / f"{weights}.json"

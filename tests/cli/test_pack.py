@@ -1,0 +1,62 @@
+"""``regard pack`` and ``--precision``: what people see of both."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard import kernels
+from regard.runs.pack import VALIDATION
+from tests.runs.test_pack import LINES, data
+from tests.tasks.small_tasks import SOURCE, classifier, put, recurrent, translator
+
+
+@pytest.fixture(autouse=True)
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    if not kernels.available():
+        pytest.skip("no compiler was there when Regard was installed")
+
+
+def test_the_validation_data_of_the_run_is_the_default(regard, tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", translator())
+    regard("pack", folder).refuses("--source FILE and --reference FILE")
+    regard("pack", folder, "--source", "nowhere").refuses("nowhere")
+    for path, name in zip(data(tmp_path, folder), VALIDATION, strict=True):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        path.rename(folder / name)
+    told = regard("pack", folder)
+    assert [line.split()[0] for line in told.out.splitlines()[1:4]] == ["fp32", "bf16", "int8"]
+    values = json.loads(regard("pack", folder, "--json").out)
+    assert values["sentences"] == len(LINES)
+    shown = regard("info", folder).out.splitlines()
+    assert any(line.startswith("int8") for line in shown)
+    assert json.loads(regard("info", folder, "--json").out)["precisions"]["kept"] == values["kept"]
+
+
+def test_texts_are_answered_in_the_precision_asked_for(regard, tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", translator())
+    scores = {}
+    for precision in ("fp32", "bf16", "int8", "auto"):
+        told = regard("translate", folder, SOURCE, "--json", "--device", "cpu", "--precision", precision)
+        scores[precision] = json.loads(told.out)["score"]
+    assert scores["auto"] == scores["fp32"]
+    assert len(set(scores.values())) == 3
+    regard("translate", folder, SOURCE, "--precision", "int4").refuses("int4")
+    out = tmp_path / "out"
+    regard("translate", folder, SOURCE, "--output", out, "--precision", "int8", "--device", "cpu")
+    assert out.read_text().splitlines() == [
+        regard("translate", folder, SOURCE, "--precision", "int8", "--device", "cpu").out.rstrip("\n")
+    ]
+
+
+def test_where_torch_computes_a_precision_is_refused_in_one_sentence(regard, tmp_path: Path, monkeypatch) -> None:
+    for command, task in (("translate", recurrent()), ("classify", classifier())):
+        folder = put(tmp_path / command, task)
+        regard(command, folder, SOURCE, "--precision", "int8").refuses("int8")
+        assert regard(command, folder, SOURCE, "--precision", "fp32").code == 0
+    monkeypatch.setenv(kernels.VARIABLE, "off")
+    kernels.available.cache_clear()
+    regard("translate", put(tmp_path / "m", translator()), SOURCE, "--precision", "bf16").refuses("kernels")
+    monkeypatch.undo()
+    kernels.available.cache_clear()

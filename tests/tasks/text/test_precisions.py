@@ -1,0 +1,130 @@
+"""Which precision a model is computed in, and which files that say so are believed."""
+
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import regard
+from regard import kernels
+from regard.config import FORMAT, checksum
+from regard.system.errors import UsageError
+from regard.tasks.engine import open_without_torch, step_of
+from regard.tasks.text.precisions import FILE, GUARD, Measured, PrecisionFile, chosen, read, weights_sha256, write
+from tests.refusals import refused
+from tests.tasks.small_tasks import SOURCE, asker, put, recurrent, translator
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def compiled() -> None:
+    if not kernels.available():
+        pytest.skip("no compiler was there when Regard was installed")
+
+
+def measured(folder: Path, bf16: float = 30.0, int8: float = 30.0) -> PrecisionFile:
+    """Scores beside 30 of fp32; int8 is fastest, then bf16."""
+    scores = {"fp32": (30.0, 10.0), "bf16": (bf16, 20.0), "int8": (int8, 30.0)}
+    return PrecisionFile(
+        weights=weights_sha256(folder),
+        sentences=3,
+        signature="BLEU",
+        processor="a processor",
+        measured={name: Measured(score=score, speed=speed) for name, (score, speed) in scores.items()},
+    )
+
+
+def test_the_fastest_that_keeps_the_score_is_chosen(tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", translator())
+    assert chosen(folder, "auto") == "fp32"
+    for bf16, int8, expected in ((30, 30, "int8"), (30, 29, "bf16"), (29, 29, "fp32"), (29, 30 - GUARD / 2, "int8")):
+        write(folder, made := measured(folder, bf16, int8))
+        assert chosen(folder, "auto") == expected == made.kept[0]
+        assert ("below" in "".join(made.lines())) == (min(bf16, int8) < 30 - GUARD)
+    assert chosen(folder, "bf16") == "bf16"
+    with refused(UsageError, "precision"):
+        chosen(folder, "int4")  # type: ignore[arg-type]
+
+
+def test_a_damaged_file_and_one_of_other_weights_are_told_of_and_not_believed(tmp_path: Path) -> None:
+    folder, other = put(tmp_path / "m", translator()), put(tmp_path / "n", translator(key=6))
+    path = write(folder, measured(folder))
+    whole = path.read_bytes()
+    assert read(folder) == measured(folder)
+    values = json.loads(whole)
+    sealed = {name: one for name, one in values.items() if name != "sha256"}
+    lying = [
+        checksum.dump_json({**sealed, "measured": {"int8": {"score": 30, "speed": 1}}}),
+        checksum.dump_json({**sealed, "measured": {"fp32": {"score": "NaN", "speed": 1}}}),
+        checksum.dump_json({**sealed, "more": 1}),
+        checksum.dump_json({**sealed, "format": FORMAT + 1}),
+        json.dumps(values).encode(),
+        b"",
+        whole[:-9],
+    ]
+    flipped = [bytearray(whole) for _ in range(0, len(whole), 7)]
+    for place, content in enumerate(flipped):
+        content[place * 7] ^= 1 << place % 8
+    for content in [*lying, *flipped, (write(other, measured(other))).read_bytes()]:
+        path.write_bytes(content)
+        with pytest.warns(UserWarning, match=r"precisions\.json is .* not used"):
+            assert read(folder) is None
+    path.write_bytes(whole)
+    assert chosen(folder, "auto") == "int8"
+
+
+def test_where_the_folder_cannot_be_written_the_file_is_in_the_cache(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, other = put(tmp_path / "m", translator()), put(tmp_path / "n", translator(key=6))
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != folder)
+    path = write(folder, measured(folder))
+    assert path.is_relative_to(cache)
+    assert weights_sha256(folder) in path.name
+    assert not (folder / FILE).exists()
+    assert chosen(folder, "auto") == "int8"
+    assert chosen(other, "auto") == "fp32"
+    path.write_bytes(b"x")
+    with pytest.warns(UserWarning, match="not used"):
+        assert chosen(folder, "auto") == "fp32"
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("make", [translator, asker])
+def test_the_engine_computes_in_the_precision_asked_for_and_alike_from_python(make: Any, tmp_path: Path) -> None:
+    folder, scores = put(tmp_path / "m", make()), {}
+    for precision in ("fp32", "bf16", "int8"):
+        task = open_without_torch(folder, "cpu", precision)
+        assert task.precision == precision
+        scores[precision] = [one.score for one in task.nbest([SOURCE], 2, 2)[0]]
+        model = regard.load(folder, "cpu", precision=precision)
+        assert [one.score for one in model.nbest([SOURCE], 2, 2)[0]] == scores[precision]
+    assert len({tuple(found) for found in scores.values()}) == 3
+    assert scores["int8"] == pytest.approx(scores["fp32"], abs=0.3)
+    write(folder, measured(folder))
+    assert open_without_torch(folder, "cpu").precision == "int8"
+    assert type(regard.load(folder, "cpu")).load(folder, "cpu").precision == "int8"
+
+
+def test_where_torch_computes_only_fp32_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rnn = put(tmp_path / "r", recurrent())
+    with refused(UsageError, "precision", "int8"):
+        regard.load(rnn, "cpu", precision="int8")
+    assert regard.load(rnn, "cpu", precision="fp32").translate("") == ""
+    folder = put(tmp_path / "m", translator())
+    write(folder, measured(folder))
+    monkeypatch.setattr("regard.kernels.available", lambda: False)
+    with refused(UsageError, "precision", "bf16", "kernels"):
+        regard.Translator.load(folder, "cpu", precision="bf16")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert step_of(regard.Translator.load(folder, "cpu")) is not None
