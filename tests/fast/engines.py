@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.config import TransformerSection
+from regard.config import BertSection, GptSection, TransformerSection
+from regard.models.inputs import Tokens
 from regard.models.store import named_tensors
 from regard.models.transformer import Transformer
 from tests.models import small_models as small
@@ -28,6 +29,33 @@ def engine(model: Transformer, section: TransformerSection, pieces: int = small.
     from regard.fast.build import transformer
 
     return transformer(section, pieces, pieces, taken(model))
+
+
+def reader(model: Any, choices: Mapping[str, Any]) -> Any:
+    """The engine of a small encoder-only model."""
+    from regard.fast.build import HeadShape, bert
+
+    chosen = {name: word for name, word in choices.items() if name != "head"}
+    section = BertSection(**{"layers": 2, **small.SIZES, **chosen})
+    return bert(section, small.PIECES, HeadShape(choices.get("head", "words"), small.CLASSES), taken(model))
+
+
+def gpt(model: Any, choices: Mapping[str, Any], window: int = 1000) -> Any:
+    """The engine of a small decoder-only model."""
+    from regard.fast.build import gpt
+
+    section = GptSection(**{"layers": 2, **small.SIZES, **choices})
+    return gpt(section, small.PIECES, window, taken(model))
+
+
+def texts(given: Tokens) -> Any:
+    """What a model reads, as its engine does."""
+    from regard.fast.texts import Texts
+
+    segments_T = None if given.segments_T is None else given.segments_T.numpy()
+    words = None if given.words is None else (given.words.word_T.numpy(), given.words.features_WE.numpy())
+    lengths_B = given.sequences.lengths_B[: given.sequences.count].numpy()
+    return Texts(given.ids_T.numpy(), lengths_B, segments_T, words)
 
 
 def pair(choices: Mapping[str, Any], broken: bool = False) -> tuple[Transformer, Any]:

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
-from regard.config import TransformerSection
+from regard.config import BertSection, GptSection, TransformerSection
+from regard.config.families import Attentive
 from regard.fast import positions
 from regard.fast.answer import Output
-from regard.fast.layers import CachedAttention, CrossAttention, Heads, PostNorm, PreNorm, SelfAttention, SubLayer
+from regard.fast.gpt import CausalStack, FastGpt
+from regard.fast.heads import TagHead, TextHead, WordHead
+from regard.fast.layers import (
+    CachedAttention,
+    CrossAttention,
+    Heads,
+    NormFirst,
+    PostNorm,
+    PreNorm,
+    SelfAttention,
+    SubLayer,
+)
 from regard.fast.parts import FeedForward, Floats, GatedFeedForward, Linear, Norm
+from regard.fast.pooling import POOLS
 from regard.fast.positions import Positions
-from regard.fast.transformer import Decoder, FastTransformer, Stack
+from regard.fast.reader import Encoder, FastReader
+from regard.fast.stack import Stack
+from regard.fast.tags import TagChain
+from regard.fast.transformer import Decoder, FastTransformer
+from regard.text.tags import ForbiddenTransitions
 
 
 class Take(Protocol):
@@ -56,11 +73,79 @@ def _tables(
     return source, target, take("output.weight", target_pieces + 1, section.d_model)
 
 
+def gpt(section: GptSection, pieces: int, window: int, take: Take) -> FastGpt:
+    """The engine of a decoder-only model; ``window``: tokens that a token sees at most."""
+    table = take("decoder.input.tokens.weight", pieces, section.d_model)
+    stack = _Stack(section, take, "decoder", two_way=False)
+    whole, new = (Stack(table, 1.0, stack.positions, layers) for layers in stack.causal_layers(section.layers))
+    window = min(window, section.max_positions) if section.positions == "learned" else window
+    causal = CausalStack(whole, new, section.layers, stack.heads.keys + stack.heads.values)
+    return FastGpt(causal, Output(table), window)
+
+
+@dataclass(frozen=True)
+class HeadShape:
+    """What an encoder's head gives.
+
+    Args:
+        writes: classes, tags, words or nothing, as the task does.
+        labels: classes or tags.
+        crf: tags are chosen together.
+        forbidden: transitions of tags.
+    """
+
+    writes: str
+    labels: int = 0
+    crf: bool = False
+    forbidden: ForbiddenTransitions = field(default_factory=ForbiddenTransitions)
+
+
+def bert(section: BertSection, pieces: int, shape: HeadShape, take: Take) -> FastReader:
+    """The engine of an encoder-only model."""
+    table, size = take("encoder.input.tokens.weight", pieces, section.d_model), section.d_model
+    stack = _Stack(section, take, "encoder", two_way=True)
+    layers = stack.encoder_layers(section.layers)
+    if section.embedding_norm:
+        layers = NormFirst(norm(section, "encoder.input.norm", take), layers)
+    segments = take("encoder.input.segments.weight", section.segments, size) if section.segments else None
+    features = take("encoder.input.words.weight", section.word_features, size) if section.word_features else None
+    encoder = Encoder(Stack(table, 1.0, stack.positions, layers), segments, features)
+    return FastReader(
+        encoder, _word_head(section, table, take) if shape.writes == "words" else _head(section, shape, take)
+    )
+
+
+def _word_head(section: BertSection, table_VD: Floats, take: Take) -> WordHead:
+    activation = GATES.get(section.activation, section.activation)
+    dense = _linear("head.dense", section.d_model, section.d_model, take, activation)
+    return WordHead(dense, norm(section, "head.norm", take), Linear([table_VD], [take("head.bias", len(table_VD))]))
+
+
+def _head(section: BertSection, shape: HeadShape, take: Take) -> TextHead | TagHead:
+    pool, size, labels = POOLS[section.pool], section.d_model, shape.labels
+    classes = _linear("head.classes", labels, size, take) if shape.writes != "nothing" else None
+    if shape.writes == "tags":
+        assert classes is not None
+        return TagHead(classes, pool, tag_chain(shape, take))
+    return TextHead(pool, _linear("head.dense", size, size, take) if section.pooler else None, classes)
+
+
+def tag_chain(shape: HeadShape, take: Take) -> TagChain:
+    """What chooses the tags of a sentence."""
+    shapes = {"transition_CC": (shape.labels,) * 2, "start_C": (shape.labels,), "end_C": (shape.labels,)}
+    scores = tuple(take(f"head.chain.field.{name}", *sizes) for name, sizes in shapes.items()) if shape.crf else None
+    return TagChain.of(scores, shape.labels, shape.forbidden)
+
+
+def _linear(name: str, size: int, inner: int, take: Take, activation: str = "none") -> Linear:
+    return Linear([take(f"{name}.weight", size, inner)], [take(f"{name}.bias", size)], activation)
+
+
 @dataclass
 class _Stack:
     """The parts of one stack of layers, whose weights' names begin alike."""
 
-    section: TransformerSection
+    section: Attentive
     take: Take
     name: str
     two_way: bool
@@ -103,6 +188,16 @@ class _Stack:
         parts = ("attention", "cross", "feedforward")
         return self._join(sublayers, [f"layers.{n}.{part}" for n in range(count) for part in parts])
 
+    def causal_layers(self, count: int) -> tuple[SubLayer, SubLayer]:
+        """The layers of a decoder-only model for whole texts, and for new tokens; the matrices are the same."""
+        whole, new = list[SubLayer](), list[SubLayer]()
+        for n in range(count):
+            parts, feed_forward = self._parts(f"layers.{n}"), self._feed_forward(f"layers.{n}")
+            whole += [SelfAttention(*parts), feed_forward]
+            new += [CachedAttention(*parts, n), feed_forward]
+        names = [f"layers.{n}.{part}" for n in range(count) for part in ("attention", "feedforward")]
+        return self._join(whole, names), self._join(new, names)
+
     def _parts(self, layer: str) -> tuple[Heads, Linear, Linear, bool, bool]:
         sizes = {"query": self.heads.keys, "key": self.heads.keys, "value": self.heads.values}
         project = self.linear({f"{layer}.attention.{name}": size for name, size in sizes.items()}, self.section.d_model)
@@ -122,24 +217,27 @@ class _Stack:
         return GatedFeedForward(both, outer, GATES[self.section.activation])
 
     def _join(self, sublayers: list[SubLayer], names: list[str]) -> SubLayer:
-        norms = [self._norm(f"{name}_residual.norm") for name in names]
+        norms = [norm(self.section, f"{self.name}.{name}_residual.norm", self.take) for name in names]
         if self.section.norm_place == "post":
             return PostNorm(sublayers, norms)
-        final = "final.norm" if self.section.scale_output and self.name == "decoder" else "final"
-        return PreNorm(sublayers, [*norms, self._norm(final)], self.section.d_model)
+        scaled = isinstance(self.section, TransformerSection) and self.section.scale_output and self.name == "decoder"
+        final = norm(self.section, f"{self.name}.final{'.norm' if scaled else ''}", self.take)
+        return PreNorm(sublayers, [*norms, final], self.section.d_model)
 
-    def _norm(self, name: str) -> Norm:
-        section, size = self.section, self.section.d_model
-        gain = self.weight(f"{name}.weight", size).astype(np.float64)
-        bias = np.zeros(size) if section.norm == "rms" else self.weight(f"{name}.bias", size).astype(np.float64)
-        if section.norm == "batch":
-            variance = self.weight(f"{name}.running_variance", size).astype(np.float64)
-            gain = gain / np.sqrt(variance + section.norm_epsilon)
-            bias = bias - gain * self.weight(f"{name}.running_mean", size)
-        kind = {"batch": "affine", "group": "layer"}.get(section.norm, section.norm)
-        groups = section.norm_groups if section.norm == "group" else 1
-        shift = None if section.norm == "rms" else bias.astype(np.float32)
-        return Norm(kind, gain.astype(np.float32), shift, section.norm_epsilon, groups)
+
+def norm(section: Attentive, name: str, take: Take) -> Norm:
+    """A norm of a model; batch norm with its running averages in gain and bias."""
+    size = section.d_model
+    gain = take(f"{name}.weight", size).astype(np.float64)
+    bias = np.zeros(size) if section.norm == "rms" else take(f"{name}.bias", size).astype(np.float64)
+    if section.norm == "batch":
+        variance = take(f"{name}.running_variance", size).astype(np.float64)
+        gain = gain / np.sqrt(variance + section.norm_epsilon)
+        bias = bias - gain * take(f"{name}.running_mean", size)
+    kind = {"batch": "affine", "group": "layer"}.get(section.norm, section.norm)
+    groups = section.norm_groups if section.norm == "group" else 1
+    shift = None if section.norm == "rms" else bias.astype(np.float32)
+    return Norm(kind, gain.astype(np.float32), shift, section.norm_epsilon, groups)
 
 
 GATES = {"gated_gelu": "gelu_tanh", "gated_swish": "swish"}

@@ -1,0 +1,45 @@
+"""One vector for several tokens: of a text, or of a word's pieces (``nn/heads``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.fast.parts import Floats
+
+Ids = NDArray[np.int64]
+Pool = Callable[[Floats, Ids, Ids], Floats]
+"""``(hidden_TD, starts_B, lengths_B) → pooled_BD``."""
+
+
+def first(hidden_TD: Floats, starts_B: Ids, lengths_B: Ids) -> Floats:
+    """The first token of every sequence [Devlin19 §3]."""
+    return hidden_TD[starts_B]
+
+
+def mean(hidden_TD: Floats, starts_B: Ids, lengths_B: Ids) -> Floats:
+    """The mean over every sequence's tokens; zeros for none."""
+    sums_BD = _reduce(np.add, hidden_TD, starts_B, lengths_B, 0.0)
+    return np.asarray(sums_BD / np.maximum(lengths_B, 1)[:, None].astype(np.float32), np.float32)
+
+
+def largest(hidden_TD: Floats, starts_B: Ids, lengths_B: Ids) -> Floats:
+    """The largest of every entry over every sequence's tokens."""
+    return _reduce(np.maximum, hidden_TD, starts_B, lengths_B, -np.inf)
+
+
+def _reduce(function: np.ufunc, hidden_TD: Floats, starts_B: Ids, lengths_B: Ids, empty: float) -> Floats:
+    """Each sequence's rows by themselves, one after the other; between sequences there may be other rows."""
+    if not len(starts_B):
+        return np.zeros((0, hidden_TD.shape[1]), np.float32)
+    ended = np.concatenate([hidden_TD, np.zeros((1, hidden_TD.shape[1]), np.float32)])
+    borders = np.stack([starts_B, starts_B + lengths_B], 1).ravel()
+    found_BD: Floats = function.reduceat(ended, borders, axis=0)[::2]
+    found_BD[lengths_B == 0] = empty
+    return found_BD
+
+
+POOLS: dict[str, Pool] = {"first": first, "mean": mean, "max": largest}
+"""The recipe's words."""
