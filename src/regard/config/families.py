@@ -27,7 +27,7 @@ class FamilyInfo:
         reads_pieces: the model reads pieces of texts, not patches.
         stepper: ``module:class`` of the step function that search and sampling drive; empty if it does not generate.
         exports: ``module:class`` of each format of others that has a form for it.
-        engine: ``module:function`` that makes the step of a section from its weights without torch, if there is one.
+        engine: ``module:function`` that makes what computes a section's model without torch, if there is such a thing.
         costs: ``module:function`` that says what whole sentences cost; empty if it is no encoder-decoder.
     """
 
@@ -387,6 +387,7 @@ class BertSection(StackSection):
         {"encoder": _ENCODER},
         "regard.models.build:bert",
         exports=("regard.convert.layouts.single_stack:Bert",),
+        engine="regard.fast.build:bert",
     )
     family: Literal["bert"] = Field("bert", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers that read")
@@ -415,6 +416,7 @@ class GptSection(StackSection):
         "regard.models.build:gpt",
         stepper="regard.models.decoding.gpt:GptStepper",
         exports=("regard.convert.layouts.single_stack:Gpt2",),
+        engine="regard.fast.build:gpt",
     )
     directions: ClassVar[tuple[int, ...]] = (1,)
     family: Literal["gpt"] = Field("gpt", description="the architecture")

@@ -83,9 +83,8 @@ class FastGpt:
         lengths = np.array([len(source) for source in sources], np.int32)
         old, count = len(state.lengths_N), len(sources)
         width = max(state.read_NS.shape[1], int(lengths.max(initial=0)) + ROOM)
-        read_NS, ancestors_NS = (
-            np.pad(table, ((0, count), (0, width - table.shape[1]))) for table in (state.read_NS, state.ancestors_NS)
-        )
+        room = ((0, count), (0, width - state.read_NS.shape[1]))
+        read_NS, ancestors_NS = np.pad(state.read_NS, room), np.pad(state.ancestors_NS, room)
         for row, source in enumerate(sources, old):
             read_NS[row, : len(source)] = source
         lengths_N = np.append(state.lengths_N, np.zeros(count, np.int32))

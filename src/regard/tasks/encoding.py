@@ -14,9 +14,17 @@ from regard.config import BertSection, Recipe, VitSection
 from regard.config.families import Model, Recurrent
 from regard.data.prepare.windowing import Frame, most_central
 from regard.system.errors import UsageError
+from regard.tasks.engine import engine_of
 from regard.tasks.images.classifier import Image, ImageClassification
 from regard.tasks.protocols import TextModel
-from regard.tasks.text.task import TextReader, forward_batches, inference_mode, refuse_others
+from regard.tasks.text.task import (
+    ENGINE_ROOM,
+    TextReader,
+    forward_batches,
+    inference_mode,
+    read_batches,
+    refuse_others,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -87,7 +95,7 @@ class TextVectors:
         translates = task.info.learns_from == "pairs"
         begin = (self.tokenizer.end,) if self.causal else () if translates else tuple(self.tokenizer.begin)
         self.frame = Frame(begin, self.tokenizer.end, task.recipe.data.max_tokens)
-        self.answer = layer_of(task.model, section, layer)
+        self.answer = None if layer is None else layer_of(task.model, section, layer)
         encodes = task.info.writes == "nothing"
         pools = encodes and isinstance(section, BertSection) and not section.pooler
         self.pool: Pool = section.pool if pools and isinstance(section, BertSection) else "mean"
@@ -132,7 +140,14 @@ class TextVectors:
             found.append(TokenVectors(one.text, tuple(one.ids[:count]), pieces, tuple(one.offsets[:count]), rows))
         return found
 
-    @inference_mode
+    def _read(self, framed: Sequence[NDArray[np.int64]]) -> list[Floats]:
+        """A vector for each token of each window; of the last layer by the model's engine, where it has one."""
+        task = self.task
+        if self.answer is None and (engine := engine_of(task)) is not None:
+            return read_batches(lambda packed: engine.read(task.texts_of(packed)), framed, each=True, room=ENGINE_ROOM)
+        answer = self.answer or layer_of(task.model, task.recipe.model, None)
+        return forward_batches(answer, framed, task.inputs, each=True)
+
     def _encode(self, texts: Sequence[str], ids: Sequence[NDArray[np.int64]]) -> list[tuple[Floats, Floats, Floats]]:
         """For each text the vectors of its start symbols, its pieces, and its end symbols."""
         groups = [
@@ -140,7 +155,7 @@ class TextVectors:
             for text, pieces in zip(texts, ids, strict=True)
         ]
         framed = [window.ids[:-1] if self.causal else window.ids for group in groups for window in group]
-        rows = iter(forward_batches(self.answer, framed, self.task.inputs, each=True))
+        rows = iter(self._read(framed))
         found = []
         for pieces, group in zip(ids, groups, strict=True):
             mine = [next(rows) for _ in group]

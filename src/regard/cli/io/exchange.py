@@ -105,7 +105,7 @@ class TextOptions:
         input: the texts.
         output: where the answers go.
         device: cpu, cuda ...
-        threads: processor threads; where the engine computes (translate, ask) as many processes of one thread each.
+        threads: processor threads; where the engine computes as many processes of one thread each.
         processes: that answer many texts, each with one thread; the output does not depend on how many. Default: as
             many as there are independent cores for a file, one for arguments, a pipe, and where --threads is given.
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from regard.config import TaskInfo
     from regard.tasks.protocols import Task
 
-BY_ENGINE = ("translate", "ask")
+BY_ENGINE = ("translate", "ask", "classify", "tag", "fill", "generate", "encode")
 """Commands that do not look inside a model, so that its engine computes where there is one."""
 MOST_THREADS = 1024
 """An upper bound above any machine's; far larger numbers crash torch."""
