@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.config import BertSection, GptSection, TransformerSection
+from regard.config import BertSection, GptSection, RnnEncoderSection, TransformerSection
 from regard.models.inputs import Tokens
 from regard.models.store import named_tensors
 from regard.models.transformer import Transformer
@@ -33,11 +33,20 @@ def engine(model: Transformer, section: TransformerSection, pieces: int = small.
 
 def reader(model: Any, choices: Mapping[str, Any]) -> Any:
     """The engine of a small encoder-only model."""
-    from regard.fast.build import HeadShape, bert
+    from regard.fast.build_readers import HeadShape, bert
 
     chosen = {name: word for name, word in choices.items() if name != "head"}
     section = BertSection(**{"layers": 2, **small.SIZES, **chosen})
     return bert(section, small.PIECES, HeadShape(choices.get("head", "words"), small.CLASSES), taken(model))
+
+
+def recurrent(model: Any, choices: Mapping[str, Any]) -> Any:
+    """The engine of a small recurrent reader."""
+    from regard.fast.build_readers import HeadShape, rnn_encoder
+
+    chosen = {name: word for name, word in choices.items() if name != "head"}
+    section = RnnEncoderSection(**{"d_model": 12, "dropout": 0.0, **chosen})
+    return rnn_encoder(section, small.PIECES, HeadShape(choices["head"], small.CLASSES), taken(model))
 
 
 def gpt(model: Any, choices: Mapping[str, Any], window: int = 1000) -> Any:

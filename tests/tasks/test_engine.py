@@ -34,9 +34,11 @@ from tests.tasks.small_tasks import (
     filler,
     pairs,
     put,
+    reader,
     recurrent,
     spanner,
     speaker,
+    stepper,
     tagger,
     translator,
 )
@@ -137,9 +139,14 @@ def test_pairs_are_labelled_as_by_the_model(tmp_path: Path) -> None:
     np.testing.assert_allclose(task.scores(given), plain.scores(given), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("crf", [False, True])
-def test_words_are_tagged_as_by_the_model(crf: bool, tmp_path: Path) -> None:
-    task, plain = both(tmp_path / "m", tagger(crf))
+def test_a_recurrence_labels_texts_as_by_torch(tmp_path: Path) -> None:
+    task, plain = both(tmp_path / "m", reader())
+    np.testing.assert_allclose(task.scores([*TEXTS, LONG]), plain.scores([*TEXTS, LONG]), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("make", [tagger, lambda: tagger(crf=True), stepper])
+def test_words_are_tagged_as_by_the_model(make: Any, tmp_path: Path) -> None:
+    task, plain = both(tmp_path / "m", make())
     for found, expected in zip(task.tag([*TEXTS, LONG]), plain.tag([*TEXTS, LONG]), strict=True):
         assert found.tags == expected.tags
         np.testing.assert_allclose(found.probabilities, expected.probabilities, atol=1e-5)
@@ -164,7 +171,9 @@ def test_prompts_are_continued_as_by_the_model(options: dict[str, Any], tmp_path
     assert by_engine(task)
 
 
-@pytest.mark.parametrize("make", [encoder, classifier, tagger, filler, speaker, spanner, asker, translator])
+@pytest.mark.parametrize(
+    "make", [encoder, classifier, reader, tagger, stepper, filler, speaker, spanner, asker, translator]
+)
 def test_vectors_are_those_of_the_model(make: Any, tmp_path: Path) -> None:
     task, plain = both(tmp_path / "m", make())
     for layer in (None, 1):
@@ -176,6 +185,8 @@ def test_vectors_are_those_of_the_model(make: Any, tmp_path: Path) -> None:
     ("make", "words"),
     [
         (classifier, ["classify"]),
+        (reader, ["classify"]),
+        (stepper, ["tag"]),
         (pairs, ["classify"]),
         (tagger, ["tag"]),
         (lambda: tagger(crf=True), ["tag", "--json"]),

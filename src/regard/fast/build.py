@@ -1,37 +1,31 @@
-"""From a recipe's section and the weights of a model to an engine: the only module that maps recipe words to parts."""
+"""From a recipe's section and the weights of a model to an engine; ``build_readers`` goes on with heads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from regard.config import BertSection, GptSection, TransformerSection
+from regard.config import GptSection, TransformerSection
 from regard.config.families import Attentive
 from regard.fast import positions
 from regard.fast.answer import Output
 from regard.fast.gpt import CausalStack, FastGpt
-from regard.fast.heads import TagHead, TextHead, WordHead
 from regard.fast.layers import (
     CachedAttention,
     CrossAttention,
     Heads,
-    NormFirst,
     PostNorm,
     PreNorm,
     SelfAttention,
     SubLayer,
 )
 from regard.fast.parts import FeedForward, Floats, GatedFeedForward, Linear, Norm
-from regard.fast.pooling import POOLS
 from regard.fast.positions import Positions
-from regard.fast.reader import Encoder, FastReader
 from regard.fast.stack import Stack
-from regard.fast.tags import TagChain
 from regard.fast.transformer import Decoder, FastTransformer
-from regard.text.tags import ForbiddenTransitions
 
 
 class Take(Protocol):
@@ -45,8 +39,8 @@ class Take(Protocol):
 def transformer(section: TransformerSection, source_pieces: int, target_pieces: int, take: Take) -> FastTransformer:
     """The engine of an encoder-decoder; its weights are packed, and those given needed for embeddings only."""
     source, target, output = _tables(section, source_pieces, target_pieces, take)
-    reading = _Stack(section, take, "encoder", two_way=True)
-    writing = _Stack(section.decoder, take, "decoder", two_way=False)
+    reading = StackParts(section, take, "encoder", two_way=True)
+    writing = StackParts(section.decoder, take, "decoder", two_way=False)
     scale = section.d_model**0.5 if section.scale_embedding else 1.0
     layers = range(section.decoder_layers)
     return FastTransformer(
@@ -76,73 +70,15 @@ def _tables(
 def gpt(section: GptSection, pieces: int, window: int, take: Take) -> FastGpt:
     """The engine of a decoder-only model; ``window``: tokens that a token sees at most."""
     table = take("decoder.input.tokens.weight", pieces, section.d_model)
-    stack = _Stack(section, take, "decoder", two_way=False)
+    stack = StackParts(section, take, "decoder", two_way=False)
     whole, new = (Stack(table, 1.0, stack.positions, layers) for layers in stack.causal_layers(section.layers))
     window = min(window, section.max_positions) if section.positions == "learned" else window
     causal = CausalStack(whole, new, section.layers, stack.heads.keys + stack.heads.values)
     return FastGpt(causal, Output(table), window)
 
 
-@dataclass(frozen=True)
-class HeadShape:
-    """What an encoder's head gives.
-
-    Args:
-        writes: classes, tags, words or nothing, as the task does.
-        labels: classes or tags.
-        crf: tags are chosen together.
-        forbidden: transitions of tags.
-    """
-
-    writes: str
-    labels: int = 0
-    crf: bool = False
-    forbidden: ForbiddenTransitions = field(default_factory=ForbiddenTransitions)
-
-
-def bert(section: BertSection, pieces: int, shape: HeadShape, take: Take) -> FastReader:
-    """The engine of an encoder-only model."""
-    table, size = take("encoder.input.tokens.weight", pieces, section.d_model), section.d_model
-    stack = _Stack(section, take, "encoder", two_way=True)
-    layers = stack.encoder_layers(section.layers)
-    if section.embedding_norm:
-        layers = NormFirst(norm(section, "encoder.input.norm", take), layers)
-    segments = take("encoder.input.segments.weight", section.segments, size) if section.segments else None
-    features = take("encoder.input.words.weight", section.word_features, size) if section.word_features else None
-    encoder = Encoder(Stack(table, 1.0, stack.positions, layers), segments, features)
-    return FastReader(
-        encoder, _word_head(section, table, take) if shape.writes == "words" else _head(section, shape, take)
-    )
-
-
-def _word_head(section: BertSection, table_VD: Floats, take: Take) -> WordHead:
-    activation = GATES.get(section.activation, section.activation)
-    dense = _linear("head.dense", section.d_model, section.d_model, take, activation)
-    return WordHead(dense, norm(section, "head.norm", take), Linear([table_VD], [take("head.bias", len(table_VD))]))
-
-
-def _head(section: BertSection, shape: HeadShape, take: Take) -> TextHead | TagHead:
-    pool, size, labels = POOLS[section.pool], section.d_model, shape.labels
-    classes = _linear("head.classes", labels, size, take) if shape.writes != "nothing" else None
-    if shape.writes == "tags":
-        assert classes is not None
-        return TagHead(classes, pool, tag_chain(shape, take))
-    return TextHead(pool, _linear("head.dense", size, size, take) if section.pooler else None, classes)
-
-
-def tag_chain(shape: HeadShape, take: Take) -> TagChain:
-    """What chooses the tags of a sentence."""
-    shapes = {"transition_CC": (shape.labels,) * 2, "start_C": (shape.labels,), "end_C": (shape.labels,)}
-    scores = tuple(take(f"head.chain.field.{name}", *sizes) for name, sizes in shapes.items()) if shape.crf else None
-    return TagChain.of(scores, shape.labels, shape.forbidden)
-
-
-def _linear(name: str, size: int, inner: int, take: Take, activation: str = "none") -> Linear:
-    return Linear([take(f"{name}.weight", size, inner)], [take(f"{name}.bias", size)], activation)
-
-
 @dataclass
-class _Stack:
+class StackParts:
     """The parts of one stack of layers, whose weights' names begin alike."""
 
     section: Attentive
@@ -242,7 +178,7 @@ def norm(section: Attentive, name: str, take: Take) -> Norm:
 
 GATES = {"gated_gelu": "gelu_tanh", "gated_swish": "swish"}
 """The activation of a gated feed-forward network."""
-POSITIONS: dict[str, Callable[[_Stack], Positions]] = {
+POSITIONS: dict[str, Callable[[StackParts], Positions]] = {
     "sinusoidal": lambda stack: Positions(added=positions.sinusoids(stack.section.d_model)),
     "learned": lambda stack: Positions(
         added=positions.learned(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.fast.parts import Floats
+from regard.fast.parts import Floats, Linear
 
 Ids = NDArray[np.int64]
 Pool = Callable[[Floats, Ids, Ids], Floats]
@@ -28,6 +29,30 @@ def mean(hidden_TD: Floats, starts_B: Ids, lengths_B: Ids) -> Floats:
 def largest(hidden_TD: Floats, starts_B: Ids, lengths_B: Ids) -> Floats:
     """The largest of every entry over every sequence's tokens."""
     return _reduce(np.maximum, hidden_TD, starts_B, lengths_B, -np.inf)
+
+
+@dataclass(frozen=True)
+class Attention:
+    """A mean of every sequence's tokens, weighed by a learned query [Lin17 §2.1, Yang16 §2.2]; zeros for none.
+
+    Args:
+        key: adds the query to the keys of tokens.
+        score: the direction that the additive score compares with [Bahdanau15 §A.1.2].
+    """
+
+    key: Linear
+    score: Linear
+
+    def __call__(self, hidden_TD: Floats, starts_B: Ids, lengths_B: Ids) -> Floats:
+        """``context_BD``."""
+        score_T1 = self.score.rows(np.tanh(self.key.rows(hidden_TD)))
+        row_T = np.repeat(np.arange(len(lengths_B)), lengths_B)
+        place_T = np.repeat(starts_B - (lengths_B.cumsum() - lengths_B), lengths_B) + np.arange(len(row_T))
+        highest_B1 = _reduce(np.maximum, score_T1, starts_B, lengths_B, 0.0)
+        weight_T1 = np.zeros_like(score_T1)
+        weight_T1[place_T] = np.exp(score_T1[place_T] - highest_B1[row_T])
+        total_B1 = _reduce(np.add, weight_T1, starts_B, lengths_B, 1.0)
+        return np.asarray(_reduce(np.add, weight_T1 * hidden_TD, starts_B, lengths_B, 0.0) / total_B1)
 
 
 def _reduce(function: np.ufunc, hidden_TD: Floats, starts_B: Ids, lengths_B: Ids, empty: float) -> Floats:

@@ -1,7 +1,8 @@
-"""Encoder-only models [Devlin19]: a stack that reads texts, and one head."""
+"""Models of texts without a second side: the Transformer's encoder, or another, and one head [Devlin19]."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from regard.fast.heads import TagHead, TextHead, WordHead
 from regard.fast.parts import Floats
 from regard.fast.stack import Stack
 from regard.fast.tags import TagChain
-from regard.fast.texts import Texts
+from regard.fast.texts import Texts, word_vectors
 
 Ids = NDArray[np.int64]
 
@@ -43,25 +44,10 @@ class Encoder:
         return of_segments_TD if added_TD is None else added_TD + of_segments_TD
 
 
-def word_vectors(features_XD: Floats, texts: Texts) -> Floats:
-    """``added_TD``: for each token the sum of the vectors of its word's features, if it has a word [Miranda22].
-
-    Raises:
-        ValueError: the words are not given.
-    """
-    if texts.words is None:
-        raise ValueError("a model with word features needs the words of its tokens")
-    word_T, features_WE = texts.words
-    word_WD = np.zeros((1 + len(features_WE), features_XD.shape[1]), np.float32)
-    for chosen_W in features_WE.T:
-        word_WD[1:] += features_XD[chosen_W]
-    return word_WD[word_T]
-
-
 class FastReader:
     """A model of texts without a second side: it labels them, tags their words, fills gaps, or gives vectors."""
 
-    def __init__(self, encoder: Encoder, head: TextHead | TagHead | WordHead) -> None:
+    def __init__(self, encoder: Callable[[Texts], Floats], head: TextHead | TagHead | WordHead) -> None:
         self.read = encoder
         self.head = head
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float32]
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
 
@@ -49,3 +50,18 @@ def segments_after(ids_T: Ids, lengths_B: Ids, end: int) -> Ids:
     before_T = is_end_T.cumsum() - is_end_T
     starts_B = lengths_B.cumsum() - lengths_B
     return np.minimum(before_T - np.repeat(before_T[starts_B], lengths_B), 1)
+
+
+def word_vectors(features_XD: Floats, texts: Texts) -> Floats:
+    """``added_TD``: for each token the sum of the vectors of its word's features, if it has a word [Miranda22].
+
+    Raises:
+        ValueError: the words are not given.
+    """
+    if texts.words is None:
+        raise ValueError("a model with word features needs the words of its tokens")
+    word_T, features_WE = texts.words
+    word_WD = np.zeros((1 + len(features_WE), features_XD.shape[1]), np.float32)
+    for chosen_W in features_WE.T:
+        word_WD[1:] += features_XD[chosen_W]
+    return word_WD[word_T]
