@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config import BertSection, Recipe, VitSection
+from regard.config import BertSection, Recipe, RnnEncoderSection, VitSection
 from regard.config.families import Model, Recurrent
 from regard.data.prepare.windowing import Frame, most_central
 from regard.system.errors import UsageError
@@ -192,12 +193,13 @@ def layer_of(model: Any, section: Model, layer: int | None) -> Answer:
     layers = list(part.stack.layers if recurrent else part.layers)
     if layer is not None and not 1 <= layer <= len(layers):
         raise UsageError(f"there is no layer {layer}; this model's encoder has layers 1 to {len(layers)}", "--layer")
-    if recurrent:  # its lower layers are a stack of their own
-        lower = Stack(layers[:layer], 0.0)
+    if recurrent:  # the same encoder with its lower layers only
+        lower = copy(part)
+        lower._modules = part._modules | {"stack": Stack(layers[:layer], 0.0)}
 
         def read_lower(given: Tokens) -> Tensor:
-            x_TD = part.input(given.ids_T, given.sequences.positions_T, given.sequences.longest)
-            return lower(x_TD, given.sequences)[0]
+            found = lower(given)
+            return found if isinstance(section, RnnEncoderSection) else found.memory_SD
 
         return read_lower
     if layer is None or layer == len(layers):
