@@ -14,26 +14,31 @@ namespace {
 constexpr int PER_PANEL = PANEL / LANES;            // words across a panel
 constexpr int MOST_ROWS = LANES == 16 ? 12 : 6;     // with 2 words a row and their operands: 32 or 16 registers
 constexpr long CHUNK = 72;                          // rows that stay in the second cache while panels pass
+constexpr long LINE = 16;                           // floats of a cache line
 constexpr long AHEAD = 16;                          // rows of a panel that are asked for before they are needed
 
 // `words` from word number `word` on, of `ROWS` rows from `row` on.
 template <int ROWS, int WORDS> void tile(const Product& p, long row, long word) {
-  const float *w[WORDS], *x[ROWS];
+  constexpr int ACROSS = WORDS < PER_PANEL ? WORDS : PER_PANEL;  // words that one panel has of the tile
+  const float *w[WORDS / ACROSS], *x[ROWS];
   Word total[ROWS][WORDS];
 #pragma GCC unroll 16
   for (int j = 0; j < WORDS; j++) {
-    w[j] = p.packed + (word + j) / PER_PANEL * (1 + p.inner) * PANEL + (word + j) % PER_PANEL * LANES;
+    if (j % ACROSS == 0)
+      w[j / ACROSS] = p.packed + (word + j) / PER_PANEL * (1 + p.inner) * PANEL + (word + j) % PER_PANEL * LANES;
 #pragma GCC unroll 16
-    for (int i = 0; i < ROWS; i++) total[i][j] = load(w[j]);
+    for (int i = 0; i < ROWS; i++) total[i][j] = load(w[j / ACROSS] + j % ACROSS * LANES);
   }
 #pragma GCC unroll 16
   for (int i = 0; i < ROWS; i++) x[i] = p.x.at + (row + i) * p.x.stride;
+#pragma GCC unroll 4
   for (long k = 0; k < p.inner; k++) {
     Word column[WORDS];
 #pragma GCC unroll 16
     for (int j = 0; j < WORDS; j++) {
-      column[j] = load(w[j] + (1 + k) * PANEL);
-      __builtin_prefetch(w[j] + (1 + k + AHEAD) * PANEL);
+      const float* at = w[j / ACROSS] + (1 + k) * PANEL + j % ACROSS * LANES;
+      column[j] = load(at);
+      if (j * LANES % LINE == 0) __builtin_prefetch(at + AHEAD * PANEL);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; i++) {
