@@ -43,14 +43,32 @@ double active(Activation activation, double x) {
   return NAN;
 }
 
-// A packed matrix, and the same as rows.
-struct Matrix {
-  Floats weight_NK, bias_N, packed;
-  long rows, inner;
-  Matrix(long rows, long inner) : weight_NK(drawn(rows * inner)), bias_N(drawn(rows)), rows(rows), inner(inner) {
-    packed.assign(static_cast<size_t>((rows + PANEL - 1) / PANEL * (1 + inner) * PANEL), 0.0f);
-    pack({{weight_NK.data(), inner}, bias_N.data(), packed.data(), rows, inner, 0});
+// Whole numbers that every precision holds as they are: each of `size` entries begins with the ends, lowest and 127.
+Floats whole(long rows, long size, float lowest) {
+  Floats found = drawn(rows * size);
+  for (size_t i = 0; i < found.size(); i++) {
+    const size_t place = i % static_cast<size_t>(size);
+    const float between = std::floor(lowest + (found[i] + 1.0f) / 2 * (127.0f - lowest));
+    found[i] = place == 0 ? 127.0f : place == 1 ? lowest : between;
   }
+  return found;
+}
+
+// A packed matrix, and the same as rows.
+struct Weights {
+  Floats weight_NK, bias_N;
+  std::vector<char> packed;
+  long inner;
+  Precision precision;
+  Weights(long rows, long inner, Precision precision = Precision::fp32)
+      : weight_NK(precision == Precision::fp32 ? drawn(rows * inner) : whole(rows, inner, -127.0f)),
+        bias_N(drawn(rows)),
+        packed(static_cast<size_t>((rows + PANEL - 1) / PANEL * panel_bytes(precision, inner))),
+        inner(inner),
+        precision(precision) {
+    pack({{weight_NK.data(), inner}, bias_N.data(), packed.data(), precision, rows, inner, 0});
+  }
+  Matrix matrix() const { return {packed.data(), inner, precision}; }
   double at(const float* x, long n) const {
     double total = static_cast<double>(bias_N[static_cast<size_t>(n)]);
     for (long k = 0; k < inner; k++)
@@ -59,15 +77,17 @@ struct Matrix {
   }
 };
 
-void check_product(long rows, long inner, long columns, Activation activation) {
-  const Matrix w(columns, inner);
-  const Floats x = drawn(rows * inner);
+void check_product(long rows, long inner, long columns, Activation activation, Precision precision) {
+  const Weights w(columns, inner, precision);
+  const bool fp32 = precision == Precision::fp32;
+  const Floats x = fp32 ? drawn(rows * inner) : whole(rows, inner, 0.0f);
   Floats out(static_cast<size_t>(rows * columns));
+  std::vector<char> scratch(static_cast<size_t>(product_scratch(rows, inner)));
   std::vector<double> wanted;
   for (long t = 0; t < rows; t++)
     for (long n = 0; n < columns; n++) wanted.push_back(active(activation, w.at(&x[static_cast<size_t>(t * inner)], n)));
-  in_use().product({{x.data(), inner}, w.packed.data(), {out.data(), columns}, rows, inner, columns, activation});
-  expect("product", columns, out, wanted, 2e-5);
+  in_use().product({{x.data(), inner}, w.matrix(), {out.data(), columns}, rows, columns, activation, scratch.data()});
+  expect(fp32 ? "product" : "product of fewer bits", columns, out, wanted, fp32 ? 2e-5 : 0.1);
 }
 
 void check_gate(long rows, long columns) {
@@ -135,9 +155,10 @@ void check_attention(long heads, long size, int32_t length) {
 }
 
 void check_vocabulary(long rows, long inner, long columns, long k) {
-  const Matrix w(columns, inner);
+  const Weights w(columns, inner);
   const Floats hidden = drawn(rows * inner);
   Floats score(static_cast<size_t>(rows * k)), scratch(static_cast<size_t>(rows * (VOCABULARY_STRIDE + 1)));
+  std::vector<char> quantised(static_cast<size_t>(rows * quantised_bytes(inner)));
   std::vector<int32_t> ids(score.size());
   std::vector<double> log_sum(static_cast<size_t>(rows)), wanted, wanted_sum;
   for (long n = 0; n < rows; n++) {
@@ -151,8 +172,8 @@ void check_vocabulary(long rows, long inner, long columns, long k) {
     wanted.insert(wanted.end(), all.begin(), all.begin() + k);
     wanted_sum.push_back(std::log(total));
   }
-  in_use().vocabulary({{hidden.data(), inner}, w.packed.data(), nullptr, ids.data(), score.data(), log_sum.data(), rows,
-                       inner, columns, k, scratch.data()});
+  in_use().vocabulary({{hidden.data(), inner}, w.matrix(), nullptr, ids.data(), score.data(), log_sum.data(), rows,
+                       columns, k, scratch.data(), quantised.data()});
   expect("vocabulary", columns, score, wanted, 2e-5);
   expect("log sum", columns, Floats(log_sum.begin(), log_sum.end()), wanted_sum, 2e-5);
 }
@@ -183,7 +204,8 @@ int main() {
       for (long columns : {1, 31, 32, 97})
         for (Activation activation : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
                                       Activation::swish})
-          check_product(rows, 19, columns, activation);
+          for (Precision precision : {Precision::fp32, Precision::bf16, Precision::int8})
+            check_product(rows, 19, columns, activation, precision);
     for (long columns : {1, 5, 16, 67}) {
       check_gate(3, columns);
       for (NormKind kind : {NormKind::layer, NormKind::rms, NormKind::affine}) check_norm(columns, kind);

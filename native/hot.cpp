@@ -20,12 +20,21 @@ std::vector<float> numbers(long size) {
   return found;
 }
 
-long panels(long columns) { return (columns + PANEL - 1) / PANEL; }
+// A packed matrix of zeros, for which a kernel does all the same.
+struct Zeros {
+  std::vector<char> packed;
+  Matrix matrix;
+  Zeros(Precision precision, long columns)
+      : packed(static_cast<size_t>((columns + PANEL - 1) / PANEL * panel_bytes(precision, D))),
+        matrix{packed.data(), D, precision} {}
+};
 
-void run_product(long rows, long inner, long columns, Activation activation) {
-  const auto x = numbers(rows * inner), packed = numbers(panels(columns) * (1 + inner) * PANEL);
-  auto out = numbers(rows * columns);
-  in_use().product({{x.data(), inner}, packed.data(), {out.data(), columns}, rows, inner, columns, activation});
+void run_product(Precision precision, long rows) {
+  const Zeros w(precision, 4 * D);
+  const auto x = numbers(rows * D);
+  auto out = numbers(rows * 4 * D);
+  std::vector<char> scratch(static_cast<size_t>(product_scratch(rows, D)));
+  in_use().product({{x.data(), D}, w.matrix, {out.data(), 4 * D}, rows, 4 * D, Activation::relu, scratch.data()});
 }
 
 void run_norm(long rows) {
@@ -46,28 +55,35 @@ void run_attention(bool scattered) {
                       D / HEADS, 0.125f, scratch.data()});
 }
 
-void run_vocabulary(long rows) {
-  const auto hidden = numbers(rows * D), packed = numbers(panels(PIECES) * (1 + D) * PANEL);
+void run_vocabulary(Precision precision, long rows) {
+  const Zeros w(precision, PIECES);
+  const auto hidden = numbers(rows * D);
   auto score = numbers(rows * BEST), scratch = numbers(rows * (VOCABULARY_STRIDE + 1));
   std::vector<int32_t> ids(score.size());
   std::vector<double> log_sum(static_cast<size_t>(rows));
-  in_use().vocabulary({{hidden.data(), D}, packed.data(), nullptr, ids.data(), score.data(), log_sum.data(), rows, D,
-                       PIECES, BEST, scratch.data()});
+  std::vector<char> quantised(static_cast<size_t>(rows * quantised_bytes(D)));
+  in_use().vocabulary({{hidden.data(), D}, w.matrix, nullptr, ids.data(), score.data(), log_sum.data(), rows, PIECES,
+                       BEST, scratch.data(), quantised.data()});
 }
 
 struct Call {
   const char *name, *kernel;
   void (*run)();
 };
+constexpr Precision FP32 = Precision::fp32, BF16 = Precision::bf16, INT8 = Precision::int8;
 const Call CALLS[] = {
-    {"product, 1 row", "product", [] { run_product(1, D, 4 * D, Activation::relu); }},
-    {"product, 4 rows", "product", [] { run_product(4, D, 4 * D, Activation::relu); }},
-    {"product, 72 rows", "product", [] { run_product(72, D, 4 * D, Activation::relu); }},
+    {"product, 1 row", "product", [] { run_product(FP32, 1); }},
+    {"product, 4 rows", "product", [] { run_product(FP32, 4); }},
+    {"product, 72 rows", "product", [] { run_product(FP32, 72); }},
+    {"product, bf16, 1 row", "product", [] { run_product(BF16, 1); }},
+    {"product, int8, 1 row", "product", [] { run_product(INT8, 1); }},
+    {"product, int8, 72 rows", "product", [] { run_product(INT8, 72); }},
     {"norm, 1 row", "norm", [] { run_norm(1); }},
     {"attention, 32 neighbours", "attention", [] { run_attention(false); }},
     {"attention, 32 ancestors", "attention", [] { run_attention(true); }},
-    {"vocabulary, 1 row", "vocabulary", [] { run_vocabulary(1); }},
-    {"vocabulary, 4 rows", "vocabulary", [] { run_vocabulary(4); }},
+    {"vocabulary, 1 row", "vocabulary", [] { run_vocabulary(FP32, 1); }},
+    {"vocabulary, 4 rows", "vocabulary", [] { run_vocabulary(FP32, 4); }},
+    {"vocabulary, int8, 4 rows", "vocabulary", [] { run_vocabulary(INT8, 4); }},
 };
 
 }  // namespace

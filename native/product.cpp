@@ -11,7 +11,8 @@ namespace regard::REGARD_SET {
 
 namespace {
 
-constexpr long AHEAD = 16;  // rows of a panel that are asked for before they are needed
+constexpr long AHEAD = 16;      // rows of a panel that are asked for before they are needed
+constexpr long CACHE_LINE = 64;  // bytes
 
 // Weights as they are stored: floats, or the upper halves of floats.
 template <class Stored, Precision PRECISION> struct Weights {
@@ -21,25 +22,28 @@ template <class Stored, Precision PRECISION> struct Weights {
   }
 
   template <int ROWS, int WORDS> static void tile(const Product& p, long row, long word) {
-    const Stored* w[WORDS];
+    constexpr int ACROSS = WORDS < PER_PANEL ? WORDS : PER_PANEL;  // words that one panel has of the tile
+    const Stored* w[WORDS / ACROSS];
     const float* x[ROWS];
     Word total[ROWS][WORDS];
 #pragma GCC unroll 16
     for (int j = 0; j < WORDS; j++) {
       const char* panel = p.matrix.at + (word + j) / PER_PANEL * panel_bytes(PRECISION, p.matrix.inner);
       const long column = (word + j) % PER_PANEL * LANES;
-      w[j] = reinterpret_cast<const Stored*>(panel + PANEL_LINE) + column;
+      if (j % ACROSS == 0) w[j / ACROSS] = reinterpret_cast<const Stored*>(panel + PANEL_LINE) + column;
 #pragma GCC unroll 16
       for (int i = 0; i < ROWS; i++) total[i][j] = load(reinterpret_cast<const float*>(panel) + column);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; i++) x[i] = p.x.at + (row + i) * p.x.stride;
+#pragma GCC unroll 4
     for (long k = 0; k < p.matrix.inner; k++) {
       Word column[WORDS];
 #pragma GCC unroll 16
       for (int j = 0; j < WORDS; j++) {
-        column[j] = load(w[j] + k * PANEL);
-        __builtin_prefetch(w[j] + (k + AHEAD) * PANEL);
+        const Stored* at = w[j / ACROSS] + k * PANEL + j % ACROSS * LANES;
+        column[j] = load(at);
+        if (j * LANES * static_cast<long>(sizeof(Stored)) % CACHE_LINE == 0) __builtin_prefetch(at + AHEAD * PANEL);
       }
 #pragma GCC unroll 16
       for (int i = 0; i < ROWS; i++) {

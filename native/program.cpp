@@ -68,19 +68,23 @@ void Program::embed(Table table, std::shared_ptr<void> owner, float scale, int o
     expect(pass.rows == 0 || pass.id_T, "a pass lacks what a call of its program needs");
     for (long t = 0; t < pass.rows; t++)
       expect(pass.id_T[t] >= 0 && pass.id_T[t] < table.rows, "an id is outside of its table");
+    if (pass.added.at)
+      expect(pass.added.rows == pass.rows && pass.added.columns == table.columns, "what is added has another size");
     if (!pass.positions.at) return;
     expect(pass.positions.columns == table.columns, "positions have another size");
     expect_within(pass.place_T, pass.rows, pass.positions.rows, "a place has no position");
   });
   calls_.push_back([=, owner = std::move(owner)](const Run& run) {
     const Rows x = rows(run, out);
-    const Table& positions = run.pass.positions;
+    const Table &positions = run.pass.positions, &added = run.pass.added;
     for (long t = 0; t < run.pass.rows; t++) {
       const float* from = table.at + run.pass.id_T[t] * table.stride;
-      const float* add = positions.at ? positions.at + run.pass.place_T[t] * positions.stride : nullptr;
+      const float* place = positions.at ? positions.at + run.pass.place_T[t] * positions.stride : nullptr;
+      const float* more = added.at ? added.at + t * added.stride : nullptr;
       float* to = x.at + t * x.stride;
       for (long d = 0; d < table.columns; d++) to[d] = from[d] * scale;
-      for (long d = 0; add && d < table.columns; d++) to[d] += add[d];
+      for (long d = 0; place && d < table.columns; d++) to[d] += place[d];
+      for (long d = 0; more && d < table.columns; d++) to[d] += more[d];
     }
   });
 }

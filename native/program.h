@@ -33,7 +33,7 @@ struct Pass {
   long ancestors_columns = 0, ancestors_stride = 0;
   const int32_t *memory_first_T = nullptr, *memory_length_T = nullptr;
   Layers past, memory;
-  Table positions, bias, cos, sin;
+  Table positions, added, bias, cos, sin;  // added: a row for each token
 };
 
 struct Heads {

@@ -37,7 +37,7 @@ void run(Program& program, int result, const Out2& out, const Ids& ids, const In
          const Maybe<Ints1>& first, const Maybe<Ints1>& slot, const Maybe<Ints2>& ancestors,
          const Maybe<Layers3>& past, const Maybe<Layers3>& memory, const Maybe<Ints1>& memory_first,
          const Maybe<Ints1>& memory_length, const Maybe<Floats2>& positions, const Maybe<Floats2>& bias,
-         const Maybe<Floats2>& cos, const Maybe<Floats2>& sin) {
+         const Maybe<Floats2>& cos, const Maybe<Floats2>& sin, const Maybe<Floats2>& added) {
   Pass pass;
   pass.rows = rows_of(out);
   expect(columns_of(out) == program.width(result), "the result has another size");
@@ -61,6 +61,7 @@ void run(Program& program, int result, const Out2& out, const Ids& ids, const In
   pass.bias = table(bias);
   pass.cos = table(cos);
   pass.sin = table(sin);
+  pass.added = table(added);
   const Rows to = rows(out);
   program.run(pass, result, to.at, to.stride);
 }
@@ -104,7 +105,8 @@ void bind_program(nb::module_& m) {
       .def("run", run, nb::call_guard<nb::gil_scoped_release>(), "result"_a, array("out"), array("ids"),
            array("place"), array("length"), array("first") = nb::none(), array("slot") = nb::none(), array("ancestors") = nb::none(),
            array("past") = nb::none(), array("memory") = nb::none(), array("memory_first") = nb::none(), array("memory_length") = nb::none(),
-           array("positions") = nb::none(), array("bias") = nb::none(), array("cos") = nb::none(), array("sin") = nb::none());
+           array("positions") = nb::none(), array("bias") = nb::none(), array("cos") = nb::none(), array("sin") = nb::none(),
+           array("added") = nb::none());
 }
 
 }  // namespace regard

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from regard.config import TransformerSection
+from regard.config import BertSection, GptSection, RnnEncoderSection, TransformerSection
 from regard.kernels.packing import Precision
+from regard.models.inputs import Tokens
 from regard.models.store import named_tensors
 from regard.models.transformer import Transformer
 from tests.models import small_models as small
@@ -31,6 +32,42 @@ def engine(
     from regard.fast.build import transformer
 
     return transformer(section, pieces, pieces, taken(model), precision)
+
+
+def reader(model: Any, choices: Mapping[str, Any]) -> Any:
+    """The engine of a small encoder-only model."""
+    from regard.fast.build_readers import HeadShape, bert
+
+    chosen = {name: word for name, word in choices.items() if name != "head"}
+    section = BertSection(**{"layers": 2, **small.SIZES, **chosen})
+    return bert(section, small.PIECES, HeadShape(choices.get("head", "words"), small.CLASSES), taken(model))
+
+
+def recurrent(model: Any, choices: Mapping[str, Any]) -> Any:
+    """The engine of a small recurrent reader."""
+    from regard.fast.build_readers import HeadShape, rnn_encoder
+
+    chosen = {name: word for name, word in choices.items() if name != "head"}
+    section = RnnEncoderSection(**{"d_model": 12, "dropout": 0.0, **chosen})
+    return rnn_encoder(section, small.PIECES, HeadShape(choices["head"], small.CLASSES), taken(model))
+
+
+def gpt(model: Any, choices: Mapping[str, Any], window: int = 1000) -> Any:
+    """The engine of a small decoder-only model."""
+    from regard.fast.build import gpt
+
+    section = GptSection(**{"layers": 2, **small.SIZES, **choices})
+    return gpt(section, small.PIECES, window, taken(model))
+
+
+def texts(given: Tokens) -> Any:
+    """What a model reads, as its engine does."""
+    from regard.fast.texts import Texts
+
+    segments_T = None if given.segments_T is None else given.segments_T.numpy()
+    words = None if given.words is None else (given.words.word_T.numpy(), given.words.features_WE.numpy())
+    lengths_B = given.sequences.lengths_B[: given.sequences.count].numpy()
+    return Texts(given.ids_T.numpy(), lengths_B, segments_T, words)
 
 
 def pair(choices: Mapping[str, Any], broken: bool = False, precision: Precision = "fp32") -> tuple[Transformer, Any]:

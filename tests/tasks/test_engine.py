@@ -4,20 +4,44 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 import regard
 from regard import kernels
 from regard.nn.hooks import capture
-from regard.system.errors import Damaged
-from regard.tasks.engine import GPUS, open_without_torch, step_of
+from regard.system.errors import Damaged, RegardError
+from regard.tasks.assets import FittedValues
+from regard.tasks.classification.ngrams.fit import fit
+from regard.tasks.classification.ngrams.linear import BUCKETS
+from regard.tasks.encoding import TextVectors
+from regard.tasks.engine import GPUS, engine_of, open_without_torch, step_of
 from regard.tasks.model_folder import load
+from regard.text.ngrams import NGrams
 from tests.refusals import refused
-from tests.tasks.small_tasks import SOURCE, asker, put, recurrent, spanner, translator
+from tests.tasks.small_tasks import (
+    BOTH_TEXTS,
+    GAPPED,
+    SOURCE,
+    asker,
+    classifier,
+    encoder,
+    filler,
+    pairs,
+    put,
+    reader,
+    recurrent,
+    spanner,
+    speaker,
+    stepper,
+    tagger,
+    translator,
+)
 
 TEXTS = [SOURCE, "The street", "", "was too tired because"]
 
@@ -29,7 +53,7 @@ def _compiled() -> None:
 
 
 def by_engine(task: Any) -> bool:
-    return type(step_of(task)).__name__ == "FastTransformer"
+    return engine_of(task) is not None
 
 
 @pytest.mark.parametrize("make", [translator, asker])
@@ -79,6 +103,120 @@ def test_many_lines_are_divided_among_processes_without_torch(tmp_path: Path) ->
     assert not out.exists()
 
 
+def both(folder: Path, task: Any) -> tuple[Any, Any]:
+    """A task computed by its engine, and the same by its model."""
+    put(folder, task)
+    return open_without_torch(folder, "cpu"), load(folder, "cpu")
+
+
+LONG = " ".join([SOURCE] * 4)
+"""A text that is read in several windows."""
+
+
+@pytest.mark.parametrize("kind", ["single", "multi", "regression"])
+@pytest.mark.parametrize("model", [{}, {"pool": "mean", "positions": "alibi"}, {"word_features": 50, "norm": "rms"}])
+def test_texts_are_labelled_as_by_the_model(kind: str, model: dict[str, Any], tmp_path: Path) -> None:
+    task, plain = both(tmp_path / "m", classifier(kind, **model))
+    texts = [*TEXTS, LONG]
+    np.testing.assert_allclose(task.scores(texts), plain.scores(texts), rtol=1e-4, atol=1e-5)
+    labels = [[found.labels for found in one.classify(texts, 0.4)] for one in (task, plain)]
+    assert labels[0] == labels[1]
+    assert by_engine(task)
+
+
+def test_ngrams_are_added_to_the_scores_of_the_engine_too(tmp_path: Path) -> None:
+    ngrams, made = fit(NGrams(BUCKETS).bags([SOURCE, "street", "tired"]), np.eye(3, dtype=np.bool_)), classifier()
+    plain_scores = made.scores(TEXTS)
+    made.assets = replace(made.assets, ngrams=ngrams, fitted=FittedValues(1.5, ngrams=2.0))
+    task, plain = both(tmp_path / "m", made)
+    np.testing.assert_allclose(task.scores(TEXTS), plain.scores(TEXTS), rtol=1e-4, atol=1e-5)
+    assert np.abs(task.scores(TEXTS) - plain_scores).max() > 0.1
+
+
+def test_pairs_are_labelled_as_by_the_model(tmp_path: Path) -> None:
+    task, plain = both(tmp_path / "m", pairs())
+    given = [BOTH_TEXTS, f"{LONG} [SEP] tired"]
+    np.testing.assert_allclose(task.scores(given), plain.scores(given), rtol=1e-4, atol=1e-5)
+
+
+def test_a_recurrence_labels_texts_as_by_torch(tmp_path: Path) -> None:
+    task, plain = both(tmp_path / "m", reader())
+    np.testing.assert_allclose(task.scores([*TEXTS, LONG]), plain.scores([*TEXTS, LONG]), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("make", [tagger, lambda: tagger(crf=True), stepper])
+def test_words_are_tagged_as_by_the_model(make: Any, tmp_path: Path) -> None:
+    task, plain = both(tmp_path / "m", make())
+    for found, expected in zip(task.tag([*TEXTS, LONG]), plain.tag([*TEXTS, LONG]), strict=True):
+        assert found.tags == expected.tags
+        np.testing.assert_allclose(found.probabilities, expected.probabilities, atol=1e-5)
+
+
+def test_gaps_are_filled_as_by_the_model(tmp_path: Path) -> None:
+    task, plain = both(tmp_path / "m", filler())
+    for found, expected in zip(task.fill(GAPPED, 3), plain.fill(GAPPED, 3), strict=True):
+        assert [one.text for one in found] == [one.text for one in expected]
+        np.testing.assert_allclose([x.probability for x in found], [x.probability for x in expected], rtol=1e-4)
+
+
+@pytest.mark.parametrize("options", [{"temperature": 0.0}, {"top_k": 5}, {"repetition_penalty": 1.5, "n": 3}])
+def test_prompts_are_continued_as_by_the_model(options: dict[str, Any], tmp_path: Path) -> None:
+    """Beyond the window, too."""
+    task, plain = both(tmp_path / "m", speaker())
+    for prompt in ("", SOURCE, LONG):
+        found, expected = (one.generate(prompt, max_tokens=60, **options) for one in (task, plain))
+        assert [one.tokens for one in found] == [one.tokens for one in expected]
+        found, expected = ([x.log_probability for x in group] for group in (found, expected))
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert by_engine(task)
+
+
+@pytest.mark.parametrize(
+    "make", [encoder, classifier, reader, tagger, stepper, filler, speaker, spanner, asker, translator]
+)
+def test_vectors_are_those_of_the_model(make: Any, tmp_path: Path) -> None:
+    task, plain = both(tmp_path / "m", make())
+    for layer in (None, 1):
+        found, expected = (TextVectors(one, layer).texts([*TEXTS, LONG]) for one in (task, plain))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (classifier, ["classify"]),
+        (reader, ["classify"]),
+        (stepper, ["tag"]),
+        (pairs, ["classify"]),
+        (tagger, ["tag"]),
+        (lambda: tagger(crf=True), ["tag", "--json"]),
+        (filler, ["fill"]),
+        (spanner, ["fill"]),
+        (speaker, ["generate", "--max-tokens", "9"]),
+        (speaker, ["generate", "--json", "--n", "2", "--max-tokens", "9"]),
+        (encoder, ["encode"]),
+        (speaker, ["encode", "--each", "token"]),
+    ],
+)
+def test_commands_answer_without_torch(make: Any, words: list[str], tmp_path: Path) -> None:
+    task = make()
+    folder = put(tmp_path / "m", task)
+    given = {"fill": GAPPED}.get(words[0], BOTH_TEXTS if task.info.texts == 2 else SOURCE)
+    code = "import sys; from regard.cli import main; print(main(sys.argv[1:]), 'torch' in sys.modules)"
+    command = [sys.executable, "-c", code, words[0], str(folder), given, *words[1:], "--device", "cpu"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert done[-1] == "0 False"
+    assert len(done) > 1
+
+
+@pytest.mark.parametrize("make", [classifier, tagger, speaker])
+def test_a_file_with_a_weight_too_many_is_refused(make: Any, tmp_path: Path) -> None:
+    folder, task = tmp_path / "m", make()
+    task.model.register_parameter("surplus", torch.nn.Parameter(torch.zeros(2)))
+    with refused(RegardError, "model.safetensors", "surplus"):
+        open_without_torch(put(folder, task), "cpu")
+
+
 @pytest.mark.parametrize("device", ["cuda", "cpu:1", "x"])
 def test_another_device_is_torchs(device: str, tmp_path: Path) -> None:
     assert open_without_torch(put(tmp_path / "m", translator()), device) is None
@@ -100,8 +238,9 @@ def test_what_has_no_engine_is_torchs(tmp_path: Path) -> None:
     assert open_without_torch(tmp_path / "broken", "cpu") is None
 
 
-def test_a_damaged_file_is_refused_as_by_torch(tmp_path: Path) -> None:
-    folder = put(tmp_path / "m", translator())
+@pytest.mark.parametrize("make", [translator, classifier, tagger, speaker])
+def test_a_damaged_file_is_refused_as_by_torch(make: Any, tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", make())
     content = bytearray((folder / "model.safetensors").read_bytes())
     content[-3] ^= 1
     (folder / "model.safetensors").write_bytes(content)
@@ -109,7 +248,7 @@ def test_a_damaged_file_is_refused_as_by_torch(tmp_path: Path) -> None:
         open_without_torch(folder, "cpu")
 
 
-@pytest.mark.parametrize("make", [translator, asker, spanner])
+@pytest.mark.parametrize("make", [translator, asker, spanner, classifier, pairs, tagger, filler, speaker, encoder])
 def test_in_python_the_model_computes_while_hooks_look_inside(make: Any, tmp_path: Path) -> None:
     task = regard.load(put(tmp_path / "m", make()), "cpu")
     assert by_engine(task)

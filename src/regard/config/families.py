@@ -27,7 +27,7 @@ class FamilyInfo:
         reads_pieces: the model reads pieces of texts, not patches.
         stepper: ``module:class`` of the step function that search and sampling drive; empty if it does not generate.
         exports: ``module:class`` of each format of others that has a form for it.
-        engine: ``module:function`` that makes the step of a section from its weights without torch, if there is one.
+        engine: ``module:function`` that makes what computes a section's model without torch, if there is such a thing.
         costs: ``module:function`` that says what whole sentences cost; empty if it is no encoder-decoder.
     """
 
@@ -144,7 +144,11 @@ class RnnEncoderSection(Recurrent):
     """A recurrence that reads texts, to label them or their words [Yang16, Lample16]."""
 
     info: ClassVar[FamilyInfo] = FamilyInfo(
-        "recurrent encoder", {"source": "encoder"}, {"pool": "head.pool.weight"}, "regard.models.build:rnn_encoder"
+        "recurrent encoder",
+        {"source": "encoder"},
+        {"pool": "head.pool.weight"},
+        "regard.models.build:rnn_encoder",
+        engine="regard.fast.build_readers:rnn_encoder",
     )
     family: Literal["rnn-encoder"] = Field("rnn-encoder", description="the architecture")
     cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
@@ -387,6 +391,7 @@ class BertSection(StackSection):
         {"encoder": _ENCODER},
         "regard.models.build:bert",
         exports=("regard.convert.layouts.single_stack:Bert",),
+        engine="regard.fast.build_readers:bert",
     )
     family: Literal["bert"] = Field("bert", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers that read")
@@ -415,6 +420,7 @@ class GptSection(StackSection):
         "regard.models.build:gpt",
         stepper="regard.models.decoding.gpt:GptStepper",
         exports=("regard.convert.layouts.single_stack:Gpt2",),
+        engine="regard.fast.build:gpt",
     )
     directions: ClassVar[tuple[int, ...]] = (1,)
     family: Literal["gpt"] = Field("gpt", description="the architecture")

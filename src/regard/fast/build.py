@@ -1,4 +1,4 @@
-"""From a recipe's section and the weights of a model to an engine: the only module that maps recipe words to parts."""
+"""From a recipe's section and the weights of a model to an engine; ``build_readers`` goes on with heads."""
 
 from __future__ import annotations
 
@@ -8,13 +8,24 @@ from typing import Protocol
 
 import numpy as np
 
-from regard.config import TransformerSection
+from regard.config import GptSection, TransformerSection
+from regard.config.families import Attentive
 from regard.fast import positions
 from regard.fast.answer import Output
-from regard.fast.layers import CachedAttention, CrossAttention, Heads, PostNorm, PreNorm, SelfAttention, SubLayer
+from regard.fast.gpt import CausalStack, FastGpt
+from regard.fast.layers import (
+    CachedAttention,
+    CrossAttention,
+    Heads,
+    PostNorm,
+    PreNorm,
+    SelfAttention,
+    SubLayer,
+)
 from regard.fast.parts import FeedForward, Floats, GatedFeedForward, Linear, Norm
 from regard.fast.positions import Positions
-from regard.fast.transformer import Decoder, FastTransformer, Stack
+from regard.fast.stack import Stack
+from regard.fast.transformer import Decoder, FastTransformer
 from regard.kernels.packing import Precision
 
 
@@ -31,8 +42,8 @@ def transformer(
 ) -> FastTransformer:
     """The engine of an encoder-decoder; its weights are packed, and those given needed for embeddings only."""
     source, target, output = _tables(section, source_pieces, target_pieces, take)
-    reading = _Stack(section, take, "encoder", two_way=True, precision=precision)
-    writing = _Stack(section.decoder, take, "decoder", two_way=False, precision=precision)
+    reading = StackParts(section, take, "encoder", two_way=True, precision=precision)
+    writing = StackParts(section.decoder, take, "decoder", two_way=False, precision=precision)
     scale = section.d_model**0.5 if section.scale_embedding else 1.0
     layers = range(section.decoder_layers)
     return FastTransformer(
@@ -59,11 +70,21 @@ def _tables(
     return source, target, take("output.weight", target_pieces + 1, section.d_model)
 
 
+def gpt(section: GptSection, pieces: int, window: int, take: Take, precision: Precision = "fp32") -> FastGpt:
+    """The engine of a decoder-only model; ``window``: tokens that a token sees at most."""
+    table = take("decoder.input.tokens.weight", pieces, section.d_model)
+    stack = StackParts(section, take, "decoder", two_way=False, precision=precision)
+    whole, new = (Stack(table, 1.0, stack.positions, layers) for layers in stack.causal_layers(section.layers))
+    window = min(window, section.max_positions) if section.positions == "learned" else window
+    causal = CausalStack(whole, new, section.layers, stack.heads.keys + stack.heads.values)
+    return FastGpt(causal, Output(table, precision), window)
+
+
 @dataclass
-class _Stack:
+class StackParts:
     """The parts of one stack of layers, whose weights' names begin alike."""
 
-    section: TransformerSection
+    section: Attentive
     take: Take
     name: str
     two_way: bool
@@ -107,6 +128,16 @@ class _Stack:
         parts = ("attention", "cross", "feedforward")
         return self._join(sublayers, [f"layers.{n}.{part}" for n in range(count) for part in parts])
 
+    def causal_layers(self, count: int) -> tuple[SubLayer, SubLayer]:
+        """The layers of a decoder-only model for whole texts, and for new tokens; the matrices are the same."""
+        whole, new = list[SubLayer](), list[SubLayer]()
+        for n in range(count):
+            parts, feed_forward = self._parts(f"layers.{n}"), self._feed_forward(f"layers.{n}")
+            whole += [SelfAttention(*parts), feed_forward]
+            new += [CachedAttention(*parts, n), feed_forward]
+        names = [f"layers.{n}.{part}" for n in range(count) for part in ("attention", "feedforward")]
+        return self._join(whole, names), self._join(new, names)
+
     def _parts(self, layer: str) -> tuple[Heads, Linear, Linear, bool, bool]:
         sizes = {"query": self.heads.keys, "key": self.heads.keys, "value": self.heads.values}
         project = self.linear({f"{layer}.attention.{name}": size for name, size in sizes.items()}, self.section.d_model)
@@ -126,29 +157,32 @@ class _Stack:
         return GatedFeedForward(both, outer, GATES[self.section.activation])
 
     def _join(self, sublayers: list[SubLayer], names: list[str]) -> SubLayer:
-        norms = [self._norm(f"{name}_residual.norm") for name in names]
+        norms = [norm(self.section, f"{self.name}.{name}_residual.norm", self.take) for name in names]
         if self.section.norm_place == "post":
             return PostNorm(sublayers, norms)
-        final = "final.norm" if self.section.scale_output and self.name == "decoder" else "final"
-        return PreNorm(sublayers, [*norms, self._norm(final)], self.section.d_model)
+        scaled = isinstance(self.section, TransformerSection) and self.section.scale_output and self.name == "decoder"
+        final = norm(self.section, f"{self.name}.final{'.norm' if scaled else ''}", self.take)
+        return PreNorm(sublayers, [*norms, final], self.section.d_model)
 
-    def _norm(self, name: str) -> Norm:
-        section, size = self.section, self.section.d_model
-        gain = self.weight(f"{name}.weight", size).astype(np.float64)
-        bias = np.zeros(size) if section.norm == "rms" else self.weight(f"{name}.bias", size).astype(np.float64)
-        if section.norm == "batch":
-            variance = self.weight(f"{name}.running_variance", size).astype(np.float64)
-            gain = gain / np.sqrt(variance + section.norm_epsilon)
-            bias = bias - gain * self.weight(f"{name}.running_mean", size)
-        kind = {"batch": "affine", "group": "layer"}.get(section.norm, section.norm)
-        groups = section.norm_groups if section.norm == "group" else 1
-        shift = None if section.norm == "rms" else bias.astype(np.float32)
-        return Norm(kind, gain.astype(np.float32), shift, section.norm_epsilon, groups)
+
+def norm(section: Attentive, name: str, take: Take) -> Norm:
+    """A norm of a model; batch norm with its running averages in gain and bias."""
+    size = section.d_model
+    gain = take(f"{name}.weight", size).astype(np.float64)
+    bias = np.zeros(size) if section.norm == "rms" else take(f"{name}.bias", size).astype(np.float64)
+    if section.norm == "batch":
+        variance = take(f"{name}.running_variance", size).astype(np.float64)
+        gain = gain / np.sqrt(variance + section.norm_epsilon)
+        bias = bias - gain * take(f"{name}.running_mean", size)
+    kind = {"batch": "affine", "group": "layer"}.get(section.norm, section.norm)
+    groups = section.norm_groups if section.norm == "group" else 1
+    shift = None if section.norm == "rms" else bias.astype(np.float32)
+    return Norm(kind, gain.astype(np.float32), shift, section.norm_epsilon, groups)
 
 
 GATES = {"gated_gelu": "gelu_tanh", "gated_swish": "swish"}
 """The activation of a gated feed-forward network."""
-POSITIONS: dict[str, Callable[[_Stack], Positions]] = {
+POSITIONS: dict[str, Callable[[StackParts], Positions]] = {
     "sinusoidal": lambda stack: Positions(added=positions.sinusoids(stack.section.d_model)),
     "learned": lambda stack: Positions(
         added=positions.learned(

@@ -105,6 +105,19 @@ class CrossAttention:
 
 
 @dataclass(frozen=True)
+class NormFirst:
+    """``layers(norm(x))``: the sum of the embeddings is normalised, as in BERT [Devlin19]."""
+
+    norm: Norm
+    layers: SubLayer
+
+    def record(self, recording: Recording, x: Room) -> Room:
+        """What the layers give."""
+        self.norm.record(recording, x, NOTHING, NOTHING, x)
+        return self.layers.record(recording, x)
+
+
+@dataclass(frozen=True)
 class PostNorm:
     """``norm(x + sublayer(x))`` around each sub-layer: the paper [Vaswani17 §3.1]."""
 

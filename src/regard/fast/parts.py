@@ -56,6 +56,10 @@ class Linear:
         _native.product(x_TD, self.packed, out_TN, self.activation)
         return out_TN
 
+    def rows(self, x_TD: Floats) -> Floats:
+        """The product at once."""
+        return self(x_TD, np.empty((len(x_TD), self.columns), np.float32))
+
 
 @dataclass(frozen=True)
 class Norm:
@@ -76,6 +80,12 @@ class Norm:
         """``sum = x + y``, ``out = norm(sum)``; without y of x alone, without sum it is not kept."""
         kind = NORMS[self.kind]
         recording.program.norm(x, y, sum, out, self.gain_D, self.bias_D, kind, self.groups, self.epsilon)
+
+    def rows(self, x_TD: Floats) -> Floats:
+        """The norm of rows at once."""
+        out_TD, kind = np.empty_like(x_TD), NORMS[self.kind]
+        _native.norm(x_TD, None, None, out_TD, self.gain_D, self.bias_D, kind, self.groups, self.epsilon)
+        return out_TD
 
 
 class FeedForward:

@@ -11,6 +11,10 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 
 
+ROOM = 32
+"""Tokens that a row's ancestors have room for at first; it doubles."""
+
+
 class Past:
     """Keys and values of tokens by layer, ``past_LXE``; a place that no row names any more is written again.
 
@@ -30,6 +34,15 @@ class Past:
             self._sweep(count, ancestors_NS, lengths_N)
         taken, self._free = self._free[:count], self._free[count:]
         return taken
+
+    def extend(self, ancestors_NS: Ints, lengths_N: Ints) -> tuple[Ints, Ints]:
+        """The ancestors with a place for one more token of each row, and these places."""
+        count, width = ancestors_NS.shape
+        if int(lengths_N.max(initial=0)) >= width:
+            ancestors_NS = np.pad(ancestors_NS, ((0, 0), (0, width)))
+        taken_N = self.take(count, ancestors_NS, lengths_N)
+        ancestors_NS[np.arange(count), lengths_N] = taken_N
+        return ancestors_NS, taken_N
 
     def _sweep(self, count: int, ancestors_NS: Ints, lengths_N: Ints) -> None:
         layers, room, size = self.past_LXE.shape

@@ -8,53 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.fast.answer import FastAnswer, Output
-from regard.fast.layers import SubLayer
-from regard.fast.parts import Floats, Linear, Recording
-from regard.fast.past import Memory, Past
-from regard.fast.positions import Positions
+from regard.fast.parts import Floats, Linear
+from regard.fast.past import ROOM, Memory, Past
+from regard.fast.stack import Stack
+from regard.fast.texts import Texts
 
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
-ROOM = 32
-"""Tokens that a row's ancestors have room for at first; it doubles."""
-
-
-class Stack:
-    """``layers(Embedding(ids) · scale + positions)`` [Vaswani17 §3.4, §3.5], recorded once and run for every batch.
-
-    Args:
-        table_VD: of the embeddings; ``scale`` multiplies them.
-        layers: all sub-layers with their norms.
-    """
-
-    def __init__(self, table_VD: Floats, scale: float, positions: Positions, layers: SubLayer) -> None:
-        self.size = table_VD.shape[1]
-        self.positions = positions
-        recording = Recording()
-        stream = recording.room("stream", self.size)
-        recording.program.embed(table_VD, scale, stream)
-        self._result = layers.record(recording, stream)
-        self._program = recording.program
-
-    def __call__(self, ids_T: Ids, place_T: Ints, length_T: Ints, **more: Any) -> Floats:
-        """``hidden_TD``.
-
-        Args:
-            ids_T: of the tokens.
-            place_T: of each in its text.
-            length_T: keys that it attends to, of its own text.
-            more: where these are.
-        """
-        hidden_TD = np.empty((len(ids_T), self.size), np.float32)
-        tables: dict[str, Any] = {**self.positions.tables(int(length_T.max(initial=0)))}
-        self._program.run(self._result, hidden_TD, ids_T, place_T, length_T, **more, **tables)
-        return hidden_TD
 
 
 @dataclass(frozen=True)
@@ -95,6 +60,10 @@ class FastTransformer:
         self.decoder = decoder
         self.output = output
 
+    def read(self, texts: Texts) -> Floats:
+        """``memory_TD``: the encoder's vectors of texts."""
+        return self.encoder.read(texts)
+
     def start(self, sources: Sequence[Ids]) -> FastState:
         """Encode sentences (ids with ``</s>``) and open one row for each."""
         layers = len(self.decoder.memories)
@@ -105,8 +74,8 @@ class FastTransformer:
 
     def admit(self, state: FastState, sources: Sequence[Ids]) -> FastState:
         """Encode further sentences and append their rows."""
-        length_B = np.array([len(source) for source in sources], np.int32)
-        memory_SD = self._encode(np.concatenate(sources), length_B)
+        length_B = np.array([len(source) for source in sources], np.int64)
+        memory_SD = self.read(Texts(np.concatenate(sources), length_B))
         room_LSE, first_B = state.memory.extend(state.memory_first_B, state.memory_length_B, len(memory_SD))
         for memory, room_SE in zip(self.decoder.memories, room_LSE, strict=True):
             memory(memory_SD, room_SE)
@@ -120,17 +89,14 @@ class FastTransformer:
             state.past,
             state.memory,
             np.append(first_B, new_B),
-            np.append(state.memory_length_B, length_B),
+            np.append(state.memory_length_B, length_B.astype(np.int32)),
         )
 
     def step(self, state: FastState, tokens_N: Ids) -> tuple[FastState, FastAnswer]:
         """Append one token to each row; the answer is the distribution of the next."""
-        place_N, count = state.lengths_N, len(tokens_N)
+        place_N = state.lengths_N
         state.lengths_N = place_N + np.int32(1)
-        if int(state.lengths_N.max(initial=0)) > state.ancestors_NS.shape[1]:
-            state.ancestors_NS = np.pad(state.ancestors_NS, ((0, 0), (0, state.ancestors_NS.shape[1])))
-        slots_N = state.past.take(count, state.ancestors_NS, place_N)
-        state.ancestors_NS[np.arange(count), place_N] = slots_N
+        state.ancestors_NS, slots_N = state.past.extend(state.ancestors_NS, place_N)
         hidden_ND = self.decoder.stack(
             np.ascontiguousarray(tokens_N),
             place_N,
@@ -158,9 +124,3 @@ class FastTransformer:
             state.memory_first_B[kept_B],
             state.memory_length_B[kept_B],
         )
-
-    def _encode(self, ids_T: Ids, length_B: Ints) -> Floats:
-        """``memory_SD`` of sentences end to end."""
-        first_T = np.repeat((np.cumsum(length_B) - length_B).astype(np.int32), length_B)
-        place_T = np.arange(len(ids_T), dtype=np.int32) - first_T
-        return self.encoder(ids_T, place_T, np.repeat(length_B, length_B), first=first_T)

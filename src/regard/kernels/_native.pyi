@@ -98,7 +98,7 @@ class Program:
         """A new room, by its number."""
 
     def embed(self, table: Floats, scale: float, out: int) -> None:
-        """``table[ids] * scale``, and ``positions[place]`` where a run has them."""
+        """``table[ids] * scale``, plus ``positions[place]`` and ``added`` (a row a token) where a run has them."""
 
     def product(self, x: int, packed: Panels, out: int, activation: int) -> None: ...
     def gate(self, x: int, out: int, activation: int) -> None: ...
@@ -146,5 +146,6 @@ class Program:
         bias: Floats | None = None,
         cos: Floats | None = None,
         sin: Floats | None = None,
+        added: Floats | None = None,
     ) -> None:
         """All calls, and the room ``result`` written to ``out``; what no call needs may be missing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,13 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config import BertSection, Recipe, VitSection
+from regard.config import BertSection, Recipe, RnnEncoderSection, VitSection
 from regard.config.families import Model, Recurrent
 from regard.data.prepare.windowing import Frame, most_central
 from regard.system.errors import UsageError
+from regard.tasks.engine import engine_of
 from regard.tasks.images.classifier import Image, ImageClassification
 from regard.tasks.protocols import TextModel
-from regard.tasks.text.task import TextReader, forward_batches, inference_mode, refuse_others
+from regard.tasks.text.task import (
+    ENGINE_ROOM,
+    TextReader,
+    forward_batches,
+    inference_mode,
+    read_batches,
+    refuse_others,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -87,7 +96,7 @@ class TextVectors:
         translates = task.info.learns_from == "pairs"
         begin = (self.tokenizer.end,) if self.causal else () if translates else tuple(self.tokenizer.begin)
         self.frame = Frame(begin, self.tokenizer.end, task.recipe.data.max_tokens)
-        self.answer = layer_of(task.model, section, layer)
+        self.answer = None if layer is None else layer_of(task.model, section, layer)
         encodes = task.info.writes == "nothing"
         pools = encodes and isinstance(section, BertSection) and not section.pooler
         self.pool: Pool = section.pool if pools and isinstance(section, BertSection) else "mean"
@@ -132,7 +141,14 @@ class TextVectors:
             found.append(TokenVectors(one.text, tuple(one.ids[:count]), pieces, tuple(one.offsets[:count]), rows))
         return found
 
-    @inference_mode
+    def _read(self, framed: Sequence[NDArray[np.int64]]) -> list[Floats]:
+        """A vector for each token of each window; of the last layer by the model's engine, where it has one."""
+        task = self.task
+        if self.answer is None and (engine := engine_of(task)) is not None:
+            return read_batches(lambda packed: engine.read(task.texts_of(packed)), framed, each=True, room=ENGINE_ROOM)
+        answer = self.answer or layer_of(task.model, task.recipe.model, None)
+        return forward_batches(answer, framed, task.inputs, each=True)
+
     def _encode(self, texts: Sequence[str], ids: Sequence[NDArray[np.int64]]) -> list[tuple[Floats, Floats, Floats]]:
         """For each text the vectors of its start symbols, its pieces, and its end symbols."""
         groups = [
@@ -140,7 +156,7 @@ class TextVectors:
             for text, pieces in zip(texts, ids, strict=True)
         ]
         framed = [window.ids[:-1] if self.causal else window.ids for group in groups for window in group]
-        rows = iter(forward_batches(self.answer, framed, self.task.inputs, each=True))
+        rows = iter(self._read(framed))
         found = []
         for pieces, group in zip(ids, groups, strict=True):
             mine = [next(rows) for _ in group]
@@ -177,12 +193,13 @@ def layer_of(model: Any, section: Model, layer: int | None) -> Answer:
     layers = list(part.stack.layers if recurrent else part.layers)
     if layer is not None and not 1 <= layer <= len(layers):
         raise UsageError(f"there is no layer {layer}; this model's encoder has layers 1 to {len(layers)}", "--layer")
-    if recurrent:  # its lower layers are a stack of their own
-        lower = Stack(layers[:layer], 0.0)
+    if recurrent:  # the same encoder with its lower layers only
+        lower = copy(part)
+        lower._modules = part._modules | {"stack": Stack(layers[:layer], 0.0)}
 
         def read_lower(given: Tokens) -> Tensor:
-            x_TD = part.input(given.ids_T, given.sequences.positions_T, given.sequences.longest)
-            return lower(x_TD, given.sequences)[0]
+            found = lower(given)
+            return found if isinstance(section, RnnEncoderSection) else found.memory_SD
 
         return read_lower
     if layer is None or layer == len(layers):

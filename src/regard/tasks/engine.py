@@ -1,4 +1,8 @@
-"""The engine of a task (``fast``): it computes where nobody looks inside the model, and needs no torch."""
+"""The engine of a task (``fast``): it computes where nobody looks inside the model, and needs no torch.
+
+Every engine reads texts (``read``). One that writes is a step of search too; one of texts without a second side also
+gives what its head does.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from regard.config import Recipe, recipe_from, recipe_values
 from regard.config.tasks import import_name
 from regard.system.errors import RegardError
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, opened_folder
-from regard.tasks.protocols import Unloaded
+from regard.tasks.protocols import Task, Unloaded
 from regard.tasks.text.precisions import Wanted, chosen, refuse_where_torch_computes
 
 if TYPE_CHECKING:
@@ -31,7 +35,7 @@ class ModelEngine:
     _made: tuple[object, Any] = (None, None)
 
     def __call__(self) -> Any:
-        """The step; ``None`` where it cannot be that of the model as it is now: in training, or not in float32."""
+        """The engine; ``None`` where it cannot be that of the model as it is now: in training, or not in float32."""
         import torch
 
         from regard.models.store import named_tensors
@@ -51,21 +55,25 @@ class ModelEngine:
         return self._made[1]
 
 
-def step_of(task: BaseTask[Any, Any]) -> Any:
-    """The step function of a task: its engine's, unless a hook looks into the model."""
+def engine_of(task: Task) -> Any:
+    """What computes in the place of a task's model; ``None`` where there is nothing, or a hook looks into the model."""
     hooks = sys.modules.get("regard.nn.hooks")  # without torch there are none
     looked_into = hooks is not None and hooks.active()
-    step = None if task.engine is None or looked_into else task.engine()
-    if step is not None:
+    return None if task.engine is None or looked_into else task.engine()
+
+
+def step_of(task: BaseTask[Any, Any], **options: Any) -> Any:
+    """The step function of a task: its engine, or the model's, which is given the options."""
+    if (step := engine_of(task)) is not None:
         return step
     from regard.models.decoding import stepper
 
-    return stepper(task.model, task.device)
+    return stepper(task.model, task.device, **options)
 
 
 def has_engine(task: BaseTask[Any, Any]) -> bool:
     """Whether the engine can compute a task's model here."""
-    return bool(task.recipe.model.info.engine) and hasattr(task, "sides") and kernels.available()
+    return bool(task.recipe.model.info.engine) and hasattr(task, "engine_sizes") and kernels.available()
 
 
 def give_engine(task: BaseTask[Any, Any], folder: Path | str, wanted: Wanted) -> None:
@@ -108,9 +116,9 @@ def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "
     task = recipe.info.model()(recipe, assets, Unloaded(load))
     weights = WeightFile(folder / MODEL)
     task.precision = chosen(folder, wanted)
-    step = _build(task, weights.take)
+    engine = _build(task, weights.take)
     weights.refuse_surplus()
-    task.engine = lambda: step
+    task.engine = lambda: engine
     return task
 
 
@@ -119,7 +127,7 @@ def _is_of_engine(path: Path) -> bool:
         recipe = recipe_from(recipe_values(path), str(path))
     except (RegardError, OSError):
         return False
-    return bool(recipe.model.info.engine) and hasattr(recipe.info.model(), "sides")
+    return bool(recipe.model.info.engine) and hasattr(recipe.info.model(), "engine_sizes")
 
 
 def why_torch(recipe: Recipe) -> str:
@@ -130,6 +138,5 @@ def why_torch(recipe: Recipe) -> str:
 
 
 def _build(task: BaseTask[Any, Any], take: Callable[..., Any]) -> Any:
-    section, task_class = task.recipe.model, type(task)
-    sides = task_class.sides(task.assets.sizes)  # type: ignore[attr-defined]
-    return import_name(section.info.engine)(section, *sides, take, task.precision)
+    section, sizes = task.recipe.model, task.engine_sizes()  # type: ignore[attr-defined]
+    return import_name(section.info.engine)(section, *sizes, take, task.precision)

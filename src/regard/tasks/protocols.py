@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from regard.data.batches.batch import Packed
     from regard.decoding.hypotheses import Symbols
+    from regard.fast.texts import Texts
     from regard.models.gpt import Gpt
     from regard.models.inputs import Tokens
     from regard.models.rnn import Reader, Rnn
@@ -97,7 +98,7 @@ def refuse_pipes(files: Files) -> None:
             raise UsageError("is a pipe or a device, but training reads more than once; give a file", str(path))
 
 
-AnyModel = TypeVar("AnyModel", bound="nn.Module")
+AnyModel = TypeVar("AnyModel", bound="nn.Module", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,9 @@ class TextModel(Task, Protocol):
 
     def inputs(self, packed: Packed) -> Tokens:
         """The input of what reads."""
+
+    def texts_of(self, packed: Packed) -> Texts:
+        """The same, as its engine reads it."""
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The model's input for a text, and its characters."""

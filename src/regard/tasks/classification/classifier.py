@@ -30,7 +30,7 @@ from regard.tasks.metrics.labels import (
     refuse_unknown_labels,
 )
 from regard.tasks.protocols import Divide, find_at_once
-from regard.tasks.text.task import AnyModel, BaseTask, TextReader, forward_batches, mean_over_windows, refuse_others
+from regard.tasks.text.task import AnyModel, BaseTask, TextReader, mean_over_windows, refuse_others
 
 if TYPE_CHECKING:
     from regard.models.rnn import Reader
@@ -328,6 +328,6 @@ class Classification(TextLabelTask):
         pieces = self.assets.tokenizer.ids_batch(list(texts))
         windows = [[window.ids for window in self.frame.windows(ids)] for ids in pieces]
         framed = [one for group in windows for one in group]
-        rows = forward_batches(self.model, framed, self.inputs, each=False)
+        rows = self.read_windows(framed)
         score_WC = np.array(rows).reshape(len(rows), len(self.assets.labels)) + self.ngram_scores(framed)
         return mean_over_windows(score_WC, np.array(list(map(len, windows)), np.int64))

@@ -16,8 +16,9 @@ from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import random_sampling, sample
 from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
+from regard.tasks.engine import step_of
 from regard.tasks.language.scores import Perplexity, surprisals
-from regard.tasks.protocols import Divide, find_at_once
+from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.sampling import sampling_options
 from regard.tasks.text.task import Read, TextTask, read_as, refuse_others
 from regard.text.stop_strings import Decoder, StopStrings
@@ -66,7 +67,7 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
     ``data.max_tokens`` before it; a longer text is written all the same, in a window that slides.
     """
 
-    def __init__(self, recipe: Recipe, assets: TextAssets, model: Gpt) -> None:
+    def __init__(self, recipe: Recipe, assets: TextAssets, model: Gpt | Unloaded[Gpt]) -> None:
         super().__init__(recipe, assets, model)
         tokenizer = assets.tokenizer
         never = np.setdiff1d(np.arange(tokenizer.size), np.append(tokenizer.ordinary, tokenizer.end))
@@ -211,9 +212,11 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
         return GeneratedText(asked.stops.cut(text) if stopped else text, found.tokens, found.log_probability, end)
 
     def _step(self) -> Any:
-        from regard.models.decoding import stepper
+        return step_of(self, window=self.recipe.data.max_tokens)
 
-        return stepper(self.model, self.device, window=self.recipe.data.max_tokens)
+    def engine_sizes(self) -> tuple[int, int]:
+        """What the engine's builder asks for: pieces, and the tokens that a token sees."""
+        return self.assets.sizes[0], self.recipe.data.max_tokens
 
     def _ids(self, text: str) -> Ids:
         return self.assets.tokenizer.ids_batch([text])[0]

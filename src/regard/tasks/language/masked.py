@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import BertSection, Recipe
-from regard.data.batches.batch import batches_in_order, pack_sources
+from regard.data.batches.batch import Ids, Packed, batches_in_order, pack_sources
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
+from regard.tasks.engine import engine_of
 from regard.tasks.language.gaps import GappedText, Gaps
+from regard.tasks.protocols import Unloaded
 from regard.tasks.text.task import ROOM, Read, TextReader, inference_mode, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
 
@@ -46,7 +48,7 @@ class MaskedLm(TextReader):
         RegardError: the vocabulary has no mask token.
     """
 
-    def __init__(self, recipe: Recipe, assets: TextAssets, model: Bert) -> None:
+    def __init__(self, recipe: Recipe, assets: TextAssets, model: Bert | Unloaded[Bert]) -> None:
         super().__init__(recipe, assets, model)
         tokenizer = assets.tokenizer
         if (mask := tokenizer.mask) is None:
@@ -90,11 +92,8 @@ class MaskedLm(TextReader):
         last = len(found.text)
         return found.text, [*((id, 0, 0) for id in self.frame.begin), *found.read, (self.frame.end, last, last)]
 
-    @inference_mode
     def _scores(self, asked: Sequence[GappedText]) -> list[list[NDArray[np.float64]]]:
         """For each gap of each text the logarithm of every piece's probability, by the window with most around it."""
-        import torch
-
         gaps_of: dict[tuple[int, int], list[int]] = {}
         for number, one in enumerate(asked):
             starts, middle = self.frame.starts(len(one.read)), self.frame.room / 2
@@ -113,13 +112,26 @@ class MaskedLm(TextReader):
                 for (number, start), begin in zip((windows[place] for place in part), begins, strict=True)
                 for gap in gaps_of[number, start]
             ]
-            read = self.inputs(pack_sources([framed[place] for place in part]))
-            places_N = torch.tensor([place for _, _, place in gaps], device=self.device)
-            head: Any = self.model.head
-            hidden_ND = head(self.model.encoder(read)[places_N], read.sequences)
-            probable_NV = head.scores(hidden_ND).double().log_softmax(1).cpu().numpy()
+            packed = pack_sources([framed[place] for place in part])
+            probable_NV = self._log_probabilities(packed, np.array([place for _, _, place in gaps], np.int64))
             rows |= {(number, gap): row_V for (number, gap, _), row_V in zip(gaps, probable_NV, strict=True)}
         return [[rows[number, gap] for gap in one.gaps] for number, one in enumerate(asked)]
+
+    def _log_probabilities(self, packed: Packed, places_N: Ids) -> NDArray[np.float64]:
+        """Of every piece at some tokens of packed texts: ``log_probability_NV``."""
+        if (engine := engine_of(self)) is not None:
+            score_NV = engine.pieces(self.texts_of(packed), places_N).astype(np.float64)
+            return np.asarray(score_NV - np.logaddexp.reduce(score_NV, axis=1, keepdims=True))
+        return self._of_model(packed, places_N)
+
+    @inference_mode
+    def _of_model(self, packed: Packed, places_N: Ids) -> NDArray[np.float64]:
+        import torch
+
+        read, head = self.inputs(packed), cast(Any, self.model.head)
+        hidden_ND = head(self.model.encoder(read)[torch.from_numpy(places_N).to(self.device)], read.sequences)
+        found: NDArray[np.float64] = head.scores(hidden_ND).double().log_softmax(1).cpu().numpy()
+        return found
 
     def _candidates(self, asked: GappedText, scores: Sequence[NDArray[np.float64]], k: int) -> list[list[Candidate]]:
         """Pieces only: texts contain no symbols."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
@@ -21,22 +21,27 @@ from regard.data.prepare.shards import ragged_indices
 from regard.data.prepare.windowing import Frame
 from regard.system.errors import UsageError
 from regard.tasks.assets import TagAssets
+from regard.tasks.engine import engine_of
 from regard.tasks.metrics.labels import refuse_unknown_labels
 from regard.tasks.metrics.spans import TagScores, tag_scores
-from regard.tasks.protocols import Divide, find_at_once
-from regard.tasks.text.task import ROOM, Read, TextTask, inference_mode, read_as, refuse_others
+from regard.tasks.protocols import Divide, Unloaded, find_at_once
+from regard.tasks.text.task import ENGINE_ROOM, ROOM, Read, TextTask, inference_mode, read_as, refuse_others
 from regard.text.tags import OUTSIDE, Place, TaggedWords, forbidden, places_of, spans_of, split_tag, tags_of
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from regard.fast.build_readers import HeadShape
+    from regard.fast.texts import Texts
     from regard.models.bert import TagHead
     from regard.models.inputs import Tokens
     from regard.models.rnn import Reader
     from regard.nn.heads import Chain
 
 Scores = NDArray[np.float32]
+Choose = Callable[[Any, Ids, float], tuple[Ids, NDArray[np.float64]]]
+"""From scores of the words of texts, words of each and a temperature to their tags, and how sure each is."""
 CELLS = 1 << 15
 """Words decoded at once, padding included."""
 LONGEST = 4096
@@ -68,15 +73,27 @@ def word_scores(task: Tagging, batch: TextBatch) -> tuple[Tensor, WordMarks]:
 
 
 @inference_mode
-def read_words(task: Tagging, windows: Sequence[Window], room: int = ROOM) -> Scores:
+def _scores_of_model(task: Tagging, batch: TextBatch) -> tuple[Scores, WordMarks]:
+    score_RC, marks = word_scores(task, batch)
+    return score_RC.float().cpu().numpy(), marks
+
+
+def _scores_of_engine(task: Tagging, engine: Any, batch: TextBatch) -> tuple[Scores, WordMarks]:
+    marks = WordMarks.of(batch.text, batch.labels_X)
+    return engine.words(task.texts_of(batch.text, batch.labels_X), marks.starts_R, marks.lengths_R), marks
+
+
+def read_words(task: Tagging, windows: Sequence[Window]) -> Scores:
     """``score_RC`` of the words of all windows, in their order; windows of similar length are read together."""
+    engine = engine_of(task)
+    room = ROOM if engine is None else ENGINE_ROOM
     lengths = np.array([len(ids) for ids, _ in windows], np.int64)
     found: list[Scores] = [np.zeros((0, 0), np.float32)] * len(windows)
     for chosen in batches_by_length(lengths, room):
         marks = np.concatenate([windows[place][1] for place in chosen])
         batch = TextBatch(pack_sources([windows[place][0] for place in chosen]), marks, lengths[chosen], chosen)
-        score_RC, words = word_scores(task, batch)
-        split = np.split(score_RC.float().cpu().numpy(), words.counts_B.cumsum()[:-1])
+        score_RC, words = _scores_of_engine(task, engine, batch) if engine else _scores_of_model(task, batch)
+        split = np.split(score_RC, words.counts_B.cumsum()[:-1])
         for place, rows in zip(chosen.tolist(), split, strict=True):
             found[place] = rows
     return np.concatenate(found) if found else np.zeros((0, 1), np.float32)
@@ -98,17 +115,24 @@ def decode_tags(
 
     from regard.nn.layout import Sequences
 
+    def choose(score_RC: Scores, lengths_B: Ids, heat: float) -> tuple[Ids, NDArray[np.float64]]:
+        score, sequences = torch.from_numpy(score_RC).to(device), Sequences.end_to_end(lengths_B.tolist(), device)
+        tags = chain.decode(score, sequences)
+        sure = chain.probabilities(score / heat, sequences).gather(1, tags[:, None])[:, 0]
+        return tags.cpu().numpy(), sure.double().cpu().numpy()
+
+    return choose_tags(choose, score_RC, lengths_B, heat)
+
+
+def choose_tags(choose: Choose, score_RC: Scores, lengths_B: Ids, heat: float = 1.0) -> tuple[Ids, NDArray[np.float64]]:
+    """The same by a function of scores, lengths and temperature, which is given texts of similar length."""
     tags_R, probability_R = np.zeros(len(score_RC), np.int64), np.zeros(len(score_RC), np.float64)
     whole = [[LONGEST] * (int(length) // LONGEST) + [int(length) % LONGEST] for length in lengths_B]
     lengths_B = np.array([length for parts in whole for length in parts if length], np.int64)
     starts_B = lengths_B.cumsum() - lengths_B
     for group in _alike(lengths_B):
         rows = ragged_indices(starts_B[group], lengths_B[group])
-        score = torch.from_numpy(score_RC[rows]).to(device)
-        sequences = Sequences.end_to_end(lengths_B[group].tolist(), device)
-        tags = chain.decode(score, sequences)
-        sure = chain.probabilities(score / heat, sequences).gather(1, tags[:, None])[:, 0]
-        tags_R[rows], probability_R[rows] = tags.cpu().numpy(), sure.double().cpu().numpy()
+        tags_R[rows], probability_R[rows] = choose(score_RC[rows], lengths_B[group], heat)
     return tags_R, probability_R
 
 
@@ -171,11 +195,12 @@ class Tagging(TextTask[TagAssets, "Reader"]):
 
     assets_class: ClassVar[type[Any]] = TagAssets
 
-    def __init__(self, recipe: Recipe, assets: TagAssets, model: Reader) -> None:
+    def __init__(self, recipe: Recipe, assets: TagAssets, model: Reader | Unloaded[Reader]) -> None:
         super().__init__(recipe, assets, model)
         frame = Frame.of(assets.tokenizer, recipe.data.max_tokens, recipe.tagging.stride)
         self.coding = TagEncoder(assets.tokenizer, frame, assets.scheme, assets.labels)
-        head_of(model).chain.limit(forbidden(assets.labels, assets.scheme))
+        if not isinstance(model, Unloaded):
+            head_of(model).chain.limit(forbidden(assets.labels, assets.scheme))
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Reader:
@@ -193,17 +218,35 @@ class Tagging(TextTask[TagAssets, "Reader"]):
             packed: texts.
             marks_X: the marks of their pieces, which say where words begin; else they are those of running text.
         """
-        if getattr(self.recipe.model, "units", None) != "words":
-            return super().inputs(packed)
         from regard.models.inputs import tokens
 
+        if (first_T := self._first_T(packed, marks_X)) is None:
+            return super().inputs(packed)
+        return tokens(packed, self.device, self.word_features, first_T)
+
+    def texts_of(self, packed: Packed, marks_X: Ids | None = None) -> Texts:
+        """The same, as the model's engine reads it."""
+        return self._texts(packed, self._first_T(packed, marks_X))
+
+    def _first_T(self, packed: Packed, marks_X: Ids | None) -> NDArray[np.bool_] | None:
+        """Which tokens begin a word, where the model steps over words."""
+        if getattr(self.recipe.model, "units", None) != "words":
+            return None
         first_T = np.zeros(len(packed.ids_T), np.bool_)
         if marks_X is None:
             for begin, length in zip(packed.starts_B.tolist(), packed.lengths_B.tolist(), strict=True):
                 first_T[begin : begin + length] = self._word_starts(packed.ids_T[begin : begin + length])
         else:
             first_T[: len(marks_X)] = begins_word(marks_X)
-        return tokens(packed, self.device, self.word_features, first_T)
+        return first_T
+
+    def engine_sizes(self) -> tuple[int, HeadShape]:
+        """What the engine's builder asks for: pieces, and what the head gives."""
+        from regard.fast.build_readers import HeadShape
+
+        pieces, labels = self.assets.sizes
+        limits = forbidden(self.assets.labels, self.assets.scheme)
+        return pieces, HeadShape("tags", max(1, labels), self.recipe.tagging.crf, limits)
 
     def _word_starts(self, ids: Ids) -> NDArray[np.bool_]:
         """Which pieces of running text begin a word or the white space before it."""
@@ -260,9 +303,11 @@ class Tagging(TextTask[TagAssets, "Reader"]):
     def _burst(self, texts: Sequence[TaggedWords]) -> Iterator[TaggedText]:
         windows = [window for coded in self.coding.encode_texts(texts) for window in coded]
         lengths_B = np.array([len(words.places) for words in texts], np.int64)
-        score_RC = read_words(self, windows)
-        heat = self.assets.fitted.temperature
-        tags_R, probability_R = decode_tags(head_of(self.model).chain, score_RC, lengths_B, self.device, heat)
+        score_RC, engine, heat = read_words(self, windows), engine_of(self), self.assets.fitted.temperature
+        if engine:
+            tags_R, probability_R = choose_tags(engine.chain.choose, score_RC, lengths_B, heat)
+        else:
+            tags_R, probability_R = decode_tags(head_of(self.model).chain, score_RC, lengths_B, self.device, heat)
         names = iter(self.assets.labels[tag] for tag in tags_R)
         sure = iter(probability_R.tolist())
         for words, length in zip(texts, lengths_B.tolist(), strict=True):

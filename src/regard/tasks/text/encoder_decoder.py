@@ -44,10 +44,9 @@ class SharedVocabularyTask(TextTask[TextAssets, "Transformer"]):
         never = np.setdiff1d(np.arange(tokenizer.size), [*tokenizer.ordinary.tolist(), *said, tokenizer.end])
         self.symbols = Symbols(tokenizer.start if start is None else start, tokenizer.end, tuple(never.tolist()))
 
-    @staticmethod
-    def sides(sizes: tuple[int, int]) -> tuple[int, int]:
-        """Source and target pieces of the assets' sizes: those of the one vocabulary."""
-        return sizes[0], sizes[0]
+    def engine_sizes(self) -> tuple[int, int]:
+        """What the engine's builder asks for: source and target pieces, those of the one vocabulary."""
+        return self.assets.sizes[0], self.assets.sizes[0]
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer:

@@ -17,6 +17,7 @@ from regard.data.prepare.windowing import Frame
 from regard.kernels.packing import Precision
 from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
+from regard.tasks.engine import engine_of
 from regard.tasks.protocols import Read as Read
 from regard.tasks.protocols import Unloaded, device_of
 from regard.text.seen_words import Side, UnseenWord
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
+    from regard.fast.build_readers import HeadShape
+    from regard.fast.texts import Texts
     from regard.models.inputs import Tokens
     from regard.models.rnn import Reader
 
@@ -34,6 +37,8 @@ BETWEEN = " [SEP] "
 """Stands between two texts on one line that people read or write."""
 ROOM = 8192
 """Tokens read at once."""
+ENGINE_ROOM = 2048
+"""Tokens that an engine reads at once; more are no faster."""
 AnyAssets = TypeVar("AnyAssets")
 AnyTextAssets = TypeVar("AnyTextAssets", bound=TextAssets)
 AnyModel = TypeVar("AnyModel", bound="nn.Module")
@@ -151,6 +156,20 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
 
         return self.separate(tokens(packed, self.device, self.word_features))
 
+    def texts_of(self, packed: Packed) -> Texts:
+        """The input of the model's engine, of texts in a shape just large enough."""
+        return self._texts(packed, None)
+
+    def _texts(self, packed: Packed, first_T: NDArray[np.bool_] | None) -> Texts:
+        """``first_T``: which tokens begin a word, where that is known."""
+        from regard.fast.texts import Texts, segments_after
+
+        given = packed.ids_T, packed.lengths_B
+        known = self.word_features
+        words = None if known is None else known.of_texts(given[0], packed.starts_B, given[1], first_T)
+        segments_T = None if self.info.texts == 1 else segments_after(*given, self.source_tokenizer.end)
+        return Texts(*given, segments_T, words)
+
     @cached_property
     def word_features(self) -> WordFeatures | None:
         """The words of a text and their features, where the model reads them."""
@@ -182,9 +201,22 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
 class TextReader(TextTask[TextAssets, "Reader"]):
     """A task whose model is an encoder of texts framed by symbols."""
 
-    def __init__(self, recipe: Recipe, assets: TextAssets, model: Reader) -> None:
+    def __init__(self, recipe: Recipe, assets: TextAssets, model: Reader | Unloaded[Reader]) -> None:
         super().__init__(recipe, assets, model)
         self.frame = Frame.of(assets.tokenizer, recipe.data.max_tokens)
+
+    def engine_sizes(self) -> tuple[int, HeadShape]:
+        """What the engine's builder asks for: pieces, and what the head gives."""
+        from regard.fast.build_readers import HeadShape
+
+        pieces, labels = self.assets.sizes
+        return pieces, HeadShape(self.info.writes, max(1, labels))
+
+    def read_windows(self, windows: Sequence[Ids]) -> list[NDArray[np.float32]]:
+        """What the model's head says of each window, in order."""
+        if (engine := engine_of(self)) is not None:
+            return read_batches(lambda packed: engine(self.texts_of(packed)), windows, each=False, room=ENGINE_ROOM)
+        return forward_batches(self.model, windows, self.inputs, each=False)
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The model's input for a text and its characters, for inspection."""
@@ -229,7 +261,7 @@ def forward_batches(
     each: bool,
     room: int = ROOM,
 ) -> list[NDArray[np.float32]]:
-    """The answers for every window, in order; windows of similar length are read together.
+    """The answers of a model for every window, in order; see :func:`read_batches`.
 
     Args:
         answer: a model, or a function of packed texts: a row for each window, or a row for each token.
@@ -238,11 +270,24 @@ def forward_batches(
         each: a row for each token.
         room: tokens read at once.
     """
+    return read_batches(lambda packed: answer(inputs(packed)).float().cpu().numpy(), windows, each, room)
+
+
+def read_batches(
+    answer: Callable[[Packed], NDArray[np.float32]], windows: Sequence[Ids], each: bool, room: int
+) -> list[NDArray[np.float32]]:
+    """The answers for every window, in order; windows of similar length are read together.
+
+    Args:
+        answer: from packed texts to a row for each window, or for each token.
+        windows: framed ids.
+        each: a row for each token.
+        room: tokens read at once.
+    """
     lengths = np.array([len(window) for window in windows], np.int64)
     found: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * len(windows)
     for chosen in batches_by_length(lengths, room):
-        given = inputs(pack_sources([windows[place] for place in chosen]))
-        rows = answer(given).float().cpu().numpy()
+        rows = answer(pack_sources([windows[place] for place in chosen]))
         split = np.split(rows, lengths[chosen].cumsum()[:-1]) if each else list(rows)
         for place, one in zip(chosen.tolist(), split, strict=True):
             found[place] = one

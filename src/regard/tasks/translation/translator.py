@@ -27,6 +27,7 @@ from regard.text.sentences import cut, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 if TYPE_CHECKING:
+    from regard.fast.texts import Texts
     from regard.models.inputs import Tokens
     from regard.models.rnn import Rnn
     from regard.models.transformer import Transformer
@@ -79,10 +80,15 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         """Of the target language."""
         return self.assets.target
 
-    @staticmethod
-    def sides(sizes: tuple[int, int]) -> tuple[int, int]:
-        """Source and target pieces of the assets' sizes."""
-        return sizes
+    def texts_of(self, packed: Packed) -> Texts:
+        """The encoder's input, as its engine reads it."""
+        from regard.fast.texts import Texts
+
+        return Texts(packed.ids_T, packed.lengths_B)
+
+    def engine_sizes(self) -> tuple[int, int]:
+        """What the engine's builder asks for: source and target pieces."""
+        return self.assets.sizes
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer | Rnn:

@@ -12,7 +12,7 @@ from regard.config import Recipe
 from regard.system.errors import UsageError
 from regard.tasks.classification.classifier import NOTHING, Classification, Prediction, Scores, TextLabelTask
 from regard.tasks.classification.pairs.corpus import join_pieces, kept_pieces
-from regard.tasks.text.task import BETWEEN, Read, forward_batches, read_as
+from regard.tasks.text.task import BETWEEN, Read, read_as
 
 if TYPE_CHECKING:
     from regard.models.rnn import Reader
@@ -103,5 +103,5 @@ class PairClassification(TextLabelTask):
         texts = [text for pair in pairs for text in split_pair(pair)]
         pieces = iter(self.assets.tokenizer.ids_batch(texts))
         joined = [join_pieces(self.frame, next(pieces), next(pieces)) for _ in pairs]
-        rows = forward_batches(self.model, joined, self.inputs, each=False)
+        rows = self.read_windows(joined)
         return np.array(rows, np.float64).reshape(len(rows), len(self.assets.labels))

@@ -1,0 +1,60 @@
+"""A stack of layers, recorded once and run for every batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.fast.layers import SubLayer
+from regard.fast.parts import Floats, Recording
+from regard.fast.positions import Positions
+from regard.fast.texts import Texts
+
+Ids = NDArray[np.int64]
+Ints = NDArray[np.int32]
+
+
+class Stack:
+    """``layers(Embedding(ids) · scale + positions)`` [Vaswani17 §3.4, §3.5], recorded once and run for every batch.
+
+    Args:
+        table_VD: of the embeddings; ``scale`` multiplies them.
+        layers: all sub-layers with their norms.
+    """
+
+    def __init__(self, table_VD: Floats, scale: float, positions: Positions, layers: SubLayer) -> None:
+        self.size = table_VD.shape[1]
+        self.positions = positions
+        recording = Recording()
+        stream = recording.room("stream", self.size)
+        recording.program.embed(table_VD, scale, stream)
+        self._result = layers.record(recording, stream)
+        self._program = recording.program
+
+    def __call__(self, ids_T: Ids, place_T: Ints, length_T: Ints, **more: Any) -> Floats:
+        """``hidden_TD``.
+
+        Args:
+            ids_T: of the tokens.
+            place_T: of each in its text.
+            length_T: keys that it attends to, of its own text.
+            more: where these are.
+        """
+        hidden_TD = np.empty((len(ids_T), self.size), np.float32)
+        tables: dict[str, Any] = {**self.positions.tables(int(length_T.max(initial=0)))}
+        self._program.run(self._result, hidden_TD, ids_T, place_T, length_T, **more, **tables)
+        return hidden_TD
+
+    def read(self, texts: Texts, *, causal: bool = False, added_TD: Floats | None = None) -> Floats:
+        """``hidden_TD`` of whole texts, in which each token attends to all, or by ``causal`` to none after it.
+
+        Args:
+            texts: to read.
+            causal: see above.
+            added_TD: what is added to the embeddings.
+        """
+        first_T, place_T = texts.first_T, texts.place_T
+        length_T = place_T + np.int32(1) if causal else np.repeat(texts.lengths_B, texts.lengths_B).astype(np.int32)
+        return self(texts.ids_T, place_T, length_T, first=first_T, added=added_TD)
