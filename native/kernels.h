@@ -28,15 +28,15 @@ struct Matrix {
   Precision precision;
 };
 constexpr long PANEL_LINE = 128;  // bytes of PANEL floats, and of PANEL columns of four bytes: rows of a panel
-constexpr long groups_of(long inner) { return (inner + 3) / 4; }  // of four bytes that are multiplied at once
+constexpr long groups_of(long inner) { return (inner + 7) / 8 * 2; }  // of four bytes, two of which go together
 constexpr long panel_bytes(Precision precision, long inner) {
   return precision == Precision::fp32   ? PANEL_LINE + inner * PANEL_LINE        // biases, then a row for every k
          : precision == Precision::bf16 ? PANEL_LINE + inner * (PANEL_LINE / 2)  // the same, rows of half the size
                                         : 3 * PANEL_LINE + groups_of(inner) * PANEL_LINE;  // scales, biases, sums, fours of k
 }
-constexpr int MOST_BYTE = 127;           // of an entry that is a byte: 0 to this in x, from its negative on in W
-constexpr float SMALLEST = 1e-30f;       // what is nearer to zero is zero as a byte
-constexpr long MOST_INNER = 1L << 17;    // a sum of so many products of bytes is a 32-bit number
+constexpr int MOST_X = 127, MOST_W = 63;  // of an entry that is a byte: 0 to 127 in x, -63 to 63 in W; see bytes.h
+constexpr float SMALLEST = 1e-30f;         // what is nearer to zero is zero as a byte
+constexpr long MOST_INNER = 1L << 17;      // a sum of so many products of bytes is a 32-bit number
 
 // Columns of a packed matrix from those of linear layers
 struct Pack {

@@ -3,7 +3,7 @@
 //   fp32   biases | a row of 32 weights for every k
 //   bf16   biases | the same, each weight rounded to its upper 16 bits, to the nearest, ties to even
 //   int8   scales | biases | sums of a column's bytes, all floats | for every four k 32 fours of bytes, one a column;
-//          weight = scale * byte, the largest of a column at 127
+//          weight = scale * byte, the largest of a column at 63
 #include <cmath>
 #include <cstring>
 
@@ -51,7 +51,7 @@ void pack_bytes(const Pack& p) {
       most = std::fabs(from[k]) > most ? std::fabs(from[k]) : most;
       none += from[k] * 0.0f;
     }
-    const float factor = none == 0.0f && most > SMALLEST ? MOST_BYTE / most : 0.0f;
+    const float factor = none == 0.0f && most > SMALLEST ? MOST_W / most : 0.0f;
     int8_t* to = reinterpret_cast<int8_t*>(head(p, n, 3));
     long sum = 0;
     for (long k = 0; k < 4 * groups_of(p.inner); k++) {
@@ -60,7 +60,7 @@ void pack_bytes(const Pack& p) {
       to[k / 4 * PANEL_LINE + k % 4] = static_cast<int8_t>(byte);
       sum += byte;
     }
-    *head(p, n, 0) = most / MOST_BYTE + none;
+    *head(p, n, 0) = most / MOST_W + none;
     *head(p, n, 1) = p.bias_N ? p.bias_N[n] : 0.0f;
     *head(p, n, 2) = static_cast<float>(sum);
   }

@@ -21,7 +21,7 @@ struct Head {  // of a quantised row; its bytes follow
 };
 
 struct Fours {
-  static constexpr int MOST_ROWS = LANES == 16 ? 12 : 6;
+  static constexpr int MOST_ROWS = LANES == 16 ? 12 : 4;
   static constexpr int wide(long rows) { return rows <= 2 && LANES < 16 ? 4 : 2; }
 
   template <int ROWS, int WORDS> static void tile(const Product& p, long row, long word) {
@@ -38,15 +38,19 @@ struct Fours {
 #pragma GCC unroll 16
       for (int j = 0; j < WORDS; j++) total[i][j] = Ints{};
     }
-    for (long g = 0; g < groups; g++) {
-      Ints column[WORDS];
+    for (long g = 0; g < groups; g += 2) {
+      Ints column[WORDS], next[WORDS];
 #pragma GCC unroll 16
-      for (int j = 0; j < WORDS; j++) column[j] = load_ints(panel[j] + (3 + g) * PANEL_LINE);
+      for (int j = 0; j < WORDS; j++) {
+        column[j] = load_ints(panel[j] + (3 + g) * PANEL_LINE);
+        next[j] = load_ints(panel[j] + (4 + g) * PANEL_LINE);
+      }
 #pragma GCC unroll 16
       for (int i = 0; i < ROWS; i++) {
-        const Ints four = Ints{} + reinterpret_cast<const int32_t*>(x[i] + sizeof(Head))[g];
+        const int32_t* fours = reinterpret_cast<const int32_t*>(x[i] + sizeof(Head)) + g;
+        const Ints four = Ints{} + fours[0], other = Ints{} + fours[1];
 #pragma GCC unroll 16
-        for (int j = 0; j < WORDS; j++) total[i][j] = dot(total[i][j], four, column[j]);
+        for (int j = 0; j < WORDS; j++) total[i][j] = dot(total[i][j], four, column[j], other, next[j]);
       }
     }
 #pragma GCC unroll 16
@@ -77,13 +81,13 @@ void quantise(ConstRows x, long rows, long inner, char* to) {
       none += entry * 0.0f;  // no number where an entry is none, or infinite
     });
     const float lowest = -largest(-low), range = largest(high) - lowest;
-    const float factor = range > SMALLEST ? MOST_BYTE / range : 0.0f;
+    const float factor = range > SMALLEST ? MOST_X / range : 0.0f;
     Head& head = *reinterpret_cast<Head*>(to);
-    head.scale = (factor > 0.0f ? range / MOST_BYTE : 0.0f) + sum(none);
+    head.scale = (factor > 0.0f ? range / MOST_X : 0.0f) + sum(none);
     head.low = inner > 0 ? lowest : 0.0f;
     uint8_t* bytes = reinterpret_cast<uint8_t*>(to + sizeof(Head));
     each_word(inner, [&](long place, long lanes) {
-      const Word scaled = least((load(from + place, lanes) - lowest) * factor + 0.5f, all(MOST_BYTE));
+      const Word scaled = least((load(from + place, lanes) - lowest) * factor + 0.5f, all(MOST_X));
       const Bytes entry = __builtin_convertvector(__builtin_convertvector(scaled, Ints), Bytes);
       if (lanes == LANES) *reinterpret_cast<Bytes*>(bytes + place) = entry;
       else

@@ -59,7 +59,7 @@ def _room(precision: Precision, panels: int, inner: int) -> Panels:
         return aligned_array((panels, 1 + inner, PANEL))
     if precision == "bf16":
         return aligned_array((panels, 2 + inner, PANEL), np.uint16)
-    return aligned_array((panels, 3 + -(-inner // 4), 4 * PANEL), np.int8)
+    return aligned_array((panels, 3 + 2 * -(-inner // 8), 4 * PANEL), np.int8)
 
 
 def aligned_array(shape: tuple[int, ...], dtype: type[np.generic] = np.float32) -> NDArray[Any]:
