@@ -124,6 +124,17 @@ def test_texts_are_labelled_as_by_the_model(kind: str, model: dict[str, Any], tm
     assert by_engine(task)
 
 
+def test_threads_that_read_batches_change_no_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = regard.Classifier.load(put(tmp_path / "m", classifier(word_features=50)), "cpu")
+    monkeypatch.setattr("regard.tasks.text.task.LEAST_ROOM", 64)
+    texts, found = [SOURCE[n % 30 :] for n in range(60)], []
+    for threads in (1, 3):
+        monkeypatch.setattr("regard.tasks.text.task.engine_threads", lambda threads=threads: threads)
+        found.append(task.scores(texts).tolist())
+    assert found[0] == found[1]
+    assert by_engine(task)
+
+
 def test_ngrams_are_added_to_the_scores_of_the_engine_too(tmp_path: Path) -> None:
     ngrams, made = fit(NGrams(BUCKETS).bags([SOURCE, "street", "tired"]), np.eye(3, dtype=np.bool_)), classifier()
     plain_scores = made.scores(TEXTS)

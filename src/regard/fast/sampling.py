@@ -21,14 +21,13 @@ def sample(
     if seen_NS is not None:
         _penalize_repetition(score_NV, seen_NS, decoding.repetition_penalty)
     score_NV[:, list(without)] = -np.inf
+    if decoding.temperature == 0.0:
+        return np.where(score_NV.max(1) == -np.inf, -1, score_NV.argmax(1))  # ties to the smaller id
     order_NV = np.broadcast_to(np.arange(score_NV.shape[1]), score_NV.shape)
-    if decoding.top_k or decoding.top_p < 1.0 or decoding.temperature == 0.0:
+    if decoding.top_k or decoding.top_p < 1.0:
         order_NV = np.argsort(-score_NV, axis=1, kind="stable")  # ties to the smaller id
     sorted_NV = np.take_along_axis(score_NV, order_NV, axis=1)
-    if decoding.temperature == 0.0:
-        sorted_NV[:, 1:] = -np.inf
-    else:
-        sorted_NV = filter_logits(sorted_NV, decoding)
+    sorted_NV = filter_logits(sorted_NV, decoding)
     sum_NV = _probabilities(sorted_NV).cumsum(1, dtype=np.float64)
     bound_N = uniform_N * sum_NV[:, -1]
     # The first sum above the number: a token without probability adds nothing, so it is never the first.

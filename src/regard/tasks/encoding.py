@@ -18,14 +18,7 @@ from regard.system.errors import UsageError
 from regard.tasks.engine import engine_of
 from regard.tasks.images.classifier import Image, ImageClassification
 from regard.tasks.protocols import TextModel
-from regard.tasks.text.task import (
-    ENGINE_ROOM,
-    TextReader,
-    forward_batches,
-    inference_mode,
-    read_batches,
-    refuse_others,
-)
+from regard.tasks.text.task import TextReader, forward_batches, inference_mode, read_by_engine, refuse_others
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -145,7 +138,7 @@ class TextVectors:
         """A vector for each token of each window; of the last layer by the model's engine, where it has one."""
         task = self.task
         if self.answer is None and (engine := engine_of(task)) is not None:
-            return read_batches(lambda packed: engine.read(task.texts_of(packed)), framed, each=True, room=ENGINE_ROOM)
+            return read_by_engine(engine.read, task.texts_of, framed, each=True)
         answer = self.answer or layer_of(task.model, task.recipe.model, None)
         return forward_batches(answer, framed, task.inputs, each=True)
 

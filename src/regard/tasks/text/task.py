@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence, Set
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
@@ -39,6 +41,9 @@ ROOM = 8192
 """Tokens read at once."""
 ENGINE_ROOM = 2048
 """Tokens that an engine reads at once; more are no faster."""
+LEAST_ROOM = 256
+"""Tokens of a thread at least."""
+Rows = NDArray[np.float32]
 AnyAssets = TypeVar("AnyAssets")
 AnyTextAssets = TypeVar("AnyTextAssets", bound=TextAssets)
 AnyModel = TypeVar("AnyModel", bound="nn.Module")
@@ -215,7 +220,7 @@ class TextReader(TextTask[TextAssets, "Reader"]):
     def read_windows(self, windows: Sequence[Ids]) -> list[NDArray[np.float32]]:
         """What the model's head says of each window, in order."""
         if (engine := engine_of(self)) is not None:
-            return read_batches(lambda packed: engine(self.texts_of(packed)), windows, each=False, room=ENGINE_ROOM)
+            return read_by_engine(engine, self.texts_of, windows, each=False)
         return forward_batches(self.model, windows, self.inputs, each=False)
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
@@ -270,24 +275,53 @@ def forward_batches(
         each: a row for each token.
         room: tokens read at once.
     """
-    return read_batches(lambda packed: answer(inputs(packed)).float().cpu().numpy(), windows, each, room)
+
+    def rows_of(packed: Packed) -> Rows:
+        return answer(inputs(packed)).float().cpu().numpy()
+
+    return read_batches(lambda batches: map(rows_of, batches), windows, each, room)
+
+
+def read_by_engine(
+    answer: Callable[[Texts], Rows], texts_of: Callable[[Packed], Texts], windows: Sequence[Ids], each: bool
+) -> list[Rows]:
+    """The answers of an engine for every window, in order; see :func:`read_batches`."""
+    tokens, threads = sum(map(len, windows)), engine_threads()
+    room = min(ENGINE_ROOM, max(LEAST_ROOM, -(-tokens // threads)))
+    return read_batches(lambda batches: side_by_side(answer, map(texts_of, batches), threads), windows, each, room)
+
+
+def engine_threads() -> int:
+    """Threads that read for an engine: as many as torch would use, where it is loaded; else processes divide texts."""
+    torch = sys.modules.get("torch")
+    return torch.get_num_threads() if torch else 1
+
+
+def side_by_side(answer: Callable[[Texts], Rows], batches: Iterable[Texts], threads: int) -> Iterable[Rows]:
+    """Answers in order, by several threads where there are several batches: kernels compute beside each other."""
+    given = list(batches)
+    if threads == 1 or len(given) == 1:
+        return map(answer, given)
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(answer, given))
 
 
 def read_batches(
-    answer: Callable[[Packed], NDArray[np.float32]], windows: Sequence[Ids], each: bool, room: int
-) -> list[NDArray[np.float32]]:
+    answer: Callable[[Iterator[Packed]], Iterable[Rows]], windows: Sequence[Ids], each: bool, room: int
+) -> list[Rows]:
     """The answers for every window, in order; windows of similar length are read together.
 
     Args:
-        answer: from packed texts to a row for each window, or for each token.
+        answer: from packed texts, one batch after the other, to a row for each window, or for each token.
         windows: framed ids.
         each: a row for each token.
         room: tokens read at once.
     """
     lengths = np.array([len(window) for window in windows], np.int64)
-    found: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * len(windows)
-    for chosen in batches_by_length(lengths, room):
-        rows = answer(pack_sources([windows[place] for place in chosen]))
+    found: list[Rows] = [np.zeros(0, np.float32)] * len(windows)
+    batches = list(batches_by_length(lengths, room))
+    answers = answer(pack_sources([windows[place] for place in chosen]) for chosen in batches)
+    for chosen, rows in zip(batches, answers, strict=True):
         split = np.split(rows, lengths[chosen].cumsum()[:-1]) if each else list(rows)
         for place, one in zip(chosen.tolist(), split, strict=True):
             found[place] = one
