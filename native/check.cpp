@@ -43,13 +43,13 @@ double active(Activation activation, double x) {
   return NAN;
 }
 
-// Whole numbers that every precision holds as they are: each of `size` entries begins with the ends, lowest and 127.
-Floats whole(long rows, long size, float lowest) {
+// Whole numbers that every precision holds as they are: each of `size` entries begins with the ends, lowest and most.
+Floats whole(long rows, long size, int lowest, int most) {
   Floats found = drawn(rows * size);
   for (size_t i = 0; i < found.size(); i++) {
     const size_t place = i % static_cast<size_t>(size);
-    const float between = std::floor(lowest + (found[i] + 1.0f) / 2 * (127.0f - lowest));
-    found[i] = place == 0 ? 127.0f : place == 1 ? lowest : between;
+    const float between = std::floor((found[i] + 1.0f) / 2 * static_cast<float>(most - lowest));
+    found[i] = static_cast<float>(place == 0 ? most : place == 1 ? lowest : lowest + static_cast<int>(between));
   }
   return found;
 }
@@ -61,7 +61,7 @@ struct Weights {
   long inner;
   Precision precision;
   Weights(long rows, long inner, Precision precision = Precision::fp32)
-      : weight_NK(precision == Precision::fp32 ? drawn(rows * inner) : whole(rows, inner, -127.0f)),
+      : weight_NK(precision == Precision::fp32 ? drawn(rows * inner) : whole(rows, inner, -MOST_W, MOST_W)),
         bias_N(drawn(rows)),
         packed(static_cast<size_t>((rows + PANEL - 1) / PANEL * panel_bytes(precision, inner))),
         inner(inner),
@@ -80,7 +80,7 @@ struct Weights {
 void check_product(long rows, long inner, long columns, Activation activation, Precision precision) {
   const Weights w(columns, inner, precision);
   const bool fp32 = precision == Precision::fp32;
-  const Floats x = fp32 ? drawn(rows * inner) : whole(rows, inner, 0.0f);
+  const Floats x = fp32 ? drawn(rows * inner) : whole(rows, inner, 0, MOST_X);
   Floats out(static_cast<size_t>(rows * columns));
   std::vector<char> scratch(static_cast<size_t>(product_scratch(rows, inner)));
   std::vector<double> wanted;
