@@ -91,12 +91,12 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    from regard.system.installation import without_torch
+    from regard.system.installation import missing
 
     try:
         module = import_module(_LAZY[name])
     except ImportError as error:
-        raise without_torch(error) or error from None
+        raise missing(error) or error from None
     return module if module.__name__.endswith(f".{name}") else getattr(module, name)
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from regard import kernels
-from regard.system.installation import NO_TORCH
+from regard.system.installation import not_installed
 from tests.tasks.small_tasks import EVERY, put
 
+NO_TORCH = not_installed("torch").message
 LINES = ("A man sleeps.", "Two dogs run.")
 PROGRAM = """
 import contextlib, io, json, sys

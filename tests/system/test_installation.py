@@ -1,11 +1,11 @@
-"""Two versions on top of each other are refused, and a missing torch is told from another missing module."""
+"""Two versions on top of each other are refused, and what is left out is told from another missing module."""
 
 from pathlib import Path
 
 import pytest
 
 from regard.system.errors import UsageError
-from regard.system.installation import refuse_mixture, without_torch
+from regard.system.installation import missing, refuse_mixture, version_of
 from tests.refusals import refused
 
 
@@ -31,6 +31,13 @@ def test_two_versions_are_named(tmp_path: Path) -> None:
         refuse_mixture(str(tmp_path))
 
 
-@pytest.mark.parametrize(("name", "told"), [("torch", True), ("torch.nn", True), ("torchvision", False), (None, False)])
-def test_the_missing_module_is_torch_or_another(name: str | None, told: bool) -> None:
-    assert (without_torch(ModuleNotFoundError("no", name=name)) is not None) == told
+@pytest.mark.parametrize(
+    ("name", "told"), [("torch", True), ("torch.nn", True), ("sacrebleu", True), ("torchvision", False), (None, False)]
+)
+def test_the_missing_module_is_one_of_those_left_out_or_another(name: str | None, told: bool) -> None:
+    assert (missing(ModuleNotFoundError("no", name=name)) is not None) == told
+
+
+def test_what_is_not_installed_has_no_version() -> None:
+    assert version_of("regard-of-no-index") == "none"
+    assert version_of("numpy").split(".")[0].isdigit()

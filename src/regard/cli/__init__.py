@@ -36,7 +36,7 @@ from regard.cli.model_folders import average, export, import_, slim
 from regard.cli.train import train
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
-from regard.system.installation import refuse_mixture, without_torch
+from regard.system.installation import missing, refuse_mixture, version_of
 from regard.system.interrupts import TRAININGS
 
 EXAMPLES: dict[Callable[..., int], tuple[str, ...]] = {
@@ -127,17 +127,10 @@ def epilogue(lines: tuple[str, ...], word: str) -> str:
 
 def versions() -> str:
     """Versions of Regard, Python and :data:`LIBRARIES`, and the instruction set of the kernels, a line each."""
-    from importlib.metadata import PackageNotFoundError, version
-
     from regard import kernels
 
     found = {"regard": __version__, "Python": platform.python_version()}
-    for name in LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # torch, of regard-run
-            found[name] = "is not installed"
-    found["kernels"] = kernels.in_use()
+    found |= {name: version_of(name) for name in LIBRARIES} | {"kernels": kernels.in_use()}
     return "\n".join(f"{name} {one}" for name, one in found.items())
 
 
@@ -188,7 +181,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _print_error(disk.fault_of(error), 1)
     except Exception as error:
-        if isinstance(error, ImportError) and (sentence := without_torch(error)):
+        if isinstance(error, ImportError) and (sentence := missing(error)):
             return _print_error(str(sentence), sentence.exit_code)
         if "allocate memory" in str(error) or "out of memory" in str(error):  # torch's, which is no MemoryError
             return _print_error(_memory_message(words), 1)

@@ -1,6 +1,7 @@
-"""How Regard is installed here: with torch or for use only, and whether two installations lie on top of each other.
+"""How Regard is installed here: whole or for use only, and whether two installations lie on top of each other.
 
-The distribution ``regard-run`` is the package without torch, ``regard`` the same with it (ARCHITECTURE, Dependencies).
+The distribution ``regard-run`` is the package without :data:`LEFT_OUT`; ``regard`` is it and these (ARCHITECTURE,
+Dependencies).
 """
 
 from __future__ import annotations
@@ -12,22 +13,40 @@ from regard.system.errors import UsageError
 
 RUN, WHOLE = "regard_run", "regard"
 """Names of the distributions, as their folders of metadata are named."""
-NO_TORCH = "this needs torch, which is not installed here: pip install torch"
+LEFT_OUT = ("torch", "sacrebleu", "rapidrouge", "zstandard", "starlette", "uvicorn")
+"""Packages that using a model by the engine does not need; also the names of their modules."""
 
 
-def without_torch(error: ImportError) -> UsageError | None:
-    """What is said where torch is missing; ``None``: that error is of another module."""
-    return UsageError(NO_TORCH) if (error.name or "").partition(".")[0] == "torch" else None
+def not_installed(name: str) -> UsageError:
+    """What is said where one of :data:`LEFT_OUT` is needed and missing."""
+    return UsageError(f"this needs {name}, which is not installed here: pip install regard, or {name} alone")
 
 
-def require_torch() -> None:
-    """Say that torch is missing before a command begins that imports it later.
+def version_of(name: str) -> str:
+    """The version of an installed distribution; ``none`` where it is not installed, as torch may be."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "none"
+
+
+def missing(error: ImportError) -> UsageError | None:
+    """What is said where one of :data:`LEFT_OUT` is missing; ``None``: that error is of another module."""
+    name = (error.name or "").partition(".")[0]
+    return not_installed(name) if name in LEFT_OUT else None
+
+
+def require(*names: str) -> None:
+    """Say that something is missing before a command begins that imports it later.
 
     Raises:
-        UsageError: it is not installed.
+        UsageError: it names the first of the modules that is not installed.
     """
-    if find_spec("torch") is None:
-        raise UsageError(NO_TORCH)
+    for name in names:
+        if find_spec(name) is None:
+            raise not_installed(name)
 
 
 def refuse_mixture(folder: str) -> None:
