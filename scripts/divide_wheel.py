@@ -50,7 +50,7 @@ def lean(metadata: str) -> str:
 
 
 def meta(metadata: str, version: str) -> str:
-    """The metadata of ``regard``: it needs ``regard-run`` of its own version, what that lacks, and what its extras name."""
+    """The metadata of ``regard``: it needs ``regard-run`` of its version, what that lacks, and what its extras name."""
     lines = metadata.split("\n")
     needed = [line for line in lines if line.startswith("Requires-Dist:") and (left_out(line) or "extra ==" in line)]
     kept = [line for line in lines if not line.startswith("Requires-Dist:") or line in needed]
