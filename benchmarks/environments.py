@@ -51,6 +51,8 @@ ENVIRONMENTS = (
     Environment("svm", "sklearn.svm", torch=""),
     Environment("fasttext", "fasttext", torch=""),  # built from source: needs a C++ compiler
     Environment("spacy", "spacy", torch=""),
+    Environment("ctranslate2", "ctranslate2, tokenizers", torch=""),
+    Environment("onnxruntime", "optimum.onnxruntime, optimum.exporters.onnx"),
 )
 
 

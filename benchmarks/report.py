@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import choices
+import decode_page
 import parallel_page
 import questions
 import reading_page
@@ -49,6 +50,8 @@ QUESTIONS = (
     ("exportable", "What does a form that can be exported cost?", questions.exportable),
     ("demonstration", "Which head of the demonstration's encoder finds what *it* is?", questions.demonstration),
     ("training", "How fast is training, against whom?", questions.against_peers),
+    ("decode_vs_peers", "How fast is using a model, beside other tools?", decode_page.beside_peers),
+    ("decode_vs_peers", "Does the engine write what torch and CTranslate2 write?", decode_page.equal),
     ("instructions", "How many instructions do the engine's kernels take?", questions.instructions),
     ("first_start", "Which products does a run choose by timing?", questions.first_starts),
     ("processes", "What do several processes give?", questions.processes),

@@ -91,7 +91,12 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module(_LAZY[name])
+    from regard.system.installation import missing
+
+    try:
+        module = import_module(_LAZY[name])
+    except ImportError as error:
+        raise missing(error) or error from None
     return module if module.__name__.endswith(f".{name}") else getattr(module, name)
 
 

@@ -37,6 +37,7 @@ from regard.cli.pack import pack
 from regard.cli.train import train
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
+from regard.system.installation import missing, refuse_mixture, version_of
 from regard.system.interrupts import TRAININGS
 
 EXAMPLES: dict[Callable[..., int], tuple[str, ...]] = {
@@ -128,12 +129,10 @@ def epilogue(lines: tuple[str, ...], word: str) -> str:
 
 def versions() -> str:
     """Versions of Regard, Python and :data:`LIBRARIES`, and the instruction set of the kernels, a line each."""
-    from importlib.metadata import version
-
     from regard import kernels
 
-    found = {"regard": __version__, "Python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
-    found["kernels"] = kernels.in_use()
+    found = {"regard": __version__, "Python": platform.python_version()}
+    found |= {name: version_of(name) for name in LIBRARIES} | {"kernels": kernels.in_use()}
     return "\n".join(f"{name} {one}" for name, one in found.items())
 
 
@@ -168,6 +167,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
             warnings.showwarning = _print_warning
+            refuse_mixture(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
             code = _run(words)
         with disk.naming("stdout"):
             sys.stdout.flush()
@@ -183,6 +183,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _print_error(disk.fault_of(error), 1)
     except Exception as error:
+        if isinstance(error, ImportError) and (sentence := missing(error)):
+            return _print_error(str(sentence), sentence.exit_code)
         if "allocate memory" in str(error) or "out of memory" in str(error):  # torch's, which is no MemoryError
             return _print_error(_memory_message(words), 1)
         _print_error(f"unexpected error: {type(error).__name__}: {error}", 1)

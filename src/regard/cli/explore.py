@@ -15,6 +15,7 @@ from cyclopts import Parameter
 from regard.cli.io.load_model import check_threads, refuse_no_file
 from regard.cli.io.terminal import result
 from regard.system.errors import UsageError
+from regard.system.installation import require
 
 MOST = 32
 """Most models on one page."""
@@ -42,6 +43,7 @@ def explore(
         threads: processor threads.
     """
     _check_arguments(folders, threads, images)
+    require("torch", "starlette", "uvicorn")
     from regard.explore import PAGE
     from regard.explore.folders.models import Models
     from regard.explore.questions import answers

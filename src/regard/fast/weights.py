@@ -30,7 +30,7 @@ class WeightFile:
         self._taken: dict[str, tuple[int, ...]] = {}
 
     def take(self, name: str, *shape: int) -> Floats:
-        """A tensor, as a view of the file.
+        """A tensor, as a view of the file; a copy where numbers of four bytes do not lie at multiples of four.
 
         Raises:
             RegardError: it is not there, or of another type or shape, or lies outside of the file.
@@ -41,7 +41,7 @@ class WeightFile:
         if wrong := wrong_weight(self._header, name, shape):
             raise RegardError(wrong, str(self.path))
         begin, end = self._place(self._header[name], 4 * math.prod(shape))
-        return self._bytes[begin:end].view(np.float32).reshape(shape)
+        return np.require(self._bytes[begin:end].view(np.float32).reshape(shape), requirements="A")
 
     def refuse_surplus(self) -> None:
         """Refuse a file with tensors that nothing has taken.
@@ -54,7 +54,7 @@ class WeightFile:
 
     def _place(self, entry: dict[str, Any], size: int) -> tuple[int, int]:
         match entry.get("data_offsets"):
-            case [int(begin), int(end)] if begin >= 0 and end - begin == size:
+            case [int(begin), int(end)] if begin >= 0 and begin % 4 == 0 and end - begin == size:
                 begin, end = self._begin + begin, self._begin + end
                 if end <= len(self._bytes):
                     return begin, end

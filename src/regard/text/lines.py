@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-import zstandard
-
 from regard.system.errors import RegardError
 from regard.text.counts import counted
 
@@ -122,7 +120,36 @@ class Xz(io.RawIOBase):
         return rest.startswith(MAGIC[".xz"][: len(rest)])
 
 
-FAULTS = (EOFError, OSError, MemoryError, TooLong, lzma.LZMAError, zlib.error, zstandard.ZstdError)
+class Zst(io.RawIOBase):
+    """The bytes of all frames of a zst file, concatenated.
+
+    Args:
+        packed: the file.
+    """
+
+    def __init__(self, packed: io.BufferedReader) -> None:
+        import zstandard  # not in every installation
+
+        self._reader: Any = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+        self._fault = zstandard.ZstdError
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; how many bytes of it.
+
+        Raises:
+            EOFError: the file is damaged, or cut off.
+        """
+        try:
+            return int(self._reader.readinto(buffer))
+        except self._fault as error:
+            raise EOFError(str(error)) from None
+
+
+FAULTS = (EOFError, OSError, MemoryError, TooLong, lzma.LZMAError, zlib.error)
 """Exceptions that reading a file may raise."""
 
 
@@ -328,7 +355,7 @@ def _decompress(plain: io.BufferedReader, kind: str | None, longest: int | None)
     elif kind == ".xz":
         raw = Xz(plain)
     elif kind == ".zst":
-        raw = zstandard.ZstdDecompressor().stream_reader(plain, read_across_frames=True)
+        raw = Zst(plain)
     return io.BufferedReader(raw if longest is None else BoundedReader(raw, longest), HEAD)
 
 

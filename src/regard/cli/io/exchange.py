@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
@@ -22,6 +21,7 @@ from regard.cli.io.load_model import check_threads, open_model, refuse_unwritabl
 from regard.cli.io.terminal import Stop, progress, say, say_invalid_lines
 from regard.system import disk
 from regard.system.errors import RegardError, Stopped, UsageError
+from regard.system.installation import version_of
 
 if TYPE_CHECKING:
     from regard.runs.results_file import Whole
@@ -164,7 +164,7 @@ class Exchange:
         self.given.rows = task.info.reads == "image"
         self._device, self._by_engine = task.device_name, task.engine is not None
         self._about |= {"model": model, "device": self._device}
-        self._about |= {"--threads": self._options.threads, "regard": __version__, "torch": version("torch")}
+        self._about |= {"--threads": self._options.threads, "regard": __version__, "torch": version_of("torch")}
         self._about |= {"engine": self._by_engine, "precision": task.precision if self._by_engine else "fp32"}
         return task
 

@@ -111,7 +111,7 @@ def _fits(vocabulary: list[str], merges: list[tuple[str, str]], ids: dict[str, i
         return False
     first = vocabulary.index(ALPHABET[0])
     known = set(vocabulary[first:])
-    spelled = all(name and not set(name) - set(ALPHABET) for name in known)
+    spelled = all(known) and set("".join(known)) <= set(ALPHABET)
     built = all(left in known and right in known and left + right in known for left, right in merges)
     return first >= 2 and vocabulary[first : first + 256] == ALPHABET and spelled and built
 
@@ -231,11 +231,17 @@ class Tokenizer(BaseTokenizer):
         self._core = assemble(self._model(), None, units)
         self._words = assemble(models.BPE(), None).pre_tokenizer
         self._bytes = [b"" if place < self.symbols else unspell(name) for place, name in enumerate(self.names)]
-        self._fragment = [held.decode(errors="ignore").encode() != held for held in self._bytes]
         self._chunks = ChunkIds(self._encode_ids, list(map(len, self._bytes)))
         self.longest = max(map(len, self._bytes))
         """Bytes of the longest piece."""
-        self.content = self._to_json()
+
+    @cached_property
+    def content(self) -> bytes:  # type: ignore[override]
+        """The file; written when it is asked for, since whoever uses a model asks for none."""
+        core = assemble(self._model(), normaliser(self.normalisation, self.lowercase), self.units)
+        document = json.loads(core.to_str())
+        document["model"]["format"] = FORMAT  # the one place where the library lets a foreign key pass
+        return (json.dumps(document, ensure_ascii=False) + "\n").encode()
 
     @cached_property
     def blank_first(self) -> NDArray[np.bool_]:
@@ -309,18 +315,13 @@ class Tokenizer(BaseTokenizer):
 
     def is_byte(self, id: int) -> bool:
         """Whether a piece holds a fragment of a character: the sign of a character the vocabulary does not know."""
-        return id < self.size and self._fragment[id]
+        held = self._bytes[id] if id < self.size else b""
+        return held.decode(errors="ignore").encode() != held
 
     def _model(self) -> models.BPE:
         ids = {name: place for place, name in enumerate(self.names)}
         whole = self.units == "characters"  # a split that is a piece is taken as it is
         return models.BPE(ids, list(self.merges), ignore_merges=whole)
-
-    def _to_json(self) -> bytes:
-        core = assemble(self._model(), normaliser(self.normalisation, self.lowercase), self.units)
-        document = json.loads(core.to_str())
-        document["model"]["format"] = FORMAT  # the one place where the library lets a foreign key pass
-        return (json.dumps(document, ensure_ascii=False) + "\n").encode()
 
     @classmethod
     def load(cls, path: Path | str) -> Tokenizer:

@@ -1,0 +1,83 @@
+"""What ``docs/results.md`` says of using models beside other tools: ``decode_vs_peers.py``."""
+
+from __future__ import annotations
+
+from seeds import Session
+from tables import Row, grid
+
+Lines = list[str]
+TITLES = {
+    "base": "a translator of the paper's base shape, weights made up",
+    "encoder": "an encoder of BERT's base size, weights made up",
+    "language-model": "a language model of GPT-2's size, weights made up",
+    "model": "a translator of Multi30k, trained",
+    "demo": "the demonstration's translator",
+}
+NAMES = {"regard": "Regard", "ctranslate2": "CTranslate2", "transformers": "transformers", "onnxruntime": "onnxruntime"}
+BESIDE = (
+    "All tools open the same weights, in one process of one thread each, all on one core, and take turns; medians of",
+    "processor seconds. *Ratio*: to CTranslate2 of the same type. *Same*: share of outputs with the tokens of",
+    "CTranslate2's fp32. *Batch*: sentences (of Regard source tokens times beam) with which a tool was fastest. Searches",
+    "have no length penalty, because every tool has another one. *MB*: the most memory of the process.",
+)
+EQUAL = (
+    "Outputs of the engine beside those of torch and of CTranslate2, fp32. *Near*: they differ by less than 1e-5 nats, of",
+    "greedy search at the first token that differs, of a beam in all. For CTranslate2 a finished hypothesis takes no",
+    "place of the beam, for Regard it does, so that each finds outputs that the other misses.",
+)
+
+
+def beside_peers(sessions: list[Session]) -> Lines:
+    """A table for the newest session of each work and processor."""
+    newest = {(session["name"], session["machine"]["processor"]): session for session in sessions}
+    lines: Lines = [*BESIDE, ""]
+    for (name, processor), session in newest.items():
+        if name in TITLES:
+            setting, load = session["setting"], session["machine"]["load"]
+            told = (
+                f"**{TITLES[name]}** ({processor}, {setting['sentences']} sentences, transformers and onnxruntime the "
+            )
+            told += f"first {setting['slow']}; {setting['rounds']} rounds, load {load}"
+            lines += [told + (f"; {session['note']}" if "note" in session else "") + "):", "", *table(session), ""]
+    return lines[:-1] if len(lines) > len(BESIDE) + 1 else []
+
+
+def table(session: Session) -> Lines:
+    """A row for each measure, tool and type."""
+    rows = [row for row in session["rows"] if "runs" in row]
+    absent = sorted(
+        {f"{NAMES[row['tool']]} {row['precision']}: {row['absent']}" for row in session["rows"] if row not in rows}
+    )
+    shown = [line_of(row) for row in rows]
+    return [*grid(shown), *(["", f"Absent: {'; '.join(absent)}."] if absent else [])]
+
+
+def line_of(row: Row) -> Row:
+    """What is shown of a row; of one sentence its time, else tokens or texts a second."""
+    one = row["measure"].startswith("one ")
+    same = f"{100 * row['same']:.1f} %" if "same" in row else f"within {row['apart']:.1g}" if "apart" in row else ""
+    return {
+        "measure": row["measure"],
+        "tool": f"{NAMES[row['tool']]} {row['precision']}",
+        "speed": f"{row['ms']:,.1f} ms" if one else f"{row['tokens/s']:,.0f} /s",
+        "ratio": f"{row['ratio']:.2f}" if "ratio" in row else "",
+        "same": same,
+        "batch": f"{row['batch']:,}" if row["batch"] else "",
+        "MB": row["peak MB"],
+    }
+
+
+def equal(sessions: list[Session]) -> Lines:
+    """The newest session of each processor."""
+    own = {session["machine"]["processor"]: session for session in sessions if session["name"] == "equal"}
+    rows = [
+        {"beside": name_of(row["tool"]), **{key: row[key] for key in row if key not in ("work", "tool")}}
+        for session in own.values()
+        for row in session["rows"]
+    ]
+    return [*EQUAL, "", *grid(rows)] if rows else []
+
+
+def name_of(tool: str) -> str:
+    """A tool as people write it."""
+    return NAMES.get(tool, tool)

@@ -1,0 +1,91 @@
+"""Where torch is not installed, every command that needs it says so in a sentence; the others work."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard import kernels
+from regard.system.installation import not_installed
+from tests.tasks.small_tasks import EVERY, put
+
+NO_TORCH = not_installed("torch").message
+LINES = ("A man sleeps.", "Two dogs run.")
+PROGRAM = """
+import contextlib, io, json, sys
+sys.modules["torch"] = None
+from regard.cli import main
+found = {}
+for name, argv in json.loads(sys.stdin.read()).items():
+    out, err = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO())
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(argv)
+        out.flush()
+        err.flush()
+    found[name] = [code, *(one.buffer.getvalue().decode() for one in (out, err))]
+print(json.dumps(found))
+"""
+NEEDING = ("train", "compare", "demo", "attend", "explore", "average", "import", "export", "recurrent")
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]]:
+    """Code, stdout and stderr of commands run in a process that finds no torch."""
+    base = tmp_path_factory.mktemp("without")
+    model, recurrent = (str(put(base / name, EVERY[name]())) for name in ("translator", "recurrent"))
+    (base / "a.en").write_text("\n".join(LINES * 20))
+    pairs = ["--source", str(base / "a.en"), "--target", str(base / "a.en")]
+    recipe = str(Path(__file__).resolve().parents[2] / "recipes" / "multi30k" / "en-de.toml")
+    new = ["--output", str(base / "new")]
+    commands = {
+        "train": ["train", *pairs, *new],
+        "compare": ["compare", recipe, *pairs, "--minutes", "1", *new],
+        "demo": ["demo", *new],
+        "attend": ["attend", model, LINES[0]],
+        "explore": ["explore", model, "--port", "0", "--no-browser"],
+        "average": ["average", model, *new],
+        "import": ["import", model, str(base / "new")],
+        "export": ["export", model, str(base / "new")],
+        "recurrent": ["translate", recurrent, LINES[0]],
+        "translate": ["translate", model, *LINES],
+        "version": ["--version"],
+    }
+    ran = subprocess.run(
+        [sys.executable, "-c", PROGRAM], input=json.dumps(commands), capture_output=True, text=True, check=True
+    )
+    found: dict[str, list[object]] = json.loads(ran.stdout.splitlines()[-1])
+    assert not (base / "new").exists()
+    return found
+
+
+@pytest.mark.parametrize("name", NEEDING)
+def test_what_needs_torch_says_so(done: dict[str, list[object]], name: str) -> None:
+    assert done[name] == [2, "", f"regard: {NO_TORCH}\n"]
+
+
+def test_the_engine_translates(done: dict[str, list[object]]) -> None:
+    if not kernels.available():
+        pytest.skip("no compiler was there when Regard was installed")
+    code, out, err = done["translate"]
+    assert (code, err) == (0, "")
+    assert len(str(out).splitlines()) == len(LINES)
+
+
+def test_the_version_is_told(done: dict[str, list[object]]) -> None:
+    assert done["version"][0] == 0
+
+
+def test_python_says_so_too() -> None:
+    program = """
+import sys
+sys.modules["torch"] = None
+import regard
+try:
+    regard.train
+except regard.RegardError as error:
+    print(error)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == f"{NO_TORCH}\n"

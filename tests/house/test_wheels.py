@@ -1,0 +1,84 @@
+"""One wheel becomes two: all files and no torch in one, and torch and that one in the other."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from zipfile import ZipFile
+
+import pytest
+
+METADATA = """\
+Metadata-Version: 2.4
+Name: regard
+Version: 1.2
+Summary: something
+Requires-Dist: torch>=2.11
+Requires-Dist: torchless>=1
+Requires-Dist: numpy>=2.0
+Requires-Dist: tensorboard; extra == "track"
+Requires-Dist: regard[track]; extra == "all"
+
+# Regard
+"""
+FILES = {
+    "regard/__init__.py": "",
+    "regard/kernels/_native.so": "binary",
+    "regard-1.2.dist-info/METADATA": METADATA,
+    "regard-1.2.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: cp311-cp311-linux_x86_64\n",
+    "regard-1.2.dist-info/entry_points.txt": "[console_scripts]\nregard = regard.__main__:main\n",
+    "regard-1.2.dist-info/RECORD": "",
+}
+
+
+@pytest.fixture
+def divide_wheel() -> ModuleType:
+    path = Path(__file__).resolve().parents[2] / "scripts" / "divide_wheel.py"
+    spec = importlib.util.spec_from_file_location("divide_wheel", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def wheels(divide_wheel: ModuleType, tmp_path: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """The files of regard-run and of regard."""
+    given = tmp_path / "regard-1.2-cp311-cp311-linux_x86_64.whl"
+    with ZipFile(given, "w") as wheel:
+        for name, content in FILES.items():
+            wheel.writestr(name, content)
+    paths = divide_wheel.divide(given, tmp_path / "out")
+    assert [path.name for path in paths] == [
+        "regard_run-1.2-cp311-cp311-linux_x86_64.whl",
+        "regard-1.2-py3-none-any.whl",
+    ]
+    contents = []
+    for path in paths:
+        with ZipFile(path) as wheel:
+            contents.append({name: wheel.read(name).decode() for name in wheel.namelist()})
+    return contents[0], contents[1]
+
+
+def test_no_file_lies_in_both(wheels: tuple[dict[str, str], dict[str, str]]) -> None:
+    run, whole = wheels
+    assert not run.keys() & whole.keys()
+    assert {name for name in run if name.startswith("regard/")} == {"regard/__init__.py", "regard/kernels/_native.so"}
+    assert all(name.startswith("regard-1.2.dist-info/") for name in whole)
+    assert ("entry_points.txt" in str(run.keys()), "entry_points.txt" in str(whole.keys())) == (True, False)
+
+
+def test_what_each_needs(wheels: tuple[dict[str, str], dict[str, str]]) -> None:
+    run, whole = (
+        [line.partition(": ")[2] for line in files[f"{name}-1.2.dist-info/METADATA"].split("\n") if "Requires" in line]
+        for files, name in zip(wheels, ("regard_run", "regard"), strict=True)
+    )
+    extra = 'tensorboard; extra == "track"'
+    assert run == ["torchless>=1", "numpy>=2.0", extra, 'regard-run[track]; extra == "all"']
+    assert whole == ["regard-run==1.2", "torch>=2.11", extra, 'regard[track]; extra == "all"']
+
+
+def test_every_file_is_recorded(wheels: tuple[dict[str, str], dict[str, str]]) -> None:
+    for files, name in zip(wheels, ("regard_run", "regard"), strict=True):
+        recorded = [line.split(",")[0] for line in files[f"{name}-1.2.dist-info/RECORD"].strip().split("\n")]
+        assert sorted(recorded) == sorted(files)

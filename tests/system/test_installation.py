@@ -1,0 +1,43 @@
+"""Two versions on top of each other are refused, and what is left out is told from another missing module."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.system.errors import UsageError
+from regard.system.installation import missing, refuse_mixture, version_of
+from tests.refusals import refused
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [],
+        ["regard-0.1.0.dist-info"],
+        ["regard_run-0.1.0.dist-info", "regard-0.1.0.dist-info"],
+        ["regard_run-0.2.0.dist-info", "regards-0.1.0.dist-info", "regard-0.1.0.data"],
+    ],
+)
+def test_one_version_is_no_mixture(names: list[str], tmp_path: Path) -> None:
+    for name in names:
+        (tmp_path / name).mkdir()
+    refuse_mixture(str(tmp_path))
+
+
+def test_two_versions_are_named(tmp_path: Path) -> None:
+    for name in ("regard_run-0.2.0.dist-info", "regard-0.1.0.dist-info"):
+        (tmp_path / name).mkdir()
+    with refused(UsageError, None, "regard 0.1.0", "regard-run 0.2.0", "pip uninstall"):
+        refuse_mixture(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("torch", True), ("torch.nn", True), ("sacrebleu", True), ("torchvision", False), (None, False)]
+)
+def test_the_missing_module_is_one_of_those_left_out_or_another(name: str | None, told: bool) -> None:
+    assert (missing(ModuleNotFoundError("no", name=name)) is not None) == told
+
+
+def test_what_is_not_installed_has_no_version() -> None:
+    assert version_of("regard-of-no-index") == "none"
+    assert version_of("numpy").split(".")[0].isdigit()
