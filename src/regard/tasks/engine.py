@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from regard import kernels
 from regard.config import recipe_from, recipe_values
@@ -18,9 +18,6 @@ from regard.config.tasks import import_name
 from regard.system.errors import RegardError
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, opened_folder
 from regard.tasks.protocols import Task, Unloaded
-
-if TYPE_CHECKING:
-    from regard.tasks.text.task import BaseTask
 
 GPUS = ("/dev/nvidiactl", "/dev/kfd")
 """Devices of the system that say that there may be a GPU, which is then the default."""
@@ -30,7 +27,7 @@ GPUS = ("/dev/nvidiactl", "/dev/kfd")
 class ModelEngine:
     """The engine of a model in memory, packed when it is first used, and again when a weight has changed."""
 
-    task: BaseTask[Any, Any]
+    task: Task
     _made: tuple[object, Any] = (None, None)
 
     def __call__(self) -> Any:
@@ -57,7 +54,7 @@ def engine_of(task: Task) -> Any:
     return None if task.engine is None or looked_into else task.engine()
 
 
-def step_of(task: BaseTask[Any, Any], **options: Any) -> Any:
+def step_of(task: Task, **options: Any) -> Any:
     """The step function of a task: its engine, or the model's, which is given the options."""
     if (step := engine_of(task)) is not None:
         return step
@@ -66,7 +63,7 @@ def step_of(task: BaseTask[Any, Any], **options: Any) -> Any:
     return stepper(task.model, task.device, **options)
 
 
-def has_engine(task: BaseTask[Any, Any]) -> bool:
+def has_engine(task: Task) -> bool:
     """Whether the engine can compute a task's model here."""
     return bool(task.recipe.model.info.engine) and hasattr(task, "engine_sizes") and kernels.available()
 
@@ -109,6 +106,6 @@ def _is_of_engine(path: Path) -> bool:
     return bool(recipe.model.info.engine) and hasattr(recipe.info.model(), "engine_sizes")
 
 
-def _build(task: BaseTask[Any, Any], take: Callable[..., Any]) -> Any:
+def _build(task: Task, take: Callable[..., Any]) -> Any:
     section = task.recipe.model
     return import_name(section.info.engine)(section, *task.engine_sizes(), take)  # type: ignore[attr-defined]
