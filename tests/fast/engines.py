@@ -36,7 +36,7 @@ def engine(
 
 def reader(model: Any, choices: Mapping[str, Any]) -> Any:
     """The engine of a small encoder-only model."""
-    from regard.fast.build_readers import HeadShape, bert
+    from regard.fast.readers.build import HeadShape, bert
 
     chosen = {name: word for name, word in choices.items() if name != "head"}
     section = BertSection(**{"layers": 2, **small.SIZES, **chosen})
@@ -45,7 +45,7 @@ def reader(model: Any, choices: Mapping[str, Any]) -> Any:
 
 def recurrent(model: Any, choices: Mapping[str, Any]) -> Any:
     """The engine of a small recurrent reader."""
-    from regard.fast.build_readers import HeadShape, rnn_encoder
+    from regard.fast.readers.build import HeadShape, rnn_encoder
 
     chosen = {name: word for name, word in choices.items() if name != "head"}
     section = RnnEncoderSection(**{"d_model": 12, "dropout": 0.0, **chosen})

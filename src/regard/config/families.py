@@ -148,7 +148,7 @@ class RnnEncoderSection(Recurrent):
         {"source": "encoder"},
         {"pool": "head.pool.weight"},
         "regard.models.build:rnn_encoder",
-        engine="regard.fast.build_readers:rnn_encoder",
+        engine="regard.fast.readers.build:rnn_encoder",
     )
     family: Literal["rnn-encoder"] = Field("rnn-encoder", description="the architecture")
     cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
@@ -391,7 +391,7 @@ class BertSection(StackSection):
         {"encoder": _ENCODER},
         "regard.models.build:bert",
         exports=("regard.convert.layouts.single_stack:Bert",),
-        engine="regard.fast.build_readers:bert",
+        engine="regard.fast.readers.build:bert",
     )
     family: Literal["bert"] = Field("bert", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers that read")

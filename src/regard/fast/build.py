@@ -1,4 +1,4 @@
-"""From a recipe's section and the weights of a model to an engine; ``build_readers`` goes on with heads."""
+"""From a recipe's section and the weights of a model to an engine; ``readers.build`` goes on with heads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.config import GptSection, TransformerSection
 from regard.config.families import Attentive
 from regard.fast import positions
 from regard.fast.answer import Output
-from regard.fast.gpt import CausalStack, FastGpt
+from regard.fast.gpt import DecoderStack, FastGpt
 from regard.fast.layers import (
     CachedAttention,
     CrossAttention,
@@ -76,7 +76,7 @@ def gpt(section: GptSection, pieces: int, window: int, take: Take, precision: Pr
     stack = StackParts(section, take, "decoder", two_way=False, precision=precision)
     whole, new = (Stack(table, 1.0, stack.positions, layers) for layers in stack.causal_layers(section.layers))
     window = min(window, section.max_positions) if section.positions == "learned" else window
-    causal = CausalStack(whole, new, section.layers, stack.heads.keys + stack.heads.values)
+    causal = DecoderStack(whole, new, section.layers, stack.heads.keys + stack.heads.values)
     return FastGpt(causal, Output(table, precision), window)
 
 

@@ -24,7 +24,7 @@ CHUNK = 512
 
 
 @dataclass(frozen=True)
-class CausalStack:
+class DecoderStack:
     """The same layers twice: for whole texts, and for new tokens of rows, which find their past by its places.
 
     Args:
@@ -64,7 +64,7 @@ class FastGpt:
             tokens on.
     """
 
-    def __init__(self, stack: CausalStack, output: Output, window: int) -> None:
+    def __init__(self, stack: DecoderStack, output: Output, window: int) -> None:
         self.stack, self.output, self.window = stack, output, window
 
     def read(self, texts: Texts) -> Floats:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from regard import kernels
 from regard.config import Recipe, recipe_from, recipe_values
@@ -20,9 +20,6 @@ from regard.tasks.model_path import MODEL, RECIPE, model_folder, opened_folder
 from regard.tasks.protocols import Task, Unloaded
 from regard.tasks.text.precisions import Wanted, chosen, refuse_where_torch_computes
 
-if TYPE_CHECKING:
-    from regard.tasks.text.task import BaseTask
-
 GPUS = ("/dev/nvidiactl", "/dev/kfd")
 """Devices of the system that say that there may be a GPU, which is then the default."""
 
@@ -31,7 +28,7 @@ GPUS = ("/dev/nvidiactl", "/dev/kfd")
 class ModelEngine:
     """The engine of a model in memory, packed when it is first used, and again when a weight has changed."""
 
-    task: BaseTask[Any, Any]
+    task: Task
     _made: tuple[object, Any] = (None, None)
 
     def __call__(self) -> Any:
@@ -62,7 +59,7 @@ def engine_of(task: Task) -> Any:
     return None if task.engine is None or looked_into else task.engine()
 
 
-def step_of(task: BaseTask[Any, Any], **options: Any) -> Any:
+def step_of(task: Task, **options: Any) -> Any:
     """The step function of a task: its engine, or the model's, which is given the options."""
     if (step := engine_of(task)) is not None:
         return step
@@ -71,12 +68,12 @@ def step_of(task: BaseTask[Any, Any], **options: Any) -> Any:
     return stepper(task.model, task.device, **options)
 
 
-def has_engine(task: BaseTask[Any, Any]) -> bool:
+def has_engine(task: Task) -> bool:
     """Whether the engine can compute a task's model here."""
     return bool(task.recipe.model.info.engine) and hasattr(task, "engine_sizes") and kernels.available()
 
 
-def give_engine(task: BaseTask[Any, Any], folder: Path | str, wanted: Wanted) -> None:
+def give_engine(task: Task, folder: Path | str, wanted: Wanted) -> None:
     """Let the engine compute a loaded task, where there is one.
 
     Raises:
@@ -137,6 +134,6 @@ def why_torch(recipe: Recipe) -> str:
     return "it is not on the processor" if recipe.model.info.engine else f"the engine has no {recipe.model.info.noun}"
 
 
-def _build(task: BaseTask[Any, Any], take: Callable[..., Any]) -> Any:
+def _build(task: Task, take: Callable[..., Any]) -> Any:
     section, sizes = task.recipe.model, task.engine_sizes()  # type: ignore[attr-defined]
     return import_name(section.info.engine)(section, *sizes, take, task.precision)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-    from regard.fast.build_readers import HeadShape
+    from regard.fast.readers.build import HeadShape
     from regard.fast.texts import Texts
     from regard.models.inputs import Tokens
     from regard.models.rnn import Reader
@@ -212,7 +212,7 @@ class TextReader(TextTask[TextAssets, "Reader"]):
 
     def engine_sizes(self) -> tuple[int, HeadShape]:
         """What the engine's builder asks for: pieces, and what the head gives."""
-        from regard.fast.build_readers import HeadShape
+        from regard.fast.readers.build import HeadShape
 
         pieces, labels = self.assets.sizes
         return pieces, HeadShape(self.info.writes, max(1, labels))

@@ -5,6 +5,7 @@ F: all of a cell's gates side by side, as in torch.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.fast.parts import Floats, Linear
-from regard.fast.pooling import mean
+from regard.fast.readers.pooling import mean
 from regard.fast.texts import Texts, word_vectors
 
 Ids = NDArray[np.int64]
 
 
-class Cell:
+class Cell(ABC):
     """What is repeated; one is made for a pass, and carries the states of its rows.
 
     Args:
@@ -32,6 +33,7 @@ class Cell:
     def __init__(self, rows: int, size: int) -> None:
         self.hidden_ND = np.zeros((rows, size), np.float32)
 
+    @abstractmethod
     def step(self, entered_NF: Floats, carried_NF: Floats) -> None:
         """The first rows read one more token.
 
@@ -39,7 +41,6 @@ class Cell:
             entered_NF: what enters times its weights.
             carried_NF: the hidden vector before times its own.
         """
-        raise NotImplementedError
 
 
 class Elman(Cell):

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.fast.parts import Floats, Linear, Norm
-from regard.fast.pooling import Pool
-from regard.fast.tags import TagChain
+from regard.fast.readers.pooling import Pool
+from regard.fast.readers.tags import TagDecoder
 from regard.fast.texts import Texts
 
 Ids = NDArray[np.int64]
@@ -49,7 +49,7 @@ class TagHead:
 
     classes: Linear
     pool: Pool
-    chain: TagChain
+    chain: TagDecoder
 
     def __call__(self, hidden_TD: Floats, texts: Texts) -> Floats:
         """``score_TC``: of every token, as a word of one piece."""

@@ -15,7 +15,7 @@ LENGTHS = np.array([4, 1, 7, 2])
 @pytest.mark.parametrize("crf", [False, True])
 @pytest.mark.parametrize("limited", [False, True])
 def test_the_best_path_and_its_probabilities_are_the_models(crf: bool, limited: bool) -> None:
-    from regard.fast.tags import TagChain
+    from regard.fast.readers.tags import TagDecoder
 
     random = torch.Generator().manual_seed(3)
     chain = CRFTags(5) if crf else IndependentTags(5)
@@ -27,7 +27,7 @@ def test_the_best_path_and_its_probabilities_are_the_models(crf: bool, limited: 
         field = tuple(part.detach().numpy() for part in parts)
     limits = forbidden(TAGS, "bio") if limited else ForbiddenTransitions()
     chain.limit(limits)
-    fast, sequences = TagChain.of(field, 5, limits), Sequences.end_to_end(LENGTHS.tolist())
+    fast, sequences = TagDecoder.of(field, 5, limits), Sequences.end_to_end(LENGTHS.tolist())
     for _ in range(20):
         score_RC = torch.randn(int(LENGTHS.sum()), 5, generator=random) * 2
         tags_R, probability_R = fast.choose(score_RC.double().numpy(), LENGTHS, heat=1.3)

@@ -16,7 +16,7 @@ NEVER = -1e4
 
 
 @dataclass(frozen=True)
-class TagChain:
+class TagDecoder:
     """A linear chain of tags, of which some transitions are forbidden.
 
     Args:
@@ -33,7 +33,7 @@ class TagChain:
     @classmethod
     def of(
         cls, field: tuple[NDArray[np.float32], ...] | None, classes: int, forbidden: ForbiddenTransitions
-    ) -> TagChain:
+    ) -> TagDecoder:
         """The chain of a field's scores of transitions, first and last tags, or of none."""
         plain = np.zeros((classes, classes)), np.zeros(classes), np.zeros(classes)
         scores = plain if field is None else tuple(part.astype(np.float64) for part in field)

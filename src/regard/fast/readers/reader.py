@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.fast.heads import TagHead, TextHead, WordHead
 from regard.fast.parts import Floats
+from regard.fast.readers.heads import TagHead, TextHead, WordHead
+from regard.fast.readers.tags import TagDecoder
 from regard.fast.stack import Stack
-from regard.fast.tags import TagChain
 from regard.fast.texts import Texts, word_vectors
 
 Ids = NDArray[np.int64]
@@ -66,7 +66,7 @@ class FastReader:
         return self.head(np.ascontiguousarray(self.read(texts)[places_N]), texts)
 
     @property
-    def chain(self) -> TagChain:
+    def chain(self) -> TagDecoder:
         """What chooses tags."""
         assert isinstance(self.head, TagHead)
         return self.head.chain

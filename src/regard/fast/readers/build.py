@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 from regard.config import BertSection, RnnEncoderSection
 from regard.fast.build import GATES, StackParts, Take, norm
-from regard.fast.heads import TagHead, TextHead, WordHead
 from regard.fast.layers import NormFirst
 from regard.fast.parts import Floats, Linear
-from regard.fast.pooling import POOLS, Attention, Pool
-from regard.fast.reader import Encoder, FastReader
-from regard.fast.recurrent import CELLS, Layer, RecurrentEncoder
+from regard.fast.readers.heads import TagHead, TextHead, WordHead
+from regard.fast.readers.pooling import POOLS, Attention, Pool
+from regard.fast.readers.reader import Encoder, FastReader
+from regard.fast.readers.recurrent import CELLS, Layer, RecurrentEncoder
+from regard.fast.readers.tags import TagDecoder
 from regard.fast.stack import Stack
-from regard.fast.tags import TagChain
 from regard.kernels.packing import Precision
 from regard.text.tags import ForbiddenTransitions
 
@@ -62,7 +62,7 @@ def _head(section: BertSection | RnnEncoderSection, shape: HeadShape, take: Take
     classes = _linear("head.classes", labels, size, take) if shape.writes != "nothing" else None
     if shape.writes == "tags":
         assert classes is not None
-        return TagHead(classes, pool, tag_chain(shape, take))
+        return TagHead(classes, pool, tag_decoder(shape, take))
     return TextHead(pool, _linear("head.dense", size, size, take) if section.pooler else None, classes)
 
 
@@ -98,11 +98,11 @@ def _layer(section: RnnEncoderSection, name: str, entering: int, take: Take, pre
     return Layer(cell, linear("ih", entering, ends, precision), [linear("hh", size, (end,)) for end in ends], size)
 
 
-def tag_chain(shape: HeadShape, take: Take) -> TagChain:
+def tag_decoder(shape: HeadShape, take: Take) -> TagDecoder:
     """What chooses the tags of a sentence."""
     shapes = {"transition_CC": (shape.labels,) * 2, "start_C": (shape.labels,), "end_C": (shape.labels,)}
     scores = tuple(take(f"head.chain.field.{name}", *sizes) for name, sizes in shapes.items()) if shape.crf else None
-    return TagChain.of(scores, shape.labels, shape.forbidden)
+    return TagDecoder.of(scores, shape.labels, shape.forbidden)
 
 
 def _linear(name: str, size: int, inner: int, take: Take, activation: str = "none") -> Linear:
