@@ -13,17 +13,18 @@ TITLES = {
     "model": "a translator of Multi30k, trained",
     "demo": "the demonstration's translator",
 }
-NAMES = {"regard": "Regard", "ctranslate2": "CTranslate2", "transformers": "transformers", "onnxruntime": "onnxruntime"}
+NAMES = {"regard": "Regard", "ctranslate2": "CTranslate2"}
+"""How tools are written; the others as they are named."""
 BESIDE = (
     "All tools open the same weights, in one process of one thread each, all on one core, and take turns; medians of",
-    "processor seconds. *Ratio*: to CTranslate2 of the same type. *Same*: share of outputs with the tokens of",
-    "CTranslate2's fp32. *Batch*: sentences (of Regard source tokens times beam) with which a tool was fastest. Searches",
-    "have no length penalty, because every tool has another one. *MB*: the most memory of the process.",
+    "processor seconds. *Ratio*: to CTranslate2 of the same type. *Same*: share of outputs with the tokens of its",
+    "fp32. *Batch*: sentences (of Regard source tokens times beam) with which a tool was fastest. Searches have no",
+    "length penalty, because every tool has another one. *MB*: the most memory of the process.",
 )
 EQUAL = (
-    "Outputs of the engine beside those of torch and of CTranslate2, fp32. *Near*: they differ by less than 1e-5 nats, of",
-    "greedy search at the first token that differs, of a beam in all. For CTranslate2 a finished hypothesis takes no",
-    "place of the beam, for Regard it does, so that each finds outputs that the other misses.",
+    "Outputs of the engine beside those of torch and of CTranslate2, fp32. *Near*: they differ by less than 1e-5 nats,",
+    "of greedy search at the first token that differs, of a beam in all. For CTranslate2 a finished hypothesis takes",
+    "no place of the beam, for Regard it does, so that each finds outputs that the other misses.",
 )
 
 
@@ -46,7 +47,7 @@ def table(session: Session) -> Lines:
     """A row for each measure, tool and type."""
     rows = [row for row in session["rows"] if "runs" in row]
     absent = sorted(
-        {f"{NAMES[row['tool']]} {row['precision']}: {row['absent']}" for row in session["rows"] if row not in rows}
+        {f"{name_of(row['tool'])} {row['precision']}: {row['absent']}" for row in session["rows"] if row not in rows}
     )
     shown = [line_of(row) for row in rows]
     return [*grid(shown), *(["", f"Absent: {'; '.join(absent)}."] if absent else [])]
@@ -58,7 +59,7 @@ def line_of(row: Row) -> Row:
     same = f"{100 * row['same']:.1f} %" if "same" in row else f"within {row['apart']:.1g}" if "apart" in row else ""
     return {
         "measure": row["measure"],
-        "tool": f"{NAMES[row['tool']]} {row['precision']}",
+        "tool": f"{name_of(row['tool'])} {row['precision']}",
         "speed": f"{row['ms']:,.1f} ms" if one else f"{row['tokens/s']:,.0f} /s",
         "ratio": f"{row['ratio']:.2f}" if "ratio" in row else "",
         "same": same,

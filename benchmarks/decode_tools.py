@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -130,7 +131,9 @@ class Worker:
 
     def close(self) -> None:
         """Ends the process."""
-        self.process.communicate()
+        with suppress(BrokenPipeError):
+            self.process.communicate()
+        self.process.wait()
         self.log.close()
 
     def _answer(self) -> dict[str, Any]:
@@ -138,7 +141,7 @@ class Worker:
         line = self.process.stdout.readline()
         found: dict[str, Any] = json.loads(line) if line else {}
         if not line or "absent" in found:
-            self.process.wait()
+            self.close()
             said = Path(self.log.name).read_text(errors="replace").strip().split("\n")[-1]
             raise Absent(found.get("absent") or f"failed: {said}")
         return found

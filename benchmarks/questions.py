@@ -303,7 +303,11 @@ def page_speed(session: Session) -> Lines:
 
 def start_up(session: Session) -> Lines:
     """Seconds until a program is there."""
-    return ["Seconds from the call to the end of the program: the median, and the slowest.", "", *grid(session["rows"])]
+    return [
+        "Seconds from the call to the end of the program: the median, the slowest, and where told the processor's.",
+        "",
+        *grid(session["rows"]),
+    ]
 
 
 def instructions(sessions: list[Session]) -> Lines:

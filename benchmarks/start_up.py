@@ -1,8 +1,12 @@
-"""How long ``regard --help`` and ``import regard`` take, each in a fresh process; the median over several."""
+"""How long commands and the import take, each in a fresh process; the median over several.
+
+python benchmarks/start_up.py --model demo/model     # also until `regard translate` has written a line
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -13,32 +17,37 @@ import machine
 
 HERE = Path(__file__).resolve().parent
 HELP = "import sys; sys.argv = ['regard', '--help']; from regard.cli import main; main()"
+TRANSLATE = "import sys; sys.argv = ['regard', 'translate', {!r}, 'A man sleeps.']; from regard.cli import main; main()"
 PROGRAMS = {"python alone": "pass", "import regard": "import regard", "regard --help": HELP}
 
 
-def seconds(program: str) -> float:
-    """Wall time of a fresh Python that runs a program and ends."""
-    began = time.perf_counter()
+def seconds(program: str) -> tuple[float, float]:
+    """Seconds of a fresh Python that runs a program and ends: of the clock, and of the processor."""
+    began, before = time.perf_counter(), os.times()
     subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - began
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return time.perf_counter() - began, used
 
 
 def main() -> int:
     """Measures in turns, prints, and appends to the results."""
-    parser = argparse.ArgumentParser(description="Start-up time of the command and of the import.")
-    parser.add_argument("--runs", type=int, default=11)
+    parser = argparse.ArgumentParser(description="Start-up time of commands and of the import.")
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--model", type=Path, action="append", default=[], help="folders of translators to start with")
     parser.add_argument("--results", type=Path, default=HERE / "results" / "start_up.jsonl")
     arguments = parser.parse_args()
     begun = {"benchmark": "start_up", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
-    seconds(HELP)  # the first start compiles and fills the file cache
-    turns = [{name: seconds(program) for name, program in PROGRAMS.items()} for _ in range(arguments.runs)]
-    taken = {name: [turn[name] for turn in turns] for name in PROGRAMS}
-    rows = [
-        {"program": name, "seconds": round(median(times), 3), "slowest": round(max(times), 3)}
-        for name, times in taken.items()
-    ]
-    for row in rows:
-        print(f"{row['program']:15} {row['seconds']:.3f} s (slowest of {arguments.runs}: {row['slowest']:.3f} s)")
+    programs = PROGRAMS | {f"translate, {path.resolve().name}": TRANSLATE.format(str(path)) for path in arguments.model}
+    for program in programs.values():
+        seconds(program)  # the first start compiles and fills the file cache
+    turns = [{name: seconds(program) for name, program in programs.items()} for _ in range(arguments.runs)]
+    rows = []
+    for name in programs:
+        clock, processor = zip(*(turn[name] for turn in turns), strict=True)
+        row = {"program": name, "seconds": round(median(clock), 3), "slowest": round(max(clock), 3)}
+        rows.append(row | {"processor": round(median(processor), 3)})
+        print(", ".join(f"{key} {value}" for key, value in rows[-1].items()))
     machine.append(arguments.results, {**begun, "rows": rows})
     return 0
 

@@ -1,0 +1,132 @@
+"""Decoding beside other tools: rows, ratios and equal outputs are what the answers say; no speed is measured."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+RUNNER = """
+import sys
+from functools import partial
+sys.path.insert(0, {peers!r})
+from decode_job import Missing, serve
+
+def load(job):
+    if "missing" in sys.argv:
+        raise Missing("no such type")
+    print("noise of a library")
+    return {{"translate": translate}}
+
+def translate(texts, beam, batch):
+    if "fails" in sys.argv:
+        raise SystemExit("went wrong")
+    shift = "other" in sys.argv
+    return [[len(text) + (shift and place == 0), beam] for place, text in enumerate(texts)]
+
+serve(load, "numpy")
+"""
+
+
+@pytest.fixture
+def decode_tools(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """The conductor with tools that write a text's length."""
+    found = load("decode_tools")
+    runner = tmp_path / "runner.py"
+    runner.write_text(RUNNER.format(peers=str(Path(found.__file__).parent / "peers")))
+
+    def tools() -> list[Any]:
+        made = []
+        for name, words in {"regard": ("other",), "ctranslate2": (), "transformers": ("missing",)}.items():
+            made.append(found.Tool(name, name, str(runner), None, "fp32", (3, 5), words, name == "transformers"))
+        return [*made, found.Tool("onnxruntime", "o", str(runner), None, "fp32", (3,), ("fails",), True)]
+
+    monkeypatch.setattr(found, "tools", tools)
+    monkeypatch.setattr(found.decode_models, "forms", lambda folder: {})
+    return found
+
+
+def asked(tmp_path: Path, **changed: Any) -> argparse.Namespace:
+    names = ["regard", "ctranslate2", "transformers", "onnxruntime"]
+    values = {"tools": names, "precision": ["fp32"], "rounds": 2, "slow_sentences": 2, "tried": 4, "cores": [0]}
+    return argparse.Namespace(**{**values, "environments": tmp_path, "scratch": tmp_path, **changed})
+
+
+def test_rows_tell_what_was_answered(decode_tools: Any, tmp_path: Path) -> None:
+    texts = ["a", "bb", "ccc", "dddd"]
+    measures = [decode_tools.Measure("greedy", {"beam": 1}, texts, batched=True)]
+    rows = {row["tool"]: row for row in decode_tools.measured("translate", tmp_path, measures, asked(tmp_path))}
+    assert {name: row.get("absent") for name, row in rows.items() if "runs" not in row} == {
+        "transformers": "no such type",
+        "onnxruntime": "failed: went wrong",
+    }
+    ours, basis = rows["regard"], rows["ctranslate2"]
+    assert (ours["same"], basis["same"], basis["ratio"]) == (0.75, 1.0, 1.0)
+    assert len(ours["runs"]) == 2
+    assert ours["batch"] in (3, 5)
+    assert ours["texts"] == 4
+    assert 0 < ours["peak MB"] < 2000
+    assert set(ours["versions"]) == {"numpy"}
+
+
+def test_a_rate_counts_the_end_of_each_output(decode_tools: Any) -> None:
+    measure = decode_tools.Measure("greedy", {}, ["a", "b"])
+    runs = [{"cpu": cpu, "answers": [[1, 2], [3]]} for cpu in (1.0, 9.0, 2.0)]
+    assert decode_tools.tokens_a_second(measure, "translate", runs) == 5 / 2
+    assert decode_tools.tokens_a_second(measure, "generate", runs) == 3 / 2
+    assert decode_tools.tokens_a_second(measure, "encode", runs) == 2 / 2
+
+
+def test_vectors_are_compared_by_their_largest_difference(decode_tools: Any) -> None:
+    assert decode_tools.likeness("encode", [[1.0, 2.0]], [[1.0, 4.0], [0.0, 0.0]]) == {"apart": 0.5}
+
+
+def test_batches_of_similar_length_keep_the_order(load: Any) -> None:
+    texts = [[1], [1, 2, 3], [1, 2], []]
+    batches: list[list[int]] = []
+
+    def lengths(some: list[list[int]]) -> list[list[int]]:
+        batches.append([len(text) for text in some])
+        return [[len(text)] for text in some]
+
+    assert load("decode_job").longest_first(texts, 3, lengths) == [[1], [3], [2], [0]]
+    assert batches == [[3, 2, 1], [0]]
+
+
+def test_the_page_shows_the_newest_session_of_a_work(load: Any) -> None:
+    page = load("decode_page")
+    row = {"measure": "greedy", "tool": "regard", "precision": "fp32", "tokens/s": 10.0, "ms": 5.0, "batch": 8}
+    row |= {"peak MB": 7, "runs": [], "ratio": 1.25, "same": 1.0}
+    absent = {"measure": "greedy", "tool": "regard", "precision": "int8", "absent": "no int8"}
+    session = {"machine": {"processor": "P", "load": 1}, "setting": {"sentences": 4, "slow": 2, "rounds": 1}}
+    old = {**session, "name": "base", "rows": [{**row, "ratio": 9.0}]}
+    new = {**session, "name": "base", "rows": [row, absent]}
+    equal = {"tool": "torch", "work": "equal", "beam": 1, "same": 3, "near": 1}
+    third = {**session, "name": "equal", "rows": [equal]}
+    text = "\n".join(page.beside_peers([old, new, third]))
+    assert "| greedy | Regard fp32 | 10 /s | 1.25 | 100.0 % | 8 | 7 |" in text
+    assert "9.00" not in text
+    assert "Absent: Regard int8: no int8." in text
+    assert "| torch | 1 | 3 | 1 |" in "\n".join(page.equal([old, new, third]))
+
+
+@pytest.mark.long(minutes=3)
+def test_the_made_up_translator_copies(load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its outputs are as long as their sources, and mostly the same."""
+    models = load("decode_models")
+    words = [f"{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(300)]
+    lines = [" ".join(words[place : place + 9]) for place in range(290)]
+    monkeypatch.setattr(models, "read", lambda name, language: lines * 3)
+    monkeypatch.setattr(models, "PIECES", 700)
+    import regard
+
+    translator: Any = regard.load(models.translator(tmp_path / "made"), "cpu")
+    for text, output in zip(lines[:5], translator.nbest(lines[:5], beam=1), strict=True):
+        source = translator.source_tokenizer.ids_batch([text])[0].tolist()
+        assert len(output[0].tokens) == len(source)
+        assert sum(a // 2 == b // 2 for a, b in zip(source, output[0].tokens, strict=True)) > 0.5 * len(source)
+
+
+if sys.platform != "linux":
+    pytest.skip("processes are pinned to a core as Linux does it", allow_module_level=True)
