@@ -306,6 +306,28 @@ def start_up(session: Session) -> Lines:
     return ["Seconds from the call to the end of the program: the median, and the slowest.", "", *grid(session["rows"])]
 
 
+def instructions(sessions: list[Session]) -> Lines:
+    """Instructions of one call of each kernel, now and when they were counted before, by the same compiler."""
+    *before, now = sessions
+    earlier = {
+        row["call"]: row for one in before if one["compiler"] == now["compiler"] for row in one["rows"]
+    }  # the last one of each
+    rows = []
+    for row in now["rows"]:
+        counts = {name: count for name, count in row.items() if name != "call"}
+        old = earlier.get(row["call"], {})
+        rows.append(
+            {"one call": row["call"], **counts}
+            | {f"{name} before": old.get(name, "") for name in counts if any(name in one for one in earlier.values())}
+        )
+    return [
+        "Of one call, d_model 512, eight heads, 8,192 pieces (`native/hot.cpp`), counted by Valgrind, which cannot run",
+        f"AVX-512. Compiler: {now['compiler']}.",
+        "",
+        *grid(rows),
+    ]
+
+
 def preparing(session: Session) -> Lines:
     """Seconds until pairs are prepared, by one process and by several."""
     told = "Seconds from the first look at the files to the finished folder, the median of rounds in turns."

@@ -15,7 +15,14 @@ from typing import Any
 from regard.config import TASKS
 from regard.runs.datasets import training_job
 from regard.runs.inputs import check_licence, name_of, named_files, shell_line
-from regard.runs.options import RecipeOptions, languages, recipe_from_options, task_option, weights_option
+from regard.runs.options import (
+    RecipeOptions,
+    languages,
+    ngrams_option,
+    recipe_from_options,
+    task_option,
+    weights_option,
+)
 from regard.runs.run import Machine, TrainingRun, run
 from regard.runs.workers.group import torchrun_process
 from regard.runs.workers.worker import follow_torchrun
@@ -144,7 +151,6 @@ def train(
         "training.steps": steps,
         "seed": seed,
         "data.weights": tuple(weights) or None,
-        "classification.ngrams": True if unlabelled else None,
     }
     files = InputFiles(
         *(_several(train), valid, columns),
@@ -158,6 +164,8 @@ def train(
     guessed = languages(files.source, files.target)
     earlier = _earlier_fields(Path(output)) if resume != "never" else None
     wishes = RecipeOptions(recipe, preset, tuple(settings), options, guessed, earlier=earlier)
+    if unlabelled and ngrams_option(wishes) is None:
+        wishes = replace(wishes, options=options | {"classification.ngrams": True})
     word = task_option(wishes)
     info = TASKS[word]
     if info.name != "classification":

@@ -1,0 +1,80 @@
+"""How many instructions the hot kernels of the engine take: figures without noise, so that a change of a kernel shows.
+
+    python benchmarks/instructions.py
+
+Compiles ``native/hot.cpp`` and runs each of its calls under Valgrind's ``callgrind``, which counts what is inside the
+kernel. Needs a C++ compiler, cmake and valgrind, which cannot run AVX-512. The counts are of a compiler, so its version
+stands in each line, which is appended to ``results/instructions.jsonl``, or to ``--results FILE``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import machine
+
+HERE = Path(__file__).resolve().parent
+NATIVE = HERE.parent / "native"
+COUNTED = re.compile(r"Collected : (\d+)")
+UNKNOWN = ("avx512",)
+"""Beginnings of the names of sets that Valgrind does not know."""
+
+
+def output(*command: object) -> str:
+    """What a command says, on stdout and stderr.
+
+    Raises:
+        SystemExit: it failed, or is not installed.
+    """
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise SystemExit(f"{command[0]} is needed, and is not installed") from None
+    if done.returncode:
+        raise SystemExit(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def compiled(folder: Path) -> Path:
+    """The program, made in a folder."""
+    output("cmake", "-S", NATIVE, "-B", folder, "-DREGARD_PROGRAMS=ON")
+    output("cmake", "--build", folder, "--target", "hot", "--parallel")
+    return folder / "hot"
+
+
+def counted(program: Path, set_name: str, call: str, kernel: str) -> int:
+    """Instructions of one call, inside of its kernel."""
+    inside = f"--toggle-collect=regard::{set_name}::{kernel}(regard::*"
+    tool = ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--collect-atstart=no", inside)
+    found = COUNTED.search(output(*tool, program, set_name, call))
+    if not found or found[1] == "0":
+        raise SystemExit(f"nothing was counted of {call} ({set_name})")
+    return int(found[1])
+
+
+def main() -> int:
+    """Counts every call by every set, prints, and appends to the results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, default=HERE / "results" / "instructions.jsonl")
+    asked = parser.parse_args()
+    begun = {"benchmark": "instructions", "date": machine.now(), "commit": machine.commit()}
+    begun |= {"machine": machine.describe(), "compiler": output("c++", "--version").splitlines()[0]}
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        program = compiled(Path(folder))
+        listed = [line.split("\t") for line in output(program).splitlines()]
+        sets = [line[1] for line in listed if line[0] == "set" and not line[1].startswith(UNKNOWN)]
+        for _, call, kernel in (line for line in listed if line[0] == "call"):
+            rows.append({"call": call, **{name: counted(program, name, call, kernel) for name in sets}})
+            print(rows[-1], flush=True)
+    machine.append(asked.results, {**begun, "rows": rows})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,197 @@
+// Every kernel beside plain loops in double, without Python: for processors that are only emulated (scripts/arm).
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <random>
+#include <vector>
+
+#include "dispatch.h"
+
+using namespace regard;
+
+namespace {
+
+using Floats = std::vector<float>;
+int failures = 0;
+
+Floats drawn(long size, float scale = 1.0f) {
+  static std::mt19937 random(1);
+  Floats found(static_cast<size_t>(size));
+  for (float& x : found) x = scale * (static_cast<float>(random() >> 8) / (1 << 23) - 1.0f);
+  return found;
+}
+
+void expect(const char* what, long size, const Floats& found, const std::vector<double>& wanted, double tolerance) {
+  double worst = found.size() < wanted.size() ? INFINITY : 0.0;
+  for (size_t i = 0; i < std::min(found.size(), wanted.size()); i++) {
+    const double apart = std::fabs(static_cast<double>(found[i]) - wanted[i]);
+    worst = std::isnan(apart) ? INFINITY : std::max(worst, apart);
+  }
+  if (worst <= tolerance) return;
+  std::printf("%s: %s of size %ld is %g off, more than %g\n", in_use().name, what, size, worst, tolerance);
+  failures++;
+}
+
+double active(Activation activation, double x) {
+  switch (activation) {
+    case Activation::none: return x;
+    case Activation::relu: return std::max(x, 0.0);
+    case Activation::gelu: return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
+    case Activation::gelu_tanh: return x * 0.5 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::swish: return x / (1 + std::exp(-x));
+  }
+  return NAN;
+}
+
+// A packed matrix, and the same as rows.
+struct Matrix {
+  Floats weight_NK, bias_N, packed;
+  long rows, inner;
+  Matrix(long rows, long inner) : weight_NK(drawn(rows * inner)), bias_N(drawn(rows)), rows(rows), inner(inner) {
+    packed.assign(static_cast<size_t>((rows + PANEL - 1) / PANEL * (1 + inner) * PANEL), 0.0f);
+    pack({{weight_NK.data(), inner}, bias_N.data(), packed.data(), rows, inner, 0});
+  }
+  double at(const float* x, long n) const {
+    double total = static_cast<double>(bias_N[static_cast<size_t>(n)]);
+    for (long k = 0; k < inner; k++)
+      total += static_cast<double>(x[k]) * static_cast<double>(weight_NK[static_cast<size_t>(n * inner + k)]);
+    return total;
+  }
+};
+
+void check_product(long rows, long inner, long columns, Activation activation) {
+  const Matrix w(columns, inner);
+  const Floats x = drawn(rows * inner);
+  Floats out(static_cast<size_t>(rows * columns));
+  std::vector<double> wanted;
+  for (long t = 0; t < rows; t++)
+    for (long n = 0; n < columns; n++) wanted.push_back(active(activation, w.at(&x[static_cast<size_t>(t * inner)], n)));
+  in_use().product({{x.data(), inner}, w.packed.data(), {out.data(), columns}, rows, inner, columns, activation});
+  expect("product", columns, out, wanted, 2e-5);
+}
+
+void check_gate(long rows, long columns) {
+  const Floats x = drawn(2 * rows * columns, 3.0f);
+  Floats out(static_cast<size_t>(rows * columns));
+  std::vector<double> wanted;
+  for (long t = 0; t < rows; t++)
+    for (long n = 0; n < columns; n++) {
+      const float* row = &x[static_cast<size_t>(2 * t * columns)];
+      wanted.push_back(active(Activation::swish, static_cast<double>(row[n])) * static_cast<double>(row[columns + n]));
+    }
+  in_use().gate({{x.data(), 2 * columns}, {out.data(), columns}, rows, columns, Activation::swish});
+  expect("gate", columns, out, wanted, 1e-5);
+}
+
+void check_norm(long columns, NormKind kind) {
+  const Floats x = drawn(columns), y = drawn(columns), gain = drawn(columns), bias = drawn(columns);
+  Floats out(static_cast<size_t>(columns));
+  double mean = 0, squares = 0;
+  const auto added = [&](long d) {
+    return static_cast<double>(x[static_cast<size_t>(d)]) + static_cast<double>(y[static_cast<size_t>(d)]);
+  };
+  for (long d = 0; d < columns && kind == NormKind::layer; d++) mean += added(d) / static_cast<double>(columns);
+  for (long d = 0; d < columns; d++) squares += (added(d) - mean) * (added(d) - mean) / static_cast<double>(columns);
+  const double factor = kind == NormKind::affine ? 1.0 : 1.0 / std::sqrt(squares + 1e-5);
+  std::vector<double> wanted;
+  for (size_t d = 0; d < out.size(); d++)
+    wanted.push_back((added(static_cast<long>(d)) - mean) * factor * static_cast<double>(gain[d]) +
+                     static_cast<double>(bias[d]));
+  in_use().norm({{x.data(), columns}, {y.data(), columns}, {nullptr, 0}, {out.data(), columns}, gain.data(),
+                 bias.data(), 1, columns, 1, kind, 1e-5f});
+  expect("norm", columns, out, wanted, 2e-5);
+}
+
+void check_attention(long heads, long size, int32_t length) {
+  const long width = heads * size;
+  const Floats query = drawn(width), key = drawn(length * width), value = drawn(length * width);
+  Floats context(static_cast<size_t>(width)), scratch(static_cast<size_t>(length) + 64);
+  std::vector<int32_t> places;
+  for (int32_t s = 0; s < length; s++) places.push_back(length - 1 - s);
+  std::vector<double> wanted(context.size(), 0.0);
+  for (long h = 0; h < heads; h++) {
+    std::vector<double> weight;
+    double total = 0;
+    const auto entry = [&](const Floats& of, long s, long u) {
+      return static_cast<double>(of[static_cast<size_t>(s * width + h * size + u)]);
+    };
+    for (long s = 0; s < length; s++) {
+      double score = 0;
+      for (long u = 0; u < size; u++) score += 0.3 * entry(query, 0, u) * entry(key, s, u);
+      weight.push_back(std::exp(score));
+      total += weight.back();
+    }
+    for (long s = 0; s < length; s++)
+      for (long u = 0; u < size; u++)
+        wanted[static_cast<size_t>(h * size + u)] += weight[static_cast<size_t>(s)] / total * entry(value, s, u);
+  }
+  const int32_t first = 0;
+  for (const int32_t* table : {static_cast<const int32_t*>(nullptr), static_cast<const int32_t*>(places.data())}) {
+    in_use().attention({{query.data(), width}, {key.data(), width}, {value.data(), width}, {context.data(), width},
+                        &first, table, length, &length, nullptr, 0, 0, nullptr, 1, heads, size, size, 0.3f,
+                        scratch.data()});
+    expect("attention", length, context, wanted, 1e-5);
+  }
+}
+
+void check_vocabulary(long rows, long inner, long columns, long k) {
+  const Matrix w(columns, inner);
+  const Floats hidden = drawn(rows * inner);
+  Floats score(static_cast<size_t>(rows * k)), scratch(static_cast<size_t>(rows * (VOCABULARY_STRIDE + 1)));
+  std::vector<int32_t> ids(score.size());
+  std::vector<double> log_sum(static_cast<size_t>(rows)), wanted, wanted_sum;
+  for (long n = 0; n < rows; n++) {
+    std::vector<double> all;
+    double total = 0;
+    for (long v = 0; v < columns; v++) {
+      all.push_back(w.at(&hidden[static_cast<size_t>(n * inner)], v));
+      total += std::exp(all.back());
+    }
+    std::sort(all.rbegin(), all.rend());
+    wanted.insert(wanted.end(), all.begin(), all.begin() + k);
+    wanted_sum.push_back(std::log(total));
+  }
+  in_use().vocabulary({{hidden.data(), inner}, w.packed.data(), nullptr, ids.data(), score.data(), log_sum.data(), rows,
+                       inner, columns, k, scratch.data()});
+  expect("vocabulary", columns, score, wanted, 2e-5);
+  expect("log sum", columns, Floats(log_sum.begin(), log_sum.end()), wanted_sum, 2e-5);
+}
+
+void check_rotation(long size) {
+  const Floats x = drawn(size), angle = drawn(size / 2, 3.0f);
+  Floats out = x, cos, sin;
+  std::vector<double> wanted(x.begin(), x.end());
+  for (long i = 0; i < size / 2; i++) {
+    const size_t a = static_cast<size_t>(i), b = static_cast<size_t>(i + size / 2);
+    cos.push_back(std::cos(angle[a]));
+    sin.push_back(std::sin(angle[a]));
+    const double c = static_cast<double>(cos[a]), s = static_cast<double>(sin[a]);
+    wanted[a] = static_cast<double>(x[a]) * c - static_cast<double>(x[b]) * s;
+    wanted[b] = static_cast<double>(x[b]) * c + static_cast<double>(x[a]) * s;
+  }
+  const int32_t place = 0;
+  in_use().rotation({{out.data(), size}, cos.data(), sin.data(), &place, 1, 1, size});
+  expect("rotation", size, out, wanted, 1e-6);
+}
+
+}  // namespace
+
+int main() {
+  for (const Kernels* kernels : supported()) {
+    use(kernels->name);
+    for (long rows : {1, 2, 3, 4, 7, 13, 80})
+      for (long columns : {1, 31, 32, 97})
+        for (Activation activation : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
+                                      Activation::swish})
+          check_product(rows, 19, columns, activation);
+    for (long columns : {1, 5, 16, 67}) {
+      check_gate(3, columns);
+      for (NormKind kind : {NormKind::layer, NormKind::rms, NormKind::affine}) check_norm(columns, kind);
+    }
+    for (int32_t length : {1, 3, 16, 50}) check_attention(2, 20, length);
+    for (long columns : {7, 512, 1300}) check_vocabulary(3, 24, columns, 5);
+    for (long size : {2, 6, 64}) check_rotation(size);
+    std::printf("%s: %s\n", kernels->name, failures ? "failed" : "every kernel equals its plain loop");
+  }
+  return failures != 0;
+}

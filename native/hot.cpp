@@ -1,0 +1,86 @@
+// One call of a hot kernel with made-up numbers, for whoever counts its instructions: hot SET KERNEL (no kernel: the
+// names of all). The shapes are those of the base model, d_model 512, of one sentence and of a batch.
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "dispatch.h"
+
+using namespace regard;
+
+namespace {
+
+constexpr long D = 512, HEADS = 8, KEYS = 32, PIECES = 8192, BEST = 4;
+constexpr int32_t LENGTH = KEYS;
+
+std::vector<float> numbers(long size) {
+  std::vector<float> found(static_cast<size_t>(size));
+  for (size_t i = 0; i < found.size(); i++) found[i] = static_cast<float>(i % 17) / 16 - 0.5f;
+  return found;
+}
+
+long panels(long columns) { return (columns + PANEL - 1) / PANEL; }
+
+void run_product(long rows, long inner, long columns, Activation activation) {
+  const auto x = numbers(rows * inner), packed = numbers(panels(columns) * (1 + inner) * PANEL);
+  auto out = numbers(rows * columns);
+  in_use().product({{x.data(), inner}, packed.data(), {out.data(), columns}, rows, inner, columns, activation});
+}
+
+void run_norm(long rows) {
+  const auto x = numbers(rows * D), gain = numbers(D);
+  auto sum = x, out = x;
+  in_use().norm({{x.data(), D}, {x.data(), D}, {sum.data(), D}, {out.data(), D}, gain.data(), gain.data(), rows, D, 1,
+                 NormKind::layer, 1e-5f});
+}
+
+void run_attention(bool scattered) {
+  const auto query = numbers(D), keys = numbers(KEYS * D);
+  auto context = query, scratch = numbers(KEYS + 64);
+  std::vector<int32_t> places;
+  for (int32_t s = 0; s < LENGTH; s++) places.push_back(LENGTH - 1 - s);
+  const int32_t first = 0;
+  in_use().attention({{query.data(), D}, {keys.data(), D}, {keys.data(), D}, {context.data(), D}, &first,
+                      scattered ? places.data() : nullptr, KEYS, &LENGTH, nullptr, 0, 0, nullptr, 1, HEADS, D / HEADS,
+                      D / HEADS, 0.125f, scratch.data()});
+}
+
+void run_vocabulary(long rows) {
+  const auto hidden = numbers(rows * D), packed = numbers(panels(PIECES) * (1 + D) * PANEL);
+  auto score = numbers(rows * BEST), scratch = numbers(rows * (VOCABULARY_STRIDE + 1));
+  std::vector<int32_t> ids(score.size());
+  std::vector<double> log_sum(static_cast<size_t>(rows));
+  in_use().vocabulary({{hidden.data(), D}, packed.data(), nullptr, ids.data(), score.data(), log_sum.data(), rows, D,
+                       PIECES, BEST, scratch.data()});
+}
+
+struct Call {
+  const char *name, *kernel;
+  void (*run)();
+};
+const Call CALLS[] = {
+    {"product, 1 row", "product", [] { run_product(1, D, 4 * D, Activation::relu); }},
+    {"product, 4 rows", "product", [] { run_product(4, D, 4 * D, Activation::relu); }},
+    {"product, 72 rows", "product", [] { run_product(72, D, 4 * D, Activation::relu); }},
+    {"norm, 1 row", "norm", [] { run_norm(1); }},
+    {"attention, 32 neighbours", "attention", [] { run_attention(false); }},
+    {"attention, 32 ancestors", "attention", [] { run_attention(true); }},
+    {"vocabulary, 1 row", "vocabulary", [] { run_vocabulary(1); }},
+    {"vocabulary, 4 rows", "vocabulary", [] { run_vocabulary(4); }},
+};
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count == 1) {
+    for (const Kernels* kernels : supported()) std::printf("set\t%s\n", kernels->name);
+    for (const Call& call : CALLS) std::printf("call\t%s\t%s\n", call.name, call.kernel);
+    return 0;
+  }
+  if (count == 3 && use(words[1]))
+    for (const Call& call : CALLS)
+      if (!std::strcmp(call.name, words[2])) return call.run(), 0;
+  std::fprintf(stderr, "usage: hot SET CALL, as hot alone lists them\n");
+  return 2;
+}
