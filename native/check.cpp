@@ -43,13 +43,24 @@ double active(Activation activation, double x) {
   return NAN;
 }
 
-// A packed matrix, and the same as rows.
-struct Matrix {
-  Floats weight_NK, bias_N, packed;
+// A packed matrix, and the same as rows, of weights that lose nothing when they are packed.
+struct Weights {
+  Floats weight_NK, bias_N;
+  std::vector<char> packed, scratch;
   long rows, inner;
-  Matrix(long rows, long inner) : weight_NK(drawn(rows * inner)), bias_N(drawn(rows)), rows(rows), inner(inner) {
-    packed.assign(static_cast<size_t>((rows + PANEL - 1) / PANEL * (1 + inner) * PANEL), 0.0f);
-    pack({{weight_NK.data(), inner}, bias_N.data(), packed.data(), rows, inner, 0});
+  Precision precision;
+  Weights(long rows, long inner, Precision precision = Precision::fp32)
+      : weight_NK(drawn(rows * inner)), bias_N(drawn(rows)), rows(rows), inner(inner), precision(precision) {
+    for (float& weight : weight_NK)
+      if (precision != Precision::fp32) weight = std::round(weight * 63.0f);
+    for (long n = 0; n < rows && precision == Precision::int8; n++) weight_NK[static_cast<size_t>(n * inner)] = 63.0f;
+    packed.assign(static_cast<size_t>((rows + PANEL - 1) / PANEL * panel_bytes(precision, inner)), 0);
+    pack({{weight_NK.data(), inner}, bias_N.data(), packed.data(), precision, rows, inner, 0});
+  }
+  Matrix matrix() const { return {packed.data(), inner, precision}; }
+  char* quantised(long count) {
+    scratch.resize(static_cast<size_t>(count * quantised_bytes(inner)));
+    return scratch.data();
   }
   double at(const float* x, long n) const {
     double total = static_cast<double>(bias_N[static_cast<size_t>(n)]);
@@ -59,15 +70,22 @@ struct Matrix {
   }
 };
 
-void check_product(long rows, long inner, long columns, Activation activation) {
-  const Matrix w(columns, inner);
-  const Floats x = drawn(rows * inner);
+void check_product(long rows, long inner, long columns, Activation activation, Precision precision) {
+  Weights w(columns, inner, precision);
+  Floats x = drawn(rows * inner);
+  if (precision == Precision::int8)  // rows of whole numbers from 0 to 127 lose nothing either
+    for (size_t i = 0; i < x.size(); i++) {
+      const long k = static_cast<long>(i) % inner;
+      x[i] = k < 2 ? 127.0f * static_cast<float>(k) : std::round(63.5f * x[i] + 63.5f);
+    }
   Floats out(static_cast<size_t>(rows * columns));
   std::vector<double> wanted;
   for (long t = 0; t < rows; t++)
     for (long n = 0; n < columns; n++) wanted.push_back(active(activation, w.at(&x[static_cast<size_t>(t * inner)], n)));
-  in_use().product({{x.data(), inner}, w.packed.data(), {out.data(), columns}, rows, inner, columns, activation});
-  expect("product", columns, out, wanted, 2e-5);
+  in_use().product({{x.data(), inner}, w.matrix(), {out.data(), columns}, rows, columns, activation,
+                    w.quantised(std::min(rows, CHUNK))});
+  const double size = precision == Precision::fp32 ? 1.0 : precision == Precision::bf16 ? 63.0 : 63.0 * 127.0;
+  expect(precision == Precision::int8 ? "product of bytes" : "product", columns, out, wanted, 2e-5 * size);
 }
 
 void check_gate(long rows, long columns) {
@@ -135,7 +153,7 @@ void check_attention(long heads, long size, int32_t length) {
 }
 
 void check_vocabulary(long rows, long inner, long columns, long k) {
-  const Matrix w(columns, inner);
+  Weights w(columns, inner);
   const Floats hidden = drawn(rows * inner);
   Floats score(static_cast<size_t>(rows * k)), scratch(static_cast<size_t>(rows * (VOCABULARY_STRIDE + 1)));
   std::vector<int32_t> ids(score.size());
@@ -151,8 +169,8 @@ void check_vocabulary(long rows, long inner, long columns, long k) {
     wanted.insert(wanted.end(), all.begin(), all.begin() + k);
     wanted_sum.push_back(std::log(total));
   }
-  in_use().vocabulary({{hidden.data(), inner}, w.packed.data(), nullptr, ids.data(), score.data(), log_sum.data(), rows,
-                       inner, columns, k, scratch.data()});
+  in_use().vocabulary({{hidden.data(), inner}, w.matrix(), nullptr, ids.data(), score.data(), log_sum.data(), rows,
+                       columns, k, scratch.data(), w.quantised(rows)});
   expect("vocabulary", columns, score, wanted, 2e-5);
   expect("log sum", columns, Floats(log_sum.begin(), log_sum.end()), wanted_sum, 2e-5);
 }
@@ -183,7 +201,8 @@ int main() {
       for (long columns : {1, 31, 32, 97})
         for (Activation activation : {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
                                       Activation::swish})
-          check_product(rows, 19, columns, activation);
+          for (Precision precision : {Precision::fp32, Precision::bf16, Precision::int8})
+            check_product(rows, 19, columns, activation, precision);
     for (long columns : {1, 5, 16, 67}) {
       check_gate(3, columns);
       for (NormKind kind : {NormKind::layer, NormKind::rms, NormKind::affine}) check_norm(columns, kind);

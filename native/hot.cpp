@@ -20,12 +20,22 @@ std::vector<float> numbers(long size) {
   return found;
 }
 
-long panels(long columns) { return (columns + PANEL - 1) / PANEL; }
+struct Packed {
+  std::vector<char> panels, scratch;
+  Matrix matrix;
+  Packed(long rows, long inner, long columns, Precision precision)
+      : panels(static_cast<size_t>((columns + PANEL - 1) / PANEL * panel_bytes(precision, inner))),
+        scratch(static_cast<size_t>(rows * quantised_bytes(inner))), matrix{panels.data(), inner, precision} {
+    const auto weights = numbers(columns * inner);
+    pack({{weights.data(), inner}, nullptr, panels.data(), precision, columns, inner, 0});
+  }
+};
 
-void run_product(long rows, long inner, long columns, Activation activation) {
-  const auto x = numbers(rows * inner), packed = numbers(panels(columns) * (1 + inner) * PANEL);
+void run_product(long rows, long inner, long columns, Activation activation, Precision precision = Precision::fp32) {
+  const auto x = numbers(rows * inner);
   auto out = numbers(rows * columns);
-  in_use().product({{x.data(), inner}, packed.data(), {out.data(), columns}, rows, inner, columns, activation});
+  Packed w(rows, inner, columns, precision);
+  in_use().product({{x.data(), inner}, w.matrix, {out.data(), columns}, rows, columns, activation, w.scratch.data()});
 }
 
 void run_norm(long rows) {
@@ -47,12 +57,13 @@ void run_attention(bool scattered) {
 }
 
 void run_vocabulary(long rows) {
-  const auto hidden = numbers(rows * D), packed = numbers(panels(PIECES) * (1 + D) * PANEL);
+  const auto hidden = numbers(rows * D);
+  Packed w(rows, D, PIECES, Precision::fp32);
   auto score = numbers(rows * BEST), scratch = numbers(rows * (VOCABULARY_STRIDE + 1));
   std::vector<int32_t> ids(score.size());
   std::vector<double> log_sum(static_cast<size_t>(rows));
-  in_use().vocabulary({{hidden.data(), D}, packed.data(), nullptr, ids.data(), score.data(), log_sum.data(), rows, D,
-                       PIECES, BEST, scratch.data()});
+  in_use().vocabulary({{hidden.data(), D}, w.matrix, nullptr, ids.data(), score.data(), log_sum.data(), rows, PIECES,
+                       BEST, scratch.data(), w.scratch.data()});
 }
 
 struct Call {
@@ -63,6 +74,9 @@ const Call CALLS[] = {
     {"product, 1 row", "product", [] { run_product(1, D, 4 * D, Activation::relu); }},
     {"product, 4 rows", "product", [] { run_product(4, D, 4 * D, Activation::relu); }},
     {"product, 72 rows", "product", [] { run_product(72, D, 4 * D, Activation::relu); }},
+    {"product of int8, 1 row", "product", [] { run_product(1, D, 4 * D, Activation::relu, Precision::int8); }},
+    {"product of int8, 4 rows", "product", [] { run_product(4, D, 4 * D, Activation::relu, Precision::int8); }},
+    {"product of int8, 72 rows", "product", [] { run_product(72, D, 4 * D, Activation::relu, Precision::int8); }},
     {"norm, 1 row", "norm", [] { run_norm(1); }},
     {"attention, 32 neighbours", "attention", [] { run_attention(false); }},
     {"attention, 32 ancestors", "attention", [] { run_attention(true); }},
