@@ -1,9 +1,16 @@
 #include "dispatch.h"
 
+#ifdef REGARD_ARM
+#include <sys/auxv.h>
+#endif
+
 namespace regard {
 
 #ifdef REGARD_X86
 extern const Kernels avx512vnni_table, avx512_table, avx2_table;
+#endif
+#ifdef REGARD_ARM
+extern const Kernels dotprod_table;
 #endif
 extern const Kernels portable_table;
 
@@ -17,6 +24,10 @@ std::vector<const Kernels*> supported() {
   if (avx512 && __builtin_cpu_supports("avx512vnni")) found.push_back(&avx512vnni_table);
   if (avx512) found.push_back(&avx512_table);
   if (avx2) found.push_back(&avx2_table);
+#endif
+#ifdef REGARD_ARM
+  constexpr unsigned long DOT_PRODUCT = 1UL << 20;  // HWCAP_ASIMDDP of Linux
+  if (getauxval(AT_HWCAP) & DOT_PRODUCT) found.push_back(&dotprod_table);
 #endif
   found.push_back(&portable_table);
   return found;
