@@ -20,7 +20,7 @@ typedef float LooseWord __attribute__((vector_size(4 * LANES), aligned(4), may_a
 
 REGARD_INLINE Word load(const float* from) { return *reinterpret_cast<const LooseWord*>(from); }
 REGARD_INLINE void store(float* to, Word x) { *reinterpret_cast<LooseWord*>(to) = x; }
-REGARD_INLINE Word all(float x) { return x - Word{}; }  // not 0 + x, which is an addition: -0 would become 0
+REGARD_INLINE Word all(float x) { return x - Word{}; }  // which is x, -0 too: no addition is left of it
 
 // The first n lanes from memory, the others `rest`; and back. Nothing beyond them is touched.
 REGARD_INLINE Word load_some(const float* from, long n, float rest = 0.0f) {
