@@ -14,6 +14,7 @@ from typing import Any
 
 import decode_models
 import numpy as np
+from decode_ours import EXTRA
 from decode_tools import BASIS, OURS, Tool, Worker, say, tools
 
 NEAR = 1e-5
@@ -89,7 +90,9 @@ class Judge:
         """How many outputs are the same, differ by rounding, or are the more probable ones of either side."""
         counts = {"same": 0, "near": 0, "ours more probable": 0, "theirs more probable": 0}
         furthest = 0.0
-        for line, one, other in zip(lines, ours, theirs, strict=True):
+        for line, *pair in zip(lines, ours, theirs, strict=True):
+            # Ours has a limit for each sentence, others have one for a batch: what is behind it is not looked at.
+            one, other = (output[: len(self.ids(line)) + EXTRA] for output in pair)
             if one == other:
                 counts["same"] += 1
                 continue
