@@ -16,10 +16,10 @@ TITLES = {
 NAMES = {"regard": "Regard", "ctranslate2": "CTranslate2"}
 """How tools are written; the others as they are named."""
 BESIDE = (
-    "All tools open the same weights, in one process of one thread each, all on one core, and take turns; medians of",
-    "processor seconds. *Ratio*: to CTranslate2 of the same type. *Same*: share of outputs with the tokens of its",
-    "fp32. *Batch*: sentences (of Regard source tokens times beam) with which a tool was fastest. Searches have no",
-    "length penalty, because every tool has another one. *MB*: the most memory of the process.",
+    "All tools open the same weights, in one process of one thread each, all on one core, and take turns, each with",
+    "the batches that suit it best; medians of processor seconds. *Ratio*: to CTranslate2 of the same type. *Same*:",
+    "share of outputs with the tokens of its fp32. Searches have no length penalty, because every tool has another one.",
+    "*MB*: the most memory of the process.",
 )
 EQUAL = (
     "Outputs of the engine beside those of torch and of CTranslate2, fp32. *Near*: they differ by less than 1e-5 nats,",
@@ -63,7 +63,6 @@ def line_of(row: Row) -> Row:
         "speed": f"{row['ms']:,.1f} ms" if one else f"{row['tokens/s']:,.0f} /s",
         "ratio": f"{row['ratio']:.2f}" if "ratio" in row else "",
         "same": same,
-        "batch": f"{row['batch']:,}" if row["batch"] else "",
         "MB": row["peak MB"],
     }
 
@@ -72,7 +71,13 @@ def equal(sessions: list[Session]) -> Lines:
     """The newest session of each processor."""
     own = {session["machine"]["processor"]: session for session in sessions if session["name"] == "equal"}
     rows = [
-        {"beside": name_of(row["tool"]), **{key: row[key] for key in row if key not in ("work", "tool")}}
+        {
+            "beside": name_of(row["tool"]),
+            "beam": row["beam"],
+            "same": f"{row['same']:,} of {row['sentences']:,}",
+            "near": row["near"],
+            "more probable": f"ours {row['ours more probable']}, theirs {row['theirs more probable']}",
+        }
         for session in own.values()
         for row in session["rows"]
     ]

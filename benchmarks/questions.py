@@ -304,7 +304,7 @@ def page_speed(session: Session) -> Lines:
 def start_up(session: Session) -> Lines:
     """Seconds until a program is there."""
     return [
-        "Seconds from the call to the end of the program: the median, the slowest, and where told the processor's.",
+        "Seconds from the call to the end of the program: the median, the slowest, and where known the processor's.",
         "",
         *grid(session["rows"]),
     ]

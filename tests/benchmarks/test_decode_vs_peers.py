@@ -102,13 +102,14 @@ def test_the_page_shows_the_newest_session_of_a_work(load: Any) -> None:
     session = {"machine": {"processor": "P", "load": 1}, "setting": {"sentences": 4, "slow": 2, "rounds": 1}}
     old = {**session, "name": "base", "rows": [{**row, "ratio": 9.0}]}
     new = {**session, "name": "base", "rows": [row, absent]}
-    equal = {"tool": "torch", "work": "equal", "beam": 1, "same": 3, "near": 1}
+    equal = {"tool": "torch", "work": "equal", "beam": 1, "sentences": 4, "same": 3, "near": 1}
+    equal |= {"ours more probable": 0, "theirs more probable": 0}
     third = {**session, "name": "equal", "rows": [equal]}
     text = "\n".join(page.beside_peers([old, new, third]))
-    assert "| greedy | Regard fp32 | 10 /s | 1.25 | 100.0 % | 8 | 7 |" in text
+    assert "| greedy | Regard fp32 | 10 /s | 1.25 | 100.0 % | 7 |" in text
     assert "9.00" not in text
     assert "Absent: Regard int8: no int8." in text
-    assert "| torch | 1 | 3 | 1 |" in "\n".join(page.equal([old, new, third]))
+    assert "| torch | 1 | 3 of 4 | 1 | ours 0, theirs 0 |" in "\n".join(page.equal([old, new, third]))
 
 
 @pytest.mark.long(minutes=3)
