@@ -18,7 +18,7 @@ NAMES = {"regard": "Regard", "ctranslate2": "CTranslate2"}
 BESIDE = (
     "All tools open the same weights, in one process of one thread each, all on one core, and take turns, each with",
     "the batches that suit it best; medians of processor seconds. *Ratio*: to CTranslate2 of the same type. *Same*:",
-    "share of outputs with the tokens of its fp32. Searches have no length penalty, because every tool has another one.",
+    "share of outputs with the tokens of its fp32. Searches have no length penalty: every tool has another one.",
     "*MB*: the most memory of the process.",
 )
 EQUAL = (
