@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ class WeightFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._header = read_header(path)
-        self._bytes = np.memmap(path, np.uint8, "r")
+        with path.open("rb") as file:
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._bytes = np.frombuffer(self._map, np.uint8)
         self._begin = 8 + int.from_bytes(self._bytes[:8].tobytes(), "little")
         self._taken: dict[str, tuple[int, ...]] = {}
 
@@ -36,6 +39,7 @@ class WeightFile:
             RegardError: it is not there, or of another type or shape, or lies outside of the file.
         """
         self._taken[name] = shape
+        self._release()
         if name not in self._header:
             raise RegardError(f"lacks {name!r}, which the recipe's model has", str(self.path))
         if wrong := wrong_weight(self._header, name, shape):
@@ -49,8 +53,14 @@ class WeightFile:
         Raises:
             RegardError: it names the first.
         """
+        self._release()
         if wrong := wrong_weights(self._header, self._taken):
             raise RegardError(wrong, str(self.path))
+
+    def _release(self) -> None:
+        """Give back the memory of what was read, which most are done with; whoever is not reads it again unnoticed."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
 
     def _place(self, entry: dict[str, Any], size: int) -> tuple[int, int]:
         match entry.get("data_offsets"):
