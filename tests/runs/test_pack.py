@@ -11,7 +11,7 @@ from regard.tasks.engine import open_without_torch
 from regard.tasks.metrics.bleu import score
 from regard.tasks.text.precisions import FILE, GUARD
 from tests.refusals import refused
-from tests.tasks.small_tasks import SOURCE, asker, put, recurrent, translator
+from tests.tasks.small_tasks import SOURCE, asker, classifier, put, recurrent, translator
 
 LINES = [SOURCE, "The street", "was too tired because"] * 15
 
@@ -58,13 +58,16 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
         pack(folder, None, reference)
     with refused(UsageError, "r"):
         pack(put(tmp_path / "r", recurrent()), source, reference)
+    with refused(UsageError, "c", "translate and ask"):
+        pack(put(tmp_path / "c", classifier()), source, reference)
     reference.write_text("one line\n")
     with refused(RegardError, reference, str(len(LINES))):
         pack(folder, source, reference)
-    source.write_text("")
-    reference.write_text("")
-    with refused(RegardError, source):
-        pack(folder, source, reference)
+    for nothing in ("", "\n \n"):
+        source.write_text(nothing)
+        reference.write_text(nothing)
+        with refused(RegardError, source):
+            pack(folder, source, reference)
     content = bytearray((folder / "model.safetensors").read_bytes())
     content[-3] ^= 1
     (folder / "model.safetensors").write_bytes(content)

@@ -19,15 +19,16 @@ def pack(
     reference: Path | None = None,
     json: bool = False,
 ) -> int:
-    """Measure in which precisions a model keeps its score, and let translate and ask use the fastest of them.
+    """Measure in which precisions a translator keeps its score, and let translate and ask use the fastest of them.
 
     The weights stay as they are: the engine rounds them when it starts, to bf16 or int8. Each precision answers the
     validation data, in turns; one whose BLEU is more than 0.2 below that of fp32 is used only where it is asked for.
     The result lies in precisions.json beside the weights, or in the user's cache where the folder cannot be written,
-    and counts for these weights alone.
+    and counts for these weights alone. Speeds are those of this processor: on another kind, measure again. What torch
+    computes, regard evaluate among it, stays fp32.
 
     Args:
-        folder: the model folder.
+        folder: of a model of the task translation or text-to-text.
         source: sentences to measure on; default: those that its training validated on.
         reference: what they should become, line by line.
         json: print one JSON object.

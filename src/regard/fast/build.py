@@ -112,6 +112,7 @@ class StackParts:
         return self.linear({f"{cross}.key": self.heads.keys, f"{cross}.value": self.heads.values}, self.section.d_model)
 
     def encoder_layers(self, count: int) -> SubLayer:
+        """The layers of an encoder."""
         layers = [f"layers.{n}" for n in range(count)]
         sublayers = [
             part for layer in layers for part in (SelfAttention(*self._parts(layer)), self._feed_forward(layer))
@@ -119,6 +120,7 @@ class StackParts:
         return self._join(sublayers, [f"{x}.{part}" for x in layers for part in ("attention", "feedforward")])
 
     def decoder_layers(self, count: int) -> SubLayer:
+        """The layers of a decoder that has a memory."""
         sublayers: list[SubLayer] = []
         for n in range(count):
             layer = f"layers.{n}"

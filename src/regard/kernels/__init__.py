@@ -64,4 +64,5 @@ def use(name: str) -> None:
     from regard.kernels import _native
 
     if not _native.use(name):
-        raise UsageError(f"{name!r} is no instruction set of this machine; try {', '.join(_native.sets())}", VARIABLE)
+        known = ", ".join(_native.sets())
+        raise UsageError(f"{name!r} is no instruction set of this machine; try {known} or off", VARIABLE)

@@ -14,12 +14,14 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks.engine import open_without_torch, why_torch
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_path import load_recipe_and_assets, model_folder
-from regard.tasks.text.precisions import Measured, PrecisionFile, weights_sha256, write
+from regard.tasks.text.precisions import PACKED, Measured, PrecisionFile, refuse_foreign, weights_sha256, write
 from regard.text.counts import counted
 from regard.text.lines import lines
 
 BLOCK = 32
 """Sentences that a precision answers before the next one's turn."""
+FEW = 100
+"""Below so many sentences the result is said to be uncertain."""
 VALIDATION = "training/data/validation.source.txt", "training/data/validation.target.txt"
 """What a run of a translator keeps of its validation data, line by line."""
 
@@ -41,17 +43,23 @@ def pack(
         What was measured, and the file that holds it.
 
     Raises:
-        UsageError: torch computes the model, or there is no data.
+        UsageError: the model writes nothing that BLEU is for, torch computes it, or there is no data.
         RegardError: the folder is damaged, or the files do not match.
     """
     folder = model_folder(folder)
     recipe, _ = load_recipe_and_assets(folder)
+    if not PACKED & {*recipe.info.commands}:
+        message = f"is {recipe.info.noun}; precisions are measured by the BLEU of what translate and ask write"
+        raise UsageError(message, str(folder))
     tasks = {precision: open_without_torch(folder, "cpu", precision) for precision in get_args(Precision)}
     if None in tasks.values():
         raise UsageError(
             f"precisions are the engine's, but torch computes this model ({why_torch(recipe)})", str(folder)
         )
+    refuse_foreign(folder)
     sources, references = _validation(folder, source, reference)
+    if len(sources) < FEW:
+        told(f"{counted(len(sources), 'sentence')}: a score and a speed of so few say little")
     told(f"measuring {', '.join(tasks)} in turns on {counted(len(sources), 'sentence')}")
     found, seconds = _in_turns(tasks, sources)
     scores = {name: score(texts, references, recipe.text.target_language, samples=0) for name, texts in found.items()}
@@ -101,6 +109,6 @@ def _validation(folder: Path, source: Path | None, reference: Path | None) -> tu
         there = counted(len(references), "line")
         message = f"has {there}, but {source} has {len(sources)}; they must match line by line"
         raise RegardError(message, str(reference))
-    if not sources:
+    if not any(map(str.strip, sources)):
         raise RegardError("nothing to measure on: there are no sentences", str(source))
     return sources, references

@@ -134,7 +134,8 @@ def why_torch(recipe: Recipe) -> str:
     """Why the engine does not compute a model here."""
     if not kernels.available():
         return "Regard was installed without kernels, or they are switched off"
-    return "it is not on the processor" if recipe.model.info.engine else f"the engine has no {recipe.model.info.noun}"
+    has = recipe.model.info.engine and hasattr(recipe.info.model(), "engine_sizes")
+    return "it is not on the processor" if has else f"the engine has no {recipe.model.info.noun}"
 
 
 def _build(task: Task, take: Callable[..., Any]) -> Any:

@@ -55,6 +55,37 @@ def test_the_fastest_that_keeps_the_score_is_chosen(tmp_path: Path) -> None:
         chosen(folder, "int4")  # type: ignore[arg-type]
 
 
+def test_of_a_tie_the_precision_with_more_bits_is_used(tmp_path: Path) -> None:
+    found = measured(put(tmp_path / "m", translator()))
+    for speeds, expected in (((10, 10.2, 10.1), "fp32"), ((10, 20, 20.5), "bf16"), ((10, 20, 21), "int8")):
+        scores = zip(("fp32", "bf16", "int8"), speeds, strict=True)
+        tied = found.model_copy(update={"measured": {name: Measured(score=30, speed=one) for name, one in scores}})
+        assert tied.kept[0] == expected
+        assert set(tied.kept) == {"fp32", "bf16", "int8"}
+
+
+def test_what_stands_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", translator())
+    path = folder / FILE
+    path.symlink_to(tmp_path / "nothing")
+    with refused(UsageError, path):
+        write(folder, measured(folder))
+    path.unlink()
+    path.mkdir()
+    with refused(UsageError, path):
+        write(folder, measured(folder))
+
+
+def test_a_new_measurement_leaves_none_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = put(tmp_path / "m", translator())
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda path, mode: Path(path) != folder)
+        cached = write(folder, measured(folder))
+    write(folder, measured(folder, int8=0.0))
+    assert not cached.exists()
+    assert chosen(folder, "auto") == "bf16"
+
+
 def test_a_damaged_file_and_one_of_other_weights_are_told_of_and_not_believed(tmp_path: Path) -> None:
     folder, other = put(tmp_path / "m", translator()), put(tmp_path / "n", translator(key=6))
     path = write(folder, measured(folder))
@@ -66,6 +97,8 @@ def test_a_damaged_file_and_one_of_other_weights_are_told_of_and_not_believed(tm
         checksum.dump_json({**sealed, "measured": {"int8": {"score": 30, "speed": 1}}}),
         checksum.dump_json({**sealed, "measured": {"fp32": {"score": "NaN", "speed": 1}}}),
         checksum.dump_json({**sealed, "more": 1}),
+        checksum.dump_json({**sealed, "sentences": 0}),
+        checksum.dump_json({**sealed, "processor": "\x1b[31mred"}),
         checksum.dump_json({**sealed, "format": FORMAT + 1}),
         json.dumps(values).encode(),
         b"",
@@ -76,7 +109,7 @@ def test_a_damaged_file_and_one_of_other_weights_are_told_of_and_not_believed(tm
         content[place * 7] ^= 1 << place % 8
     for content in [*lying, *flipped, (write(other, measured(other))).read_bytes()]:
         path.write_bytes(content)
-        with pytest.warns(UserWarning, match=r"precisions\.json is .* not used"):
+        with pytest.warns(UserWarning, match=r"precisions\.json .* not used"):
             assert read(folder) is None
     path.write_bytes(whole)
     assert chosen(folder, "auto") == "int8"

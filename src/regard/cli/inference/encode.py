@@ -34,6 +34,7 @@ def encode(
     output: Path | None = None,
     device: str | None = None,
     threads: int | None = None,
+    precision: Literal["auto", "fp32", "bf16", "int8"] = "auto",
     processes: int | None = None,
 ) -> int:
     """Turn texts into vectors, by the encoder of any model: arguments, or the lines of a file or of stdin.
@@ -59,13 +60,17 @@ def encode(
             column (from 0).
         device: cpu, cuda ...
         threads: processor threads.
+        precision: how the engine stores weights: fp32 (auto), bf16 or int8, which change the vectors a little; not with
+            --layer, for which torch computes.
         processes: that encode many texts, as regard translate has them.
     """
     if each in PARTS and pool is not None:
         raise UsageError(f"is for whole texts and images; with --each {each} every {each} has its vector", "--pool")
     arrays = output is not None and output.suffix == ".npz"
     options = {"--pool": pool, "--each": each, "--layer": layer, "--normalise": normalise, "arrays": arrays}
-    given = TextOptions(input, output, device, threads, processes=processes)
+    if layer is not None and precision not in ("auto", "fp32"):
+        raise UsageError("torch computes the vectors of a layer; leave it out", "--precision")
+    given = TextOptions(input, output, device, threads, precision, processes)
     with Exchange("encode", folder, texts, given, options) as exchange:
         if exchange.target.file is not None and output is not None and output.suffix not in KINDS:
             raise UsageError(f"must end in {' or '.join(KINDS)}; without --output JSON goes to stdout", str(output))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -46,6 +46,7 @@ def generate(
     output: Output = None,
     device: str | None = None,
     threads: int | None = None,
+    precision: Literal["auto", "fp32", "bf16", "int8"] = "auto",
 ) -> int:
     """Write on from prompts with a language model; what is written comes out as it is made, without the prompt.
 
@@ -59,6 +60,7 @@ def generate(
         json: one JSON object for each text, with prompt, text, tokens, log-probability and what ended it.
         device: cpu, cuda ...
         threads: processor threads.
+        precision: how the engine, which computes without torch, stores weights: fp32 (auto), bf16 or int8.
     """
     if n < 1:
         raise UsageError(f"{n} texts cannot be written; give 1 or more", "--n")
@@ -67,7 +69,7 @@ def generate(
     if prompt is not None and (texts or input is not None):
         raise UsageError("a prompt is there already; give one of them", "--prompt")
     options = {"max_tokens": max_tokens, "stop": tuple(stop or ()), "seed": seed, **drawing.values}
-    given, about = TextOptions(input, output, device, threads, processes=1), {"--n": n, "--json": json, **options}
+    given, about = TextOptions(input, output, device, threads, precision, 1), {"--n": n, "--json": json, **options}
     with Exchange("generate", folder, texts, given, about) as exchange:
         from regard.tasks.kinds import continues_text
 

@@ -105,9 +105,9 @@ class TextOptions:
         input: the texts.
         output: where the answers go.
         device: cpu, cuda ...
-        threads: processor threads; where the engine computes as many processes of one thread each.
-        precision: of the engine's products: fp32, bf16 or int8; auto is fp32, or for a model that regard pack measured
-            the fastest that keeps its score.
+        threads: processor threads; the engine starts as many processes of one thread each instead.
+        precision: how the engine, which computes without torch, stores weights: fp32, bf16 or int8. auto is fp32; for
+            translate and ask it is the fastest that keeps the score, once regard pack has measured the model.
         processes: that answer many texts, each with one thread; the output does not depend on how many. Default: as
             many as there are independent cores for a file, one for arguments, a pipe, and where --threads is given.
     """

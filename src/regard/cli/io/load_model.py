@@ -105,13 +105,16 @@ def open_model(
         device: cpu, cuda ...; default: the best there is.
         threads: of the processor.
         command: that the model is for; default: one for all.
-        precision: of the engine.
+        precision: of the engine; ``auto``: for translate and ask as measured by regard pack, else fp32.
 
     Raises:
         UsageError: the model is for another task, or torch computes it and has no such precision.
     """
     check_threads(threads)
     if command in BY_ENGINE:
+        from regard.tasks.text.precisions import PACKED
+
+        precision = "fp32" if precision == "auto" and command not in PACKED else precision
         from regard.tasks.engine import open_without_torch
 
         if (task := open_without_torch(folder, device, precision)) is not None:
@@ -125,7 +128,7 @@ def open_model(
 
     task = load(folder, device=device)
     refuse_other_tasks(folder, task.info, command)
-    if precision != "auto":
+    if precision not in ("auto", "fp32"):
         from regard.tasks.engine import why_torch
         from regard.tasks.text.precisions import refuse_where_torch_computes
 

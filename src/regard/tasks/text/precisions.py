@@ -10,9 +10,9 @@ import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from regard.config import FORMAT, checksum
 from regard.kernels.packing import Precision
@@ -27,6 +27,12 @@ Wanted = Literal["auto", "fp32", "bf16", "int8"]
 """What is asked for; ``auto`` is fp32 for a model that was not packed, else the fastest that keeps the score."""
 GUARD = 0.2
 """BLEU that a precision may lose against fp32 on the validation data."""
+TIE = 0.03
+"""Share of a speed within which the precision with more bits wins."""
+PACKED = {"translate", "ask"}
+"""Commands that use what was measured: what it was measured with is what they write."""
+Line = Annotated[str, Field(pattern="^[ -~]*$", max_length=1000)]
+"""Text that can be shown."""
 LARGEST = 1 << 16
 """Bytes such a file may have."""
 
@@ -49,18 +55,26 @@ class PrecisionFile(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    weights: str
-    sentences: int
-    signature: str
-    processor: str
+    weights: Line
+    sentences: int = Field(ge=1)
+    signature: Line
+    processor: Line
     measured: dict[Precision, Measured]
+
+    @model_validator(mode="after")
+    def _has_fp32(self) -> Self:
+        if "fp32" not in self.measured:
+            raise ValueError("lacks fp32, which the others are judged by")
+        return self
 
     @property
     def kept(self) -> list[Precision]:
-        """The precisions whose score is near enough to that of fp32, fastest first."""
+        """The precisions whose score is near enough to that of fp32, fastest first; of a tie the one of most bits."""
         least = self.measured["fp32"].score - GUARD
-        near = [name for name, one in self.measured.items() if one.score >= least]
-        return sorted(near, key=lambda name: -self.measured[name].speed)
+        near = [name for name in get_args(Precision) if name in self.measured and self.measured[name].score >= least]
+        fastest = max(self.measured[name].speed for name in near)
+        first = next(name for name in near if self.measured[name].speed >= (1 - TIE) * fastest)
+        return [first, *sorted({*near} - {first}, key=lambda name: -self.measured[name].speed)]
 
     def lines(self) -> list[str]:
         """What people read of it: a row for each precision, and the one that is used."""
@@ -95,10 +109,11 @@ def read(folder: Path) -> PrecisionFile | None:
         try:
             values = checksum.load_json(disk.content(path, LARGEST, "file of precisions", Damaged), path, required=True)
             found = PrecisionFile.model_validate({name: one for name, one in values.items() if name != "format"})
-        except (RegardError, ValidationError):
-            warnings.warn(f"{path} is damaged and not used; regard pack {folder} writes it anew", stacklevel=2)
+        except (RegardError, ValidationError) as error:
+            why = error.message if isinstance(error, RegardError) else "is no file of precisions"
+            warnings.warn(f"{path} {why}: not used; regard pack {folder} writes it anew", stacklevel=2)
             continue
-        if found.weights == weights and "fp32" in found.measured:
+        if found.weights == weights:
             return found
         warnings.warn(f"{path} is of other weights and not used; regard pack {folder} measures these", stacklevel=2)
     return None
@@ -110,17 +125,29 @@ def write(folder: Path, found: PrecisionFile, files: Files | None = None) -> Pat
     Raises:
         RegardError: it can be written in neither.
     """
-    files = files or Files()
+    refuse_foreign(folder)
+    files, cached = files or Files(), _cached(found.weights)
     content = checksum.dump_json({"format": FORMAT, **found.model_dump()})
-    path = folder / FILE
-    if not os.access(folder, os.W_OK):
-        path = _cached(found.weights)
+    path = folder / FILE if os.access(folder, os.W_OK) else cached
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         files.replace(path, [content])
+        if path != cached:
+            cached.unlink(missing_ok=True)  # of an earlier measurement
     except OSError as error:
         raise RegardError(f"cannot be written: {error.strerror}", str(path)) from None
     return path
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Refuse a folder or a link in the place of the file, before anything is measured.
+
+    Raises:
+        UsageError: there is one.
+    """
+    path = folder / FILE
+    if path.is_dir() or path.is_symlink():
+        raise UsageError("is not a file that Regard wrote; move it elsewhere", str(path))
 
 
 def chosen(folder: Path, wanted: Wanted) -> Precision:
