@@ -20,7 +20,6 @@ from regard.cli.io import lines
 from regard.runs import results_file
 from regard.runs.workers import answers
 from regard.system.forks import SAFE
-from regard.tasks import model_folder
 from regard.training.checkpoints.files import Files
 from tests.cli.conftest import reading
 from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, classifier, put
@@ -343,7 +342,7 @@ def test_a_number_of_processes_that_cannot_work(regard, processes: int) -> None:
 
 def test_stopped_while_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     written("classify")
-    monkeypatch.setattr(model_folder, "load", lambda *given, **named: struck(signal.SIGTERM))
+    monkeypatch.setattr("regard.tasks.engine.open_without_torch", lambda *given, **named: struck(signal.SIGTERM))
     assert in_child(command("classify", "--output", "out.txt")) == 75
     assert names() == []
 
