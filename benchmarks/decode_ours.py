@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from functools import partial
 from pathlib import Path
@@ -20,21 +19,12 @@ def load(job: Job) -> Tool:
     """The model: by the engine without torch where that can, else as ``regard.load`` gives it."""
     folder = job.folder("regard")
     try:
-        model = _opened(open_without_torch, folder, job.precision) or _opened(regard.load, folder, job.precision)
+        model = open_without_torch(folder, "cpu", job.precision) or regard.load(folder, "cpu", precision=job.precision)
     except regard.RegardError as error:
         raise Missing(str(error)) from None
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
     return {do.__name__: partial(do, model) for do in (translate, encode, generate)}
-
-
-def _opened(opener: Any, folder: Path, precision: str) -> Any:
-    """What a function opens; a precision is asked for where the function knows the word."""
-    if "precision" in inspect.signature(opener).parameters:
-        return opener(folder, "cpu", precision=precision)
-    if precision != "fp32":
-        raise Missing(f"this Regard has no {precision}")
-    return opener(folder, "cpu")
 
 
 def translate(model: Any, texts: list[str], beam: int, batch: int) -> Answers:
