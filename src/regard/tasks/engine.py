@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from regard import kernels
 from regard.config import Recipe, recipe_from, recipe_values
@@ -19,9 +19,6 @@ from regard.system.errors import RegardError
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, opened_folder
 from regard.tasks.protocols import Task, Unloaded
 from regard.tasks.text.precisions import Wanted, chosen, refuse_where_torch_computes
-
-if TYPE_CHECKING:
-    from regard.tasks.text.task import BaseTask
 
 GPUS = ("/dev/nvidiactl", "/dev/kfd")
 """Devices of the system that say that there may be a GPU, which is then the default."""
@@ -76,7 +73,7 @@ def has_engine(task: Task) -> bool:
     return bool(task.recipe.model.info.engine) and hasattr(task, "engine_sizes") and kernels.available()
 
 
-def give_engine(task: BaseTask[Any, Any], folder: Path | str, wanted: Wanted) -> None:
+def give_engine(task: Any, folder: Path | str, wanted: Wanted) -> None:
     """Let the engine compute a loaded task, where there is one.
 
     Raises:
