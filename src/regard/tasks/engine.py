@@ -17,7 +17,7 @@ from regard.config import Recipe, recipe_from, recipe_values
 from regard.config.tasks import import_name
 from regard.system.errors import RegardError
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, opened_folder
-from regard.tasks.protocols import Task, Unloaded
+from regard.tasks.protocols import EngineTask, Task, Unloaded
 from regard.tasks.text.precisions import Wanted, chosen, refuse_where_torch_computes
 
 GPUS = ("/dev/nvidiactl", "/dev/kfd")
@@ -73,7 +73,7 @@ def has_engine(task: Task) -> bool:
     return bool(task.recipe.model.info.engine) and hasattr(task, "engine_sizes") and kernels.available()
 
 
-def give_engine(task: Any, folder: Path | str, wanted: Wanted) -> None:
+def give_engine(task: EngineTask, folder: Path | str, wanted: Wanted) -> None:
     """Let the engine compute a loaded task, where there is one.
 
     Raises:

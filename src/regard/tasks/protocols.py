@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from regard.data.batches.batch import Packed
     from regard.decoding.hypotheses import Symbols
     from regard.fast.texts import Texts
+    from regard.kernels.packing import Precision
     from regard.models.gpt import Gpt
     from regard.models.inputs import Tokens
     from regard.models.rnn import Reader, Rnn
@@ -160,6 +161,13 @@ class Task(Protocol):
     @property
     def precision(self) -> str:
         """How the engine stores weights: fp32, bf16 or int8."""
+
+
+class EngineTask(Task, Protocol):
+    """A task that an engine can be given to."""
+
+    engine: Callable[[], Any] | None
+    precision: Precision
 
 
 class TextModel(Task, Protocol):
