@@ -23,7 +23,7 @@ CONTENTS = {
     "Use": ["tasks", "recipes", "reading-attention", "convert", "compare", "metrics", "faq", "troubleshooting"],
     "Reference": ["api/regard", "api/tasks", "api/nn", "api/models", "api/decoding", "glossary", "paper-map", "papers"],
     "Results": ["results", "parallel", "experiments", "demo-corpus"],
-    "Project": ["ARCHITECTURE", "CONTRIBUTING", "CHANGELOG"],
+    "Project": ["ARCHITECTURE", "native/README", "CONTRIBUTING", "CHANGELOG"],
 }
 """The pages by caption; a document of ``docs`` that is not here is added to "Use"."""
 SHORT = {
@@ -50,7 +50,7 @@ TASKS = (
     "text.task",
 )
 """Modules of ``regard.tasks`` with the classes that ``regard.load`` gives."""
-ALONE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
+ALONE = ("ARCHITECTURE.md", "native/README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 CITED = re.compile(r"\[([A-Z][a-z]+\d{2}[a-z]?\b[^\[\]]*)\](?!\()")
 """A citation, such as [Vaswani17 §3.2.1; Ba16]."""
 KEY = re.compile(r"\b[A-Z][a-z]+\d{2}[a-z]?\b")
@@ -130,7 +130,7 @@ def contents(folder: Path) -> str:
 
 def entry(name: str) -> str:
     """A line of a table of contents."""
-    path = name if name.isupper() else f"docs/{name}"
+    path = name if f"{name}.md" in ALONE else f"docs/{name}"
     return f"{SHORT[name]} <{path}>" if name in SHORT else path
 
 
