@@ -35,10 +35,10 @@ def beside_peers(sessions: list[Session]) -> Lines:
     for (name, processor), session in newest.items():
         if name in TITLES:
             setting, load = session["setting"], session["machine"]["load"]
-            told = (
-                f"**{TITLES[name]}** ({processor}, {setting['sentences']} sentences, transformers and onnxruntime the "
-            )
-            told += f"first {setting['slow']}; {setting['rounds']} rounds, load {load}"
+            slow = any(row["tool"] in ("transformers", "onnxruntime") for row in session["rows"])
+            told = f"**{TITLES[name]}** ({processor}, {setting['sentences']} sentences; "
+            told += f"transformers and onnxruntime the first {setting['slow']}; " if slow else ""
+            told += f"{setting['rounds']} rounds, load {load}"
             lines += [told + (f"; {session['note']}" if "note" in session else "") + "):", "", *table(session), ""]
     return lines[:-1] if len(lines) > len(BESIDE) + 1 else []
 
