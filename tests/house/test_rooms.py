@@ -1,9 +1,10 @@
 """Rooms are small, no import circle exists, and ARCHITECTURE.md has a line for each room."""
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
+
+from tests.scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "regard"
@@ -13,12 +14,7 @@ MOST = 15
 
 def counts() -> ModuleType:
     """``scripts/counts.py``, which is no package."""
-    spec = importlib.util.spec_from_file_location("counts", ROOT / "scripts" / "counts.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("scripts/counts.py")
 
 
 def rooms() -> list[Path]:

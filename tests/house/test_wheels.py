@@ -1,11 +1,12 @@
 """One wheel becomes two: all files and no torch in one, and torch and that one in the other."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 from zipfile import ZipFile
 
 import pytest
+
+from tests.scripts import load_script
 
 METADATA = """\
 Metadata-Version: 2.4
@@ -32,13 +33,7 @@ FILES = {
 
 @pytest.fixture
 def divide_wheel() -> ModuleType:
-    path = Path(__file__).resolve().parents[2] / "scripts" / "divide_wheel.py"
-    spec = importlib.util.spec_from_file_location("divide_wheel", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script("scripts/divide_wheel.py")
 
 
 @pytest.fixture

@@ -3,6 +3,19 @@
 import numpy as np
 from numpy.typing import NDArray
 
+SHAPES = [
+    (1, 1, 1),
+    (2, 3, 5),
+    (3, 7, 33),
+    (4, 16, 31),
+    (5, 64, 32),
+    (6, 5, 96),
+    (12, 33, 65),
+    (13, 8, 40),
+    (75, 22, 70),
+]
+"""Of products: rows, inner size and columns, about the edges of tiles, panels and blocks."""
+
 
 def draw(*shape: int, seed: int = 0) -> NDArray[np.float32]:
     """Normally distributed numbers."""

@@ -5,21 +5,10 @@ import pytest
 
 from regard.kernels import ACTIVATIONS
 from regard.kernels.packing import pack
-from tests.kernels.arrays import apart, draw
+from tests.kernels.arrays import SHAPES, apart, draw
 
 pytestmark = pytest.mark.usefixtures("instruction_set")
 
-SHAPES = [
-    (1, 1, 1),
-    (2, 3, 5),
-    (3, 7, 33),
-    (4, 16, 31),
-    (5, 64, 32),
-    (6, 5, 96),
-    (12, 33, 65),
-    (13, 8, 40),
-    (75, 20, 70),
-]
 FUNCTIONS = {
     "none": lambda x: x,
     "relu": lambda x: np.maximum(x, 0),

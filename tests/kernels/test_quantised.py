@@ -5,20 +5,9 @@ import pytest
 
 from regard.kernels import ACTIVATIONS
 from regard.kernels.packing import MOST_INNER, Precision, pack
-from tests.kernels.arrays import apart, draw
+from tests.kernels.arrays import SHAPES, apart, draw
 
 pytestmark = pytest.mark.usefixtures("instruction_set")
-SHAPES = [
-    (1, 1, 1),
-    (2, 3, 5),
-    (3, 7, 33),
-    (4, 16, 31),
-    (5, 64, 32),
-    (6, 5, 96),
-    (12, 33, 65),
-    (13, 8, 40),
-    (75, 22, 70),
-]
 STORED: list[Precision] = ["bf16", "int8"]
 
 

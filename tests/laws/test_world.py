@@ -1,13 +1,12 @@
 """World: any number of processes makes the same weights, of every family and in every way to train."""
 
-import importlib.util
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import regard
+from tests.scripts import load_script
 from tests.training.toy import whole
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "same_bits.py"
@@ -16,13 +15,7 @@ SHARDS, STEPS = 4, 6
 
 def script() -> Any:
     """The runs of ``scripts/same_bits.py``: every task, family and way to train."""
-    spec = importlib.util.spec_from_file_location("same_bits", SCRIPT)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["same_bits"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_script("scripts/same_bits.py")
 
 
 RUNS = script()

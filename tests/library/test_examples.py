@@ -1,7 +1,6 @@
 """The example program and the Python lines of the documents run, and use what exists."""
 
 import ast
-import importlib.util
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 import regard
+from tests.scripts import load_script
 from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, TARGET, TEXTS
 
 ROOT = Path(__file__).parents[2]
@@ -28,12 +28,7 @@ def blocks(document: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("example_of_the_library", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(EXAMPLE)
 
 
 def given(name: str) -> str:

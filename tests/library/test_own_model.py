@@ -1,6 +1,5 @@
 """``regard.fit`` and ``regard.load(…, model=…)``: an own module trains, is kept, resumes, and comes back."""
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from regard.nn.ops import Linear
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks import model_folder
 from tests.refusals import refused
+from tests.scripts import load_script
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_model.py"
 SIZES: dict[str, Any] = {"d_in": 3, "d_out": 2}
@@ -60,12 +60,7 @@ def fit(out: Path | None = None, steps: int = 7, **options: Any) -> Own:
 
 @pytest.fixture
 def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("example_of_an_own_model", EXAMPLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(EXAMPLE)
 
 
 def test_a_kept_model_comes_back_to_the_bit(tmp_path: Path) -> None:
