@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard import kernels
-from regard.runs.pack import VALIDATION
+from regard.data.prepare.folder import VALIDATION
 from tests.runs.test_pack import LINES, data
 from tests.tasks.small_tasks import SOURCE, put, recurrent, translator
 
@@ -23,8 +23,9 @@ def test_the_validation_data_of_the_run_is_the_default(regard, tmp_path: Path) -
     regard("pack", folder).refuses("--source FILE and --reference FILE")
     regard("pack", folder, "--source", "nowhere").refuses("nowhere")
     for path, name in zip(data(tmp_path, folder), VALIDATION, strict=True):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        path.rename(folder / name)
+        kept = folder / "training" / "data" / name
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(kept)
     told = regard("pack", folder)
     assert [line.split()[0] for line in told.out.splitlines()[1:4]] == ["fp32", "bf16", "int8"]
     values = json.loads(regard("pack", folder, "--json").out)

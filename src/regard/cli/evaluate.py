@@ -157,19 +157,14 @@ def translation(task: Task, asked: EvaluateOptions) -> Found:
     """Scores of a translator on a test set."""
     asked.refuse_elsewhere(task.info.noun, "give --source and --reference", "test", "columns", "threshold", "stride")
     from regard.tasks.kinds import translates
-    from regard.text.lines import InvalidLines, lines
+    from regard.text.lines import InvalidLines, matching_lines
 
     assert translates(task)
 
     paths, notes = asked.both(), (InvalidLines(), InvalidLines())
-    sources, references = (list(lines(path, mended)) for path, mended in zip(paths, notes, strict=True))
+    sources, references = matching_lines(*paths, notes)
     for path, mended in zip(paths, notes, strict=True):
         say_invalid_lines(str(path), mended)
-    if len(sources) != len(references):
-        raise RegardError(
-            f"has {counted(len(references), 'line')}, but {paths[0]} has {len(sources)}; they must match line by line",
-            str(paths[1]),
-        )
     found = task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase, divide=asked.divide(task))
     return found, bleu_lines
 

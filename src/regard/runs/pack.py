@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from regard import kernels
+from regard.data.prepare.folder import VALIDATION
 from regard.kernels.packing import Precision
 from regard.system import processor
 from regard.system.errors import RegardError, UsageError
@@ -16,14 +17,12 @@ from regard.tasks.metrics.bleu import score
 from regard.tasks.model_path import load_recipe_and_assets, model_folder
 from regard.tasks.text.precisions import PACKED, Measured, PrecisionFile, refuse_foreign, weights_sha256, write
 from regard.text.counts import counted
-from regard.text.lines import lines
+from regard.text.lines import InvalidLines, matching_lines
 
 BLOCK = 32
 """Sentences that a precision answers before the next one's turn."""
 FEW = 100
 """Below so many sentences the result is said to be uncertain."""
-VALIDATION = "training/data/validation.source.txt", "training/data/validation.target.txt"
-"""What a run of a translator keeps of its validation data, line by line."""
 
 
 def pack(
@@ -57,7 +56,7 @@ def pack(
             f"precisions are the engine's, but torch computes this model ({why_torch(recipe)})", str(folder)
         )
     refuse_foreign(folder)
-    sources, references = _validation(folder, source, reference)
+    sources, references = _validation(folder, source, reference, told)
     if len(sources) < FEW:
         told(f"{counted(len(sources), 'sentence')}: a score and a speed of so few say little")
     told(f"measuring {', '.join(tasks)} in turns on {counted(len(sources), 'sentence')}")
@@ -94,21 +93,23 @@ def _in_turns(
     return found, seconds
 
 
-def _validation(folder: Path, source: Path | None, reference: Path | None) -> tuple[list[str], list[str]]:
+def _validation(
+    folder: Path, source: Path | None, reference: Path | None, told: Callable[[str], None]
+) -> tuple[list[str], list[str]]:
     """Sources and references; those of the run unless they are given."""
     if (source is None) != (reference is None):
         missing = "--source" if source is None else "--reference"
         raise UsageError(f"give both --source FILE and --reference FILE; {missing} is missing", missing)
     if source is None or reference is None:
-        source, reference = (folder / name for name in VALIDATION)
+        source, reference = (folder / "training" / "data" / name for name in VALIDATION)
         if not (source.is_file() and reference.is_file()):
             message = "keeps no validation data to measure on; give --source FILE and --reference FILE"
             raise UsageError(message, str(folder))
-    sources, references = list(lines(source)), list(lines(reference))
-    if len(sources) != len(references):
-        there = counted(len(references), "line")
-        message = f"has {there}, but {source} has {len(sources)}; they must match line by line"
-        raise RegardError(message, str(reference))
+    notes = InvalidLines(source), InvalidLines(reference)
+    sources, references = matching_lines(source, reference, notes)
+    for one in notes:
+        if one.invalid:
+            told(one.message)
     if not any(map(str.strip, sources)):
         raise RegardError("nothing to measure on: there are no sentences", str(source))
     return sources, references

@@ -241,6 +241,21 @@ def lines(path: Path | str, notes: InvalidLines | None = None) -> Iterator[str]:
     return decode_lines(line_pieces(path), notes)
 
 
+def matching_lines(
+    left: Path | str, right: Path | str, notes: tuple[InvalidLines | None, InvalidLines | None] = (None, None)
+) -> tuple[list[str], list[str]]:
+    """The lines of two files that belong together line by line.
+
+    Raises:
+        RegardError: as :func:`lines`, or there are more in one.
+    """
+    lefts, rights = list(lines(left, notes[0])), list(lines(right, notes[1]))
+    if len(lefts) != len(rights):
+        message = f"has {counted(len(rights), 'line')}, but {left} has {len(lefts)}; they must match line by line"
+        raise RegardError(message, str(right))
+    return lefts, rights
+
+
 def line_pieces(path: Path | str) -> Iterator[bytes]:
     """The bytes of a text file, decompressed, in pieces of whole lines: as they come, most of :data:`HEAD` bytes.
 
