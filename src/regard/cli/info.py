@@ -66,7 +66,7 @@ def info(
         recipe, assets = load_recipe_and_assets(found := model_folder(folder))
         model, sizes, built = recipe.model, assets.sizes, outline(recipe, assets)  # which hardly reads a weight
         exported = f"\n{exports_of(found, recipe, assets).line}\n"
-        packed = _packed(found)
+        packed = _precisions(found)
         known, title = None, f"{name if found == folder else found}, a model folder"
     else:
         if folder.exists() or "/" in name:
@@ -99,7 +99,7 @@ def info(
     return 0
 
 
-def _packed(folder: Path) -> PrecisionFile | None:
+def _precisions(folder: Path) -> PrecisionFile | None:
     """What ``regard pack`` measured of a model folder."""
     from regard.tasks.model_path import MODEL
     from regard.tasks.text.precisions import read

@@ -87,8 +87,8 @@ def load(
         device: ``cpu``, ``cuda``, ``cuda:1`` …; default: a GPU if there is one.
         model: the class of a model of your own, which :func:`regard.fit` wrote. It is made with the arguments that the
             folder keeps; no code comes from a folder.
-        precision: of the engine, which computes encoder-decoders on a processor: fp32, bf16 or int8; ``auto``: the
-            fastest that ``regard pack`` found to keep the score, else fp32.
+        precision: of the engine, which computes on a processor: fp32, bf16 or int8; ``auto``: the fastest that
+            ``regard pack`` found to keep the score, else fp32.
 
     Raises:
         UsageError: the folder keeps a model of your own, and ``model`` is not given; or torch computes the model, which

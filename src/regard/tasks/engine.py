@@ -18,7 +18,7 @@ from regard.config.tasks import import_name
 from regard.system.errors import RegardError
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, opened_folder
 from regard.tasks.protocols import EngineTask, Task, Unloaded
-from regard.tasks.text.precisions import Wanted, chosen, refuse_where_torch_computes
+from regard.tasks.text.precisions import Wanted, precision_of, refuse_where_torch_computes
 
 GPUS = ("/dev/nvidiactl", "/dev/kfd")
 """Devices of the system that say that there may be a GPU, which is then the default."""
@@ -70,7 +70,7 @@ def step_of(task: Task, **options: Any) -> Any:
 
 def has_engine(task: Task) -> bool:
     """Whether the engine can compute a task's model here."""
-    return bool(task.recipe.model.info.engine) and hasattr(task, "engine_sizes") and kernels.available()
+    return _knows(task.recipe) and kernels.available()
 
 
 def give_engine(task: EngineTask, folder: Path | str, wanted: Wanted) -> None:
@@ -79,12 +79,13 @@ def give_engine(task: EngineTask, folder: Path | str, wanted: Wanted) -> None:
     Raises:
         UsageError: a precision is asked for that only the engine has.
     """
-    if has_engine(task):
-        if task.device_name == "cpu":
-            task.precision = chosen(model_folder(folder), wanted)
-        task.engine = ModelEngine(task)
-    if not has_engine(task) or task.device_name != "cpu":
+    known = has_engine(task)
+    if known and task.device_name == "cpu":
+        task.precision = precision_of(model_folder(folder), wanted)
+    else:
         refuse_where_torch_computes(wanted, why_torch(task.recipe))
+    if known:
+        task.engine = ModelEngine(task)
 
 
 def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "auto") -> Any:
@@ -112,7 +113,7 @@ def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "
 
     task = recipe.info.model()(recipe, assets, Unloaded(load))
     weights = WeightFile(folder / MODEL)
-    task.precision = chosen(folder, wanted)
+    task.precision = precision_of(folder, wanted)
     engine = _build(task, weights.take)
     weights.refuse_surplus()
     task.engine = lambda: engine
@@ -124,6 +125,11 @@ def _is_of_engine(path: Path) -> bool:
         recipe = recipe_from(recipe_values(path), str(path))
     except (RegardError, OSError):
         return False
+    return _knows(recipe)
+
+
+def _knows(recipe: Recipe) -> bool:
+    """Whether there is an engine for the models of a recipe."""
     return bool(recipe.model.info.engine) and hasattr(recipe.info.model(), "engine_sizes")
 
 
@@ -131,8 +137,7 @@ def why_torch(recipe: Recipe) -> str:
     """Why the engine does not compute a model here."""
     if not kernels.available():
         return "Regard was installed without kernels, or they are switched off"
-    has = recipe.model.info.engine and hasattr(recipe.info.model(), "engine_sizes")
-    return "it is not on the processor" if has else f"the engine has no {recipe.model.info.noun}"
+    return "it is not on the processor" if _knows(recipe) else f"the engine has no {recipe.model.info.noun}"
 
 
 def _build(task: Task, take: Callable[..., Any]) -> Any:

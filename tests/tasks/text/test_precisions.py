@@ -13,7 +13,7 @@ from regard import kernels
 from regard.config import FORMAT, checksum
 from regard.system.errors import UsageError
 from regard.tasks.engine import open_without_torch, step_of
-from regard.tasks.text.precisions import FILE, GUARD, Measured, PrecisionFile, chosen, read, weights_sha256, write
+from regard.tasks.text.precisions import FILE, GUARD, Measured, PrecisionFile, precision_of, read, weights_sha256, write
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, asker, put, recurrent, translator
 
@@ -43,16 +43,16 @@ def measured(folder: Path, bf16: float = 30.0, int8: float = 30.0) -> PrecisionF
     )
 
 
-def test_the_fastest_that_keeps_the_score_is_chosen(tmp_path: Path) -> None:
+def test_the_fastest_that_keeps_the_score_is_precision_of(tmp_path: Path) -> None:
     folder = put(tmp_path / "m", translator())
-    assert chosen(folder, "auto") == "fp32"
+    assert precision_of(folder, "auto") == "fp32"
     for bf16, int8, expected in ((30, 30, "int8"), (30, 29, "bf16"), (29, 29, "fp32"), (29, 30 - GUARD / 2, "int8")):
         write(folder, made := measured(folder, bf16, int8))
-        assert chosen(folder, "auto") == expected == made.kept[0]
+        assert precision_of(folder, "auto") == expected == made.kept[0]
         assert ("below" in "".join(made.lines())) == (min(bf16, int8) < 30 - GUARD)
-    assert chosen(folder, "bf16") == "bf16"
+    assert precision_of(folder, "bf16") == "bf16"
     with refused(UsageError, "precision"):
-        chosen(folder, "int4")  # type: ignore[arg-type]
+        precision_of(folder, "int4")  # type: ignore[arg-type]
 
 
 def test_of_a_tie_the_precision_with_more_bits_is_used(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_new_measurement_leaves_none_in_the_cache(tmp_path: Path, monkeypatch:
         cached = write(folder, measured(folder))
     write(folder, measured(folder, int8=0.0))
     assert not cached.exists()
-    assert chosen(folder, "auto") == "bf16"
+    assert precision_of(folder, "auto") == "bf16"
 
 
 def test_a_damaged_file_and_one_of_other_weights_are_told_of_and_not_believed(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_damaged_file_and_one_of_other_weights_are_told_of_and_not_believed(tm
         with pytest.warns(UserWarning, match=r"precisions\.json .* not used"):
             assert read(folder) is None
     path.write_bytes(whole)
-    assert chosen(folder, "auto") == "int8"
+    assert precision_of(folder, "auto") == "int8"
 
 
 def test_where_the_folder_cannot_be_written_the_file_is_in_the_cache(
@@ -124,11 +124,11 @@ def test_where_the_folder_cannot_be_written_the_file_is_in_the_cache(
     assert path.is_relative_to(cache)
     assert weights_sha256(folder) in path.name
     assert not (folder / FILE).exists()
-    assert chosen(folder, "auto") == "int8"
-    assert chosen(other, "auto") == "fp32"
+    assert precision_of(folder, "auto") == "int8"
+    assert precision_of(other, "auto") == "fp32"
     path.write_bytes(b"x")
     with pytest.warns(UserWarning, match="not used"):
-        assert chosen(folder, "auto") == "fp32"
+        assert precision_of(folder, "auto") == "fp32"
 
 
 @pytest.mark.usefixtures("compiled")

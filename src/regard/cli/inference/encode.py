@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from cyclopts import Parameter
 
-from regard.cli.io.exchange import Exchange, TextOptions
+from regard.cli.io.exchange import Exchange, Precision, TextOptions
 from regard.cli.io.input_texts import Input, Text
 from regard.system.errors import UsageError
 
@@ -34,7 +34,7 @@ def encode(
     output: Path | None = None,
     device: str | None = None,
     threads: int | None = None,
-    precision: Literal["auto", "fp32", "bf16", "int8"] = "auto",
+    precision: Precision = "auto",
     processes: int | None = None,
 ) -> int:
     """Turn texts into vectors, by the encoder of any model: arguments, or the lines of a file or of stdin.

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.io.exchange import Exchange, Output, TextOptions
+from regard.cli.io.exchange import Exchange, Output, Precision, TextOptions
 from regard.cli.io.input_texts import Input, InputTexts
 from regard.cli.io.lines import json_line, unseen_values
 from regard.cli.io.sampling import NO_SAMPLING, SamplingOptions
@@ -46,7 +46,7 @@ def generate(
     output: Output = None,
     device: str | None = None,
     threads: int | None = None,
-    precision: Literal["auto", "fp32", "bf16", "int8"] = "auto",
+    precision: Precision = "auto",
 ) -> int:
     """Write on from prompts with a language model; what is written comes out as it is made, without the prompt.
 

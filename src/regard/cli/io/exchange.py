@@ -96,6 +96,10 @@ def descriptor(path: Path) -> int | None:
     return int(found[1]) if found else NAMED.get(str(path))
 
 
+Precision = Literal["auto", "fp32", "bf16", "int8"]
+"""Type of an option --precision."""
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TextOptions:
@@ -116,7 +120,7 @@ class TextOptions:
     output: Output = None
     device: str | None = None
     threads: int | None = None
-    precision: Literal["auto", "fp32", "bf16", "int8"] = "auto"
+    precision: Precision = "auto"
     processes: int | None = None
 
 

@@ -112,11 +112,10 @@ def open_model(
     """
     check_threads(threads)
     if command in BY_ENGINE:
+        from regard.tasks.engine import open_without_torch
         from regard.tasks.text.precisions import PACKED
 
         precision = "fp32" if precision == "auto" and command not in PACKED else precision
-        from regard.tasks.engine import open_without_torch
-
         if (task := open_without_torch(folder, device, precision)) is not None:
             refuse_other_tasks(folder, task.info, command)
             return task

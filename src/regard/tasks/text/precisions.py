@@ -103,7 +103,7 @@ def weights_sha256(folder: Path) -> str:
 def read(folder: Path) -> PrecisionFile | None:
     """What was measured of a model folder, if anything; a file that cannot be believed is told of, and left out."""
     weights = weights_sha256(folder)
-    for path in (folder / FILE, _cached(weights)):
+    for path in (folder / FILE, _cache_path(weights)):
         if not path.is_file():
             continue
         try:
@@ -126,7 +126,7 @@ def write(folder: Path, found: PrecisionFile, files: Files | None = None) -> Pat
         RegardError: it can be written in neither.
     """
     refuse_foreign(folder)
-    files, cached = files or Files(), _cached(found.weights)
+    files, cached = files or Files(), _cache_path(found.weights)
     content = checksum.dump_json({"format": FORMAT, **found.model_dump()})
     path = folder / FILE if os.access(folder, os.W_OK) else cached
     try:
@@ -150,7 +150,7 @@ def refuse_foreign(folder: Path) -> None:
         raise UsageError("is not a file that Regard wrote; move it elsewhere", str(path))
 
 
-def chosen(folder: Path, wanted: Wanted) -> Precision:
+def precision_of(folder: Path, wanted: Wanted) -> Precision:
     """The precision to compute in.
 
     Raises:
@@ -159,7 +159,7 @@ def chosen(folder: Path, wanted: Wanted) -> Precision:
     if wanted == "auto":
         found = read(folder)
         return found.kept[0] if found else "fp32"
-    if wanted not in ("fp32", "bf16", "int8"):
+    if wanted not in get_args(Precision):
         raise UsageError(f"{wanted!r} is no precision; give auto, fp32, bf16 or int8", "precision")
     return wanted
 
@@ -176,7 +176,7 @@ def refuse_where_torch_computes(wanted: Wanted, why: str) -> None:
         )
 
 
-def _cached(weights: str, environment: Mapping[str, str] = os.environ) -> Path:
+def _cache_path(weights: str, environment: Mapping[str, str] = os.environ) -> Path:
     given = environment.get("XDG_CACHE_HOME", "")
     cache = Path(given) if Path(given).is_absolute() else Path.home() / ".cache"
     return cache / "regard" / "precisions" / f"{weights}.json"
