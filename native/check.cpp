@@ -157,7 +157,8 @@ void check_attention(long heads, long size, int32_t length) {
 void check_vocabulary(long rows, long inner, long columns, long k) {
   const Weights w(columns, inner);
   const Floats hidden = drawn(rows * inner);
-  Floats score(static_cast<size_t>(rows * k)), scratch(static_cast<size_t>(rows * (VOCABULARY_STRIDE + 1)));
+  const long together = vocabulary_together(columns);
+  Floats score(static_cast<size_t>(rows * k)), scratch(static_cast<size_t>(vocabulary_scratch(rows, together)));
   std::vector<char> quantised(static_cast<size_t>(rows * quantised_bytes(inner)));
   std::vector<int32_t> ids(score.size());
   std::vector<double> log_sum(static_cast<size_t>(rows)), wanted, wanted_sum;
@@ -173,7 +174,7 @@ void check_vocabulary(long rows, long inner, long columns, long k) {
     wanted_sum.push_back(std::log(total));
   }
   in_use().vocabulary({{hidden.data(), inner}, w.matrix(), nullptr, ids.data(), score.data(), log_sum.data(), rows,
-                       columns, k, scratch.data(), quantised.data()});
+                       columns, k, together, scratch.data(), quantised.data()});
   expect("vocabulary", columns, score, wanted, 2e-5);
   expect("log sum", columns, Floats(log_sum.begin(), log_sum.end()), wanted_sum, 2e-5);
 }
@@ -213,6 +214,12 @@ int main() {
     for (int32_t length : {1, 3, 16, 50}) check_attention(2, 20, length);
     for (long columns : {7, 512, 1300}) check_vocabulary(3, 24, columns, 5);
     for (long size : {2, 6, 64}) check_rotation(size);
+    set_threads(3);
+    for (long rows : {1, 5})
+      for (Precision precision : {Precision::fp32, Precision::bf16, Precision::int8})
+        check_product(rows, 300, 1000, Activation::relu, precision);
+    check_vocabulary(3, 24, 5300, 5);
+    set_threads(1);
     std::printf("%s: %s\n", kernels->name, failures ? "failed" : "every kernel equals its plain loop");
   }
   return failures != 0;

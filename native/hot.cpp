@@ -58,12 +58,12 @@ void run_attention(bool scattered) {
 void run_vocabulary(Precision precision, long rows) {
   const Zeros w(precision, PIECES);
   const auto hidden = numbers(rows * D);
-  auto score = numbers(rows * BEST), scratch = numbers(rows * (VOCABULARY_STRIDE + 1));
+  auto score = numbers(rows * BEST), scratch = numbers(vocabulary_scratch(rows, 1));
   std::vector<int32_t> ids(score.size());
   std::vector<double> log_sum(static_cast<size_t>(rows));
   std::vector<char> quantised(static_cast<size_t>(rows * quantised_bytes(D)));
   in_use().vocabulary({{hidden.data(), D}, w.matrix, nullptr, ids.data(), score.data(), log_sum.data(), rows, PIECES,
-                       BEST, scratch.data(), quantised.data()});
+                       BEST, 1, scratch.data(), quantised.data()});
 }
 
 struct Call {

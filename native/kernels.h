@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "team.h"
+
 namespace regard {
 
 constexpr int PANEL = 32;  // columns of a packed panel, the same for all instruction sets
@@ -104,11 +106,19 @@ struct Vocabulary {
   float* score_Nk;
   double* log_sum_N;
   long rows, columns, k;
-  float* scratch;    // rows * (VOCABULARY_STRIDE + 1) floats
+  long together;     // blocks that are computed side by side, at least one
+  float* scratch;    // vocabulary_scratch floats
   char* quantised;  // rows * quantised_bytes(inner)
 };
 constexpr long VOCABULARY_BLOCK = 512;  // columns whose scores are in the cache when they are looked at
 constexpr long VOCABULARY_STRIDE = VOCABULARY_BLOCK + 16;  // rows a power of two apart would share places in a cache
+inline long vocabulary_together(long columns) {  // for the threads that there are
+  const long blocks = (columns + VOCABULARY_BLOCK - 1) / VOCABULARY_BLOCK, several = 4 * threads();
+  return threads() == 1 ? 1 : blocks < several ? blocks : several;
+}
+constexpr long vocabulary_scratch(long rows, long together) {
+  return together * rows * (VOCABULARY_STRIDE + 4) + rows + 1;
+}
 
 // x_THK turned in place by the angles of its rows' places
 struct Rotation {

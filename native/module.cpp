@@ -114,10 +114,11 @@ void py_vocabulary(const Floats2& hidden, const AnyPanels& packed, long columns,
   expect(k >= 1, "at least one token is chosen");
   expect(k == 1 || (ids.stride(1) == 1 && score.stride(1) == 1), "results must lie in one piece");
   expect(count <= 1 || (ids.stride(0) == k && score.stride(0) == k), "results must lie in one piece");
-  const std::unique_ptr<float[]> scratch(new float[static_cast<size_t>(count) * (VOCABULARY_STRIDE + 1)]);
+  const long together = vocabulary_together(columns);
+  const std::unique_ptr<float[]> scratch(new float[static_cast<size_t>(vocabulary_scratch(count, together))]);
   const auto quantised = scratch_of(matrix, count * quantised_bytes(matrix.inner));
   in_use().vocabulary({rows(hidden), matrix, without ? line(*without, columns) : nullptr, ids.data(), score.data(),
-                       line(log_sum, count), count, columns, k, scratch.get(), quantised.get()});
+                       line(log_sum, count), count, columns, k, together, scratch.get(), quantised.get()});
 }
 
 void py_rotation(const Out2& x, long heads, const Floats2& cos, const Floats2& sin, const Ints1& place) {
@@ -153,6 +154,11 @@ NB_MODULE(_native, m) {
   m.def("sets", sets);
   m.def("in_use", [] { return std::string(in_use().name); });
   m.def("use", use, "name"_a);
+  m.def("threads", threads);
+  m.def("set_threads", [](long count) {
+    expect(count >= 1 && count <= MOST_THREADS, "there are 1 to 64 threads");
+    set_threads(count);
+  }, free, "count"_a);
   m.def("pack", py_pack, free, array("weight"), array("bias").none(), array("packed"), "column"_a);
   m.def("product", py_product, free, array("x"), array("packed"), array("out"), "activation"_a);
   m.def("gate", py_gate, free, array("x"), array("out"), "activation"_a);

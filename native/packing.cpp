@@ -4,8 +4,11 @@
 //   bf16   biases | the same, each weight rounded to its upper 16 bits, to the nearest, ties to even
 //   int8   scales | biases | sums of a column's bytes, all floats | for every four k 32 fours of bytes, one a column;
 //          weight = scale * byte, the largest of a column at 63
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <vector>
 
 #include "kernels.h"
 
@@ -30,37 +33,63 @@ float* head(const Pack& p, long n, long line) {
   return reinterpret_cast<float*>(panel + line * PANEL_LINE) + column % PANEL;
 }
 
+// The columns of one panel, which all lie in the cache at once: those that begin at n, before `end`.
+long end_of_panel(const Pack& p, long n) {
+  const long end = n + PANEL - (p.column + n) % PANEL;
+  return end < p.rows ? end : p.rows;
+}
+
 template <class Stored> void pack_rows(const Pack& p) {
-  constexpr long BLOCK = 16;  // floats of a cache line, read from one row of W before the next
-  for (long n = 0; n < p.rows; n++) *head(p, n, 0) = p.bias_N ? p.bias_N[n] : 0.0f;
-  for (long begin = 0; begin < p.inner; begin += BLOCK) {
-    const long end = begin + BLOCK < p.inner ? begin + BLOCK : p.inner;
-    for (long n = 0; n < p.rows; n++) {
-      Stored* to = reinterpret_cast<Stored*>(head(p, n, 1) - (p.column + n) % PANEL) + (p.column + n) % PANEL;
-      const float* from = p.weight_NK.at + n * p.weight_NK.stride;
-      for (long k = begin; k < end; k++) store(to + k * PANEL, from[k]);
+  constexpr long BLOCK = 128;  // floats of a cache line, read from one row of W before the next
+  for (long first = 0, last; first < p.rows; first = last) {
+    last = end_of_panel(p, first);
+    const long column = (p.column + first) % PANEL;
+    float* panel = head(p, first, 0) - column;
+    for (long n = first; n < last; n++) panel[column + n - first] = p.bias_N ? p.bias_N[n] : 0.0f;
+    Stored* to = reinterpret_cast<Stored*>(panel + PANEL) + column;
+    for (long begin = 0; begin < p.inner; begin += BLOCK) {
+      const long end = begin + BLOCK < p.inner ? begin + BLOCK : p.inner;
+      for (long n = first; n < last; n++) {
+        const float* from = p.weight_NK.at + n * p.weight_NK.stride;
+        __builtin_prefetch(from + end);
+        for (long k = begin; k < end; k++) store(to + k * PANEL + n - first, from[k]);
+      }
     }
   }
 }
 
+// The largest of numbers without their signs, as bits, which are in the same order; one that is none is above all.
+uint32_t largest(const float* from, long count) {
+  uint32_t most = 0;
+  for (long k = 0; k < count; k++) {
+    uint32_t bits;
+    std::memcpy(&bits, from + k, sizeof bits);
+    bits &= 0x7fffffff;
+    most = bits > most ? bits : most;
+  }
+  return most;
+}
+
 void pack_bytes(const Pack& p) {
+  std::vector<int8_t> bytes(static_cast<size_t>(4 * groups_of(p.inner)));  // of a column
   for (long n = 0; n < p.rows; n++) {
     const float* from = p.weight_NK.at + n * p.weight_NK.stride;
-    float most = 0.0f, none = 0.0f;  // `none` becomes no number where a weight is none
-    for (long k = 0; k < p.inner; k++) {
-      most = std::fabs(from[k]) > most ? std::fabs(from[k]) : most;
-      none += from[k] * 0.0f;
-    }
-    const float factor = none == 0.0f && most > SMALLEST ? MOST_W / most : 0.0f;
-    int8_t* to = reinterpret_cast<int8_t*>(head(p, n, 3));
-    long sum = 0;
-    for (long k = 0; k < 4 * groups_of(p.inner); k++) {
-      const float scaled = k < p.inner ? from[k] * factor : 0.0f;
-      const int byte = factor > 0.0f ? static_cast<int>(scaled + (scaled < 0.0f ? -0.5f : 0.5f)) : 0;
-      to[k / 4 * PANEL_LINE + k % 4] = static_cast<int8_t>(byte);
+    const uint32_t bits = largest(from, p.inner);
+    float most;
+    std::memcpy(&most, &bits, sizeof most);
+    const bool finite = std::isfinite(most);
+    const float factor = finite && most > SMALLEST ? MOST_W / most : 0.0f;
+    int sum = 0;
+    for (long k = 0; finite && k < p.inner; k++) {
+      const float scaled = from[k] * factor;
+      const int byte = static_cast<int>(scaled + (scaled < 0.0f ? -0.5f : 0.5f));
+      bytes[static_cast<size_t>(k)] = static_cast<int8_t>(byte);
       sum += byte;
     }
-    *head(p, n, 0) = most / MOST_W + none;
+    if (!finite) std::fill(bytes.begin(), bytes.end(), int8_t{0});
+    char* to = reinterpret_cast<char*>(head(p, n, 3));
+    for (long g = 0; g < groups_of(p.inner); g++) std::memcpy(to + g * PANEL_LINE, bytes.data() + 4 * g, 4);
+    *head(p, n, 0) = finite ? most / MOST_W : std::numeric_limits<float>::quiet_NaN();
     *head(p, n, 1) = p.bias_N ? p.bias_N[n] : 0.0f;
     *head(p, n, 2) = static_cast<float>(sum);
   }

@@ -13,6 +13,8 @@ namespace {
 
 constexpr long AHEAD = 16;      // rows of a panel that are asked for before they are needed
 constexpr long CACHE_LINE = 64;  // bytes
+constexpr long PARTS = 4;       // that a thread takes of a product
+constexpr long LEAST_PART = 1L << 15;  // work of one
 
 // Weights as they are stored: floats, or the upper halves of floats.
 template <class Stored, Precision PRECISION> struct Weights {
@@ -78,12 +80,28 @@ void one_chunk(const Product& p) {
   }
 }
 
+// The same by all threads, some panels each, where that is worth it.
+void divided_chunk(const Product& p) {
+  const long panels = (p.columns + PANEL - 1) / PANEL, bytes = panel_bytes(p.matrix.precision, p.matrix.inner);
+  const long work = work_of(bytes, p.rows), least = (LEAST_PART + work - 1) / work;
+  const long even = panels / (PARTS * threads()), each = (least > even ? least : even) / 2 * 2 + 2;
+  if (threads() == 1 || each >= panels) return one_chunk(p);
+  divide((panels + each - 1) / each, panels * work, [&](long number) {
+    const long column = number * each * PANEL, left = p.columns - column;
+    Product part = p;
+    part.matrix.at += number * each * bytes;
+    part.out.at += column;
+    part.columns = left < each * PANEL ? left : each * PANEL;
+    one_chunk(part);
+  });
+}
+
 }  // namespace
 
 void product(const Product& p) {
   each_chunk(p, [](const Product& part, long) {
     if (part.matrix.precision == Precision::int8) quantise(part.x, part.rows, part.matrix.inner, part.scratch);
-    one_chunk(part);
+    divided_chunk(part);
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels.h"
+#include "team.h"
 
 namespace regard::REGARD_SET {
 
@@ -11,6 +12,15 @@ void norm(const Norm&);
 void attention(const Attention&);
 void vocabulary(const Vocabulary&);
 void rotation(const Rotation&);
+
+// What the time of a product is about proportional to.
+constexpr long work_of(long weight_bytes, long rows) { return weight_bytes / 16 * (15 + rows); }
+
+// part(0 ... parts - 1) by the team's threads.
+template <class F> void divide(long parts, long work, const F& part) {
+  const auto call = [](const void* about, long number) { (*static_cast<const F*>(about))(number); };
+  regard::divide(parts, static_cast<double>(work), call, &part);
+}
 
 // Rows of x as bytes, quantised_bytes(inner) each: a scale, what a zero byte stands for, and the entries.
 void quantise(ConstRows x, long rows, long inner, char* to);

@@ -1,7 +1,8 @@
 // The k largest of score_NV = hidden_ND W_DV and log sum exp score_NV, without ever holding score_NV.
 //
-// A block of columns is multiplied and looked at while it is in the cache: its largest score (most blocks stop here),
-// what enters the k best, and its share of sum exp(score - highest), which is scaled when a higher score comes.
+// A block of columns is multiplied and looked at while it is in the cache: its largest score and its share of
+// sum exp(score - largest). Then, block by block in their order, what enters the k best (of most blocks nothing), and
+// the shares, scaled to the highest score yet. Threads have blocks of their own; the result is the same for any number.
 #include "set.h"
 
 #include "words.h"
@@ -21,34 +22,48 @@ void enter(float* score_k, int32_t* id_k, long k, float score, int32_t id) {
   id_k[place] = id;
 }
 
-// One row's look at a block's scores; log_sum_N holds the running sum until the end.
-void look(const Vocabulary& v, long row, const float* score, long begin, long columns, float& highest) {
+// Of a row in a block of columns.
+struct Look {
+  const float* score;
+  float highest, sum;  // of exp(score - highest)
+};
+
+Look look(const float* score, long columns) {
   Word largest_yet = all(-__builtin_inff());
   each_word(columns, [&](long place, long lanes) {
     largest_yet = most(load(score + place, lanes, -__builtin_inff()), largest_yet);
   });
-  const float here = largest(largest_yet);
-  float* score_k = v.score_Nk + row * v.k;
-  int32_t* id_k = v.ids_Nk + row * v.k;
-  if (here > score_k[v.k - 1])
-    for (long place = 0; place < columns; place++)
-      if (score[place] > score_k[v.k - 1] && !(v.without_V && v.without_V[begin + place]))
-        enter(score_k, id_k, v.k, score[place], static_cast<int32_t>(begin + place));
-  if (here > highest) {
-    v.log_sum_N[row] *= static_cast<double>(exp(all(highest - here))[0]);
-    highest = here;
-  }
+  const float highest = largest(largest_yet);
   Word total = all(0.0f);
   each_word(columns, [&](long place, long lanes) {
     total += exp(load(score + place, lanes, -__builtin_inff()) - highest);
   });
-  v.log_sum_N[row] += static_cast<double>(sum(total));
+  return {score, highest, sum(total)};
+}
+
+// Adds a block to what is known of a row; log_sum_N holds the running sum until the end.
+void add(const Vocabulary& v, long row, const Look& block, long begin, long columns, float& highest) {
+  float* score_k = v.score_Nk + row * v.k;
+  int32_t* id_k = v.ids_Nk + row * v.k;
+  if (block.highest > score_k[v.k - 1])
+    for (long place = 0; place < columns; place++)
+      if (block.score[place] > score_k[v.k - 1] && !(v.without_V && v.without_V[begin + place]))
+        enter(score_k, id_k, v.k, block.score[place], static_cast<int32_t>(begin + place));
+  if (block.highest > highest) {
+    v.log_sum_N[row] *= static_cast<double>(exp(all(highest - block.highest))[0]);
+    highest = block.highest;
+  }
+  v.log_sum_N[row] += static_cast<double>(block.sum) * static_cast<double>(exp(all(block.highest - highest))[0]);
 }
 
 }  // namespace
 
 void vocabulary(const Vocabulary& v) {
-  float* highest_N = v.scratch + v.rows * VOCABULARY_STRIDE;
+  const Matrix& w = v.matrix;
+  const long bytes = panel_bytes(w.precision, w.inner), blocks = (v.columns + VOCABULARY_BLOCK - 1) / VOCABULARY_BLOCK;
+  float* const highest_N = v.scratch;
+  Look* const look_BN = reinterpret_cast<Look*>(highest_N + (v.rows + 1) / 2 * 2);
+  float* const score = reinterpret_cast<float*>(look_BN + v.together * v.rows);
   for (long place = 0; place < v.rows * v.k; place++) {
     v.score_Nk[place] = -__builtin_inff();
     v.ids_Nk[place] = -1;
@@ -57,15 +72,26 @@ void vocabulary(const Vocabulary& v) {
     highest_N[row] = -__builtin_inff();
     v.log_sum_N[row] = 0.0;
   }
-  const Matrix& w = v.matrix;
   if (w.precision == Precision::int8) quantise(v.hidden, v.rows, w.inner, v.quantised);
-  for (long begin = 0; begin < v.columns; begin += VOCABULARY_BLOCK) {
-    const long columns = v.columns - begin < VOCABULARY_BLOCK ? v.columns - begin : VOCABULARY_BLOCK;
-    const Matrix block = {w.at + begin / PANEL * panel_bytes(w.precision, w.inner), w.inner, w.precision};
-    product_of_quantised({v.hidden, block, {v.scratch, VOCABULARY_STRIDE}, v.rows, columns, Activation::none,
-                          v.quantised});
-    for (long row = 0; row < v.rows; row++)
-      look(v, row, v.scratch + row * VOCABULARY_STRIDE, begin, columns, highest_N[row]);
+  const auto columns_of = [&](long block) {
+    const long left = v.columns - block * VOCABULARY_BLOCK;
+    return left < VOCABULARY_BLOCK ? left : VOCABULARY_BLOCK;
+  };
+  for (long first = 0; first < blocks; first += v.together) {
+    const long count = blocks - first < v.together ? blocks - first : v.together;
+    divide(count, work_of(count * (VOCABULARY_BLOCK / PANEL) * bytes, v.rows), [&](long number) {
+      const long block = first + number, panel = block * VOCABULARY_BLOCK / PANEL;
+      const Matrix matrix = {w.at + panel * bytes, w.inner, w.precision};
+      float* at = score + number * v.rows * VOCABULARY_STRIDE;
+      product_of_quantised({v.hidden, matrix, {at, VOCABULARY_STRIDE}, v.rows, columns_of(block), Activation::none,
+                            v.quantised});
+      for (long row = 0; row < v.rows; row++)
+        look_BN[number * v.rows + row] = look(at + row * VOCABULARY_STRIDE, columns_of(block));
+    });
+    for (long number = 0; number < count; number++)
+      for (long row = 0; row < v.rows; row++)
+        add(v, row, look_BN[number * v.rows + row], (first + number) * VOCABULARY_BLOCK, columns_of(first + number),
+            highest_N[row]);
   }
   for (long row = 0; row < v.rows; row++)
     v.log_sum_N[row] = static_cast<double>(highest_N[row]) + __builtin_log(v.log_sum_N[row]);

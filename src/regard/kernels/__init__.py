@@ -7,6 +7,8 @@ compiled for several instruction sets; the processor's fastest is used, or the o
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 
@@ -18,6 +20,9 @@ ACTIVATIONS = {"none": 0, "relu": 1, "gelu": 2, "gelu_tanh": 3, "swish": 4}
 """The kernels' numbers of the recipe's words."""
 NORMS = {"layer": 0, "rms": 1, "affine": 2}
 """The kernels' numbers of norms; ``affine`` is batch norm in evaluation, whose averages are part of gain and bias."""
+
+MOST_THREADS = 8
+"""Threads that compute one call: more wait for the same memory."""
 
 
 @cache
@@ -66,3 +71,30 @@ def use(name: str) -> None:
     if not _native.use(name):
         known = ", ".join(_native.sets())
         raise UsageError(f"{name!r} is no instruction set of this machine; try {known} or off", VARIABLE)
+
+
+def use_threads(count: int) -> None:
+    """Compute each call by so many threads from now on, at most :data:`MOST_THREADS`; at first there is one.
+
+    Numbers are the same for any count. A forked process begins with one thread. Nothing happens without kernels.
+    """
+    if available():
+        from regard.kernels import _native
+
+        _native.set_threads(max(1, min(count, MOST_THREADS)))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Meanwhile each call is computed by the thread that calls."""
+    if not available():
+        yield
+        return
+    from regard.kernels import _native
+
+    before = _native.threads()
+    _native.set_threads(1)
+    try:
+        yield
+    finally:
+        _native.set_threads(before)

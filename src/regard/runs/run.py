@@ -27,10 +27,11 @@ from regard.runs.plan import (
     shards_of,
     teacher,
 )
-from regard.runs.workers.cores import independent_cores, usable_cores
+from regard.runs.workers.cores import independent_cores
 from regard.runs.workers.group import WorkerGroup, plain, worker_group
 from regard.runs.workers.worker_run import refuse_others
 from regard.system import VERSION
+from regard.system.cores import usable_cores
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.system.memory import keep_pages
 from regard.tasks.model_folder import load

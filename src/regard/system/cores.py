@@ -32,6 +32,11 @@ def allowed_cores() -> set[int]:
     return set()
 
 
+def usable_cores() -> int:
+    """Cores that this process may use, whatever they are worth."""
+    return len(allowed_cores()) or os.cpu_count() or 1
+
+
 def allow_cores(cores: Collection[int], process: int = 0) -> None:
     """Let a thread use these cores only; nothing happens where the system does not allow it, or there are none.
 

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regard import kernels
+from regard.system.cores import usable_cores
 from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ def open_model(
     Args:
         folder: the model folder.
         device: cpu, cuda ...; default: the best there is.
-        threads: of the processor.
+        threads: of the processor; default: as many as there are cores for the engine, as torch decides for torch.
         command: that the model is for; default: one for all.
         precision: of the engine; ``auto``: for translate and ask as measured by regard pack, else fp32.
 
@@ -118,6 +120,7 @@ def open_model(
         precision = "fp32" if precision == "auto" and command not in PACKED else precision
         if (task := open_without_torch(folder, device, precision)) is not None:
             refuse_other_tasks(folder, task.info, command)
+            kernels.use_threads(threads or usable_cores())
             return task
     if threads is not None:
         import torch

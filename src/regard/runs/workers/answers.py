@@ -12,7 +12,8 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from regard.runs.workers.cores import independent_cores, usable_cores
+from regard.runs.workers.cores import independent_cores
+from regard.system.cores import usable_cores
 from regard.system.errors import RegardError
 from regard.system.forks import SAFE, ForkedWorkers, LostWorker
 from regard.system.memory import keep_pages

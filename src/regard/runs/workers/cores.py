@@ -5,7 +5,6 @@ Two threads of one core, and cores that others keep busy, look like cores to the
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,17 +13,12 @@ from contextlib import contextmanager
 from functools import partial
 
 from regard import kernels
-from regard.system.cores import allowed_cores
+from regard.system.cores import usable_cores
 
 _ROUNDS, _SIZE, _PRODUCTS = 5, 384, 8
 """Best of so many rounds, each of so many products of square matrices: some milliseconds."""
 _WORTH = 1.5
 """Twice as many processes must do this much more than half as many."""
-
-
-def usable_cores() -> int:
-    """Cores that this process may use, whatever they are worth."""
-    return len(allowed_cores()) or os.cpu_count() or 1
 
 
 def independent_cores(most: int) -> int:
@@ -57,7 +51,8 @@ def _seconds(count: int) -> float:
 def _products(count: int) -> Iterator[list[Callable[[], object]]]:
     """Functions that multiply matrices of their own, each by one thread: torch's, or kernels where it is not loaded."""
     if "torch" not in sys.modules and kernels.available():
-        yield [_kernel_product() for _ in range(count)]
+        with kernels.one_thread():
+            yield [_kernel_product() for _ in range(count)]
         return
     import torch
 
