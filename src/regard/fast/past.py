@@ -21,7 +21,7 @@ class Past:
     Args:
         layers: of the decoder.
         size: entries of a token's keys and values in a layer.
-        room: places at first; it doubles while more than half of them are named.
+        room: places at first; it grows by half where three quarters of them are named.
     """
 
     def __init__(self, layers: int, size: int, room: int = 64) -> None:
@@ -48,12 +48,12 @@ class Past:
         layers, room, size = self.past_LXE.shape
         named = np.zeros(room, np.bool_)
         named[ancestors_NS[np.arange(ancestors_NS.shape[1]) < lengths_N[:, None]]] = True
-        wanted = 2 * (int(named.sum()) + count)
+        wanted = (int(named.sum()) + count) * 4 // 3
         if wanted > room:
-            wider_LXE = aligned_array((layers, 2 * wanted, size))
+            wider_LXE = aligned_array((layers, wanted * 3 // 2, size))
             wider_LXE[:, :room] = self.past_LXE
             self.past_LXE = wider_LXE
-            named = np.append(named, np.zeros(2 * wanted - room, np.bool_))
+            named = np.append(named, np.zeros(wanted * 3 // 2 - room, np.bool_))
         self._free = np.flatnonzero(~named).astype(np.int32)
 
 

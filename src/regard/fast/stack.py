@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from regard.fast.texts import Texts
 
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
+ROOM = 512
+"""Tokens that are read at once: what they need between two calls of kernels should stay in the cache."""
 
 
 class Stack:
@@ -57,4 +60,22 @@ class Stack:
         """
         first_T, place_T = texts.first_T, texts.place_T
         length_T = place_T + np.int32(1) if causal else np.repeat(texts.lengths_B, texts.lengths_B).astype(np.int32)
-        return self(texts.ids_T, place_T, length_T, first=first_T, added=added_TD)
+        hidden_TD = np.empty((len(texts.ids_T), self.size), np.float32)
+        for begin, end in _parts(texts.lengths_B):
+            now = slice(begin, end)
+            added = None if added_TD is None else added_TD[now]
+            first = first_T[now] - np.int32(begin)
+            hidden_TD[now] = self(texts.ids_T[now], place_T[now], length_T[now], first=first, added=added)
+        return hidden_TD
+
+
+def _parts(lengths_B: Ids) -> Iterator[tuple[int, int]]:
+    """Where texts begin and end that are read at once: :data:`ROOM` tokens at most, or one longer text."""
+    begin = end = 0
+    for length in lengths_B.tolist():
+        if end > begin and end + length > begin + ROOM:
+            yield begin, end
+            begin = end
+        end += length
+    if end > begin:
+        yield begin, end
