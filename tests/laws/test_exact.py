@@ -18,6 +18,7 @@ from tests.laws.families import ALL, DTYPES, GRADIENT, SOURCES, WRITING, Family,
 from tests.models.small_models import PIECES, assert_near, only, same, sentences, transformer
 
 
+@pytest.mark.one_of(3)
 @held(*ALL)
 def test_store(family: Family, tmp_path: Path) -> None:
     model, path = family.model(torch.float32), tmp_path / "model.safetensors"
@@ -42,7 +43,8 @@ def test_store_keeps_every_bit_pattern(tmp_path: Path) -> None:
     assert same(loaded.output.weight[3, :8].detach().contiguous(), odd)
 
 
-@held(*WRITING, transformer=2, gpt=2, rnn=4)
+@pytest.mark.one_of(9)
+@held(*WRITING)
 @DTYPES
 @GRADIENT
 def test_causal(family: Family, dtype: torch.dtype, gradient: bool) -> None:
@@ -61,6 +63,7 @@ def test_causal(family: Family, dtype: torch.dtype, gradient: bool) -> None:
                 assert same(after_TD[start + length :].clone(), before_TD[start + length :].clone())
 
 
+@pytest.mark.one_of(4)
 @held(*ALL)
 def test_probe(family: Family) -> None:
     """Beside the reference; a recurrence has its own where something is heard inside."""
@@ -74,6 +77,7 @@ def test_probe(family: Family) -> None:
         assert same(model(given).detach(), plain)
 
 
+@pytest.mark.one_of(3)
 @held("transformer", "gpt")
 def test_probe_of_a_step(family: Family) -> None:
     (sources, tokens_N), step = family.steps(), stepper(family.model(torch.float32))
@@ -104,7 +108,8 @@ class RowByRow(torch.nn.Module):
         return torch.stack([self.activation(x_F.clone()) for x_F in x_TF])
 
 
-@held("transformer", transformer=4)
+@pytest.mark.one_of(9)
+@held("transformer")
 @pytest.mark.parametrize("beam", [1, 3])
 def test_refilling(family: Family, beam: int) -> None:
     """In float64, the reference way, products row by row: the search itself adds nothing of the company."""
@@ -124,6 +129,7 @@ def test_refilling(family: Family, beam: int) -> None:
         assert found(sources[::-1], 10_000)[::-1] == alone
 
 
+@pytest.mark.one_of(5)
 @held("gpt")
 def test_samples_do_not_depend_on_their_company(family: Family) -> None:
     model = family.model()

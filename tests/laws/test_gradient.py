@@ -1,11 +1,13 @@
 """The law of gradients: every parameter receives a finite one that is not zero, unless the table says why."""
 
+import pytest
 import torch
 
 from regard.nn.dropout import reseed
 from tests.laws.families import ALL, Family, held
 
 
+@pytest.mark.one_of(3)
 @held(*ALL)
 def test_gradient(family: Family) -> None:
     model = family.model(dropout=0.1).train()

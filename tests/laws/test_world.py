@@ -1,5 +1,7 @@
 """World: any number of processes makes the same weights, of every family and in every way to train."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +45,16 @@ def train(name: str, data: Path, output: Path, processes: int) -> dict[str, byte
     return whole(output / "model.safetensors")
 
 
-@pytest.mark.one_of(12, minutes=0.5)
+@pytest.fixture(scope="module")
+def alone(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, bytes]]:
+    """The weights of a run in one process, made once."""
+    return cache(lambda name: train(name, data, tmp_path_factory.mktemp("alone") / name, 1))
+
+
+@pytest.mark.one_of(16, minutes=0.4)
+@pytest.mark.parametrize("processes", [2, 4])
 @pytest.mark.parametrize("name", ["batch-norm", *(name for name in RUNS.RUNS if name != "batch-norm")])
-def test_any_number_of_processes_makes_the_same_weights(name: str, data: Path, tmp_path: Path) -> None:
-    alone = train(name, data, tmp_path / "one", 1)
-    for processes in (2, 4):
-        assert train(name, data, tmp_path / str(processes), processes) == alone
+def test_any_number_of_processes_makes_the_same_weights(
+    name: str, processes: int, alone: Callable[[str], dict[str, bytes]], data: Path, tmp_path: Path
+) -> None:
+    assert train(name, data, tmp_path / "several", processes) == alone(name)
