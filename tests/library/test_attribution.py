@@ -22,7 +22,7 @@ OTHER = TARGET.replace("es zu", "sie zu")
 CASES: list[tuple[str, Any, dict[str, Any]]] = [
     ("translator", SOURCE, {"target": TARGET}),
     ("translator", SOURCE, {"target": TARGET, "word": "es"}),
-    ("translator", SOURCE, {"target": TARGET, "word": "es", "against": "sie"}),
+    ("translator", SOURCE, {"target": TARGET, "word": "es", "against": "sie", "passes": 100}),
     ("translator", SOURCE, {"target": TARGET, "against": OTHER}),
     ("recurrent", SOURCE, {"target": TARGET, "word": 2}),
     ("spanner", GAPPED, {"target": "[MASK] cat", "word": 1}),
@@ -46,9 +46,7 @@ def sides(found: regard.Attribution) -> list[regard.TokenShares]:
     return [side for side in (found.source, found.target) if side is not None]
 
 
-LONG = [
-    name == "translator" and given != {"target": TARGET, "word": "es", "against": "sie"} for name, _, given in CASES
-]
+LONG = [name in ("translator", "spanner") and "passes" not in given for name, _, given in CASES]
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ def slopes(stack: str, tokens: int, score: Callable[[], Tensor]) -> list[float]:
     return found
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("name", "given", "stacks"), CASES, ids=[name for name, _, _ in CASES])
 @pytest.mark.parametrize(
     "without", [AblationRequest(), AblationRequest(positions=False)], ids=["whole", "without-positions"]
@@ -92,6 +93,7 @@ def test_it_is_the_slope_of_the_score(
         np.testing.assert_allclose(arrays[side], share, rtol=1e-2, atol=1e-4)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", ["translator", "recurrent", "spanner", "asker", "speaker"])
 def test_a_piece_owes_nothing_to_itself_nor_to_what_comes_later(ask: Ask, name: str) -> None:
     """The row that writes a piece has read the one before it, and none behind that."""
@@ -147,7 +149,8 @@ def test_scores_of_tags_are_their_probabilities(tmp_path: Path, crf: bool) -> No
     def owes(**given: Any) -> float:
         return unpack(answer(models, "owes", {"text": SOURCE, **given}))[0]["score"]
 
-    for word, (start, end) in enumerate(found.places):
+    for word in range(0, len(found.places), 3):
+        start, end = found.places[word]
         places = [n for n, token in enumerate(seen["source"]) if start < token["end"] <= end and not token["special"]]
         for place in (places[0], places[-1]):
             assert math.exp(owes(place=place)) == pytest.approx(found.probabilities[word], rel=1e-3)
@@ -229,6 +232,11 @@ def every(kinds: dict[str, Any]) -> list[list[Any]]:
     ]
 
 
+def few(heads: list[Any]) -> slice:
+    """Which heads are switched off one by one: all of six, and six of 24, of every kind and number."""
+    return slice(None, None, 1 + len(heads) // 8)
+
+
 FORCED: list[tuple[str, dict[str, Any]]] = [
     ("translator", {"target": TARGET, "places": [3]}),
     ("translator", {"target": TARGET, "places": [2, 3, 4]}),
@@ -258,10 +266,11 @@ def test_it_is_what_passes_without_each_head_give(ask: Ask, name: str, given: di
         return dict(again["output"]["classes"])[label]
 
     heads = every(seen["kinds"])
-    wanted = [probability(), *map(probability, heads)]
+    some = few(heads)
+    wanted = [probability(), *map(probability, heads[some])]
     values, arrays = ask("needs", name, **given)
     assert (values["heads"], values["total"], values["logarithm"]) == (heads, len(heads), True)
-    np.testing.assert_allclose(np.exp([values["score"], *arrays["without"]]), wanted, rtol=1e-3)
+    np.testing.assert_allclose(np.exp([values["score"], *arrays["without"][some]]), wanted, rtol=1e-3)
     assert np.abs(arrays["without"] - values["score"]).max() > 1e-4
 
 
@@ -307,9 +316,10 @@ def test_other_changes_are_kept(ask: Ask) -> None:
     seen, _ = ask("look", "translator", target=TARGET, changes=changes)
     values, arrays = ask("needs", "translator", target=TARGET, places=[3], changes=changes)
     assert math.exp(values["score"]) == pytest.approx(seen["probability"][3], rel=1e-3)
-    less = [{**changes, "off": [*changes["off"], head]} for head in values["heads"]]
+    some = few(values["heads"])
+    less = [{**changes, "off": [*changes["off"], head]} for head in values["heads"][some]]
     left = [ask("look", "translator", target=TARGET, changes=one)[0]["probability"][3] for one in less]
-    np.testing.assert_allclose(np.exp(arrays["without"]), left, rtol=1e-3)
+    np.testing.assert_allclose(np.exp(arrays["without"][some]), left, rtol=1e-3)
 
 
 def test_an_answer_takes_so_long_and_another_goes_on(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
