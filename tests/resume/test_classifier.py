@@ -74,6 +74,7 @@ def test_the_operations_are_those_of_the_whole_run(operations):
         assert any(operation in seen for seen in operations), operation
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.usefixtures("counted")
 @pytest.mark.parametrize("share", range(4))
 def test_killed_somewhere(texts, tmp_path, never, operations, share):
@@ -83,12 +84,14 @@ def test_killed_somewhere(texts, tmp_path, never, operations, share):
     killed_and_resumed(partial(train, texts), tmp_path / "model", number, never[3])
 
 
+@pytest.mark.one_of(3, minutes=0.1)
 @pytest.mark.usefixtures("counted")
-def test_killed_while_it_is_fitted(texts, tmp_path, never, operations):
+@pytest.mark.parametrize("behind", [0, 1, None])
+def test_killed_while_it_is_fitted(texts, tmp_path, never, operations, behind):
     """Temperature and threshold are written when the weights are done: the last files of a run."""
     last = [number for number, seen in enumerate(operations, 1) if ".labels.json" in seen]
-    for number in (last[-1], last[-1] + 1, len(operations)):
-        killed_and_resumed(partial(train, texts), tmp_path / "model", number, never[3])
+    number = len(operations) if behind is None else last[-1] + behind
+    killed_and_resumed(partial(train, texts), tmp_path / "model", number, never[3])
 
 
 @pytest.mark.long(2)

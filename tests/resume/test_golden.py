@@ -39,12 +39,14 @@ def stopped_and_resumed(folder, settings, stops):
     assert mine == drawn
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("stop", range(40))
 def test_stopped_at_any_step(tmp_path_factory, stop):
     """Epochs end at steps 6, 12, 18 …; validations at 10, 20 …"""
     stopped_and_resumed(tmp_path_factory.mktemp("golden"), {"validate_every": 10}, [stop])
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("settings", random.Random(4).sample(SETTINGS, 8), ids=str)
 def test_stopped_often(tmp_path, settings):
     stopped_and_resumed(tmp_path, settings, [1, 4, 6, 12, 17, 25, 39])

@@ -51,7 +51,7 @@ def test_the_operations_of_a_save_are_all_numbered(never):
 
 
 @pytest.mark.parametrize("share", range(4))
-@pytest.mark.one_of(2, minutes=0.1)
+@pytest.mark.one_of(4, minutes=0.1)
 def test_killed_before_every_operation_of_a_checkpoint(tmp_path, never, share):
     ended, operations = never
     for number in list(one_save(operations))[share::4]:
@@ -103,6 +103,7 @@ def test_an_error_in_the_child_is_not_taken_for_a_kill(tmp_path):
     assert in_child(fails) == 1
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("number", range(1, 17))
 def test_killed_while_resuming_a_killed_run_leaves_nothing_half_made(tmp_path, never, number):
     """The next start first cuts the log, which goes beyond its checkpoint; a kill there leaves half of a file."""

@@ -1,7 +1,8 @@
 """Preparing by two processes, of which one is ended or stopped while pairs are scanned, counted or encoded.
 
 The command says so in a sentence, or stops in peace; no process outlives it, nothing stands for prepared data that is
-not whole, and the same command makes the bytes of one that was left alone.
+not whole, and the same command makes the bytes of one that was left alone. All are long, for a start of a run takes seconds: the quick ones of a
+process that is ended are those of ``system/test_map_reduce.py``.
 """
 
 import os
@@ -28,13 +29,7 @@ KINDS = [
     ("other", signal.SIGKILL),
     ("other", signal.SIGTERM),
 ]
-QUICK = {("encode", *KINDS[3])}
-"""What the default grade does: a start of a run takes seconds."""
-EACH = [
-    pytest.param(stage, *kind, marks=[] if (stage, *kind) in QUICK else pytest.mark.long(0.3))
-    for stage in PASSES
-    for kind in KINDS
-]
+EACH = [(stage, *kind) for stage in PASSES for kind in KINDS]
 SMALL = settings(
     "model.d_model=16 model.d_ff=32 model.heads=2 model.encoder_layers=1 model.decoder_layers=1 text.vocabulary=2000 "
     "data.validation=10 data.max_tokens=64 training.tokens=256 training.shards=2 training.product=exact "
@@ -83,13 +78,14 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return Prepared(tmp_path_factory.mktemp("many"), 100_000)
 
 
+@pytest.mark.long(minutes=0.3)
 @pytest.mark.parametrize(("stage", "which", "number"), EACH)
 def test_ended_at_work(few: Prepared, stage: str, which: str, number: signal.Signals) -> None:
     end_and_rerun(few, stage, which, number, 0)
 
 
 @pytest.mark.long(minutes=3)
-@pytest.mark.parametrize(("stage", "which", "number"), [(stage, *kind) for stage in PASSES for kind in KINDS])
+@pytest.mark.parametrize(("stage", "which", "number"), EACH)
 def test_ended_at_any_moment(many: Prepared, stage: str, which: str, number: signal.Signals) -> None:
     end_and_rerun(many, stage, which, number, 0.4 * random.Random(f"{stage} {which} {number}").random())
 

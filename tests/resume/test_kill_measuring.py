@@ -15,12 +15,14 @@ def measured(folder: Path, files: Files) -> None:
     measure.measure(Toy(), Corpus(), recipe(), folder, Hooks(reseed=reseed, files=files), 1e9, most=2)
 
 
-def test_killed_before_each_operation_and_in_each_write(tmp_path: Path) -> None:
+@pytest.mark.one_of(3, minutes=0.1)
+@pytest.mark.parametrize("share", range(3))
+def test_killed_before_each_operation_and_in_each_write(tmp_path: Path, share: int) -> None:
     files, left = Count(), set()
     measured(tmp_path, files)
     kills = [(number, False) for number in range(1, files.number + 1)]
     kills += [(number, True) for number, (operation, _) in enumerate(files.operations, 1) if operation == "write"][::4]
-    for number, middle in kills:
+    for number, middle in kills[share::3]:
         assert in_child(lambda number=number, middle=middle: measured(tmp_path, Killer(number, middle))) == 137
         left |= {path.name.partition("-")[0] for path in tmp_path.iterdir()}
         measured(tmp_path, Fast())

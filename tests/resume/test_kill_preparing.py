@@ -62,7 +62,9 @@ def made(tmp_path: Path) -> Callable[[Path], None]:
     return lambda folder: prepare_pairs([pairs], recipe, folder) and None
 
 
-def test_killed_before_each_step(tmp_path: Path, made: Callable[[Path], None]) -> None:
+@pytest.mark.one_of(4, minutes=0.05)
+@pytest.mark.parametrize("share", range(4))
+def test_killed_before_each_step(tmp_path: Path, made: Callable[[Path], None], share: int) -> None:
     made(tmp_path / "never")
     never = contents(tmp_path / "never")
 
@@ -74,7 +76,7 @@ def test_killed_before_each_step(tmp_path: Path, made: Callable[[Path], None]) -
     assert in_child(counts) == 0
     steps = (tmp_path / "seen").read_text().split()
     assert {"fsync", "rename", "replace"} == set(steps)
-    for number in range(1, len(steps) + 1):
+    for number in range(len(steps) - share, 0, -4):
         folder = tmp_path / str(number)
         assert killed(made, folder, number) == 137
         assert not folder.exists()  # the rename into its place is the last step
@@ -92,7 +94,9 @@ def test_killed_again_and_again(tmp_path: Path, made: Callable[[Path], None]) ->
     assert contents(tmp_path / "data") == contents(tmp_path / "never")
 
 
-def test_killed_while_damaged_data_is_made_again(tmp_path: Path, made: Callable[[Path], None]) -> None:
+@pytest.mark.one_of(3, minutes=0.05)
+@pytest.mark.parametrize("share", range(3))
+def test_killed_while_damaged_data_is_made_again(tmp_path: Path, made: Callable[[Path], None], share: int) -> None:
     """In a run, which removes the damaged folder once another like it is whole; both cannot be lost at once."""
     made(tmp_path / "never")
     never = contents(tmp_path / "never")
@@ -105,7 +109,7 @@ def test_killed_while_damaged_data_is_made_again(tmp_path: Path, made: Callable[
     def run(folder: Path) -> None:
         prepare_data(Small(), folder, lambda text: None)  # type: ignore[arg-type]
 
-    for number in range(1, 100):
+    for number in range(1 + share, 100, 3):
         training = tmp_path / f"training-{number}"
         shutil.copytree(tmp_path / "never", training / "data")
         (training / "data" / "index.json").write_bytes(b"{")

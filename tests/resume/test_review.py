@@ -56,6 +56,7 @@ def gone_on(play, never):
     same(play, never.play)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("stop", range(8, 13))
 def test_stopped_around_the_review(tmp_path, never, stop):
     play = begun(tmp_path, never.schedule)
@@ -101,6 +102,7 @@ def test_killed_while_the_review_is_written(tmp_path, never):
     assert decided == [False] * 4 + [True] * 2
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("share", range(4))
 def test_killed_anywhere(tmp_path, never, share):
     quarter = len(never.operations) // 4
