@@ -26,6 +26,7 @@ class GptBeside(Beside):
         self.random = np.random.default_rng(1)
 
 
+@pytest.mark.one_of(3)
 @held("gpt")
 def test_every_step_is_that_of_the_model(family: Family) -> None:
     """Rows are repeated, reordered and left out, and prompts enter meanwhile, one of them empty."""

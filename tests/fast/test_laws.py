@@ -19,7 +19,7 @@ from tests.models.small_models import PIECES, assert_near, batch, section, sente
 MOST = tolerance(torch.float32)
 
 
-@held("transformer", transformer=4)
+@held("transformer", transformer=9)
 @pytest.mark.parametrize("beam", [1, 3])
 def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int) -> None:
     """To the bit: sentences enter and leave beside it."""
@@ -33,7 +33,7 @@ def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int) 
         assert found([source])[0] == among
 
 
-@held("transformer", transformer=4)
+@held("transformer", transformer=9)
 def test_step_by_step_is_all_at_once(family: Family) -> None:
     model, fast = pair(family.choices)
     targets = sentences([6, 6, 6, 6], seed=5)
@@ -47,7 +47,7 @@ def test_step_by_step_is_all_at_once(family: Family) -> None:
 
 
 @pytest.mark.parametrize("instruction_set", kernels.instruction_sets() if kernels.available() else ["none"])
-@held("transformer", transformer=4)
+@held("transformer", transformer=9)
 def test_a_wide_beam_is_exhaustive_and_one_of_one_is_greedy(family: Family, instruction_set: str) -> None:
     from regard.kernels import _native
 

@@ -50,7 +50,7 @@ def backwards(read: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
     ],
     ids=["pre", "elman", "bert", "relative", "gru", "lstm"],
 )
-@pytest.mark.one_of(3, minutes=0.1)
+@pytest.mark.one_of(6, minutes=0.1)
 def test_tags_of_a_small_set_are_learned_by_heart(section, steps: int, rate: float) -> None:
     model, examples = tagger(section), drawn(24, 0)
     fit(model, steps, lambda step: loss(model, *backwards(examples)), rate)
@@ -100,6 +100,7 @@ def marked(*numbers: int) -> tuple[list[np.ndarray], np.ndarray]:
     return list(read), wanted
 
 
+@pytest.mark.long(minutes=0.1)
 def test_attention_learns_where_to_look() -> None:
     section = RnnEncoderSection(d_model=32, pool="attention", dropout=0.0)
     model = build.rnn_encoder(section, PIECES, build.classes(section, PIECES), key=5)

@@ -82,8 +82,8 @@ def by_torch(of: Recurrent, entering: torch.Tensor, live_L: torch.Tensor, first_
 @CELLS
 @DIRECTIONS
 def test_gradients_are_those_of_finite_differences(cell, directions: int) -> None:
-    of, where = layer(cell, 4, 3, directions), sequences([2, 0, 3])
-    x_TD = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
+    of, where = layer(cell, 3, 2, directions), sequences([2, 0, 3])
+    x_TD = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
     first_NX = torch.randn(2, of.state_size, dtype=torch.float64, requires_grad=True)
     by_time = where.by_time()
 

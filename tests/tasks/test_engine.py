@@ -192,6 +192,7 @@ def test_vectors_are_those_of_the_model(make: Any, tmp_path: Path) -> None:
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(
     ("make", "words"),
     [

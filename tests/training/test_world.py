@@ -154,7 +154,7 @@ def test_a_run_that_lost_a_process_resumes_with_another_number(step: int, undist
     same(output, undisturbed)
 
 
-@pytest.mark.one_of(20)
+@pytest.mark.one_of(40)
 @pytest.mark.parametrize("operation", range(0, 400, 10))
 @pytest.mark.parametrize("middle", [False, True], ids=["before", "in"])
 def test_killed_while_saving_it_resumes_with_another_number(

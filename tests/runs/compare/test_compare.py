@@ -138,20 +138,19 @@ def test_scores_are_those_of_the_model_folder(run: Compare, texts: Texts, tmp_pa
     assert found.course.parameters == sum(weight.numel() for weight in model.model.parameters())
 
 
-def test_stopped_anywhere_and_gone_on_is_never_stopped(run: Compare) -> None:
-    whole = run(output="whole")
-    for after in (1, 6, 9, 40):
-        asked = 0
+@pytest.mark.one_of(4, minutes=0.1)
+@pytest.mark.parametrize("after", [9, 1, 6, 40])
+def test_stopped_anywhere_and_gone_on_is_never_stopped(run: Compare, after: int) -> None:
+    whole, asked = run(output="whole"), 0
 
-        def stop(after: int = after) -> bool:
-            nonlocal asked
-            asked += 1
-            return asked > after
+    def stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > after
 
-        with pytest.raises(Stopped):
-            run(output=f"stopped-{after}", should_stop=stop)
-        again = run(output=f"stopped-{after}")
-        assert [same(one) for one in again] == [same(one) for one in whole]
+    with pytest.raises(Stopped):
+        run(output="stopped", should_stop=stop)
+    assert [same(one) for one in run(output="stopped")] == [same(one) for one in whole]
 
 
 def test_a_share_of_the_data_is_learned_from_and_all_is_validated_on(run: Compare, texts: Texts, tmp_path) -> None:

@@ -76,7 +76,7 @@ def test_the_study_measures_every_head_and_removes_the_costliest_first(
     assert found.to_dict()["spare"] == found.spare
 
 
-@pytest.mark.parametrize("guess", [0.2, 0.7])
+@pytest.mark.parametrize("guess", [0.7, pytest.param(0.2, marks=pytest.mark.long(0.3))])
 def test_every_number_of_the_walk_is_that_of_plain_loops(
     trained, monkeypatch: pytest.MonkeyPatch, guess: float
 ) -> None:

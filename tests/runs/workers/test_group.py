@@ -59,7 +59,7 @@ def is_gone(process: int) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs a processor's system with /proc")
-@pytest.mark.one_of(2, minutes=0.2)
+@pytest.mark.one_of(4, minutes=0.2)
 @pytest.mark.parametrize(
     ("number", "first", "code", "said"),
     [
