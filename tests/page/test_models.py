@@ -44,15 +44,14 @@ def test_digits_stand_in_their_images() -> None:
     assert not np.array_equal(images[:100], digits("valid")[0])
 
 
-LONG = pytest.mark.long(minutes=0.3)
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name == "translator" else LONG) for name in LESSONS])
+@pytest.mark.long(minutes=0.3)
+@pytest.mark.parametrize("name", LESSONS)
 def test_models_have_learned(name: str, page_models: Path) -> None:
     made(name, page_models)
     assert quality(name, page_models) >= LESSONS[name].least
 
 
+@pytest.mark.long(minutes=0.3)
 def test_the_course_of_a_training_is_kept(page_models: Path) -> None:
     """At least three snapshots, each of other weights."""
     kept = sorted((made("translator", page_models) / "training" / "snapshots").iterdir())
@@ -61,6 +60,7 @@ def test_the_course_of_a_training_is_kept(page_models: Path) -> None:
     assert all(not before.equal(after) for before, after in pairwise(biggest))
 
 
+@pytest.mark.long(minutes=0.3)
 def test_what_is_there_is_not_made_again(
     page_models: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ from tests.page.language import pairs
 from tests.page.models import LESSONS, made
 from tests.page.reading import alerts, settled, soon, textbox
 from tests.page.view import Watch, serving
+from tests.tasks.small_tasks import SOURCE, put, translator
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -22,14 +23,16 @@ PATIENCE = 30_000
 """Milliseconds within which what is asked is there, the model's first loading included."""
 
 
-def test_a_translation_is_shown(page_models: Path, served_translator: str, view: Watch) -> None:
-    """Of the sentence that the address asks for, as Python has it."""
-    source = pairs("test")[0].source
-    said = regard.load(made("translator", page_models), device="cpu").translate(source)
-    shown = view(served_translator, "#" + urlencode({"text": source}))
-    shown.locator("main").filter(has_text=said).wait_for(timeout=PATIENCE)
-    assert "translator" in shown.title()
-    assert source in textbox(shown).input_value()
+def test_a_translation_is_shown(tmp_path: Path, view: Watch) -> None:
+    """Of the sentence that the address asks for, as Python has it; by a model that has learned nothing."""
+    folder = put(tmp_path / "translator", translator(4))
+    said = regard.load(folder, device="cpu").translate(SOURCE, beam=1)
+    assert said
+    with serving(folder, log=tmp_path / "stderr") as address:
+        shown = view(address, "#" + urlencode({"text": SOURCE}))
+        shown.locator("main").filter(has_text=said).wait_for(timeout=PATIENCE)
+        assert "translator" in shown.title()
+        assert SOURCE in textbox(shown).input_value()
 
 
 @pytest.mark.long(minutes=1.5)

@@ -28,7 +28,7 @@ def test_the_corpus_is_written_once_and_over_nothing(tmp_path: Path) -> None:
 def test_the_demonstration_runs_from_nothing_to_a_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, value in (("TRAIN", 300), ("VALID", 30), ("TEST", 30)):
+    for name, value in (("TRAIN", 300), ("VALID", 12), ("TEST", 12)):
         monkeypatch.setattr(translation, name, value)
     small = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 16, "d_ff": 32, "heads": 2}
     monkeypatch.setitem(translation.RECIPE, "model", small)
@@ -43,7 +43,7 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(
     found = json.loads(capsys.readouterr().out)
     assert main([*words[:-1], "4"]) == 0  # more steps than it has made
     assert found["train"] == 300
-    assert found["test"] == 30
+    assert found["test"] == 12
     assert found["ablated"] is None
     for looked, layers in ((found["encoder"], 2), (found["cross"], 1)):
         assert 1 <= looked["layer"] <= layers
