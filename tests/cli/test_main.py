@@ -143,6 +143,7 @@ def failing(loaded) -> Callable[[BaseException], Callable[..., None]]:
     return failing
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("closed", "code"), [("<", 1), (">", 1), ("2>", 0)])
 def test_a_closed_stream_is_one_sentence(closed: str, code: int) -> None:
     command = f"{sys.executable} -m regard.cli info tiny {closed}&-"

@@ -137,7 +137,7 @@ class DieAt(StopAt):
         return False
 
 
-@pytest.mark.one_of(20)
+@pytest.mark.one_of(40)
 @pytest.mark.parametrize("step", range(40))
 def test_a_run_that_lost_a_process_resumes_with_another_number(step: int, undisturbed: Play, tmp_path: Path) -> None:
     first, second = [(2, 4), (4, 1), (4, 2), (2, 1), (1, 4)][step % 5]
