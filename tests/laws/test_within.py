@@ -33,7 +33,7 @@ def test_neighbours(family: Family, dtype: torch.dtype, gradient: bool) -> None:
                 assert_near(all_of_them[start : start + len(alone)], alone, tolerance(dtype), str(b))
 
 
-@pytest.mark.one_of(13)
+@pytest.mark.one_of(17)
 @held("transformer", "gpt")
 @DTYPES
 @pytest.mark.parametrize("beam", [1, 3])

@@ -66,7 +66,7 @@ def taught(family: str, choices: dict[str, Any], steps: int, examples: Callable[
     ],
     ids=["paper", "pre", "gpt-post", "gpt", "gpt-relative", "luong", "rnn", "bottleneck"],
 )
-@pytest.mark.one_of(5, minutes=0.1)
+@pytest.mark.one_of(8, minutes=0.1)
 def test_a_small_set_is_learned_by_heart(family: str, choices: dict[str, Any], steps: int) -> None:
     examples = examples_of(family, 24, 0)
     model = taught(family, choices, steps, lambda step: examples)

@@ -74,7 +74,7 @@ def test_the_operations_are_those_of_the_whole_run(operations):
         assert any(operation in seen for seen in operations), operation
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.usefixtures("counted")
 @pytest.mark.parametrize("share", range(4))
 def test_killed_somewhere(texts, tmp_path, never, operations, share):

@@ -14,7 +14,7 @@ from tests.resume.kills import WHOLE, Given, halved, killed, killed_by_signal, l
 from tests.resume.small_commands import FILES, FOLDERS, RUNS, Words, world
 
 ALL: dict[str, Words] = {**FOLDERS, **FILES, **RUNS}
-QUICK = ("average", "import classifier", "html", "compare", "begun", "tag chain")
+QUICK = ("average", "html", "compare", "begun")
 """Those that the default grade kills."""
 INTO_PLACE = re.compile(r"os\.rename \.out\.partial-[0-9a-f]+")
 NAMES = [name if name in QUICK else pytest.param(name, marks=pytest.mark.long(0.1)) for name in ALL]

@@ -1,8 +1,8 @@
 """Preparing by two processes, of which one is ended or stopped while pairs are scanned, counted or encoded.
 
 The command says so in a sentence, or stops in peace; no process outlives it, nothing stands for prepared data that is
-not whole, and the same command makes the bytes of one that was left alone. All are long, for a start of a run takes seconds: the quick ones of a
-process that is ended are those of ``system/test_map_reduce.py``.
+not whole, and the same command makes the bytes of one that was left alone. All are long, for a start of a run takes
+seconds; the quick test of a process that is killed is in ``system/test_map_reduce.py``.
 """
 
 import os

@@ -27,7 +27,7 @@ def made(files: Path, case: str, output: Path, **more: Any) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.one_of(5, minutes=0.1)
+@pytest.mark.one_of(7, minutes=0.1)
 def test_stopped_and_begun_again_is_never_stopped(files: Path, tmp_path: Path, case: str) -> None:
     made(files, case, tmp_path / "whole")
     for step in (3, 7):

@@ -119,6 +119,7 @@ def same(output: Path, play: Play) -> None:
     assert found.model == expected.model
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("local", [False, True], ids=["messages", "memory"])
 @pytest.mark.parametrize("size", [2, 4])
 def test_any_number_of_processes_makes_the_same_weights(
