@@ -56,7 +56,7 @@ def test_damage_beneath_a_valid_seal_is_an_answer_or_an_error(folder: Path) -> N
     header = 8 + int.from_bytes(whole[:8], "little")
     assert outcome(folder) == "answered"
     seen = {"answered": 0, "refused": 0}
-    for number in range(100):
+    for number in range(200):
         damaged = bytearray(whole)
         damaged[random_.randrange(header if number % 2 else len(whole))] ^= 1 << random_.randrange(8)
         reseal(folder, bytes(damaged))
