@@ -24,6 +24,8 @@ constexpr long HOLD = 32 * TRIAL;                // calls by the faster, before 
 void relax() {
 #if defined __x86_64__
   __builtin_ia32_pause();
+#elif defined __aarch64__
+  asm volatile("yield");
 #else
   std::this_thread::yield();
 #endif
