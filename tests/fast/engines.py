@@ -11,6 +11,7 @@ from regard.kernels.packing import Precision
 from regard.models.inputs import Tokens
 from regard.models.store import named_tensors
 from regard.models.transformer import Transformer
+from tests.laws.families import Family
 from tests.models import small_models as small
 
 
@@ -70,8 +71,23 @@ def texts(given: Tokens) -> Any:
     return Texts(given.ids_T.numpy(), lengths_B, segments_T, words)
 
 
+def rnn(model: Any, choices: Mapping[str, Any], pieces: int = small.PIECES, precision: Precision = "fp32") -> Any:
+    """The engine of a small recurrent encoder-decoder."""
+    from regard.fast.recurrent.build import rnn
+
+    return rnn(small.rnn_section(**choices), pieces, pieces, taken(model), precision)
+
+
+def writing(family: Family, pieces: int = small.PIECES, precision: Precision = "fp32") -> tuple[Any, Any]:
+    """A small encoder-decoder in float32, and its engine."""
+    model = family.model(torch.float32, pieces=pieces)
+    if family.name == "rnn":
+        return model, rnn(model, family.choices, pieces, precision)
+    return model, engine(model, small.section(**family.choices), pieces, precision)
+
+
 def pair(choices: Mapping[str, Any], broken: bool = False, precision: Precision = "fp32") -> tuple[Transformer, Any]:
-    """A small model in float32, and its engine; in a broken one the start symbol is no number."""
+    """A small Transformer in float32, and its engine; in a broken one the start symbol is no number."""
     model = small.transformer(dtype=torch.float32, **choices)
     if broken:
         with torch.no_grad():

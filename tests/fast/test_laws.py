@@ -11,19 +11,19 @@ from regard.config import Decoding
 from regard.decoding.hypotheses import Symbols, length_penalty
 from regard.decoding.search import search
 from regard.models.inputs import pairs
-from tests.fast.engines import engine, pair
+from tests.fast.engines import writing
 from tests.laws.families import SOURCES, Family, held
 from tests.laws.test_search import LIMIT, VOCABULARY, log_probability, sources_of
-from tests.models.small_models import PIECES, assert_near, batch, section, sentences, tolerance
+from tests.models.small_models import PIECES, assert_near, batch, sentences, tolerance
 
 MOST = tolerance(torch.float32)
 
 
-@held("transformer", transformer=9)
+@held("transformer", "rnn", transformer=9, rnn=9)
 @pytest.mark.parametrize("beam", [1, 3])
 def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int) -> None:
     """To the bit: sentences enter and leave beside it."""
-    _, fast = pair(family.choices)
+    _, fast = writing(family)
     decoding = Decoding(beam=beam, max_extra=3, tokens=30)
 
     def found(sources):
@@ -33,9 +33,9 @@ def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int) 
         assert found([source])[0] == among
 
 
-@held("transformer", transformer=9)
+@held("transformer", "rnn", transformer=9, rnn=9)
 def test_step_by_step_is_all_at_once(family: Family) -> None:
-    model, fast = pair(family.choices)
+    model, fast = writing(family)
     targets = sentences([6, 6, 6, 6], seed=5)
     given = pairs(batch(SOURCES, targets))
     with torch.no_grad():
@@ -47,14 +47,13 @@ def test_step_by_step_is_all_at_once(family: Family) -> None:
 
 
 @pytest.mark.parametrize("instruction_set", kernels.instruction_sets() if kernels.available() else ["none"])
-@held("transformer", transformer=9)
+@held("transformer", "rnn", transformer=9, rnn=9)
 def test_a_wide_beam_is_exhaustive_and_one_of_one_is_greedy(family: Family, instruction_set: str) -> None:
     from regard.kernels import _native
 
     before = _native.in_use()
     kernels.use(instruction_set)
-    model = family.model(torch.float32, pieces=VOCABULARY)
-    fast, source = engine(model, section(**family.choices), VOCABULARY), sources_of(family)[0]
+    (model, fast), source = writing(family, VOCABULARY), sources_of(family)[0]
     outputs = [[*words, 0] for n in range(LIMIT) for words in itertools.product(range(2, VOCABULARY), repeat=n)]
     scored = [log_probability(model, source, o) / length_penalty(float(len(o)), 0.6) for o in outputs]
     wide, narrow = Decoding(beam=40, length_penalty=0.6), Decoding(beam=1, length_penalty=0.6)

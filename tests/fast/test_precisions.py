@@ -12,21 +12,21 @@ from regard.decoding.hypotheses import Symbols, length_penalty
 from regard.decoding.search import search
 from regard.kernels.packing import Precision
 from regard.models.inputs import pairs
-from tests.fast.engines import engine, pair
+from tests.fast.engines import writing
 from tests.laws.families import SOURCES, Family, held
 from tests.laws.test_search import LIMIT, VOCABULARY, sources_of
-from tests.models.small_models import PIECES, batch, section, sentences
+from tests.models.small_models import PIECES, batch, sentences
 
 STORED: list[Precision] = ["bf16", "int8"]
 NEAR = {"bf16": 0.03, "int8": 0.25}
 """Root mean square of what log-probabilities of small random models may lose, in their standard deviations."""
 
 
-@held("transformer", transformer=9)
+@held("transformer", "rnn", transformer=9, rnn=9)
 @pytest.mark.parametrize("precision", STORED)
 def test_what_a_search_finds_depends_on_no_neighbour(family: Family, precision: Precision) -> None:
     """To the bit: sentences enter and leave beside it."""
-    _, fast = pair(family.choices, precision=precision)
+    _, fast = writing(family, precision=precision)
     decoding = Decoding(beam=3, max_extra=3, tokens=30)
 
     def found(sources):
@@ -36,11 +36,11 @@ def test_what_a_search_finds_depends_on_no_neighbour(family: Family, precision: 
         assert found([source])[0] == among
 
 
-@held("transformer", transformer=9)
+@held("transformer", "rnn", transformer=9, rnn=9)
 @pytest.mark.parametrize("precision", STORED)
 def test_steps_are_near_the_models_and_rows_continue_where_they_were(family: Family, precision: Precision) -> None:
     """Reordered, repeated and left out, a row says to the bit what it says when it is read alone."""
-    model, fast = pair(family.choices, precision=precision)
+    model, fast = writing(family, precision=precision)
     targets = sentences([6, 6, 6, 6], seed=5)
     given = pairs(batch(SOURCES, targets))
     with torch.no_grad():
@@ -61,7 +61,7 @@ def test_steps_are_near_the_models_and_rows_continue_where_they_were(family: Fam
 
 
 @pytest.mark.parametrize("instruction_set", kernels.instruction_sets() if kernels.available() else ["none"])
-@held("transformer", transformer=8)
+@held("transformer", "rnn", transformer=8, rnn=8)
 @pytest.mark.parametrize("precision", STORED)
 def test_a_wide_beam_is_exhaustive(family: Family, precision: Precision, instruction_set: str) -> None:
     """Among all outputs, each scored by the engine itself, step by step."""
@@ -69,7 +69,7 @@ def test_a_wide_beam_is_exhaustive(family: Family, precision: Precision, instruc
 
     before = _native.in_use()
     kernels.use(instruction_set)
-    fast = engine(family.model(torch.float32, pieces=VOCABULARY), section(**family.choices), VOCABULARY, precision)
+    _, fast = writing(family, VOCABULARY, precision)
     source = sources_of(family)[0]
 
     def score(output: list[int]) -> float:

@@ -6,7 +6,7 @@ import torch
 
 from regard.kernels.packing import Precision
 from regard.models.decoding import stepper
-from tests.fast.engines import pair
+from tests.fast.engines import pair, writing
 from tests.laws.families import SOURCES, Family, held
 from tests.models.small_models import PIECES, assert_near, sentences, tolerance
 
@@ -17,7 +17,7 @@ class Beside:
     """A step that both make, each answer compared."""
 
     def __init__(self, family: Family) -> None:
-        model, self.fast = pair(family.choices)
+        model, self.fast = writing(family)
         self.torch = stepper(model)
         self.random = np.random.default_rng(1)
 
@@ -50,7 +50,7 @@ class Beside:
         self.step(self.random.integers(2, PIECES, rows))
 
 
-@held("transformer", transformer=3)
+@held("transformer", "rnn", transformer=3, rnn=3)
 def test_every_step_is_that_of_the_model(family: Family) -> None:
     """Rows are repeated, reordered and left out, and sentences enter and leave meanwhile."""
     beside = Beside(family)

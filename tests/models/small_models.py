@@ -60,8 +60,11 @@ def _stirred(built: Any, dtype: torch.dtype, key: int) -> Any:
 
 def rnn(*, pieces: int = PIECES, dtype: torch.dtype = torch.float64, key: int = 7, **choices: Any) -> Rnn:
     """A recurrent encoder-decoder."""
-    section = RnnSection(**{"encoder_layers": 2, "decoder_layers": 2, "d_model": 12, "dropout": 0.0, **choices})
-    return _stirred(build.rnn(section, pieces, pieces, key), dtype, key)
+    return _stirred(build.rnn(rnn_section(**choices), pieces, pieces, key), dtype, key)
+
+
+def rnn_section(**choices: Any) -> RnnSection:
+    return RnnSection(**{"encoder_layers": 2, "decoder_layers": 2, "d_model": 12, "dropout": 0.0, **choices})
 
 
 def gpt(*, pieces: int = PIECES, dtype: torch.dtype = torch.float64, key: int = 7, **choices: Any) -> Gpt:

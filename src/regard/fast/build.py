@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from regard.config import GptSection, TransformerSection
+from regard.config import GptSection, RnnSection, TransformerSection
 from regard.config.families import Attentive
 from regard.fast import positions
 from regard.fast.answer import Output
@@ -41,7 +41,7 @@ def transformer(
     section: TransformerSection, source_pieces: int, target_pieces: int, take: Take, precision: Precision = "fp32"
 ) -> FastTransformer:
     """The engine of an encoder-decoder; its weights are packed, and those given needed for embeddings only."""
-    source, target, output = _tables(section, source_pieces, target_pieces, take)
+    source, target, output = tables(section, source_pieces, target_pieces, take)
     reading = StackParts(section, take, "encoder", two_way=True, precision=precision)
     writing = StackParts(section.decoder, take, "decoder", two_way=False, precision=precision)
     scale = section.d_model**0.5 if section.scale_embedding else 1.0
@@ -57,8 +57,8 @@ def transformer(
     )
 
 
-def _tables(
-    section: TransformerSection, source_pieces: int, target_pieces: int, take: Take
+def tables(
+    section: TransformerSection | RnnSection, source_pieces: int, target_pieces: int, take: Take
 ) -> tuple[Floats, Floats, Floats]:
     """Tables of source, target and output; their last row is the start symbol's."""
     source = take("encoder.input.tokens.weight", source_pieces + 1, section.d_model)

@@ -11,8 +11,9 @@ from regard.fast.parts import Floats, Linear
 from regard.fast.readers.heads import TagHead, TextHead, WordHead
 from regard.fast.readers.pooling import POOLS, Attention, Pool
 from regard.fast.readers.reader import Encoder, FastReader
-from regard.fast.readers.recurrent import CELLS, Layer, RecurrentEncoder
+from regard.fast.readers.recurrent import RecurrentEncoder
 from regard.fast.readers.tags import TagDecoder
+from regard.fast.recurrent.build import linear, recurrent_layers
 from regard.fast.stack import Stack
 from regard.kernels.packing import Precision
 from regard.text.tags import ForbiddenTransitions
@@ -51,7 +52,7 @@ def bert(section: BertSection, pieces: int, shape: HeadShape, take: Take, precis
 
 def _word_head(section: BertSection, table_VD: Floats, take: Take, precision: Precision) -> WordHead:
     activation = GATES.get(section.activation, section.activation)
-    dense = _linear("head.dense", section.d_model, section.d_model, take, activation)
+    dense = linear("head.dense", section.d_model, section.d_model, take, activation=activation)
     pieces = Linear([table_VD], [take("head.bias", len(table_VD))], precision=precision)
     return WordHead(dense, norm(section, "head.norm", take), pieces)
 
@@ -59,11 +60,11 @@ def _word_head(section: BertSection, table_VD: Floats, take: Take, precision: Pr
 def _head(section: BertSection | RnnEncoderSection, shape: HeadShape, take: Take) -> TextHead | TagHead:
     size, labels = section.d_model, shape.labels
     pool = _attention(size, take) if section.pool == "attention" else POOLS[section.pool]
-    classes = _linear("head.classes", labels, size, take) if shape.writes != "nothing" else None
+    classes = linear("head.classes", labels, size, take) if shape.writes != "nothing" else None
     if shape.writes == "tags":
         assert classes is not None
         return TagHead(classes, pool, tag_decoder(shape, take))
-    return TextHead(pool, _linear("head.dense", size, size, take) if section.pooler else None, classes)
+    return TextHead(pool, linear("head.dense", size, size, take) if section.pooler else None, classes)
 
 
 def _attention(size: int, take: Take) -> Pool:
@@ -79,23 +80,9 @@ def rnn_encoder(
     size = section.d_embedding or section.d_model
     table = take("encoder.input.tokens.weight", pieces, size)
     features = take("encoder.input.words.weight", section.word_features, size) if section.word_features else None
-    layers = [
-        _layer(section, f"encoder.stack.layers.{n}.kernel", size if n == 0 else section.d_model, take, precision)
-        for n in range(section.layers)
-    ]
-    return FastReader(RecurrentEncoder(table, features, layers, section.units == "words"), _head(section, shape, take))
-
-
-def _layer(section: RnnEncoderSection, name: str, entering: int, take: Take, precision: Precision) -> Layer:
-    ends = ("", "_reverse") if section.two_way else ("",)
-    cell, size = CELLS[section.cell], section.d_model // len(ends)
-    columns = cell.gates * size
-
-    def linear(kind: str, inner: int, ends: tuple[str, ...], precision: Precision = "fp32") -> Linear:
-        weights = [take(f"{name}.weight_{kind}_l0{end}", columns, inner) for end in ends]
-        return Linear(weights, [take(f"{name}.bias_{kind}_l0{end}", columns) for end in ends], precision=precision)
-
-    return Layer(cell, linear("ih", entering, ends, precision), [linear("hh", size, (end,)) for end in ends], size)
+    directions = 2 if section.two_way else 1
+    stack = recurrent_layers(section, "encoder.stack", section.layers, size, directions, take, precision)
+    return FastReader(RecurrentEncoder(table, features, stack, section.units == "words"), _head(section, shape, take))
 
 
 def tag_decoder(shape: HeadShape, take: Take) -> TagDecoder:
@@ -103,7 +90,3 @@ def tag_decoder(shape: HeadShape, take: Take) -> TagDecoder:
     shapes = {"transition_CC": (shape.labels,) * 2, "start_C": (shape.labels,), "end_C": (shape.labels,)}
     scores = tuple(take(f"head.chain.field.{name}", *sizes) for name, sizes in shapes.items()) if shape.crf else None
     return TagDecoder.of(scores, shape.labels, shape.forbidden)
-
-
-def _linear(name: str, size: int, inner: int, take: Take, activation: str = "none") -> Linear:
-    return Linear([take(f"{name}.weight", size, inner)], [take(f"{name}.bias", size)], activation)

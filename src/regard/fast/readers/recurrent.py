@@ -1,131 +1,19 @@
-"""Recurrences that read texts [Lample16, Yang16]: the products by kernels, a time step of all texts at once in NumPy.
-
-F: all of a cell's gates side by side, as in torch.
-"""
+"""Encoders that read texts by a recurrence [Lample16, Yang16], over pieces or over words."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.fast.parts import Floats, Linear
+from regard.fast.parts import Floats
 from regard.fast.readers.pooling import mean
+from regard.fast.recurrent.layers import Layer, read
 from regard.fast.texts import Texts, word_vectors
 
 Ids = NDArray[np.int64]
-
-
-class Cell(ABC):
-    """What is repeated; one is made for a pass, and carries the states of its rows.
-
-    Args:
-        rows: texts that are read side by side.
-        size: entries of a hidden vector.
-    """
-
-    gates: ClassVar[int]
-
-    def __init__(self, rows: int, size: int) -> None:
-        self.hidden_ND = np.zeros((rows, size), np.float32)
-
-    @abstractmethod
-    def step(self, entered_NF: Floats, carried_NF: Floats) -> None:
-        """The first rows read one more token.
-
-        Args:
-            entered_NF: what enters times its weights.
-            carried_NF: the hidden vector before times its own.
-        """
-
-
-class Elman(Cell):
-    """``h = tanh(e + u)``."""
-
-    gates = 1
-
-    def step(self, entered_NF: Floats, carried_NF: Floats) -> None:
-        self.hidden_ND[: len(entered_NF)] = np.tanh(entered_NF + carried_NF)
-
-
-class Gru(Cell):
-    """``h = z ∘ h' + (1 - z) ∘ tanh(e_n + r ∘ u_n)`` with the gates ``r, z = σ(e + u)`` [Bahdanau15 §A.1.1]."""
-
-    gates = 3
-
-    def step(self, entered_NF: Floats, carried_NF: Floats) -> None:
-        hidden_ND, size = self.hidden_ND[: len(entered_NF)], self.hidden_ND.shape[1]
-        gates_NF = _sigmoid(entered_NF[:, : 2 * size] + carried_NF[:, : 2 * size])
-        new_ND = np.tanh(entered_NF[:, 2 * size :] + gates_NF[:, :size] * carried_NF[:, 2 * size :])
-        hidden_ND[:] = new_ND + gates_NF[:, size:] * (hidden_ND - new_ND)
-
-
-class Lstm(Cell):
-    """``c = f ∘ c' + i ∘ g``, ``h = o ∘ tanh(c)`` with ``i, f, o = σ(e + u)`` and ``g = tanh(e + u)``."""
-
-    gates = 4
-
-    def __init__(self, rows: int, size: int) -> None:
-        super().__init__(rows, size)
-        self.cell_ND = np.zeros((rows, size), np.float32)
-
-    def step(self, entered_NF: Floats, carried_NF: Floats) -> None:
-        live, size = len(entered_NF), self.hidden_ND.shape[1]
-        sum_NF, cell_ND = entered_NF + carried_NF, self.cell_ND[:live]
-        gates_NF, let_out_ND = _sigmoid(sum_NF[:, : 2 * size]), _sigmoid(sum_NF[:, 3 * size :])
-        cell_ND *= gates_NF[:, size:]
-        cell_ND += gates_NF[:, :size] * np.tanh(sum_NF[:, 2 * size : 3 * size])
-        self.hidden_ND[:live] = let_out_ND * np.tanh(cell_ND)
-
-
-CELLS: dict[str, type[Cell]] = {"elman": Elman, "gru": Gru, "lstm": Lstm}
-"""The recipe's words."""
-
-
-def _sigmoid(x: Floats) -> Floats:
-    return np.asarray(np.tanh(x * np.float32(0.5)) * np.float32(0.5) + np.float32(0.5))
-
-
-@dataclass(frozen=True)
-class Layer:
-    """One layer, forwards or in both directions, the hidden vectors side by side.
-
-    Args:
-        cell: what is repeated.
-        enter: what enters times its weights, of all directions.
-        carry: for each direction the hidden vector before times its own.
-        size: entries of a hidden vector in a direction.
-    """
-
-    cell: type[Cell]
-    enter: Linear
-    carry: Sequence[Linear]
-    size: int
-
-    def __call__(self, x_RD: Floats, live_L: Sequence[int]) -> Floats:
-        """The hidden vectors of tokens, time-major: the first of every text, then the second of every one …
-
-        Args:
-            x_RD: what enters.
-            live_L: how many texts have a token at each time.
-        """
-        entered_RF = self.enter.rows(x_RD)
-        found_RD = np.empty((len(x_RD), len(self.carry) * self.size), np.float32)
-        ends_L = np.cumsum(live_L).tolist()
-        times = [slice(end - live, end) for end, live in zip(ends_L, live_L, strict=True)]
-        for number, (carry, order) in enumerate(zip(self.carry, (times, times[::-1]), strict=False)):
-            columns = slice(number * carry.columns, (number + 1) * carry.columns)
-            found = slice(number * self.size, (number + 1) * self.size)
-            cell = self.cell(live_L[0], self.size)
-            for now in order:
-                live = now.stop - now.start
-                cell.step(entered_RF[now, columns], carry.rows(cell.hidden_ND[:live]))
-                found_RD[now, found] = cell.hidden_ND[:live]
-        return found_RD
 
 
 @dataclass(frozen=True)
@@ -151,24 +39,10 @@ class RecurrentEncoder:
             x_TD = x_TD + word_vectors(self.features_XD, texts)
         x_TD = x_TD * np.float32(self.table_VD.shape[1] ** 0.5)
         if not self.over_words:
-            return self._read(x_TD, texts.lengths_B)
+            return read(self.layers, x_TD, texts.lengths_B)[0]
         starts_W, lengths_W, words_B = _runs(texts)
-        return np.repeat(self._read(mean(x_TD, starts_W, lengths_W), words_B), lengths_W, axis=0)
-
-    def _read(self, x_TD: Floats, lengths_B: Ids) -> Floats:
-        """The hidden vectors of what lies end to end."""
-        order_B = np.argsort(-lengths_B, kind="stable")
-        starts_B, sorted_B = (lengths_B.cumsum() - lengths_B)[order_B], lengths_B[order_B]
-        places_L = np.arange(int(lengths_B.max(initial=0)))
-        real_LB = places_L[:, None] < sorted_B
-        tokens_R = (starts_B + places_L[:, None])[real_LB]
-        hidden_RD = x_TD[tokens_R]
-        live_L = real_LB.sum(1).tolist()
-        for layer in self.layers if live_L else ():
-            hidden_RD = layer(hidden_RD, live_L)
-        found_TD = np.empty_like(hidden_RD)
-        found_TD[tokens_R] = hidden_RD
-        return found_TD
+        hidden_WD, _ = read(self.layers, mean(x_TD, starts_W, lengths_W), words_B)
+        return np.repeat(hidden_WD, lengths_W, axis=0)
 
 
 def _runs(texts: Texts) -> tuple[Ids, Ids, Ids]:
