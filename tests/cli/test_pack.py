@@ -8,7 +8,7 @@ import pytest
 from regard import kernels
 from regard.data.prepare.folder import VALIDATION
 from tests.runs.test_pack import LINES, data
-from tests.tasks.small_tasks import SOURCE, put, recurrent, translator
+from tests.tasks.small_tasks import SOURCE, put, translator
 
 
 @pytest.fixture(autouse=True)
@@ -52,12 +52,11 @@ def test_texts_are_answered_in_the_precision_asked_for(regard, tmp_path: Path) -
 
 
 def test_where_torch_computes_a_precision_is_refused_in_one_sentence(regard, tmp_path: Path, monkeypatch) -> None:
-    folder = put(tmp_path / "r", recurrent())
-    regard("translate", folder, SOURCE, "--precision", "int8").refuses("int8")
-    assert regard("translate", folder, SOURCE, "--precision", "fp32").code == 0
+    folder = put(tmp_path / "m", translator())
     regard("encode", folder, SOURCE, "--layer", 1, "--precision", "int8").refuses("--precision")
     monkeypatch.setenv(kernels.VARIABLE, "off")
     kernels.available.cache_clear()
-    regard("translate", put(tmp_path / "m", translator()), SOURCE, "--precision", "bf16").refuses("kernels")
+    regard("translate", folder, SOURCE, "--precision", "bf16").refuses("kernels")
+    assert regard("translate", folder, SOURCE, "--precision", "fp32").code == 0
     monkeypatch.undo()
     kernels.available.cache_clear()

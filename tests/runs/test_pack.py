@@ -11,7 +11,7 @@ from regard.tasks.engine import open_without_torch
 from regard.tasks.metrics.bleu import score
 from regard.tasks.text.precisions import FILE, GUARD
 from tests.refusals import refused
-from tests.tasks.small_tasks import SOURCE, asker, classifier, put, recurrent, translator
+from tests.tasks.small_tasks import SOURCE, asker, classifier, put, translator
 
 LINES = [SOURCE, "The street", "was too tired because"] * 15
 
@@ -47,7 +47,7 @@ def test_scores_are_those_of_the_outputs_in_each_precision(make, tmp_path: Path)
     assert open_without_torch(folder, "cpu").precision == found.kept[0]
 
 
-def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_measured_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = put(tmp_path / "m", translator())
     source, reference = data(tmp_path, folder)
     with refused(UsageError, folder, "--source", "--reference"):
@@ -56,8 +56,9 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
         pack(folder, source)
     with refused(UsageError, "--source"):
         pack(folder, None, reference)
-    with refused(UsageError, "r"):
-        pack(put(tmp_path / "r", recurrent()), source, reference)
+    with monkeypatch.context() as off, refused(UsageError, "m", "kernels"):
+        off.setattr("regard.kernels.available", lambda: False)
+        pack(folder, source, reference)
     with refused(UsageError, "c", "translate and ask"):
         pack(put(tmp_path / "c", classifier()), source, reference)
     reference.write_text("one line\n")

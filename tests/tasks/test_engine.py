@@ -41,6 +41,7 @@ from tests.tasks.small_tasks import (
     stepper,
     tagger,
     translator,
+    viewer,
 )
 
 TEXTS = [SOURCE, "The street", "", "was too tired because"]
@@ -56,7 +57,7 @@ def by_engine(task: Any) -> bool:
     return engine_of(task) is not None
 
 
-@pytest.mark.parametrize("make", [translator, asker])
+@pytest.mark.parametrize("make", [translator, recurrent, asker])
 def test_a_folder_is_opened_without_its_model_and_says_the_same(make: Any, tmp_path: Path) -> None:
     folder = put(tmp_path / "m", make())
     task, plain = open_without_torch(folder, "cpu"), load(folder, "cpu")
@@ -183,7 +184,7 @@ def test_prompts_are_continued_as_by_the_model(options: dict[str, Any], tmp_path
 
 
 @pytest.mark.parametrize(
-    "make", [encoder, classifier, reader, tagger, stepper, filler, speaker, spanner, asker, translator]
+    "make", [encoder, classifier, reader, tagger, stepper, filler, speaker, spanner, asker, translator, recurrent]
 )
 def test_vectors_are_those_of_the_model(make: Any, tmp_path: Path) -> None:
     task, plain = both(tmp_path / "m", make())
@@ -196,6 +197,7 @@ def test_vectors_are_those_of_the_model(make: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (recurrent, ["translate"]),
         (classifier, ["classify"]),
         (reader, ["classify"]),
         (stepper, ["tag"]),
@@ -243,7 +245,7 @@ def test_where_there_may_be_a_gpu_torch_decides(tmp_path: Path, monkeypatch: pyt
 
 
 def test_what_has_no_engine_is_torchs(tmp_path: Path) -> None:
-    assert open_without_torch(put(tmp_path / "m", recurrent()), "cpu") is None
+    assert open_without_torch(put(tmp_path / "m", viewer()), "cpu") is None
     assert open_without_torch(tmp_path / "nowhere", "cpu") is None
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "recipe.toml").write_text("x = ")
@@ -260,7 +262,9 @@ def test_a_damaged_file_is_refused_as_by_torch(make: Any, tmp_path: Path) -> Non
         open_without_torch(folder, "cpu")
 
 
-@pytest.mark.parametrize("make", [translator, asker, spanner, classifier, pairs, tagger, filler, speaker, encoder])
+@pytest.mark.parametrize(
+    "make", [translator, recurrent, asker, spanner, classifier, pairs, tagger, filler, speaker, encoder]
+)
 def test_in_python_the_model_computes_while_hooks_look_inside(make: Any, tmp_path: Path) -> None:
     task = regard.load(put(tmp_path / "m", make()), "cpu")
     assert by_engine(task)

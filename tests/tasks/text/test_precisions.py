@@ -15,7 +15,7 @@ from regard.system.errors import UsageError
 from regard.tasks.engine import open_without_torch, step_of
 from regard.tasks.text.precisions import FILE, GUARD, Measured, PrecisionFile, precision_of, read, weights_sha256, write
 from tests.refusals import refused
-from tests.tasks.small_tasks import SOURCE, asker, put, recurrent, translator
+from tests.tasks.small_tasks import SOURCE, asker, put, translator, viewer
 
 
 @pytest.fixture(autouse=True)
@@ -149,15 +149,14 @@ def test_the_engine_computes_in_the_precision_asked_for_and_alike_from_python(ma
 
 
 def test_where_torch_computes_only_fp32_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rnn = put(tmp_path / "r", recurrent())
-    with refused(UsageError, "precision", "int8"):
-        regard.load(rnn, "cpu", precision="int8")
-    assert regard.load(rnn, "cpu", precision="fp32").translate("") == ""
+    with refused(UsageError, "precision", "int8", "vision Transformer"):
+        regard.load(put(tmp_path / "v", viewer()), "cpu", precision="int8")
     folder = put(tmp_path / "m", translator())
     write(folder, measured(folder))
     monkeypatch.setattr("regard.kernels.available", lambda: False)
     with refused(UsageError, "precision", "bf16", "kernels"):
         regard.Translator.load(folder, "cpu", precision="bf16")
+    assert regard.load(folder, "cpu", precision="fp32").translate("") == ""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert step_of(regard.Translator.load(folder, "cpu")) is not None

@@ -1,4 +1,4 @@
-"""Attention of recurrent decoders [Bahdanau15, Luong15]: every score as a dot product, so that one kernel serves all."""
+"""Attention of recurrent decoders [Bahdanau15, Luong15]: each score as a dot product, for one kernel."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ class Seen:
         arrays = (query_ND, self.key_SD, self.memory_SD, context_ND)
         _native.attention(*arrays, 1, scale, self.length_N, self.first_N, None, None, None)
         return context_ND
+
 
 @dataclass(frozen=True)
 class Dot:

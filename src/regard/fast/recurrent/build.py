@@ -9,7 +9,7 @@ from regard.fast.parts import Linear
 from regard.fast.recurrent.alignment import Additive, Alignment, Cosine, Dot
 from regard.fast.recurrent.cells import CELLS
 from regard.fast.recurrent.layers import Layer
-from regard.fast.recurrent.rnn import FastRnn, Recurrence
+from regard.fast.recurrent.rnn import FastRnn, RecurrentStack
 from regard.kernels.packing import Precision
 
 
@@ -24,9 +24,9 @@ def rnn(
     writing = recurrent_layers(section, "decoder.stack", section.decoder_layers, fed, 1, take, precision)
     state = writing[0].cell.states * size
     return FastRnn(
-        Recurrence(source, reading),
+        RecurrentStack(source, reading),
         linear("decoder.bridge.project", len(writing) * state, state, take, precision),
-        Recurrence(target, writing),
+        RecurrentStack(target, writing),
         None if section.score == "none" else _alignment(section, take, precision),
         section.input_feeding,
         Output(output[:-1], precision),

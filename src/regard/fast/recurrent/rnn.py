@@ -20,15 +20,25 @@ Ints = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Recurrence:
+class RecurrentStack:
     """One side: its embeddings, which are multiplied by the root of their size, and its layers."""
 
     table_VD: Floats
     layers: Sequence[Layer]
 
+    @property
+    def size(self) -> int:
+        """d_model."""
+        return self.table_VD.shape[1]
+
+    @property
+    def state_size(self) -> int:
+        """X, entries of the top layer's state."""
+        return self.layers[-1].cell.states * self.size
+
     def embed(self, ids_T: Ids) -> Floats:
         """``x_TD``."""
-        return np.asarray(self.table_VD[ids_T] * np.float32(self.table_VD.shape[1] ** 0.5))
+        return np.asarray(self.table_VD[ids_T] * np.float32(self.size**0.5))
 
 
 @dataclass(frozen=True)
@@ -62,9 +72,9 @@ class FastRnn:
         output: onto the pieces.
     """
 
-    encoder: Recurrence
+    encoder: RecurrentStack
     bridge: Linear
-    decoder: Recurrence
+    decoder: RecurrentStack
     cross: Alignment | None
     feeding: bool
     output: Output
@@ -75,12 +85,10 @@ class FastRnn:
 
     def start(self, sources: Sequence[Ids]) -> RnnState:
         """Encode sentences (ids with ``</s>``) and open one row for each."""
-        size = self.decoder.table_VD.shape[1]
         kept = 0 if self.cross is None else 1 + self.cross.score.keyed
-        none = np.zeros(0, np.int32)
-        carried = [np.zeros((0, layer.cell.states * size), np.float32) for layer in self.decoder.layers]
-        carried += [np.zeros((0, size), np.float32)] * self.feeding
-        return self.admit(RnnState(carried, np.zeros(0, np.int64), Memory(kept, size), none, none), sources)
+        none, rows, memory = np.zeros(0, np.int32), np.zeros(0, np.int64), Memory(kept, self.decoder.size)
+        carried = self._first(np.zeros((0, self.decoder.state_size), np.float32))
+        return self.admit(RnnState(carried, rows, memory, none, none), sources)
 
     def admit(self, state: RnnState, sources: Sequence[Ids]) -> RnnState:
         """Encode further sentences and append their rows."""
@@ -129,6 +137,4 @@ class FastRnn:
     def _first(self, last_BX: Floats) -> list[Floats]:
         """What rows carry before their first token: the states of the layers, and zeros for the attentional vector."""
         states = np.split(np.tanh(self.bridge.rows(last_BX)), len(self.decoder.layers), axis=1)
-        return [*states, np.zeros((len(last_BX), self.decoder.table_VD.shape[1]), np.float32)][
-            : len(states) + self.feeding
-        ]
+        return [*states, *[np.zeros((len(last_BX), self.decoder.size), np.float32)] * self.feeding]
