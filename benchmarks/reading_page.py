@@ -134,12 +134,16 @@ def few_labels(sessions: list[Session]) -> Lines:
     return [*FEW, "", *grid([{"labels": c["labels"], "set": c["set"], **{t: c[t] for t in shown}} for c in table])]
 
 
-KINDS = (
-    "Each set is made of texts at hand. *Several*: one to three of SNIPS's requests in a text, with all their labels;",
-    "*number*: an English caption of Multi30k, and how many words its German translation has; *skewed*: SST-2 with a",
-    "tenth of its negative sentences; *scope*: CLINC150 with its requests of no class, rejected by a threshold that",
-    "validation chose; *pairs*: two requests of CLINC150, whether they have the same intent. Beside it a linear model",
-    "of scikit-learn on TF-IDF (of the number a ridge regression of counts). Test parts, one seed.",
+KINDS = {
+    "several": "one to three of SNIPS's requests in a text, with all their labels",
+    "number": "an English caption of Multi30k, and how many words its German translation has",
+    "skewed": "SST-2 with a tenth of its negative sentences",
+    "scope": "CLINC150 with its requests of no class, rejected by a threshold that validation chose",
+    "pairs": "two requests of CLINC150, whether they have the same intent",
+}
+KINDS_BESIDE = (
+    "Sets made of texts at hand, beside a linear model of scikit-learn on TF-IDF (of a number, a ridge regression of",
+    "counts). Test parts, one seed; seconds of the clock, and how many programs were at work on the machine's cores.",
 )
 
 
@@ -150,13 +154,14 @@ def kinds(sessions: list[Session]) -> Lines:
         for row in session["rows"]:
             if row["part"] != "test":
                 continue
-            figures = {key: value for key, value in row.items() if key not in NOT_FIGURES}
+            figures = {key: f"{value:.4g}" for key, value in row.items() if key not in NOT_FIGURES}
+            figures["seconds"] = f"{row['seconds']:.0f} (load {session['machine']['load']:.1f})"
             for name, value in figures.items():
                 head = {"set": row["kind"], "class weights": row["weights"], "figure": name}
-                found.setdefault((row["kind"], row["weights"], name), head)[row["who"]] = f"{value:.4g}"
-            head = {"set": row["kind"], "class weights": row["weights"], "figure": "seconds"}
-            found.setdefault((row["kind"], row["weights"], "seconds"), head)[row["who"]] = f"{row['seconds']:.0f}"
-    return [*KINDS, "", *grid(list(found.values()))]
+                found.setdefault((row["kind"], row["weights"], name), head)[row["who"]] = value
+    shown = {kind for kind, _, _ in found}
+    sets = [f"* *{kind}*: {made}" for kind, made in KINDS.items() if kind in shown]
+    return [*KINDS_BESIDE, "", *sets, "", *grid(list(found.values()))]
 
 
 NOT_FIGURES = ("run", "kind", "weights", "seed", "part", "who", "seconds")

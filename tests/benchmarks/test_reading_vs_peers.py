@@ -244,5 +244,7 @@ def test_kinds_stand_beside_the_simple_thing(load: Any) -> None:
     row = {"run": "number none 1", "kind": "number", "weights": "none", "seed": 1, "part": "test"}
     rows = [{**row, "who": who, "seconds": 9.0, "rmse": value} for who, value in (("Regard", 1.234), ("other", 2.0))]
     rows.append({**rows[0], "part": "valid", "rmse": 99.0})
-    lines = page.kinds([{"rows": rows}])
-    assert lines[-2:] == ["| number | none | rmse | 1.234 | 2 |", "| number | none | seconds | 9 | 9 |"]
+    lines = page.kinds([{"rows": rows, "machine": {"load": 2.34}}])
+    last = "| number | none | seconds | 9 (load 2.3) | 9 (load 2.3) |"
+    assert lines[-2:] == ["| number | none | rmse | 1.234 | 2 |", last]
+    assert [line for line in lines if line.startswith("* ")] == [f"* *number*: {page.KINDS['number']}"]
