@@ -33,6 +33,7 @@ def test_a_translation_is_shown(tmp_path: Path, view: Watch) -> None:
         shown.locator("main").filter(has_text=said).wait_for(timeout=PATIENCE)
         assert "translator" in shown.title()
         assert SOURCE in textbox(shown).input_value()
+        shown.wait_for_load_state("networkidle", timeout=PATIENCE)  # the server's end would be an error of the page
 
 
 @pytest.mark.long(minutes=1.5)
