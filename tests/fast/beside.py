@@ -5,8 +5,8 @@ import torch
 
 from regard.models.decoding import stepper
 from tests.fast.engines import writing
-from tests.laws.families import Family
-from tests.models.small_models import PIECES, assert_near, tolerance
+from tests.laws.families import SOURCES, Family
+from tests.models.small_models import PIECES, assert_near, sentences, tolerance
 
 MOST = tolerance(torch.float32)
 
@@ -43,6 +43,21 @@ class Beside:
         assert_near(best_Nk, expected.best(4, (1, 5))[1], MOST)
         assert not np.isin(ids_Nk, (1, 5)).any()
         assert_near(found.of(tokens_N % PIECES), expected.of(tokens_N % PIECES), MOST)
+
+    def whole_search(self) -> None:
+        """Rows are repeated, reordered and left out; sentences enter and leave meanwhile, one of a single token."""
+        self.start(SOURCES)
+        self.step(np.full(4, PIECES))
+        self.select([0, 0, 1, 2, 3, 3])
+        self.read(6)
+        self.select([1, 0, 2, 5, 4])  # the third sentence leaves
+        self.read(5)
+        self.admit(sentences([6, 1], seed=4))
+        self.step(np.append(self.random.integers(2, PIECES, 5), [PIECES, PIECES]))
+        self.select([2, 3, 5, 5, 6])
+        self.read(5)
+        self.read(5)
+        assert self.states[1].sentence_N.tolist() == self.states[0].sentence_N.tolist() == [0, 1, 2, 2, 3]
 
     def read(self, rows: int) -> None:
         self.step(self.random.integers(2, PIECES, rows))

@@ -12,19 +12,7 @@ from tests.models.small_models import PIECES, sentences
 
 @held("transformer", transformer=3)
 def test_every_step_is_that_of_the_model(family: Family) -> None:
-    """Rows are repeated, reordered and left out, and sentences enter and leave meanwhile."""
-    beside = Beside(family)
-    beside.start(SOURCES)
-    beside.step(np.full(4, PIECES))
-    beside.select([0, 0, 1, 2, 3, 3])
-    beside.read(6)
-    beside.select([1, 0, 2, 5, 4])  # the third sentence leaves
-    beside.read(5)
-    beside.admit(sentences([6, 2], seed=4))
-    beside.step(np.append(beside.random.integers(2, PIECES, 5), [PIECES, PIECES]))
-    beside.select([2, 3, 5, 5, 6])
-    beside.read(5)
-    beside.read(5)
+    Beside(family).whole_search()
 
 
 PLAIN = Family("transformer", {})

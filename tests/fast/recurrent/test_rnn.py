@@ -26,33 +26,18 @@ def beside(**choices: Any) -> Beside:
     return Beside(EncoderDecoder("rnn", choices))
 
 
-def every_step(steps: Beside) -> None:
-    """Rows are repeated, reordered and left out, and sentences enter and leave meanwhile; one has a single token."""
-    steps.start(SOURCES)
-    steps.step(np.full(4, PIECES))
-    steps.select([0, 0, 1, 2, 3, 3])
-    steps.read(6)
-    steps.select([1, 0, 2, 5, 4])  # the third sentence leaves
-    steps.read(5)
-    steps.admit(sentences([6, 1], seed=4))
-    steps.step(np.append(steps.random.integers(2, PIECES, 5), [PIECES, PIECES]))
-    steps.select([2, 3, 5, 5, 6])
-    steps.read(5)
-    assert steps.states[1].sentence_N.tolist() == steps.states[0].sentence_N.tolist() == [0, 1, 2, 2, 3]
-
-
 @pytest.mark.one_of(3)
 @pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
 @pytest.mark.parametrize("score", ["none", *ATTENDING])
 @pytest.mark.parametrize("feeding", [False, True])
 def test_every_step_of_a_cell_with_a_score_is_that_of_the_model(cell: str, score: str, feeding: bool) -> None:
     if score != "none" or not feeding:
-        every_step(beside(cell=cell, score=score, input_feeding=feeding))
+        beside(cell=cell, score=score, input_feeding=feeding).whole_search()
 
 
 @held("rnn", rnn=4)
 def test_every_step_is_that_of_the_model(family: EncoderDecoder) -> None:
-    every_step(Beside(family))
+    Beside(family).whole_search()
 
 
 def test_many_steps_and_sentences_outgrow_every_room() -> None:
