@@ -33,14 +33,14 @@ float* head(const Pack& p, long n, long line) {
   return reinterpret_cast<float*>(panel + line * PANEL_LINE) + column % PANEL;
 }
 
-// The columns of one panel, which all lie in the cache at once: those that begin at n, before `end`.
+// Behind the last column that lies in the same panel as column n.
 long end_of_panel(const Pack& p, long n) {
   const long end = n + PANEL - (p.column + n) % PANEL;
   return end < p.rows ? end : p.rows;
 }
 
 template <class Stored> void pack_rows(const Pack& p) {
-  constexpr long BLOCK = 128;  // floats of a cache line, read from one row of W before the next
+  constexpr long BLOCK = 128;  // floats read from one row of W before the next; what they become stays in the cache
   for (long first = 0, last; first < p.rows; first = last) {
     last = end_of_panel(p, first);
     const long column = (p.column + first) % PANEL;
