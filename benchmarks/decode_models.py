@@ -10,6 +10,7 @@ tool, which weights without a meaning would not give.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -151,12 +152,12 @@ def _copying(model: Any, section: Any) -> None:
     cross.output.weight[PLACES:, PLACES:] = torch.eye(free) * FOUND
 
 
-def forms(folder: Path) -> dict[str, str]:
+def forms(folder: Path, wanted: Sequence[str] = ("huggingface", "ctranslate2")) -> dict[str, str]:
     """The model in the form of every tool, made where it is not there: beside the folder, by Regard's exporters."""
     from regard.runs.conversion import export_model
 
     found = {"regard": folder, "onnx": folder.with_name(f"{folder.name}-onnx")}
-    for form in ("huggingface", "ctranslate2"):
+    for form in wanted:
         found[form] = folder.with_name(f"{folder.name}-{form}")
         if not found[form].exists():
             export_model(folder, found[form], form)  # type: ignore[arg-type]

@@ -17,9 +17,10 @@ from regard.tasks.engine import open_without_torch
 
 def load(job: Job) -> Tool:
     """The model: by the engine without torch where that can, else as ``regard.load`` gives it."""
+    device, precision = job.device, job.precision
     folder = job.folder("regard")
     try:
-        model = open_without_torch(folder, "cpu", job.precision) or regard.load(folder, "cpu", precision=job.precision)
+        model = open_without_torch(folder, device, precision) or regard.load(folder, device, precision=precision)
     except regard.RegardError as error:
         raise Missing(str(error)) from None
     if "torch" in sys.modules:

@@ -103,7 +103,8 @@ class Worker:
     """
 
     def __init__(self, tool: Tool, job: dict[str, Any], asked: argparse.Namespace) -> None:
-        python = python_for(tool.environment, asked.environments) if tool.environment else Path(sys.executable)
+        own = tool.environment and not asked.one_python
+        python = python_for(tool.environment, asked.environments) if own else Path(sys.executable)
         path, log = asked.scratch / f"{tool.key}.json", asked.scratch / f"{tool.key}.log"
         path.write_text(json.dumps({**job, "precision": tool.precision}))
         if "onnx" in tool.arguments and not Path(job["folders"]["onnx"], tool.precision, "config.json").exists():
@@ -113,7 +114,7 @@ class Worker:
         self.process = subprocess.Popen(
             [str(python), str(HERE / tool.runner), str(path), *tool.arguments],
             cwd=asked.scratch,
-            env=variables(1, tool.environment is None),
+            env=variables(1, tool.environment is None, asked.device),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
@@ -149,7 +150,7 @@ class Worker:
 
 def measured(kind: str, folder: Path, measures: list[Measure], asked: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of all tools on one model."""
-    job = {"folders": decode_models.forms(folder), "kind": kind}
+    job = {"folders": decode_models.forms(folder, asked.forms), "kind": kind, "device": asked.device}
     chosen = [tool for tool in tools() if tool.name in asked.tools and tool.precision in asked.precision]
     batches = {tool.key: chosen_batches(tool, job, measures, asked) for tool in chosen}
     workers = {tool.key: worker for tool in chosen if (worker := opened(tool, job, asked))}
@@ -166,10 +167,10 @@ def measured(kind: str, folder: Path, measures: list[Measure], asked: argparse.N
                     tool.absent = str(reason)
                     continue
                 found.setdefault((measure.name, tool.key), []).append(answer)
-                say(f"  {turn + 1}/{asked.rounds} {measure.name}, {tool.key}: {answer['cpu']:.3f} s")
+                say(f"  {turn + 1}/{asked.rounds} {measure.name}, {tool.key}: {answer[asked.clock]:.3f} s")
     for worker in workers.values():
         worker.close()
-    return [row(kind, measure, tool, batches, found) for measure in measures for tool in chosen]
+    return [row(kind, measure, tool, batches, found, asked.clock) for measure in measures for tool in chosen]
 
 
 def opened(tool: Tool, job: dict[str, Any], asked: argparse.Namespace) -> Worker | None:
@@ -198,7 +199,7 @@ def chosen_batches(
             request = {**measure.request(job["kind"], tool, batch, len(part)), "texts": part}
             try:
                 worker.ask({**request, "texts": part[:4]})
-                taken[batch] = worker.ask(request)["cpu"]
+                taken[batch] = worker.ask(request)[asked.clock]
             except Absent as reason:
                 tool.absent = str(reason)
                 return {}
@@ -214,17 +215,18 @@ def row(
     tool: Tool,
     batches: dict[str, dict[str, int]],
     found: dict[tuple[str, str], list[dict[str, Any]]],
+    clock: str,
 ) -> dict[str, Any]:
     """A line of the results."""
     named = {"work": kind, "measure": measure.name, "tool": tool.name, "precision": tool.precision}
     runs = found.get((measure.name, tool.key), [])
     if not runs:
         return {**named, "absent": tool.absent}
-    rate = tokens_a_second(measure, kind, runs)
-    told = {**named, "tokens/s": round(rate, 1), "ms": round(1000 * median(run["cpu"] for run in runs), 2)}
+    rate = tokens_a_second(measure, kind, runs, clock)
+    told = {**named, "tokens/s": round(rate, 1), "ms": round(1000 * median(run[clock] for run in runs), 2)}
     basis = found.get((measure.name, f"{BASIS} {tool.precision}"))
     if basis:
-        told["ratio"] = round(rate / tokens_a_second(measure, kind, basis), 3)
+        told["ratio"] = round(rate / tokens_a_second(measure, kind, basis, clock), 3)
     if equal := found.get((measure.name, f"{BASIS} fp32")):
         told |= likeness(kind, runs[-1]["answers"], equal[-1]["answers"])
     return told | {
@@ -236,12 +238,12 @@ def row(
     }
 
 
-def tokens_a_second(measure: Measure, kind: str, runs: list[dict[str, Any]]) -> float:
-    """Tokens written, ``</s>`` counted, or texts read, over the median of the processor seconds."""
+def tokens_a_second(measure: Measure, kind: str, runs: list[dict[str, Any]], clock: str) -> float:
+    """Tokens written, ``</s>`` counted, or texts read, over the median of the seconds by a clock."""
     answers = runs[-1]["answers"]
     end = {"translate": 1, "generate": 0}.get(kind)
     count = len(answers) if end is None else sum(len(answer) + end for answer in answers)
-    return count / median(run["cpu"] for run in runs)
+    return count / median(run[clock] for run in runs)
 
 
 def likeness(kind: str, answers: list[list[Any]], others: list[list[Any]]) -> dict[str, float]:

@@ -92,6 +92,8 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--core", type=int, default=0, help="all tools run on this one")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="cuda: by wall time")
+    parser.add_argument("--one-python", action="store_true", help="peers run in this Python, which has their packages")
     parser.add_argument("--work-folder", type=Path, default=WORK, help="of environments, models and scratch files")
     parser.add_argument("--results", type=Path, default=HERE / "results" / "decode_vs_peers.jsonl", help="appended to")
     parser.add_argument("--note", default="", help="what else is to be known of this run, for the table")
@@ -101,6 +103,10 @@ def parse() -> argparse.Namespace:
             parser.error(f"--work {work} needs {' and '.join('--' + name for name in needed)}")
     asked.environments = prepared(asked.work_folder)
     asked.cores = [asked.core]
+    asked.clock = "cpu" if asked.device == "cpu" else "wall"
+    if asked.device != "cpu":
+        asked.tools = [name for name in asked.tools if name in ("regard", "transformers")]
+    asked.forms = [form for form in ("huggingface", "ctranslate2") if asked.device == "cpu" or form == "huggingface"]
     return asked
 
 
@@ -124,7 +130,7 @@ def main() -> int:
     asked, missing = parse(), False
     for work in asked.work:
         begun = {"benchmark": "decode_vs_peers", "name": work, "date": machine.now(), "commit": machine.commit()}
-        begun |= {"machine": machine.describe()} | ({"note": asked.note} if asked.note else {})
+        begun |= {"machine": machine.describe(asked.device)} | ({"note": asked.note} if asked.note else {})
         folder, lines = of_work(work, asked)
         with TemporaryDirectory() as scratch:
             asked.scratch = Path(scratch)

@@ -21,8 +21,8 @@ def has_bf16() -> bool:
     return any(flag in flags for flag in ("avx512_bf16", "amx_bf16", " bf16"))
 
 
-def describe() -> dict[str, object]:
-    """The machine in plain values: processor, cores, memory, system, and how busy it was."""
+def describe(device: str = "cpu") -> dict[str, object]:
+    """The machine in plain values: processor, cores, memory, system, and how busy it was; the GPU if it is used."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "processor": processor.kind(),
@@ -32,7 +32,15 @@ def describe() -> dict[str, object]:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "load": round(os.getloadavg()[0], 2),
+        **({} if device == "cpu" else {"gpu": gpu(device)}),
     }
+
+
+def gpu(device: str) -> str:
+    """A GPU's name, and the torch that uses it."""
+    import torch
+
+    return f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}"
 
 
 def commit() -> str:

@@ -69,7 +69,7 @@ def main() -> None:
         steps=100_000,
         seed=work.seed,
         **({"threads": 1} if work.threads == 1 else {"processes": work.threads}),  # a core is a process
-        device="cpu",
+        device=work.device,
         reporter=Measured(Meter(work), output, Path(work.text("tokenizer.json"))),
     )
 

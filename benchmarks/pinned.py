@@ -10,8 +10,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-def variables(threads: int, ours: bool) -> dict[str, str]:
-    """What a run sees: its threads, no accelerator, no network, our source only for ours."""
+def variables(threads: int, ours: bool, device: str = "cpu") -> dict[str, str]:
+    """What a run sees: its threads, a GPU only if it is to use one, no network, our source only for ours."""
     return {
         **os.environ,
         "PYTHONPATH": str(HERE.parent / "src") if ours else "",
@@ -19,9 +19,9 @@ def variables(threads: int, ours: bool) -> dict[str, str]:
         "MKL_NUM_THREADS": str(threads),
         "OPENBLAS_NUM_THREADS": str(threads),
         "TOKENIZERS_PARALLELISM": "false",
-        "CUDA_VISIBLE_DEVICES": "",
         "HF_HUB_OFFLINE": "1",
         "PYTHONWARNINGS": "ignore",
+        **({"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}),
     }
 
 

@@ -76,11 +76,13 @@ def trainers() -> list[Trainer]:
 
 def surroundings(trainer: Trainer, setting: dict[str, Any]) -> dict[str, str]:
     """The variables a run sees: its threads and instructions, our source only for ours."""
-    return variables(setting["threads"], trainer.key == OURS) | INSTRUCTIONS[setting.get("instructions", "")]
+    seen = variables(setting["threads"], trainer.key == OURS, setting["device"])
+    return seen | INSTRUCTIONS[setting.get("instructions", "")]
 
 
-def run(trainer: Trainer, setting: dict[str, Any], cores: list[int], work: Path, timeout: float) -> None:
+def run(trainer: Trainer, setting: dict[str, Any], arguments: argparse.Namespace) -> None:
     """One run of one trainer in a process of its own; what it measured, or why it failed, is kept in ``trainer``."""
+    cores, work, timeout = arguments.cores, arguments.work, arguments.timeout
     scratch = work / "scratch" / f"{trainer.key}-{trainer.precision}"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
@@ -89,7 +91,8 @@ def run(trainer: Trainer, setting: dict[str, Any], cores: list[int], work: Path,
     values = {name: value for name, value in setting.items() if name != "instructions"}
     job.write_text(json.dumps({**values, **files, "precision": trainer.precision, "group": trainer.group}))
     try:
-        python = python_for(trainer.environment, work) if trainer.environment else Path(sys.executable)
+        own = trainer.environment and not arguments.one_python
+        python = python_for(trainer.environment, work) if own else Path(sys.executable)
     except Absent as reason:
         trainer.absent = str(reason)
         return
@@ -111,9 +114,10 @@ def take_turns(chosen: list[Trainer], setting: dict[str, Any], arguments: argpar
         for trainer in chosen:
             if trainer.absent:
                 continue
-            run(trainer, {**setting, "seed": turn + 1}, arguments.cores, arguments.work, arguments.timeout)
+            run(trainer, {**setting, "seed": turn + 1}, arguments)
             last = trainer.runs[-1] if trainer.runs and not trainer.absent else None
-            said = f"{last['useful_tokens'] / last['cpu_seconds']:.0f} per CPU second" if last else trainer.absent
+            rate = last["useful_tokens"] / last[f"{arguments.clock}_seconds"] if last else 0.0
+            said = f"{rate:.0f} per {arguments.clock} second" if last else trainer.absent
             name = f"{trainer.title} {trainer.precision}"
             print(f"  {turn + 1}/{arguments.runs} {name}: {said}", file=sys.stderr, flush=True)
 
@@ -179,6 +183,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--warm-up", type=int, default=4, help="steps before those")
     parser.add_argument("--runs", type=int, default=3, help="runs of each trainer; the median counts")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="cuda: by wall time")
+    parser.add_argument("--one-python", action="store_true", help="peers run in this Python, which has their packages")
     parser.add_argument("--first-core", type=int, default=0, help="threads are pinned to this core and those after it")
     parser.add_argument("--timeout", type=float, default=900, help="seconds one run may take")
     parser.add_argument("--work", type=Path, default=WORK, help="folder of environments and scratch files")
@@ -187,6 +193,7 @@ def parse() -> argparse.Namespace:
     if arguments.warm_up < 1:
         parser.error("--warm-up must be at least 1: the first step ends the clock's start")
     arguments.work = prepared(arguments.work)
+    arguments.clock = "cpu" if arguments.threads == 1 and arguments.device == "cpu" else "wall"
     arguments.cores = list(range(arguments.first_core, arguments.first_core + arguments.threads))
     return arguments
 
@@ -206,18 +213,20 @@ def main() -> int:
         "steps": arguments.steps,
         "warm_up": arguments.warm_up,
         "threads": arguments.threads,
+        "device": arguments.device,
         "dropout": 0.1,
         "label_smoothing": 0.1,
     } | ({"instructions": arguments.instructions} if arguments.instructions else {})
-    precisions = [p for p in arguments.precision if p != "bf16" or machine.has_bf16()]
+    has_bf16 = arguments.device != "cpu" or machine.has_bf16()
+    precisions = [p for p in arguments.precision if p != "bf16" or has_bf16]
     chosen = [t for t in trainers() if t.key in arguments.peers and t.precision in precisions]
-    begun = {"benchmark": "training", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
+    begun = {"benchmark": "training", "date": machine.now(), "commit": machine.commit()}
+    begun |= {"machine": machine.describe(arguments.device)}
     take_turns(chosen, {**setting, "corpus": corpus.folder}, arguments)
     rows = [row(trainer) for trainer in chosen]
-    clock = "cpu" if arguments.threads == 1 else "wall"
     corpus_figures = {k: v for k, v in asdict(corpus).items() if k != "folder"}
-    session = {**begun, "size": arguments.size, "setting": setting, "corpus": corpus_figures, "clock": clock}
-    session |= {"ratios": ratios(rows, clock), "rows": rows}
+    session = {**begun, "size": arguments.size, "setting": setting, "corpus": corpus_figures, "clock": arguments.clock}
+    session |= {"ratios": ratios(rows, arguments.clock), "rows": rows}
     print(table(session))
     machine.append(arguments.results, session)
     return 1 if any(trainer.absent for trainer in chosen) else 0

@@ -33,11 +33,13 @@ class Job:
         folders: the model, in the form of each tool: ``regard``, ``ctranslate2``, ``huggingface``, ``onnx``.
         kind: what it does: ``translate``, ``encode`` or ``generate``.
         precision: ``fp32`` or ``int8``.
+        device: ``cpu`` or ``cuda``.
     """
 
     folders: dict[str, str]
     kind: str
     precision: str
+    device: str = "cpu"
 
     def folder(self, form: str) -> Path:
         """Where the model is, in a form."""

@@ -25,7 +25,7 @@ def load(job: Job) -> Tool:
     if onnx:
         model = of_onnx(job)
     elif job.precision == "fp32":
-        model = THEIRS[job.kind].from_pretrained(job.folder("huggingface")).eval()
+        model = THEIRS[job.kind].from_pretrained(job.folder("huggingface")).eval().to(job.device)
     else:
         raise Missing("transformers has no such type for processors")
     tokenizer = AutoTokenizer.from_pretrained(job.folder("huggingface"))
@@ -77,7 +77,7 @@ def translate(model: Any, tokenizer: Any, texts: list[str], beam: int, batch: in
     end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
 
     def search(some: list[list[int]]) -> Answers:
-        given = tokenizer.pad({"input_ids": some}, return_tensors="pt")
+        given = tokenizer.pad({"input_ids": some}, return_tensors="pt").to(model.device)
         limit = max(map(len, some)) + EXTRA
         options = {"num_beams": beam, "max_new_tokens": limit, "length_penalty": 0.0, "do_sample": False}
         found = model.generate(**given, early_stopping=beam > 1, max_length=None, **options)[:, 1:].tolist()
@@ -90,7 +90,7 @@ def encode(model: Any, tokenizer: Any, texts: list[str], batch: int) -> Answers:
     """The mean of a text's vectors."""
 
     def means(some: list[list[int]]) -> Answers:
-        given = tokenizer.pad({"input_ids": some}, return_tensors="pt")
+        given = tokenizer.pad({"input_ids": some}, return_tensors="pt").to(model.device)
         found_BLD, mask_BL1 = model(**given).last_hidden_state, given["attention_mask"][:, :, None]
         return ((found_BLD * mask_BL1).sum(1) / mask_BL1.sum(1)).tolist()
 
@@ -102,7 +102,7 @@ def generate(model: Any, tokenizer: Any, texts: list[str], tokens: int) -> Answe
     end = tokenizer.eos_token_id
     tokenizer.padding_side, tokenizer.pad_token = "left", tokenizer.pad_token or tokenizer.eos_token
     prompts = [[end, *(id for id in ids if id != end)] for ids in tokenizer(texts)["input_ids"]]
-    given = tokenizer.pad({"input_ids": prompts}, return_tensors="pt")
+    given = tokenizer.pad({"input_ids": prompts}, return_tensors="pt").to(model.device)
     options = {"max_new_tokens": tokens, "min_new_tokens": tokens, "do_sample": False, "pad_token_id": end}
     found = model.generate(**given, max_length=None, **options)[:, given["input_ids"].shape[1] :].tolist()
     return decoded(tokenizer, found)

@@ -48,6 +48,8 @@ class Job:
     dropout: float
     label_smoothing: float
     seed: int
+    device: str = "cpu"
+    """``cpu`` or ``cuda``."""
 
     @property
     def folder(self) -> Path:
@@ -85,7 +87,14 @@ class Meter:
         self.padded += padded
 
     def step(self, *_: object) -> None:
-        """An update has ended."""
+        """An update has ended.
+
+        A GPU works behind the program: it is waited for where the measured steps begin and where they end.
+        """
+        if self.job.device != "cpu" and len(self.ends) + 1 in (self.job.warm_up, self.job.warm_up + self.job.steps):
+            import torch
+
+            torch.cuda.synchronize()
         self.ends.append((time.process_time(), time.perf_counter()))
         self.tokens.append((self.useful, self.padded))
         self.useful = self.padded = 0
@@ -107,10 +116,18 @@ class Meter:
             "cpu_seconds": sum(cpu),
             "wall_seconds": sum(wall),
             "step_rates_cpu": [round(useful / seconds, 1) for (useful, _), seconds in zip(measured, cpu, strict=True)],
-            "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            "peak_mb": self.peak(),
             "versions": {name: metadata.version(name) for name in self.distributions},
         }
         Path(self.job.result).write_text(json.dumps(result))
+
+    def peak(self) -> int:
+        """Most memory in MiB: of the process, or of what it took of the GPU."""
+        if self.job.device == "cpu":
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        import torch
+
+        return torch.cuda.max_memory_allocated() // 2**20
 
 
 def open_meter(job: Job, *distributions: str) -> Meter:

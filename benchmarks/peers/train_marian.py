@@ -45,14 +45,16 @@ class Collator:
     def __init__(self, start: int, padding: int) -> None:
         self.start, self.padding = start, padding
 
-    def __call__(self, examples: list[dict[str, Any]]) -> dict[str, Tensor]:
-        """The batch's tensors by the names of the model's arguments."""
+    def __call__(self, examples: list[dict[str, Any]]) -> dict[str, Any]:
+        """The batch's tensors by the names of the model's arguments, and how many labels count."""
         source = pad_sequence([torch.tensor(e["input_ids"]) for e in examples], True, self.padding)
         labels = pad_sequence([torch.tensor(e["labels"]) for e in examples], True, IGNORED)
         target = torch.full_like(labels, self.start)
         target[:, 1:] = labels[:, :-1].masked_fill(labels[:, :-1] == IGNORED, self.padding)
         mask = source.ne(self.padding).long()
-        return {"input_ids": source, "attention_mask": mask, "labels": labels, "decoder_input_ids": target}
+        useful = int(labels.ne(IGNORED).sum())
+        tensors = {"input_ids": source, "attention_mask": mask, "labels": labels, "decoder_input_ids": target}
+        return {**tensors, "useful": useful}
 
 
 def main() -> None:
@@ -70,7 +72,7 @@ def main() -> None:
         logging_steps=50,
         save_strategy="no",
         report_to=[],
-        use_cpu=True,
+        use_cpu=work.device == "cpu",
         bf16=work.precision == "bf16",
         remove_unused_columns=False,
         disable_tqdm=True,
@@ -82,8 +84,7 @@ def main() -> None:
 
         def compute_loss(self, model: Any, inputs: dict[str, Tensor], *rest: Any, **named: Any) -> Any:
             """The loss of a batch, after counting its labels."""
-            labels = inputs["labels"]
-            meter.count(int(labels.ne(IGNORED).sum()), labels.numel())
+            meter.count(int(inputs.pop("useful")), inputs["labels"].numel())
             return super().compute_loss(model, inputs, *rest, **named)
 
     collator = Collator(work.pieces, work.pieces + 1)

@@ -37,7 +37,7 @@ class Translator(nn.Module):
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Logits of each next piece."""
         length = target.shape[1]
-        causal = torch.triu(torch.ones(length, length, dtype=torch.bool), 1)
+        causal = torch.triu(torch.ones(length, length, dtype=torch.bool, device=target.device), 1)
         hidden = self.transformer(
             self.embed(source),
             self.embed(target),
@@ -56,7 +56,7 @@ def main() -> None:
     meter = open_meter(work)
     start, padding = work.pieces, work.pieces + 1
     examples = [(torch.tensor([*s, 0]), torch.tensor([start, *t, 0])) for s, t in pairs(work)]
-    model = Translator(work, padding)
+    model = Translator(work, padding).to(work.device)
     optimiser = torch.optim.Adam(model.parameters(), 1e-4, betas=(0.9, 0.98))
     criterion = nn.CrossEntropyLoss(ignore_index=padding, label_smoothing=work.label_smoothing)
     order = np.random.default_rng(work.seed)
@@ -67,7 +67,8 @@ def main() -> None:
             source, target = (pad_sequence(list(side), True, padding) for side in zip(*batch, strict=True))
             labels = target[:, 1:]
             meter.count(int(labels.ne(padding).sum()), labels.numel())
-            with torch.autocast("cpu", torch.bfloat16, enabled=work.precision == "bf16"):
+            source, target, labels = (ids.to(work.device) for ids in (source, target, labels))
+            with torch.autocast(work.device, torch.bfloat16, enabled=work.precision == "bf16"):
                 loss = criterion(model(source, target[:, :-1]).flatten(0, 1), labels.flatten())
             optimiser.zero_grad()
             loss.backward()

@@ -70,6 +70,12 @@ def test_class_says_what_the_task_says(name: str, folder: Callable[[str], Path])
     assert CALLS[name](found) == pytest.approx(CALLS[name](plain), rel=1e-4)  # an engine may compute it
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", EVERY)
+def test_a_gpu_computes_the_same(name: str, folder: Callable[[str], Path], model: Callable[[str], regard.Model]) -> None:
+    assert CALLS[name](regard.load(folder(name), device="cuda")) == pytest.approx(CALLS[name](model(name)), rel=1e-3)
+
+
 def test_another_class_is_refused(folder: Callable[[str], Path]) -> None:
     with refused(UsageError, "tagger", "Tagger", "Translator"):
         regard.Translator.load(folder("tagger"))

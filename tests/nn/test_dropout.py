@@ -45,6 +45,23 @@ def test_the_gradient_passes_where_the_value_passed() -> None:
     assert kept.shape == x.shape
 
 
+@pytest.mark.gpu
+def test_a_gpu_drops_at_the_rate_by_key_and_its_gradient_follows() -> None:
+    part, x, y = Dropout(0.1), *(torch.ones(400, 500, device="cuda", requires_grad=True) for _ in range(2))
+    made = []
+    for key in (3, 4, 3):
+        reseed(key)
+        made.append(part.add(x, y))
+    assert torch.equal(made[0], made[2])
+    assert not torch.equal(made[0], made[1])
+    x_gradient, y_gradient = torch.autograd.grad(made[0].sum(), (x, y))
+    assert torch.equal(x_gradient, torch.ones_like(x))
+    assert torch.allclose(made[0], x + y * y_gradient)
+    rounded = round(0.1 * 256) / 256
+    spread = (rounded * (1 - rounded) / y.numel()) ** 0.5
+    assert abs((y_gradient == 0).double().mean().item() - rounded) < 5 * spread
+
+
 def test_a_low_precision_output_joins_a_full_stream() -> None:
     part, x = Dropout(0.5), torch.randn(6, 4, requires_grad=True)
     y = torch.randn(6, 4).bfloat16().requires_grad_()

@@ -40,6 +40,20 @@ def test_in_chunks_it_is_torchs_whole_cross_entropy(
     assert not found[1][13].any()  # the start symbol is never predicted
 
 
+@pytest.mark.gpu
+def test_a_gpu_gives_the_same_in_larger_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loss, "CHUNK", 8)
+    monkeypatch.setattr(loss, "GPU_SCORES", 13 * 16)  # 16 tokens at once
+    found = []
+    for device in ("cpu", "cuda"):
+        hidden_TD, table_V1D, labels_T, weight_T = (x.detach().to(device) for x in given(41, 13))
+        inputs = hidden_TD.requires_grad_(), table_V1D.requires_grad_()
+        total, nll = SmoothedCrossEntropy(0.1)(*inputs, labels_T, weight_T, 13)
+        found.append([x.cpu() for x in (total, nll, *torch.autograd.grad(total, inputs))])
+    for ours, theirs in zip(*found, strict=True):
+        assert_near(ours, theirs, 1e-9)
+
+
 def test_it_is_the_papers() -> None:
     hidden_TD, table_V1D, labels_T, weight_T = given(9, 11)
     total, _ = SmoothedCrossEntropy(0.1)(hidden_TD, table_V1D, labels_T, weight_T, 11)

@@ -1,13 +1,15 @@
 """Dropout from keyed random bytes: a pure function of the key last given to :func:`reseed` (ARCHITECTURE idea 5).
 
 One byte decides each entry, so the probability is rounded to 1/256 and the scale is exact for the rounded one. This is
-several times faster than drawing a float per entry, and the mask is a quarter of the size.
+several times faster than drawing a float per entry, and the mask is a quarter of the size. On a GPU torch's own kernel
+draws, drops and scales at once.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.nn.autograd.dropout import DropoutFunction, RandomGenerator, ResidualDropoutFunction
@@ -26,6 +28,8 @@ def reseed(key: int) -> None:
 def drop(y: Tensor, probability: float) -> Tensor:
     """Zero each entry with ``probability`` (rounded to 1/256) and scale the others so that the mean stays."""
     threshold = round(probability * 256)
+    if y.device.type != "cpu":
+        return F.dropout(y, threshold / 256) if threshold else y
     dropped: Tensor = DropoutFunction.apply(y, threshold) if threshold else y
     return dropped
 
@@ -44,6 +48,8 @@ class Dropout(nn.Module):
     def add(self, x: Tensor, y: Tensor) -> Tensor:
         """``x + Dropout(y)``: a sub-layer's output joins the residual stream."""
         threshold = round(self.probability * 256) if self.training else 0
+        if y.device.type != "cpu":
+            return x + self(y)
         added: Tensor = ResidualDropoutFunction.apply(x, y, threshold) if threshold else x + y
         return added
 

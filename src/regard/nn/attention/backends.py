@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import torch
@@ -234,10 +235,10 @@ class Varlen:
             query_THK,
             key_SHK,
             value_SHU,
-            _offsets_B1(queries),
-            _offsets_B1(keys),
-            _longest(queries),
-            _longest(keys),
+            queries.once("offsets", partial(_offsets_B1, queries)),
+            keys.once("offsets", partial(_offsets_B1, keys)),
+            queries.once("longest", partial(_longest, queries)),
+            keys.once("longest", partial(_longest, keys)),
             scale=args.scale,
             window_size=(-1, 0) if args.causal else (-1, -1),
         )

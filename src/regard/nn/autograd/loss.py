@@ -12,6 +12,8 @@ from regard.nn.ops import matmul
 
 CHUNK = 512
 """Tokens projected at once: scores of 512 tokens × 8,000 pieces are 16 MB and stay near the processor."""
+GPU_SCORES = 2**26
+"""Scores computed at once on a GPU, where few large kernels are faster: 8,388 tokens × 8,000 pieces, 256 MB."""
 
 
 class CrossEntropyFunction(torch.autograd.Function):
@@ -31,8 +33,9 @@ class CrossEntropyFunction(torch.autograd.Function):
         hidden_gradient_TD = torch.empty_like(hidden_TD)
         table_gradient_V1D = torch.zeros_like(table_V1D)
         log_sum_T, label_score_T = hidden_TD.new_empty(len(labels_T)), hidden_TD.new_empty(len(labels_T))
-        for start in range(0, len(labels_T), CHUNK):
-            part = slice(start, start + CHUNK)
+        chunk = max(CHUNK, GPU_SCORES // pieces) if hidden_TD.device.type != "cpu" else CHUNK
+        for start in range(0, len(labels_T), chunk):
+            part = slice(start, start + chunk)
             score_RV = matmul(factor_TD[part], factor_VD.t(), path)
             labels_R = labels_T[part]
             label_score_T[part] = score_RV.gather(1, labels_R[:, None])[:, 0]
