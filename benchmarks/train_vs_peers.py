@@ -76,7 +76,7 @@ def trainers() -> list[Trainer]:
 
 def surroundings(trainer: Trainer, setting: dict[str, Any]) -> dict[str, str]:
     """The variables a run sees: its threads and instructions, our source only for ours."""
-    seen = variables(setting["threads"], trainer.key == OURS, setting["device"])
+    seen = variables(setting["threads"], trainer.key == OURS, setting.get("device", "cpu"))
     return seen | INSTRUCTIONS[setting.get("instructions", "")]
 
 
@@ -213,10 +213,9 @@ def main() -> int:
         "steps": arguments.steps,
         "warm_up": arguments.warm_up,
         "threads": arguments.threads,
-        "device": arguments.device,
         "dropout": 0.1,
         "label_smoothing": 0.1,
-    } | ({"instructions": arguments.instructions} if arguments.instructions else {})
+    } | {name: value for name in ("instructions", "device") if (value := getattr(arguments, name)) not in ("", "cpu")}
     has_bf16 = arguments.device != "cpu" or machine.has_bf16()
     precisions = [p for p in arguments.precision if p != "bf16" or has_bf16]
     chosen = [t for t in trainers() if t.key in arguments.peers and t.precision in precisions]

@@ -1,5 +1,6 @@
 """The benchmarks count what they say and report what was measured; nothing here measures a speed."""
 
+import argparse
 import json
 import os
 import re
@@ -85,7 +86,9 @@ def test_a_failing_runner_is_a_line_of_the_table(load: Any, tmp_path: Path) -> N
     conductor = load("train_vs_peers")
     (tmp_path / "broken.py").write_text("raise ValueError('no such thing')")
     trainer = conductor.Trainer("broken", "Broken", str(tmp_path / "broken.py"), None, "fp32")
-    conductor.run(trainer, {"threads": 1}, [min(os.sched_getaffinity(0))], tmp_path, 60)
+    cores = [min(os.sched_getaffinity(0))]
+    asked = argparse.Namespace(cores=cores, work=tmp_path, timeout=60, one_python=False)
+    conductor.run(trainer, {"threads": 1}, asked)
     assert trainer.absent == "failed: ValueError: no such thing"
     rows = [conductor.row(trainer)]
     assert "Broken" in conductor.table({"rows": rows, "ratios": {}, "clock": "cpu"})

@@ -43,13 +43,14 @@ def decode_tools(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         return [*made, found.Tool("onnxruntime", "o", str(runner), None, "fp32", (3,), ("fails",), True)]
 
     monkeypatch.setattr(found, "tools", tools)
-    monkeypatch.setattr(found.decode_models, "forms", lambda folder: {})
+    monkeypatch.setattr(found.decode_models, "forms", lambda folder, wanted: {})
     return found
 
 
 def asked(tmp_path: Path, **changed: Any) -> argparse.Namespace:
     names = ["regard", "ctranslate2", "transformers", "onnxruntime"]
     values = {"tools": names, "precision": ["fp32"], "rounds": 2, "slow_sentences": 2, "tried": 4, "cores": [0]}
+    values |= {"device": "cpu", "clock": "cpu", "one_python": False, "forms": ()}
     return argparse.Namespace(**{**values, "environments": tmp_path, "scratch": tmp_path, **changed})
 
 
@@ -73,9 +74,9 @@ def test_rows_tell_what_was_answered(decode_tools: Any, tmp_path: Path) -> None:
 def test_a_rate_counts_the_end_of_each_output(decode_tools: Any) -> None:
     measure = decode_tools.Measure("greedy", {}, ["a", "b"])
     runs = [{"cpu": cpu, "answers": [[1, 2], [3]]} for cpu in (1.0, 9.0, 2.0)]
-    assert decode_tools.tokens_a_second(measure, "translate", runs) == 5 / 2
-    assert decode_tools.tokens_a_second(measure, "generate", runs) == 3 / 2
-    assert decode_tools.tokens_a_second(measure, "encode", runs) == 2 / 2
+    assert decode_tools.tokens_a_second(measure, "translate", runs, "cpu") == 5 / 2
+    assert decode_tools.tokens_a_second(measure, "generate", runs, "cpu") == 3 / 2
+    assert decode_tools.tokens_a_second(measure, "encode", runs, "cpu") == 2 / 2
 
 
 def test_vectors_are_compared_by_their_largest_difference(decode_tools: Any) -> None:

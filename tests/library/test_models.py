@@ -72,7 +72,9 @@ def test_class_says_what_the_task_says(name: str, folder: Callable[[str], Path])
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", EVERY)
-def test_a_gpu_computes_the_same(name: str, folder: Callable[[str], Path], model: Callable[[str], regard.Model]) -> None:
+def test_a_gpu_computes_the_same(
+    name: str, folder: Callable[[str], Path], model: Callable[[str], regard.Model]
+) -> None:
     assert CALLS[name](regard.load(folder(name), device="cuda")) == pytest.approx(CALLS[name](model(name)), rel=1e-3)
 
 
