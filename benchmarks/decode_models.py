@@ -9,6 +9,7 @@ tool, which weights without a meaning would not give.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -162,6 +163,17 @@ def forms(folder: Path, wanted: Sequence[str] = ("huggingface", "ctranslate2")) 
         if not found[form].exists():
             export_model(folder, found[form], form)  # type: ignore[arg-type]
     return {form: str(place.resolve()) for form, place in found.items()}
+
+
+def packed(folder: Path, precision: str) -> Path:
+    """The model with its weights packed in a precision (``regard pack``), as other tools have theirs converted."""
+    place = folder.with_name(f"{folder.name}-{precision}")
+    if not place.exists():
+        from regard.runs.pack import pack_weights
+
+        shutil.copytree(folder, place, copy_function=os.link, ignore=shutil.ignore_patterns("training"))
+        pack_weights(place, precision)  # type: ignore[arg-type]
+    return place.resolve()
 
 
 def copied(folder: Path, beside: Path) -> Path:

@@ -106,7 +106,10 @@ class Worker:
         own = tool.environment and not asked.one_python
         python = python_for(tool.environment, asked.environments) if own else Path(sys.executable)
         path, log = asked.scratch / f"{tool.key}.json", asked.scratch / f"{tool.key}.log"
-        path.write_text(json.dumps({**job, "precision": tool.precision}))
+        folders = dict(job["folders"])
+        if tool.name == OURS and asked.packed:
+            folders["regard"] = str(decode_models.packed(Path(folders["regard"]), tool.precision))
+        path.write_text(json.dumps({**job, "folders": folders, "precision": tool.precision}))
         if "onnx" in tool.arguments and not Path(job["folders"]["onnx"], tool.precision, "config.json").exists():
             command = [python, HERE / tool.runner, path, "onnx", "export"]
             run_pinned(command, asked.scratch, variables(1, False), asked.cores, log)

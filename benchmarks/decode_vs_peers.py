@@ -11,7 +11,7 @@ whether its outputs are those of torch and of CTranslate2.
 
 Every tool opens the same weights, which Regard's exporters wrote, in one process of one thread, all on one core. For
 each measure (greedy, beam 4, one sentence) all tools take their turn in every round; medians are of processor seconds.
-Batches are those with which a tool was fastest on a part of the sentences, tried in a process before. Searches compare
+Regard's weights are packed before (``regard pack``), as CTranslate2's are converted. Batches are those with which a tool was fastest on a part of the sentences, tried in a process before. Searches compare
 hypotheses by the sum of their log-probabilities, without a length penalty, because every tool has another one. From
 text to ids and back is part of every tool's time. Appended to ``results/decode_vs_peers.jsonl``, or to
 ``--results FILE``.
@@ -106,6 +106,7 @@ def parse() -> argparse.Namespace:
     asked.clock = "cpu" if asked.device == "cpu" else "wall"
     if asked.device != "cpu":
         asked.tools = [name for name in asked.tools if name in ("regard", "transformers")]
+    asked.packed = asked.device == "cpu"
     asked.forms = [form for form in ("huggingface", "ctranslate2") if asked.device == "cpu" or form == "huggingface"]
     return asked
 

@@ -50,7 +50,7 @@ def decode_tools(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 def asked(tmp_path: Path, **changed: Any) -> argparse.Namespace:
     names = ["regard", "ctranslate2", "transformers", "onnxruntime"]
     values = {"tools": names, "precision": ["fp32"], "rounds": 2, "slow_sentences": 2, "tried": 4, "cores": [0]}
-    values |= {"device": "cpu", "clock": "cpu", "one_python": False, "forms": ()}
+    values |= {"device": "cpu", "clock": "cpu", "one_python": False, "forms": (), "packed": False}
     return argparse.Namespace(**{**values, "environments": tmp_path, "scratch": tmp_path, **changed})
 
 

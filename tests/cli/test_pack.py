@@ -8,7 +8,7 @@ import pytest
 from regard import kernels
 from regard.data.prepare.folder import VALIDATION
 from tests.runs.test_pack import LINES, data
-from tests.tasks.small_tasks import SOURCE, put, translator
+from tests.tasks.small_tasks import SOURCE, classifier, put, translator, viewer
 
 
 @pytest.fixture(autouse=True)
@@ -60,3 +60,17 @@ def test_where_torch_computes_a_precision_is_refused_in_one_sentence(regard, tmp
     assert regard("translate", folder, SOURCE, "--precision", "fp32").code == 0
     monkeypatch.undo()
     kernels.available.cache_clear()
+
+
+def test_weights_of_any_task_are_packed_without_measuring(regard, tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", classifier())
+    asked = ("classify", folder, SOURCE, "--json", "--device", "cpu", "--precision", "int8")
+    before = regard(*asked).out
+    assert "packed.safetensors" in regard("pack", folder, "--precision", "int8").err
+    values = json.loads(regard("pack", folder, "--precision", "int8", "--json").out)
+    assert values == {"packed": str(folder / "packed.safetensors"), "precision": "int8"}
+    assert regard(*asked).out == before
+    regard("pack", folder).refuses("--precision")
+    regard("pack", folder, "--precision", "int8", "--source", folder / "recipe.toml").refuses("--source")
+    regard("pack", folder, "--precision", "int4").refuses("int4")
+    regard("pack", put(tmp_path / "v", viewer()), "--precision", "int8").refuses("torch computes")

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from regard.config import BertSection, GptSection, RnnEncoderSection, TransformerSection
-from regard.kernels.packing import Precision
+from regard.kernels.packing import Packer, Precision
 from regard.models.inputs import Tokens
 from regard.models.store import named_tensors
 from regard.models.transformer import Transformer
@@ -32,7 +32,7 @@ def engine(
     """The engine of a model."""
     from regard.fast.build import transformer
 
-    return transformer(section, pieces, pieces, taken(model), precision)
+    return transformer(section, pieces, pieces, taken(model), Packer(precision))
 
 
 def reader(model: Any, choices: Mapping[str, Any]) -> Any:
@@ -75,7 +75,7 @@ def rnn(model: Any, choices: Mapping[str, Any], pieces: int = small.PIECES, prec
     """The engine of a small recurrent encoder-decoder."""
     from regard.fast.recurrent.build import rnn
 
-    return rnn(small.rnn_section(**choices), pieces, pieces, taken(model), precision)
+    return rnn(small.rnn_section(**choices), pieces, pieces, taken(model), Packer(precision))
 
 
 def writing(family: Family, pieces: int = small.PIECES, precision: Precision = "fp32") -> tuple[Any, Any]:

@@ -22,6 +22,15 @@ def read_header(path: Path) -> dict[str, Any]:
     Raises:
         RegardError: the file is missing, broken or newer than this Regard.
     """
+    return read_header_and_metadata(path)[0]
+
+
+def read_header_and_metadata(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The entries of a file's tensors, and what it says of itself.
+
+    Raises:
+        RegardError: the file is missing, broken or newer than this Regard.
+    """
     with disk.open_binary(path, "model file") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > LARGEST_HEADER:
@@ -33,7 +42,7 @@ def read_header(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError, AttributeError, TypeError):
         raise RegardError("is not a safetensors file", str(path)) from None
     refuse_newer_text(metadata.get("format", str(FORMAT)) if isinstance(metadata, dict) else None, path)
-    return dict(header)
+    return dict(header), dict(metadata)
 
 
 def wrong_weights(header: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]]) -> str | None:

@@ -11,7 +11,7 @@ from regard.config import Decoding
 from regard.fast.parts import Floats, Linear
 from regard.fast.sampling import sample
 from regard.kernels import _native
-from regard.kernels.packing import Precision
+from regard.kernels.packing import FP32, Packer
 
 Scores = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -20,9 +20,9 @@ Ids = NDArray[np.int64]
 class Output:
     """The pre-softmax projection onto every piece [Vaswani17 §3.4]."""
 
-    def __init__(self, weight_VD: Floats, precision: Precision = "fp32") -> None:
+    def __init__(self, weight_VD: Floats, pack: Packer = FP32) -> None:
         self.pieces = len(weight_VD)
-        self.project = Linear([weight_VD], [None], precision=precision)
+        self.project = Linear([weight_VD], [None], pack=pack)
         self._masks: dict[tuple[int, ...], NDArray[np.uint8]] = {}
 
     def best(self, hidden_ND: Floats, k: int, without: Sequence[int]) -> tuple[Ids, Scores]:

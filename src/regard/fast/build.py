@@ -26,7 +26,7 @@ from regard.fast.parts import FeedForward, Floats, GatedFeedForward, Linear, Nor
 from regard.fast.positions import Positions
 from regard.fast.stack import Stack
 from regard.fast.transformer import Decoder, FastTransformer
-from regard.kernels.packing import Precision
+from regard.kernels.packing import FP32, Packer
 
 
 class Take(Protocol):
@@ -38,12 +38,12 @@ class Take(Protocol):
 
 
 def transformer(
-    section: TransformerSection, source_pieces: int, target_pieces: int, take: Take, precision: Precision = "fp32"
+    section: TransformerSection, source_pieces: int, target_pieces: int, take: Take, pack: Packer = FP32
 ) -> FastTransformer:
     """The engine of an encoder-decoder; its weights are packed, and those given needed for embeddings only."""
     source, target, output = tables(section, source_pieces, target_pieces, take)
-    reading = StackParts(section, take, "encoder", two_way=True, precision=precision)
-    writing = StackParts(section.decoder, take, "decoder", two_way=False, precision=precision)
+    reading = StackParts(section, take, "encoder", two_way=True, pack=pack)
+    writing = StackParts(section.decoder, take, "decoder", two_way=False, pack=pack)
     scale = section.d_model**0.5 if section.scale_embedding else 1.0
     layers = range(section.decoder_layers)
     return FastTransformer(
@@ -53,7 +53,7 @@ def transformer(
             [writing.memory(f"layers.{n}.cross") for n in layers],
             writing.heads.keys + writing.heads.values,
         ),
-        Output(output[:-1] * np.float32(section.d_model**-0.5) if section.scale_output else output[:-1], precision),
+        Output(output[:-1] * np.float32(section.d_model**-0.5) if section.scale_output else output[:-1], pack),
     )
 
 
@@ -70,14 +70,14 @@ def tables(
     return source, target, take("output.weight", target_pieces + 1, section.d_model)
 
 
-def gpt(section: GptSection, pieces: int, window: int, take: Take, precision: Precision = "fp32") -> FastGpt:
+def gpt(section: GptSection, pieces: int, window: int, take: Take, pack: Packer = FP32) -> FastGpt:
     """The engine of a decoder-only model; ``window``: tokens that a token sees at most."""
     table = take("decoder.input.tokens.weight", pieces, section.d_model)
-    stack = StackParts(section, take, "decoder", two_way=False, precision=precision)
+    stack = StackParts(section, take, "decoder", two_way=False, pack=pack)
     whole, new = (Stack(table, 1.0, stack.positions, layers) for layers in stack.causal_layers(section.layers))
     window = min(window, section.max_positions) if section.positions == "learned" else window
     causal = DecoderStack(whole, new, section.layers, stack.heads.keys + stack.heads.values)
-    return FastGpt(causal, Output(table, precision), window)
+    return FastGpt(causal, Output(table, pack), window)
 
 
 @dataclass
@@ -88,7 +88,7 @@ class StackParts:
     take: Take
     name: str
     two_way: bool
-    precision: Precision = "fp32"
+    pack: Packer = FP32
 
     def __post_init__(self) -> None:
         section = self.section
@@ -105,7 +105,7 @@ class StackParts:
         weights = [self.weight(f"{name}.weight", size, inner) for name, size in parts.items()]
         biased = self.section.biases
         biases = [self.weight(f"{name}.bias", size) if biased else None for name, size in parts.items()]
-        return Linear(weights, biases, activation, self.precision)
+        return Linear(weights, biases, activation, self.pack)
 
     def memory(self, cross: str) -> Linear:
         """What makes keys and values of a sentence, for one layer."""

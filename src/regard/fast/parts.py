@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.kernels import ACTIVATIONS, NORMS, _native
-from regard.kernels.packing import Precision, pack_side_by_side
+from regard.kernels.packing import FP32, Packer
 
 Floats = NDArray[np.float32]
 Room = int
@@ -39,9 +39,9 @@ class Linear:
         weights: Sequence[Floats],
         biases: Sequence[Floats | None],
         activation: str = "none",
-        precision: Precision = "fp32",
+        pack: Packer = FP32,
     ) -> None:
-        self.packed = pack_side_by_side(weights, biases, precision)
+        self.packed = pack(weights, biases)
         self.columns = sum(len(weight) for weight in weights)
         self.activation = ACTIVATIONS[activation]
 

@@ -19,6 +19,27 @@ LINE = 64
 """Bytes of a cache line, at which panels begin."""
 MOST_INNER = 1 << 17
 """Entries of a row that int8 can add up."""
+LAYOUT = "1"
+"""Of panels, raised whenever ``native/packing.cpp`` orders them otherwise: files of packed matrices name it."""
+
+
+class Packer:
+    """Packs the matrices of a model, one after another.
+
+    Args:
+        precision: of the weights.
+    """
+
+    def __init__(self, precision: Precision = "fp32") -> None:
+        self.precision = precision
+
+    def __call__(self, weights: Sequence[Floats], biases: Sequence[Floats | None]) -> Panels:
+        """The matrices of linear layers of one input as one; see :func:`pack_side_by_side`."""
+        return pack_side_by_side(weights, biases, self.precision)
+
+
+FP32 = Packer()
+"""Of matrices that are fp32 in every engine."""
 
 
 def pack(weight_NK: Floats, bias_N: Floats | None = None, precision: Precision = "fp32") -> Panels:
@@ -42,10 +63,8 @@ def pack_side_by_side(
     """
     from regard.kernels import _native
 
-    columns = sum(len(weight) for weight in weights)
-    panels, inner = -(-columns // PANEL), weights[0].shape[1]
-    packed = _room(precision, panels, inner)
-    if columns % PANEL:
+    packed = aligned_array(*form(weights, precision))
+    if sum(len(weight) for weight in weights) % PANEL:
         packed[-1] = 0
     begin = 0
     for weight_NK, bias_N in zip(weights, biases, strict=True):
@@ -54,12 +73,14 @@ def pack_side_by_side(
     return packed
 
 
-def _room(precision: Precision, panels: int, inner: int) -> Panels:
+def form(weights: Sequence[Floats], precision: Precision) -> tuple[tuple[int, int, int], type[np.generic]]:
+    """Shape and type of what :func:`pack_side_by_side` makes of weights."""
+    panels, inner = -(-sum(len(weight) for weight in weights) // PANEL), weights[0].shape[1]
     if precision == "fp32":
-        return aligned_array((panels, 1 + inner, PANEL))
+        return (panels, 1 + inner, PANEL), np.float32
     if precision == "bf16":
-        return aligned_array((panels, 2 + inner, PANEL), np.uint16)
-    return aligned_array((panels, 3 + 2 * -(-inner // 8), 4 * PANEL), np.int8)
+        return (panels, 2 + inner, PANEL), np.uint16
+    return (panels, 3 + 2 * -(-inner // 8), 4 * PANEL), np.int8
 
 
 def aligned_array(shape: tuple[int, ...], dtype: type[np.generic] = np.float32) -> NDArray[Any]:

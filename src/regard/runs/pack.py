@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from regard import kernels
+from regard.config import Recipe
 from regard.data.prepare.folder import VALIDATION
 from regard.kernels.packing import Precision
 from regard.system import processor
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.engine import open_without_torch, why_torch
+from regard.tasks.engine import knows, open_without_torch, why_torch, write_packed
 from regard.tasks.metrics.bleu import score
-from regard.tasks.model_path import load_recipe_and_assets, model_folder
-from regard.tasks.text.precisions import PACKED, Measured, PrecisionFile, refuse_foreign, weights_sha256, write
+from regard.tasks.model_path import load_recipe_and_assets, model_folder, weights_sha256
+from regard.tasks.text.precisions import PACKED, Measured, PrecisionFile, refuse_foreign, write
 from regard.text.counts import counted
 from regard.text.lines import InvalidLines, matching_lines
 
@@ -33,6 +34,8 @@ def pack(
 ) -> tuple[PrecisionFile, Path]:
     """Measure every precision on validation data, and keep the result beside the weights, or in the user's cache.
 
+    The weights are kept there too, packed in the precision that is now used where none is asked for.
+
     Args:
         folder: of a model that the engine computes.
         source, reference: the data, line by line; default: what the run of the folder validated on.
@@ -48,13 +51,10 @@ def pack(
     folder = model_folder(folder)
     recipe, _ = load_recipe_and_assets(folder)
     if not PACKED & {*recipe.info.commands}:
-        message = f"is {recipe.info.noun}; precisions are measured by the BLEU of what translate and ask write"
+        message = f"is {recipe.info.noun}; BLEU measures what translate and ask write; for others give --precision"
         raise UsageError(message, str(folder))
+    _refuse_without_engine(folder, recipe)
     tasks = {precision: open_without_torch(folder, "cpu", precision) for precision in get_args(Precision)}
-    if None in tasks.values():
-        raise UsageError(
-            f"precisions are the engine's, but torch computes this model ({why_torch(recipe)})", str(folder)
-        )
     refuse_foreign(folder)
     sources, references = _validation(folder, source, reference, told)
     if len(sources) < FEW:
@@ -72,7 +72,32 @@ def pack(
         processor=f"{processor.kind()}, {kernels.in_use()}",
         measured=measured,
     )
-    return made, write(folder, made)
+    path = write(folder, made)
+    try:
+        packed = write_packed(folder, made.kept[0])
+        told(f"wrote {packed} ({packed.stat().st_size / 1e6:,.0f} MB), with which the engine starts faster")
+    except RegardError as error:
+        told(f"{error}; weights are packed at every start")
+    return made, path
+
+
+def pack_weights(folder: Path | str, precision: Precision) -> Path:
+    """Write the weights of a model of any task, packed in one precision, and measure nothing; where they are.
+
+    Raises:
+        UsageError: torch computes the model.
+        RegardError: the folder is damaged, or neither it nor the user's cache can be written.
+    """
+    folder = model_folder(folder)
+    recipe, _ = load_recipe_and_assets(folder)
+    _refuse_without_engine(folder, recipe)
+    return write_packed(folder, precision)
+
+
+def _refuse_without_engine(folder: Path, recipe: Recipe) -> None:
+    if not (knows(recipe) and kernels.available()):
+        message = f"precisions are the engine's, but torch computes this model ({why_torch(recipe)})"
+        raise UsageError(message, str(folder))
 
 
 def _in_turns(

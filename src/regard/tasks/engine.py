@@ -9,15 +9,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from regard import kernels
 from regard.config import Recipe, recipe_from, recipe_values
 from regard.config.tasks import import_name
+from regard.fast.weights import WeightFile
+from regard.kernels.packing import Packer, Precision
 from regard.system.errors import RegardError
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, opened_folder
 from regard.tasks.protocols import EngineTask, Task, Unloaded
+from regard.tasks.text.packed_weights import built, write
 from regard.tasks.text.precisions import Wanted, precision_of, refuse_where_torch_computes
 
 GPUS = ("/dev/nvidiactl", "/dev/kfd")
@@ -48,7 +52,7 @@ class ModelEngine:
             def take(name: str, *shape: int) -> Any:
                 return tensors[name].detach().numpy().reshape(shape)
 
-            self._made = now, _build(self.task, take)
+            self._made = now, _build(self.task, take, Packer(self.task.precision))
         return self._made[1]
 
 
@@ -70,7 +74,7 @@ def step_of(task: Task, **options: Any) -> Any:
 
 def has_engine(task: Task) -> bool:
     """Whether the engine can compute a task's model here."""
-    return _knows(task.recipe) and kernels.available()
+    return knows(task.recipe) and kernels.available()
 
 
 def give_engine(task: EngineTask, folder: Path | str, wanted: Wanted) -> None:
@@ -103,21 +107,37 @@ def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "
         return None
     if not (kernels.available() and _is_of_engine(model_folder(given) / RECIPE)):
         return None
+    folder, task, weights = _opened(given)
+    task.precision = precision_of(folder, wanted)
+    engine = built(folder, task.precision, partial(_build, task, weights.take))
+    weights.refuse_surplus()
+    task.engine = lambda: engine
+    return task
+
+
+def write_packed(given: Path | str, precision: Precision) -> Path:
+    """Write the packed weights of a model folder, for its next starts; where they are.
+
+    Args:
+        given: the folder of a model that the engine computes.
+
+    Raises:
+        RegardError: a file of the model is damaged, or neither the folder nor the user's cache can be written.
+    """
+    folder, task, weights = _opened(given)
+    return write(folder, precision, partial(_build, task, weights.take))
+
+
+def _opened(given: Path | str) -> tuple[Path, EngineTask, WeightFile]:
+    """A verified model folder, its task without an engine yet, and its weights."""
     folder, recipe, assets = opened_folder(given)
-    from regard.fast.weights import WeightFile
 
     def load() -> Any:
         from regard.tasks.model_folder import load
 
         return load(folder, "cpu").model
 
-    task = recipe.info.model()(recipe, assets, Unloaded(load))
-    weights = WeightFile(folder / MODEL)
-    task.precision = precision_of(folder, wanted)
-    engine = _build(task, weights.take)
-    weights.refuse_surplus()
-    task.engine = lambda: engine
-    return task
+    return folder, recipe.info.model()(recipe, assets, Unloaded(load)), WeightFile(folder / MODEL)
 
 
 def _is_of_engine(path: Path) -> bool:
@@ -125,10 +145,10 @@ def _is_of_engine(path: Path) -> bool:
         recipe = recipe_from(recipe_values(path), str(path))
     except (RegardError, OSError):
         return False
-    return _knows(recipe)
+    return knows(recipe)
 
 
-def _knows(recipe: Recipe) -> bool:
+def knows(recipe: Recipe) -> bool:
     """Whether there is an engine for the models of a recipe."""
     return bool(recipe.model.info.engine) and hasattr(recipe.info.model(), "engine_sizes")
 
@@ -137,9 +157,9 @@ def why_torch(recipe: Recipe) -> str:
     """Why the engine does not compute a model here."""
     if not kernels.available():
         return "Regard was installed without kernels, or they are switched off"
-    return "it is not on the processor" if _knows(recipe) else f"the engine has no {recipe.model.info.noun}"
+    return "it is not on the processor" if knows(recipe) else f"the engine has no {recipe.model.info.noun}"
 
 
-def _build(task: Task, take: Callable[..., Any]) -> Any:
+def _build(task: Task, take: Callable[..., Any], pack: Packer) -> Any:
     section, sizes = task.recipe.model, task.engine_sizes()  # type: ignore[attr-defined]
-    return import_name(section.info.engine)(section, *sizes, take, task.precision)
+    return import_name(section.info.engine)(section, *sizes, take, pack)

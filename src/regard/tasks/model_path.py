@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import Recipe, recipe_from, recipe_values
-from regard.system.errors import RegardError
-from regard.training.checkpoints.manifest import NAME, NEXT, verify
+from regard.system.errors import Damaged, RegardError
+from regard.training.checkpoints.manifest import NAME, NEXT, read_manifest, verify
 
 RECIPE, MODEL = "recipe.toml", "model.safetensors"
 OWN = "own.json"
@@ -56,6 +56,18 @@ def fingerprint(path: Path | str) -> str | None:
     for manifest in there:
         digest.update(manifest.read_bytes())
     return digest.hexdigest() if there else None
+
+
+def weights_sha256(folder: Path) -> str:
+    """That of a model's weights, as its manifest has it.
+
+    Raises:
+        RegardError: the manifest is damaged, or names no weights.
+    """
+    entries = read_manifest(folder / NAME)
+    if MODEL not in entries:
+        raise Damaged(f"names no {MODEL}", str(folder / NAME))
+    return entries[MODEL].sha256
 
 
 def opened_folder(given: Path | str) -> tuple[Path, Recipe, Any]:

@@ -159,7 +159,7 @@ class Task(Protocol):
         """Gives a step that computes in the model's place, where there is one."""
 
     @property
-    def precision(self) -> str:
+    def precision(self) -> Precision:
         """How the engine stores weights: fp32, bf16 or int8."""
 
 

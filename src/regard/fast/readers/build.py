@@ -15,7 +15,7 @@ from regard.fast.readers.recurrent import RecurrentEncoder
 from regard.fast.readers.tags import TagDecoder
 from regard.fast.recurrent.build import linear, recurrent_layers
 from regard.fast.stack import Stack
-from regard.kernels.packing import Precision
+from regard.kernels.packing import FP32, Packer
 from regard.text.tags import ForbiddenTransitions
 
 
@@ -36,10 +36,10 @@ class HeadShape:
     forbidden: ForbiddenTransitions = field(default_factory=ForbiddenTransitions)
 
 
-def bert(section: BertSection, pieces: int, shape: HeadShape, take: Take, precision: Precision = "fp32") -> FastReader:
+def bert(section: BertSection, pieces: int, shape: HeadShape, take: Take, pack: Packer = FP32) -> FastReader:
     """The engine of an encoder-only model; all but its head is in the precision, of a model of words that too."""
     table, size = take("encoder.input.tokens.weight", pieces, section.d_model), section.d_model
-    stack = StackParts(section, take, "encoder", two_way=True, precision=precision)
+    stack = StackParts(section, take, "encoder", two_way=True, pack=pack)
     layers = stack.encoder_layers(section.layers)
     if section.embedding_norm:
         layers = NormFirst(norm(section, "encoder.input.norm", take), layers)
@@ -47,13 +47,13 @@ def bert(section: BertSection, pieces: int, shape: HeadShape, take: Take, precis
     features = take("encoder.input.words.weight", section.word_features, size) if section.word_features else None
     encoder = Encoder(Stack(table, 1.0, stack.positions, layers), segments, features)
     words = shape.writes == "words"
-    return FastReader(encoder, (_word_head(section, table, take, precision) if words else _head(section, shape, take)))
+    return FastReader(encoder, (_word_head(section, table, take, pack) if words else _head(section, shape, take)))
 
 
-def _word_head(section: BertSection, table_VD: Floats, take: Take, precision: Precision) -> WordHead:
+def _word_head(section: BertSection, table_VD: Floats, take: Take, pack: Packer) -> WordHead:
     activation = GATES.get(section.activation, section.activation)
     dense = linear("head.dense", section.d_model, section.d_model, take, activation=activation)
-    pieces = Linear([table_VD], [take("head.bias", len(table_VD))], precision=precision)
+    pieces = Linear([table_VD], [take("head.bias", len(table_VD))], pack=pack)
     return WordHead(dense, norm(section, "head.norm", take), pieces)
 
 
@@ -74,14 +74,14 @@ def _attention(size: int, take: Take) -> Pool:
 
 
 def rnn_encoder(
-    section: RnnEncoderSection, pieces: int, shape: HeadShape, take: Take, precision: Precision = "fp32"
+    section: RnnEncoderSection, pieces: int, shape: HeadShape, take: Take, pack: Packer = FP32
 ) -> FastReader:
     """The engine of a recurrent reader; its products with what enters are in the precision."""
     size = section.d_embedding or section.d_model
     table = take("encoder.input.tokens.weight", pieces, size)
     features = take("encoder.input.words.weight", section.word_features, size) if section.word_features else None
     directions = 2 if section.two_way else 1
-    stack = recurrent_layers(section, "encoder.stack", section.layers, size, directions, take, precision)
+    stack = recurrent_layers(section, "encoder.stack", section.layers, size, directions, take, pack)
     return FastReader(RecurrentEncoder(table, features, stack, section.units == "words"), _head(section, shape, take))
 
 

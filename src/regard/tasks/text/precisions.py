@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
@@ -18,9 +17,9 @@ from regard.config import FORMAT, checksum
 from regard.kernels.packing import Precision
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError, UsageError
-from regard.tasks.model_path import MODEL
+from regard.system.user_cache import user_cache
+from regard.tasks.model_path import weights_sha256
 from regard.training.checkpoints.files import Files
-from regard.training.checkpoints.manifest import NAME, read_manifest
 
 FILE = "precisions.json"
 Wanted = Literal["auto", "fp32", "bf16", "int8"]
@@ -86,18 +85,6 @@ class PrecisionFile(BaseModel):
             *rows,
             f"{self.kept[0]} is used where none is asked for ({self.sentences:,} sentences, {self.processor})",
         ]
-
-
-def weights_sha256(folder: Path) -> str:
-    """That of a model's weights, as its manifest has it.
-
-    Raises:
-        RegardError: the manifest is damaged, or names no weights.
-    """
-    entries = read_manifest(folder / NAME)
-    if MODEL not in entries:
-        raise Damaged(f"names no {MODEL}", str(folder / NAME))
-    return entries[MODEL].sha256
 
 
 def read(folder: Path) -> PrecisionFile | None:
@@ -176,7 +163,5 @@ def refuse_where_torch_computes(wanted: Wanted, why: str) -> None:
         )
 
 
-def _cache_path(weights: str, environment: Mapping[str, str] = os.environ) -> Path:
-    given = environment.get("XDG_CACHE_HOME", "")
-    cache = Path(given) if Path(given).is_absolute() else Path.home() / ".cache"
-    return cache / "regard" / "precisions" / f"{weights}.json"
+def _cache_path(weights: str) -> Path:
+    return user_cache() / "precisions" / f"{weights}.json"

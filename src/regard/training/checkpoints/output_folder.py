@@ -22,8 +22,15 @@ from regard.training.progress import Progress
 
 Resume = Literal["auto", "must", "never"]
 _MODEL = ("recipe.toml", "model.safetensors", "card.md", manifest.NAME, manifest.NEXT)
-_ASSETS = ("labels.json", "ngrams.safetensors", "pixels.json", "precisions.json", "processors.json")
-"""Asset files other than tokenizers: labels, scales, how products were computed, and what precisions keep the score."""
+_ASSETS = (
+    "labels.json",
+    "ngrams.safetensors",
+    "packed.safetensors",
+    "pixels.json",
+    "precisions.json",
+    "processors.json",
+)
+"""Files of a model other than tokenizers: what it needs, how products are computed, and its packed weights."""
 _RUN = frozenset("checkpoints snapshots data lock metrics provenance resolved tensorboard measured".split())
 """What the names in the private folder of a run begin with."""
 _BEFORE = "training.before-"

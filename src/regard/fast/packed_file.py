@@ -1,0 +1,122 @@
+"""The packed matrices of a model in a file: packed once, mapped into memory, shared by the processes that use it.
+
+The file has the form of safetensors: matrices named by their number, in the order in which an engine asks for them,
+each at a multiple of a cache line. Its metadata names the weights they were made of, and the sha256 of all matrices.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import mmap
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+
+from regard.config import FORMAT
+from regard.config.weights import read_header_and_metadata
+from regard.kernels.packing import LAYOUT, LINE, Floats, Packer, Panels, Precision, form
+from regard.system.errors import RegardError
+
+CODES: dict[type[np.generic], str] = {np.float32: "F32", np.uint16: "U16", np.int8: "I8"}
+"""Types of numbers as safetensors names them; bf16 is kept as the bits it is."""
+
+
+class StalePack(Exception):
+    """A file of packed matrices that is damaged, or of other weights; the message says which."""
+
+
+class RecordingPacker(Packer):
+    """Packs matrices and keeps them, to be written to a file."""
+
+    def __init__(self, precision: Precision) -> None:
+        super().__init__(precision)
+        self.matrices: list[Panels] = []
+
+    def __call__(self, weights: Sequence[Floats], biases: Sequence[Floats | None]) -> Panels:
+        """The matrices of linear layers of one input as one."""
+        self.matrices.append(super().__call__(weights, biases))
+        return self.matrices[-1]
+
+    def content(self, weights_sha256: str) -> Iterator[bytes | memoryview]:
+        """The bytes of the file, in pieces.
+
+        Args:
+            weights_sha256: of the weights that were packed.
+        """
+        digest, end = hashlib.sha256(), 0
+        for matrix in self.matrices:
+            digest.update(matrix.data)
+        header: dict[str, object] = {
+            "__metadata__": {
+                "format": str(FORMAT),
+                "layout": LAYOUT,
+                "precision": self.precision,
+                "weights": weights_sha256,
+                "sha256": digest.hexdigest(),
+            }
+        }
+        for number, matrix in enumerate(self.matrices):
+            begin, end = end, end + matrix.nbytes
+            entry = {"dtype": CODES[matrix.dtype.type], "shape": list(matrix.shape), "data_offsets": [begin, end]}
+            header[str(number)] = entry
+        text = json.dumps(header, separators=(",", ":")).encode()
+        text += b" " * (-(8 + len(text)) % LINE)
+        yield len(text).to_bytes(8, "little") + text
+        yield from (matrix.data for matrix in self.matrices)
+
+
+class MappedPacker(Packer):
+    """Gives the matrices of a file in the place of packing them.
+
+    Args:
+        path: of the file.
+        weights_sha256: of the weights that it must have been made of.
+
+    Raises:
+        StalePack: it was made of others, or it is damaged.
+    """
+
+    def __init__(self, path: Path, weights_sha256: str) -> None:
+        try:
+            self._header, metadata = read_header_and_metadata(path)
+            with path.open("rb") as file:
+                bytes_ = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), np.uint8)
+        except (RegardError, OSError, ValueError) as error:
+            raise StalePack(error.message if isinstance(error, RegardError) else "cannot be read") from None
+        if metadata.get("weights") != weights_sha256 or metadata.get("layout") != LAYOUT:
+            raise StalePack("is of other weights, or of another Regard")
+        precision: Precision | None = next((p for p in get_args(Precision) if p == metadata.get("precision")), None)
+        if precision is None:
+            raise StalePack("is damaged: it names no precision")
+        self._matrices = bytes_[8 + int.from_bytes(bytes_[:8].tobytes(), "little") :]
+        if hashlib.sha256(self._matrices.data).hexdigest() != metadata.get("sha256"):
+            raise StalePack("is damaged: its sha256 differs")
+        super().__init__(precision)
+        self._number = self._end = 0
+
+    def __call__(self, weights: Sequence[Floats], biases: Sequence[Floats | None]) -> Panels:
+        """The next matrix; ``weights`` say only of what shape it must be.
+
+        Raises:
+            StalePack: the file has another one there, or none.
+        """
+        shape, dtype = form(weights, self.precision)
+        begin, end = self._end, self._end + math.prod(shape) * np.dtype(dtype).itemsize
+        entry = {"dtype": CODES[dtype], "shape": list(shape), "data_offsets": [begin, end]}
+        if self._header.get(str(self._number)) != entry or end > len(self._matrices):
+            raise StalePack(f"is damaged: matrix {self._number} is another one")
+        self._number, self._end = self._number + 1, end
+        return self._matrices[begin:end].view(dtype).reshape(shape)
+
+    def refuse_surplus(self) -> None:
+        """Refuse a file with more matrices than were asked for.
+
+        Raises:
+            StalePack: it has more.
+        """
+        if self._number != len(self._header) or self._end != len(self._matrices):
+            raise StalePack("is damaged: it has more than the model's matrices")

@@ -1,0 +1,191 @@
+"""Packed weights beside a model: mapped where they are its own, whole and of the precision, else never believed."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard import kernels
+from regard.fast import packed_file
+from regard.kernels import packing
+from regard.system.errors import RegardError
+from regard.tasks.engine import open_without_torch, write_packed
+from regard.tasks.model_path import weights_sha256
+from regard.tasks.text import packed_weights
+from regard.training.checkpoints import manifest
+from tests.refusals import refused
+from tests.tasks.small_tasks import SOURCE, asker, put, recurrent, speaker, translator
+
+LINES = [SOURCE, "The street", "was too tired because"]
+
+
+@pytest.fixture(autouse=True)
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    if not kernels.available():
+        pytest.skip("no compiler was there when Regard was installed")
+
+
+@pytest.fixture
+def packings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many matrices were packed, one number for each call."""
+    found: list[int] = []
+    plain = packing.pack_side_by_side
+
+    def counted(*given: Any) -> Any:
+        found.append(len(given[0]))
+        return plain(*given)
+
+    monkeypatch.setattr(packing, "pack_side_by_side", counted)
+    return found
+
+
+def said(folder: Path, precision: Any = "int8") -> list[Any]:
+    task = open_without_torch(folder, "cpu", precision)
+    if hasattr(task, "nbest"):
+        return [(found[0].tokens, found[0].score) for found in task.nbest(LINES)]
+    return [repr(found[0]) for found in task.generate(LINES, max_tokens=6, temperature=0.0)]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize("make", [translator, recurrent, asker, speaker])
+def test_nothing_is_packed_again_and_the_same_is_said(
+    make: Callable[[], Any], precision: Any, tmp_path: Path, packings: list[int]
+) -> None:
+    folder = put(tmp_path / "m", make())
+    expected = said(folder, precision)
+    path = write_packed(folder, precision)
+    assert path == folder / packed_weights.FILE
+    assert manifest.verify(folder, extra=True) is None
+    packings.clear()
+    assert said(folder, precision) == expected
+    assert len(packings) == (make is recurrent) * 3  # what is carried stays fp32, and is packed at the start
+
+
+def test_another_precision_is_packed_and_leaves_the_file(tmp_path: Path, packings: list[int]) -> None:
+    folder = put(tmp_path / "m", translator())
+    expected, path = said(folder, "fp32"), write_packed(folder, "int8")
+    content = path.read_bytes()
+    packings.clear()
+    assert said(folder, "fp32") == expected
+    assert packings
+    assert path.read_bytes() == content
+    write_packed(folder, "fp32")
+    assert path.read_bytes() != content
+
+
+def test_any_flipped_bit_is_seen_and_the_file_is_written_anew(tmp_path: Path, packings: list[int]) -> None:
+    folder = put(tmp_path / "m", translator())
+    expected, path = said(folder), write_packed(folder, "int8")
+    content = path.read_bytes()
+    header = 8 + int.from_bytes(content[:8], "little")
+    random = np.random.default_rng(1)
+    places = [*random.integers(0, header, 25), *random.integers(header, len(content), 15)]
+    for place in places:
+        bad = bytearray(content)
+        bad[place] ^= 1 << random.integers(0, 8)
+        if bytes(bad[:header]).strip() == content[:header].strip():
+            continue
+        path.write_bytes(bad)
+        packings.clear()
+        assert said(folder) == expected
+        assert packings or _harmless(content, bytes(bad), header)
+        if path.read_bytes() != content:  # of another precision, by its header: left as it is
+            assert _metadata(path).get("precision") in ("fp32", "bf16") or _harmless(content, path.read_bytes(), header)
+        path.write_bytes(content)
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    return packed_file.read_header_and_metadata(path)[1]
+
+
+def _harmless(content: bytes, other: bytes, header: int) -> bool:
+    """Whether both headers say the same, such as with another blank; the matrices are the same."""
+    try:
+        return json.loads(content[8:header]) == json.loads(other[8:header]) and content[header:] == other[header:]
+    except ValueError:
+        return False
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: b"",
+        lambda content: content[:7],
+        lambda content: content[:100],
+        lambda content: content[:-64],
+        lambda content: content + b"\0" * 64,
+        lambda content: (1 << 40).to_bytes(8, "little") + content[8:],
+        lambda content: (1 << 63).to_bytes(8, "little") + content[8:],
+        lambda content: b"\0" * len(content),
+    ],
+)
+def test_a_cut_or_lying_file_is_written_anew(change: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", translator())
+    expected, path = said(folder), write_packed(folder, "int8")
+    content = path.read_bytes()
+    path.write_bytes(change(content))
+    assert said(folder) == expected
+    assert path.read_bytes() == content
+
+
+def test_a_file_of_other_weights_is_written_anew(tmp_path: Path) -> None:
+    folder, other = put(tmp_path / "m", translator()), put(tmp_path / "n", translator(key=6))
+    expected, path = said(folder), write_packed(folder, "int8")
+    content = path.read_bytes()
+    path.write_bytes(write_packed(other, "int8").read_bytes())
+    assert said(folder) == expected
+    assert path.read_bytes() == content
+
+
+def test_fewer_or_more_matrices_are_seen(tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", translator())
+    expected, path = said(folder), write_packed(folder, "int8")
+    content, (header, metadata) = path.read_bytes(), packed_file.read_header_and_metadata(path)
+    begin = 8 + int.from_bytes(content[:8], "little")
+    places = [(entry["shape"], *entry["data_offsets"]) for entry in header.values()]
+    matrices = [np.frombuffer(content, np.int8)[begin + at : begin + to].reshape(shape) for shape, at, to in places]
+    for others in (matrices, matrices[:-1], [*matrices, matrices[0]], [*matrices[1:], matrices[0]]):
+        kept = packed_file.RecordingPacker("int8")
+        kept.matrices = others
+        path.write_bytes(b"".join(kept.content(metadata["weights"])))
+        assert said(folder) == expected
+        assert path.read_bytes() == content
+
+
+def test_while_a_folder_is_replaced_the_file_is_not_asked(tmp_path: Path, packings: list[int]) -> None:
+    folder = put(tmp_path / "m", translator())
+    expected = said(folder)
+    write_packed(folder, "int8")
+    (folder / manifest.NEXT).write_bytes((folder / manifest.NAME).read_bytes())
+    packings.clear()
+    assert said(folder) == expected
+    assert packings
+
+
+def test_where_the_folder_cannot_be_written_the_cache_holds_it(
+    tmp_path: Path, packings: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = put(tmp_path / "m", translator())
+    expected = said(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda path, mode: False)
+        path = write_packed(folder, "int8")
+    assert path.parent == tmp_path / "cache" / "regard" / "packed"
+    packings.clear()
+    assert said(folder) == expected
+    assert not packings
+    assert write_packed(folder, "int8") == folder / packed_weights.FILE
+    assert not path.exists()
+
+
+def test_where_neither_can_be_written_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = put(tmp_path / "m", translator())
+    (tmp_path / "cache").write_text("a file")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with refused(RegardError, f"{weights_sha256(folder)}.safetensors", "cannot be written"):
+        write_packed(folder, "int8")
