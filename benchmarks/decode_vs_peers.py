@@ -9,12 +9,12 @@ Works: ``base``, a translator of the paper's base shape; ``encoder`` of BERT's b
 GPT-2's, all of made-up weights; ``model``, a translator that was trained, and ``demo``, the demonstration's; ``equal``,
 whether its outputs are those of torch and of CTranslate2.
 
-Every tool opens the same weights, which Regard's exporters wrote, in one process of one thread, all on one core. For
-each measure (greedy, beam 4, one sentence) all tools take their turn in every round; medians are of processor seconds.
-Regard's weights are packed before (``regard pack``), as CTranslate2's are converted. Batches are those with which a tool was fastest on a part of the sentences, tried in a process before. Searches compare
-hypotheses by the sum of their log-probabilities, without a length penalty, because every tool has another one. From
-text to ids and back is part of every tool's time. Appended to ``results/decode_vs_peers.jsonl``, or to
-``--results FILE``.
+Every tool opens the same weights, which Regard's exporters wrote, in one process of one thread, all on one core.
+Regard's are packed before (``regard pack``), as CTranslate2's are converted. For each measure (greedy, beam 4, one
+sentence) all tools take their turn in every round; medians are of processor seconds. Batches are those with which a
+tool was fastest on a part of the sentences, tried in a process before. Searches compare hypotheses by the sum of their
+log-probabilities, without a length penalty, because every tool has another one. From text to ids and back is part of
+every tool's time. Appended to ``results/decode_vs_peers.jsonl``, or to ``--results FILE``.
 """
 
 from __future__ import annotations
