@@ -90,6 +90,7 @@ def byte_letters() -> dict[int, str]:
 LETTER_OF = byte_letters()
 BYTE_OF = {letter: byte for byte, letter in LETTER_OF.items()}
 ALPHABET = sorted(BYTE_OF)
+_BYTE_OF_LETTER = {ord(letter): byte for letter, byte in BYTE_OF.items()}
 
 
 def spell(text: str) -> str:
@@ -98,8 +99,8 @@ def spell(text: str) -> str:
 
 
 def unspell(letters: str) -> bytes:
-    """The bytes that a piece's letters stand for."""
-    return bytes(BYTE_OF[letter] for letter in letters)
+    """The bytes that a piece's letters stand for; each must be one of :data:`ALPHABET`."""
+    return letters.translate(_BYTE_OF_LETTER).encode("latin-1")
 
 
 def readable(held: bytes) -> str:

@@ -107,7 +107,7 @@ def _merges_fit(model: Any, units: Units) -> bool:
 
 def _fits(vocabulary: list[str], merges: list[tuple[str, str]], ids: dict[str, int]) -> bool:
     """Whether ids count from zero, symbols come first, then the bytes, then pieces that the merges build."""
-    if [ids[name] for name in vocabulary] != list(range(len(vocabulary))) or vocabulary[:2] != [END, UNKNOWN]:
+    if list(map(ids.__getitem__, vocabulary)) != list(range(len(vocabulary))) or vocabulary[:2] != [END, UNKNOWN]:
         return False
     first = vocabulary.index(ALPHABET[0])
     known = set(vocabulary[first:])
