@@ -201,6 +201,7 @@ def test_a_classifier_of_another_make_is_refused_by_its_field(tmp_path: Path, re
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("kind", ["BertModel", "BertForMaskedLM"])
 def test_a_classifier_begun_from_an_encoder_of_others(kind: str, tmp_path: Path, regard: Run) -> None:
     there_and_back(kind, tmp_path, regard)

@@ -37,6 +37,7 @@ def steps_made(model: Path) -> int:
     return max((json.loads(line)["step"] for line in lines if line.endswith("}")), default=0)
 
 
+@pytest.mark.long(minutes=0.4)
 def test_stopped_and_gone_on_is_never_stopped(world: Path, regard: Any, train_options: Any) -> None:
     words = [str(word) for word in train_options(world, world / "stopped", 40)]
     words += ["--set", "training.validate_every=40"]

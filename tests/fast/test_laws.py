@@ -46,6 +46,7 @@ def test_step_by_step_is_all_at_once(family: Family) -> None:
         assert_near(answer.all(), at_once[:, now], MOST, f"token {now}")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("instruction_set", kernels.instruction_sets() if kernels.available() else ["none"])
 @held("transformer", "rnn", transformer=9, rnn=9)
 def test_a_wide_beam_is_exhaustive_and_one_of_one_is_greedy(family: Family, instruction_set: str) -> None:

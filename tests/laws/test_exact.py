@@ -43,7 +43,7 @@ def test_store_keeps_every_bit_pattern(tmp_path: Path) -> None:
     assert same(loaded.output.weight[3, :8].detach().contiguous(), odd)
 
 
-@pytest.mark.one_of(9)
+@pytest.mark.one_of(18)
 @held(*WRITING)
 @DTYPES
 @GRADIENT
@@ -63,7 +63,7 @@ def test_causal(family: Family, dtype: torch.dtype, gradient: bool) -> None:
                 assert same(after_TD[start + length :].clone(), before_TD[start + length :].clone())
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @held(*ALL)
 def test_probe(family: Family) -> None:
     """Beside the reference; a recurrence has its own where something is heard inside."""
@@ -108,7 +108,7 @@ class RowByRow(torch.nn.Module):
         return torch.stack([self.activation(x_F.clone()) for x_F in x_TF])
 
 
-@pytest.mark.one_of(9)
+@pytest.mark.one_of(18)
 @held("transformer")
 @pytest.mark.parametrize("beam", [1, 3])
 def test_refilling(family: Family, beam: int) -> None:

@@ -44,7 +44,7 @@ def padded_with_gradient(*asked) -> torch.Tensor:
 WAYS = {"padded": padded_with_gradient, "torch": _torch_sdpa}
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 @pytest.mark.parametrize("tail", [0, 4])
 @pytest.mark.parametrize("way", WAYS)

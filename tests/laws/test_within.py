@@ -19,7 +19,7 @@ NEAR = 1e-5
 """Nats between two candidates under which either may come first."""
 
 
-@pytest.mark.one_of(7)
+@pytest.mark.one_of(14)
 @held(*ALL)
 @DTYPES
 @GRADIENT
@@ -33,7 +33,7 @@ def test_neighbours(family: Family, dtype: torch.dtype, gradient: bool) -> None:
                 assert_near(all_of_them[start : start + len(alone)], alone, tolerance(dtype), str(b))
 
 
-@pytest.mark.one_of(17)
+@pytest.mark.one_of(34)
 @held("transformer", "gpt")
 @DTYPES
 @pytest.mark.parametrize("beam", [1, 3])
@@ -130,7 +130,7 @@ def test_order_behind_the_mask(family: Family, dtype: torch.dtype) -> None:
         assert (found_D - expected_D).abs().max() > 1e-3
 
 
-@pytest.mark.one_of(5)
+@pytest.mark.one_of(10)
 @held(*ALL)
 @DTYPES
 def test_weights(family: Family, dtype: torch.dtype) -> None:

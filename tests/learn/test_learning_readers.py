@@ -38,6 +38,7 @@ def backwards(read: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
     return read, np.concatenate([ids[::-1] for ids in read])
 
 
+@pytest.mark.long(minutes=0.4)
 @pytest.mark.parametrize(
     ("section", "steps", "rate"),
     [
@@ -71,6 +72,7 @@ def test_tags_that_reverse_are_learned(section, rate: float) -> None:
         assert right_tags(scored(model, unseen), unseen) > 0.9
 
 
+@pytest.mark.long(minutes=0.4)
 def test_hidden_words_are_learned() -> None:
     """A sequence that counts up says what is missing in it."""
     section = BertSection(**BERT)

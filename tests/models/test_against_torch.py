@@ -56,6 +56,7 @@ def packed(x_BLD: torch.Tensor, of: Sequences) -> torch.Tensor:
     return torch.cat([x_BLD[b, :length] for b, length in enumerate(of.lengths_B.tolist())])
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("place", ["post", "pre"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])

@@ -59,6 +59,7 @@ def count(name: str) -> int:
     return sum(part.parameters for part in counted)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", list(EXPECTED))
 def test_parameters_are_counted_exactly(name: str) -> None:
     assert count(name) == EXPECTED[name]
@@ -85,6 +86,7 @@ def theirs(name: str) -> Any:
         return peers.ViTForImageClassification(peers.ViTConfig(num_labels=1000))
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", list(PUBLISHED))
 def test_relatives_have_as_many_parameters_as_those_of_transformers(name: str) -> None:
     assert count(name) == sum(weight.numel() for weight in theirs(name).parameters()) + START.get(name, 0)

@@ -71,7 +71,7 @@ def resumed_or_refused(corpus, output, end, harmed):
     return reporter
 
 
-@pytest.mark.one_of(31, 0.05)
+@pytest.mark.one_of(62, 0.05)
 @pytest.mark.parametrize(("harm", "seed"), [*((flip, n) for n in range(200)), *((cut, n) for n in range(100))])
 def test_a_flipped_bit_or_a_cut(corpus, run, end, harm, seed):
     others = ("metrics.jsonl", "lock")  # a torn line of the log is set aside with what is made again; the lock is empty

@@ -103,7 +103,7 @@ def test_an_error_in_the_child_is_not_taken_for_a_kill(tmp_path):
     assert in_child(fails) == 1
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("number", range(1, 17))
 def test_killed_while_resuming_a_killed_run_leaves_nothing_half_made(tmp_path, never, number):
     """The next start first cuts the log, which goes beyond its checkpoint; a kill there leaves half of a file."""

@@ -77,6 +77,7 @@ def refuse_halves(one: Command, place: Path) -> None:
         assert found in ({}, wanted)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_no_output_is_opened_where_it_is_to_be(command: Callable[[str], Command], name: str) -> None:
     one = command(name)
@@ -85,6 +86,7 @@ def test_no_output_is_opened_where_it_is_to_be(command: Callable[[str], Command]
     assert [path for path in opened if WHOLE.fullmatch(path) or (one.at_once and path.startswith("out/"))] == []
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_killed_before_a_change_and_in_one(command: Callable[[str], Command], tmp_path: Path, name: str) -> None:
     one, draw = command(name), random.Random(name)

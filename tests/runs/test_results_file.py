@@ -74,7 +74,7 @@ def test_results_become_the_file(tmp_path: Path, wrap: Any) -> None:
 @pytest.mark.parametrize("share", range(4))
 @pytest.mark.parametrize("wrap", [None, whole])
 @pytest.mark.parametrize("middle", [False, True])
-@pytest.mark.one_of(4, minutes=0.05)
+@pytest.mark.one_of(8, minutes=0.05)
 def test_killed_at_any_operation_it_is_resumed_to_the_same_bytes(
     tmp_path: Path, share: int, wrap: Any, middle: bool
 ) -> None:

@@ -77,6 +77,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("task", TASKS)
 def test_what_was_trained_can_be_loaded(taught, task: str) -> None:
     model, folder, told = taught[task]
@@ -205,6 +206,7 @@ def prepared_job(task: str, folder: Path) -> tuple[Any, PreparedExamples]:
     return found, found.prepare(folder / "data", no_progress)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("task", TASKS)
 def test_a_validation_is_always_the_same_and_its_samples_are_shown(tmp_path: Path, task: str) -> None:
     found, prepared = prepared_job(task, tmp_path)

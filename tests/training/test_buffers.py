@@ -16,8 +16,9 @@ from tests.training.forks import DIED, in_world
 COUNT = 64
 
 
-def left_over() -> list[Path]:
-    return list(Path("/dev/shm").glob("regard-*")) if Path("/dev/shm").exists() else []
+def names() -> set[str]:
+    """Those in the folder of shared memory."""
+    return set(os.listdir("/dev/shm")) if Path("/dev/shm").exists() else set()
 
 
 def test_one_process_keeps_its_own() -> None:
@@ -46,9 +47,19 @@ def test_parts_are_summed_and_completed(size: int, local: bool) -> None:
             assert torch.equal(found.weights, torch.arange(float(COUNT)) + (turn + 1) * (1.0 + ranks))
             world.wait()
 
-    before = left_over()
     assert in_world(size, 4, work, local) == [0] * size
-    assert left_over() == before
+
+
+@pytest.mark.skipif(not Path("/dev/shm").exists(), reason="needs a processor's system with /dev/shm")
+def test_shared_memory_has_no_name() -> None:
+    before = names()
+    with buffers._shared_file(COUNT, ALONE) as file:
+        assert file is not None
+        assert file.stat().st_size == COUNT
+        assert names() <= before
+        file.write_bytes(b"seen")
+        assert file.read_bytes()[:4] == b"seen"
+    assert not file.exists()
 
 
 def test_without_room_for_shared_memory_messages_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,9 +67,8 @@ def test_without_room_for_shared_memory_messages_are_sent(monkeypatch: pytest.Mo
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(buffers.os, "posix_fallocate", full)
-    before = left_over()
-    assert buffers._file(torch.zeros(COUNT), 2) is None
-    assert left_over() == before
+    with buffers._shared_file(COUNT, ALONE) as file:
+        assert file is None
 
     def work(world: World) -> None:
         assert isinstance(buffers_for(world, torch.zeros(COUNT)), PrivateBuffers)

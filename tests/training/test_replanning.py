@@ -17,7 +17,7 @@ def minutes(folder, length, **training):
     return Minutes(folder / "model", recipe(minutes=length, **{"steps": None, "validate_every": 20, **training}))
 
 
-@pytest.mark.one_of(5)
+@pytest.mark.one_of(15)
 @pytest.mark.parametrize("select", ["auto", "loss", "bleu"])
 @pytest.mark.parametrize("slower", [0.4, 0.7, 1.0, 1.6])
 def test_the_end_falls_near_the_minutes(tmp_path, slower, select):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -37,8 +38,10 @@ class Buffers(Protocol):
 
 def buffers_for(world: World, weights: Tensor) -> Buffers:
     """The buffers of this process, the weights filled in; every process has the same."""
-    if world.size > 1 and world.local and (file := world.lead(lambda: _file(weights, world.size))):
-        return SharedBuffers(world, weights, Path(file))
+    if world.size > 1 and world.local:
+        with _shared_file((1 + world.size) * weights.nbytes + PLACE * world.size, world) as file:
+            if file is not None:
+                return SharedBuffers(world, weights, file)
     return PrivateBuffers(world, weights)
 
 
@@ -70,23 +73,20 @@ class SharedBuffers:
     Args:
         world: of the process.
         weights: the same in all.
-        file: what is mapped; it is removed once all have it.
+        file: what is mapped.
     """
 
     def __init__(self, world: World, weights: Tensor, file: Path) -> None:
         self.world = world
         size = file.stat().st_size
         mapped = torch.from_file(str(file), shared=True, size=size, dtype=torch.uint8)
-        world.wait()
-        if world.leads:
-            file.unlink()
         long = (1 + world.size) * weights.nbytes
         whole = mapped[:long].view(weights.dtype).view(1 + world.size, -1)
         self.weights, self._every = whole[0], whole[1:]
         self.gradients = self._every[world.rank]
         self._barrier = SharedBarrier(mapped[long:].view(torch.int64), world)
         world.own(self.weights).copy_(world.own(weights))
-        world.wait()
+        world.wait()  # until all have mapped it, and their parts are written
 
     def reduce(self) -> Tensor:
         """The sum of all processes' gradients, for the part that this process updates.
@@ -103,15 +103,21 @@ class SharedBuffers:
         self._barrier.wait()
 
 
-def _file(weights: Tensor, processes: int) -> str | None:
-    """A file of zeros as long as the shared buffers; ``None`` where there is no room for it."""
-    with suppress(OSError, AttributeError):
-        handle, name = tempfile.mkstemp(prefix="regard-", dir=_FOLDER)
-        try:
-            os.posix_fallocate(handle, 0, (1 + processes) * weights.nbytes + PLACE * processes)
-            return name
-        except OSError:
-            os.unlink(name)
-        finally:
-            os.close(handle)
-    return None
+@contextmanager
+def _shared_file(size: int, world: World) -> Iterator[Path | None]:
+    """The path of a file of zeros in memory, the same in every process; ``None`` where there is no room for it.
+
+    It has no name, so that nothing stays of it, however processes end: the others find it as one that the first holds.
+    """
+    with ExitStack() as held:
+
+        def make() -> str | None:
+            with suppress(OSError, AttributeError):
+                file = held.enter_context(tempfile.TemporaryFile(dir=_FOLDER))
+                os.posix_fallocate(file.fileno(), 0, size)
+                path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
+                return path if Path(path).exists() else None
+            return None
+
+        found = world.lead(make)
+        yield Path(found) if found else None

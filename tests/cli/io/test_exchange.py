@@ -288,6 +288,7 @@ DIVIDED = [way for way in WAYS if way not in ("generate", "objects")]
 """Those that several processes answer."""
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.skipif(not SAFE, reason="processes are not copied here")
 @pytest.mark.parametrize("way", DIVIDED)
 def test_several_processes_answer_as_one(regard, way: str) -> None:

@@ -94,6 +94,7 @@ def test_pieces_end_between_words(tmp_path: Path) -> None:
     assert all(text.startswith(" word") and text.endswith("word") for text in found[1:-1])
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("line", [100, 1 << 30])
 def test_a_huge_document_comes_in_parts_of_a_few_megabytes(tmp_path: Path, line: int) -> None:
     path, size = tmp_path / "a.txt.gz", 24_000_000

@@ -126,6 +126,7 @@ def written(task: str, folder: Path) -> InputFiles:
     return InputFiles([path])
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.skipif(not SAFE, reason="processes are not copied here")
 @pytest.mark.parametrize(
     ("task", "dropout"),

@@ -248,6 +248,7 @@ FORCED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("name", "given"), FORCED)
 def test_it_is_what_passes_without_each_head_give(ask: Ask, name: str, given: dict[str, Any]) -> None:
     """Forced: what all heads write or say stays what is meant, also where without a head it would be something else."""

@@ -2,9 +2,11 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from regard.runs.run import Machine
 from regard.runs.workers import cores, group
 from regard.runs.workers.group import TorchrunProcess, torchrun_process
 from regard.system.errors import RegardError, UsageError
+from tests.refusals import refused
 
 CPU = torch.device("cpu")
 COMMAND = """
@@ -157,8 +160,74 @@ def test_a_torchrun_is_known_by_its_environment(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setenv(name, value)
     torchrun_process.cache_clear()
     assert torchrun_process() == TorchrunProcess(1, 4)
-    monkeypatch.setenv("RANK", "first")
     torchrun_process.cache_clear()
-    with pytest.raises(UsageError, match="numbers"):
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"RANK": "first"}, "RANK"),
+        ({"RANK": "-1"}, "RANK"),
+        ({"RANK": "4"}, "RANK"),
+        ({"WORLD_SIZE": "two"}, "WORLD_SIZE"),
+        ({"WORLD_SIZE": "0"}, "RANK"),
+        ({"MASTER_ADDR": ""}, "MASTER_ADDR"),
+        ({"MASTER_PORT": ""}, "MASTER_PORT"),
+        ({"MASTER_PORT": "x"}, "MASTER_PORT"),
+        ({"MASTER_PORT": "70000"}, "MASTER_PORT"),
+    ],
+)
+def test_what_a_torchrun_cannot_have_set_is_refused(
+    changed: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
+    for name, value in (whole | changed).items():
+        monkeypatch.setenv(name, value)
+    torchrun_process.cache_clear()
+    with refused(UsageError, named):
         torchrun_process()
     torchrun_process.cache_clear()
+
+
+@pytest.mark.one_of(2, minutes=0.2)
+@pytest.mark.parametrize("rank", [0, 1])
+def test_whoever_waits_for_a_torchrun_hears_a_signal(folder: Path, rank: int) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    told = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    options = COMMAND[: COMMAND.index("--processes")] + COMMAND[COMMAND.index("--processes") + 2 :]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "regard", "train", *options],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **told},
+    )
+    assert process.stderr is not None
+    if rank:
+        time.sleep(6)
+        said = []
+    else:
+        said = list(takewhile(lambda line: "waiting for the 1 other process of torchrun" not in line, process.stderr))
+        assert said
+    os.kill(process.pid, signal.SIGTERM)
+    _, messages = process.communicate(timeout=10)
+    assert process.returncode == 75, (said, messages)
+    assert "Traceback" not in messages
+
+
+def test_a_signal_while_processes_start_ends_all_at_once(folder: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "regard", "train", *COMMAND],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert process.stderr is not None
+    assert any("2 processes divide" in line for line in process.stderr)
+    os.kill(process.pid, signal.SIGTERM)
+    _, messages = process.communicate(timeout=6)
+    assert process.returncode == 75
+    assert "Traceback" not in messages

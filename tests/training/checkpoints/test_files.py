@@ -44,6 +44,7 @@ def test_write_hashes_what_it_writes_and_never_overwrites(tmp_path, monkeypatch)
     assert (tmp_path / "a").read_bytes() == content
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("number", range(1, 7))
 @pytest.mark.parametrize("middle", [False, True])
 def test_replace_killed_anywhere_is_old_or_new(tmp_path, number, middle):

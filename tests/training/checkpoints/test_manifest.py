@@ -90,6 +90,7 @@ def contents(word):
     return {name: [f"{word} {name}".encode()] for name in ("model.safetensors", "card.md")}
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("middle", [False, True])
 def test_replacing_killed_anywhere_verifies(tmp_path, middle):
     """Killed before (or in the middle of) each operation in turn, until one replacement goes through."""

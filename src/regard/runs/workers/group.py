@@ -20,7 +20,6 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache, cached_property
 from pathlib import Path
-from threading import Thread
 from typing import Any, BinaryIO
 
 import torch.distributed as dist
@@ -31,6 +30,7 @@ from torch.distributed.rendezvous import rendezvous
 from regard.config import Recipe
 from regard.runs.workers.heartbeat import SILENT, Heartbeat
 from regard.system.errors import UsageError
+from regard.system.interruptible import interruptible
 from regard.training.world import ALONE, LostProcess, World, refuse_division
 
 PLACE = "REGARD_PROCESS"
@@ -41,8 +41,8 @@ _PROCESS = "regard/process/"
 """Keys by which each process says which one it is, and on which machine."""
 _DAY, _WAIT = timedelta(days=1), timedelta(minutes=30)
 """Longest wait for the first process, which prepares data; and for another process within a step."""
-_PAUSE = 0.02
-"""Seconds between two looks whether those that start are alive."""
+_SAID = 5.0
+"""Seconds of waiting for the processes of a ``torchrun`` after which it is said."""
 _PATIENCE = 10.0
 """Seconds that a process has to end by itself."""
 
@@ -81,9 +81,12 @@ class TorchrunProcess:
             yield
         finally:
             if self.size > 1:
-                with suppress(RuntimeError):
-                    if not self.store.check([_CALLED]):
-                        self.call(0)
+                with suppress(RuntimeError, TimeoutError):
+                    interruptible(self._release, most=_PATIENCE / 2)
+
+    def _release(self) -> None:
+        if not self.store.check([_CALLED]):
+            self.call(0)
 
 
 @cache
@@ -91,15 +94,22 @@ def torchrun_process() -> TorchrunProcess | None:
     """What the environment says of this process; ``None`` where it was started alone.
 
     Raises:
-        UsageError: it says no numbers.
+        UsageError: a variable is missing or cannot be.
     """
-    names = "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"
-    if not all(name in os.environ for name in names):
+    found = {name: os.environ.get(name, "") for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
+    if not (found["RANK"] and found["WORLD_SIZE"]):
         return None
-    try:
-        return TorchrunProcess(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
-    except ValueError:
-        raise UsageError("are to be numbers, as torchrun sets them", "RANK and WORLD_SIZE") from None
+    if missing := [name for name, value in found.items() if not value]:
+        raise UsageError("is missing beside RANK and WORLD_SIZE; torchrun sets all four", missing[0])
+    for name, value in found.items():
+        if name != "MASTER_ADDR" and not value.isdecimal():
+            raise UsageError(f"is {value!r}; a number is needed, as torchrun sets it", name)
+    rank, size, port = (int(found[name]) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT"))
+    if not rank < size:
+        raise UsageError(f"is {rank}; of {size} processes (WORLD_SIZE) they are numbered from 0", "RANK")
+    if not 0 < port < 1 << 16:
+        raise UsageError(f"is {port}, which is no port", "MASTER_PORT")
+    return TorchrunProcess(rank, size)
 
 
 @dataclass
@@ -211,8 +221,7 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> It
     found = WorkerGroup(world)
     try:
         if others:
-            others.call(shards)
-            found.world = join(world, others.store)
+            found.world = _join_torchrun(others, world, tell)
         else:
             _start_all(found)
         yield found
@@ -231,6 +240,9 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> It
         raise LostProcess(message) from lost
     except BaseException:
         leave()
+        if found.world is world:  # those that start hear nothing before they are connected
+            for child in found.children:
+                child.process.kill()
         raise
     finally:
         _end(found.children)
@@ -246,17 +258,36 @@ def _start_all(group: WorkerGroup) -> None:
         store = FileStore(path, world.size)
         for rank in range(1, world.size):
             group.children.append(_start(path, handles, rank, world))
-        joined = list[World]()
-        meeting = Thread(target=lambda: joined.append(join(world, store)), daemon=True)  # which cannot be interrupted
-        meeting.start()
-        while meeting.is_alive():
+
+        def look(waited: float) -> None:
             if any(child.process.poll() is not None for child in group.children):
                 raise LostProcess("one ended at its start")
-            meeting.join(_PAUSE)
-        if not joined:
-            raise LostProcess("the processes could not connect")
-        group.world = joined[0]
+
+        try:
+            group.world = interruptible(lambda: join(world, store), look)
+        except RuntimeError as error:
+            raise LostProcess("the processes could not connect") from error
         group.world.any(False)  # until all have read the file
+
+
+def _join_torchrun(process: TorchrunProcess, world: World, tell: Callable[[str], None]) -> World:
+    """Call the other processes of a ``torchrun`` and connect with them; where they are late, that is said."""
+    said = list[bool]()
+
+    def look(waited: float) -> None:
+        if waited > _SAID and not said:
+            said.append(True)
+            others = f"{process.size - 1} other process{'es' if process.size > 2 else ''}"
+            tell(f"waiting for the {others} of torchrun (WORLD_SIZE is {process.size})")
+
+    def connect() -> World:
+        process.call(world.shards)
+        return join(world, process.store)
+
+    try:
+        return interruptible(connect, look)
+    except RuntimeError as error:
+        raise LostProcess(f"the processes of torchrun could not connect ({_WAIT.seconds // 60} minutes)") from error
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from regard.system.forks import end_with
+from regard.system.interruptible import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -116,11 +117,11 @@ def follow_torchrun(torchrun_process: TorchrunProcess, should_stop: Callable[[],
     from regard.runs.workers.group import join
     from regard.training.world import World
 
-    if not (shards := torchrun_process.wait()):
+    if not (shards := interruptible(torchrun_process.wait)):
         return
     world = World(shards, torchrun_process.rank, torchrun_process.size)
     with _leaving():
-        follow(join(world, torchrun_process.store), should_stop)
+        follow(interruptible(lambda: join(world, torchrun_process.store)), should_stop)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     return regard.train(train=path, output=folder / "model", recipe=RECIPE, quiet=True, **HERE), folder / "model"
 
 
+@pytest.mark.long(minutes=0.4)
 def test_two_tasks_are_learned_in_one_model(taught) -> None:
     model, folder = taught
     assert isinstance(model, TextToText)
