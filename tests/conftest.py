@@ -55,9 +55,9 @@ def _nothing_is_timed() -> Iterator[None]:
     from regard.nn import ops
     from regard.training import measure
 
-    def by_flags(*given: Any, **more: Any) -> dict[ops.Path, float]:
+    def by_flags(*given: Any, **more: Any) -> tuple[dict[ops.Path, float], float]:
         slow: dict[ops.Path, float] = {"exact": 3.0, "onednn": 3.0, "bf16": 3.0}
-        return slow | {ops.full(): 2.0} | {ops.choose("auto"): 1.0}
+        return slow | {ops.full(): 2.0} | {ops.choose("auto"): 1.0}, 0.0
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measure, "time_paths", by_flags)

@@ -83,7 +83,7 @@ def test_products_are_computed_by_the_path_that_is_fastest_here(
     monkeypatch.setattr(ops, "native_bf16", lambda device: True)
     seconds = {"exact": 0.3, "onednn": 0.2, "bf16": 0.1}
     monkeypatch.setattr(
-        measuring, "time_paths", lambda one, use, batch, recipe, paths, hooks: {p: seconds[p] for p in paths}
+        measuring, "time_paths", lambda one, use, batch, recipe, paths, hooks: ({p: seconds[p] for p in paths}, 0.0)
     )
     batch = (SimpleNamespace(tokens=900), Position())
     asked: list[Recipe] = []
@@ -97,11 +97,28 @@ def test_products_are_computed_by_the_path_that_is_fastest_here(
     assert paths == ProductPaths(product, exact)
     assert said is not None
     assert [one.training.tokens for one in asked] == [1024]
-    assert f"{seconds[exact]:g} s" in said
-    assert (f"{seconds[product]:g} s" in said) == (precision != "mixed")  # there nothing is to be chosen
+    assert f"{seconds[exact]:.3f} s" in said
+    assert (f"{seconds[product]:.3f} s" in said) == (precision != "mixed")  # there nothing is to be chosen
     model = torch.nn.Linear(8_000, 1_000, device="meta")
     _choose_paths(Recipe(training=Training(precision=precision, tokens=4096)), teach, Hooks(), CPU)
     assert [one.training.tokens for one in asked[1:]] == [1024, 499]  # of a large model fewer
+
+
+@pytest.mark.parametrize(
+    ("faster", "noise", "product"),
+    [(0.29, 0.0, "onednn"), (0.292, 0.0, "exact"), (0.27, 0.2, "exact"), (0.2, 0.2, "onednn"), (0.2, 9.0, "onednn")],
+)
+def test_what_is_faster_by_no_more_than_the_noise_is_not_taken(
+    monkeypatch: pytest.MonkeyPatch, faster: float, noise: float, product: ops.Path
+) -> None:
+    monkeypatch.setattr(ops, "is_accurate", lambda: True)
+    monkeypatch.setattr(measuring, "time_paths", lambda *given: ({"exact": 0.3, "onednn": faster}, noise))
+    batches = SimpleNamespace(iterate=lambda position: iter([(SimpleNamespace(tokens=900), Position())]))
+    made = SimpleNamespace(batches=batches, model=torch.nn.Linear(3, 3))
+    recipe = Recipe(training=Training(precision="fp32", tokens=4096))
+    paths, said = _choose_paths(recipe, lambda recipe, paths: cast(Any, made), Hooks(), CPU)
+    assert paths.training == product
+    assert ("the first" in (said or "")) == (product == "exact")
 
 
 def test_the_tokens_of_a_timed_step_are_bounded() -> None:

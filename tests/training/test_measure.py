@@ -61,7 +61,8 @@ def timed_paths(seconds, disturbed=()):
 
 
 def test_paths_are_timed_in_turns_and_the_best_of_several_counts():
-    found, calls = timed_paths({"exact": 0.2, "onednn": 0.1, "bf16": 0.15}, disturbed=(5, 6))
+    (found, noise), calls = timed_paths({"exact": 0.2, "onednn": 0.1, "bf16": 0.15}, disturbed=(5, 6))
+    assert noise == pytest.approx(0.0)
     assert found == pytest.approx({"exact": 0.2, "onednn": 0.1, "bf16": 0.15})
     assert calls == ["exact", "onednn", "bf16"] * (len(calls) // 3)
     assert len(calls) > 6
@@ -71,10 +72,16 @@ def test_paths_are_timed_in_turns_and_the_best_of_several_counts():
 @pytest.mark.parametrize("times", [0.2, 5.0])
 def test_timing_paths_is_bounded_and_leaves_out_none(seconds, times):
     """Validation takes the best of full precision, however much faster another path is."""
-    found, calls = timed_paths({"exact": seconds, "bf16": times * seconds})
+    (found, _), calls = timed_paths({"exact": seconds, "bf16": times * seconds})
     assert found == pytest.approx({"exact": seconds, "bf16": times * seconds})
     assert calls.count("bf16") == calls.count("exact") <= 8
     assert len(calls) == 4 or sum(seconds * (times if call == "bf16" else 1) for call in calls) <= 5
+
+
+def test_noise_is_what_the_second_best_takes_more():
+    (_, noise), calls = timed_paths({"exact": 0.2, "bf16": 0.1}, disturbed=range(5, 30, 2))
+    assert calls[:4] == ["exact", "bf16"] * 2
+    assert noise == pytest.approx(9.0)
 
 
 def test_paths_that_are_as_fast_go_to_the_first():

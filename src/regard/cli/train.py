@@ -56,9 +56,10 @@ class TrainOptions:
         resume: resume the run in the folder if there is one (auto), require one (must), or start over (never).
         allow_mismatch: resume although this field differs from the run's, e.g. training.steps of a finished run.
         despite_check: train although the check of the data judges that it would spoil the model.
-        threads: processor threads.
+        threads: processor threads of a run without shards; in shards each process has one.
         processes: processes that divide the shards of every step (training.shards), which changes nothing of the
-            weights; default: as many as this machine has independent cores, at most the shards.
+            weights; default: as many as this machine has independent cores, at most the shards. Under torchrun as
+            many as it started, on one host or several (docs/scaling.md).
         device: cpu, cuda, cuda:1 ...; default: the best there is.
         licence: of the data, e.g. "CC BY 4.0"; the model's card names it beside the data files.
         tensorboard: write TensorBoard files too, below training/tensorboard.

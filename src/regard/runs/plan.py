@@ -37,7 +37,8 @@ _ENOUGH = 10
 SHARD = 2048
 """Target tokens that a shard has at least, where the recipe does not say how many shards there are.
 
-With fewer, one process takes more than 5 % longer for a batch in shards than for a whole one (docs/experiments.md).
+One process then takes 1 to 9 % longer for a batch in shards than for a whole one, by processor; with fewer tokens more
+(docs/scaling.md).
 """
 WITHOUT_SHARDS = ("rnn", "rnn-encoder")
 """Families whose steps take as long for half as many tokens: recurrent models go through a batch word by word."""
@@ -229,11 +230,14 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
         teaching.use(ProductPaths(path, path))
 
     hooks.reporter.on_event("measuring how this processor multiplies fastest")
-    seconds = measure.time_paths(teaching, use, batch, fitting, paths, hooks)
-    product = measure.fastest(seconds, among) if len(among) > 1 else among[0]
+    seconds, noise = measure.time_paths(teaching, use, batch, fitting, paths, hooks)
+    tie = min(max(measure.TIE, noise), measure.SLIGHT)
+    product = measure.fastest(seconds, among, tie) if len(among) > 1 else among[0]
     exact = measure.fastest(seconds, full, measure.SLIGHT)  # of validations: ten first starts are to choose alike
-    taken = ", ".join(f"{path} {seconds[path]:.3g} s" for path in paths)
-    measured = f"a step of {batch.tokens:,} tokens: {taken} ({processor_kind()})"
+    taken = ", ".join(f"{path} {seconds[path]:.3f} s" for path in paths)
+    slower = len(among) > 1 and seconds[product] > min(seconds[path] for path in among)
+    tied = f"; as fast within {100 * tie:.0f} %: the first" if slower else ""
+    measured = f"a step of {batch.tokens:,} tokens: {taken}{tied} ({processor_kind()})"
     hooks.reporter.on_event(f"products: {product}; {measured}")
     return ProductPaths(product, exact), measured
 

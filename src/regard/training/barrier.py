@@ -33,7 +33,7 @@ class SharedBarrier:
         self._arrived = places[:, 0]
         self._affinity = CoreAffinity(places[:, 1], world)
         self._world, self._turn = world, 0
-        self._fence = Lock()
+        self._fence = Lock()  # taken and released, it orders what this process writes, on ARM too
 
     def wait(self) -> None:
         """Wait until all processes are here.

@@ -113,10 +113,11 @@ def time_paths(
     recipe: Recipe,
     paths: Sequence[ops.Path],
     hooks: Hooks,
-) -> dict[ops.Path, float]:
+) -> tuple[dict[ops.Path, float], float]:
     """Seconds of a whole step by each path of products, the best of several that are made in turns on one batch.
 
-    The first round is not counted: caches fill and kernels are chosen.
+    The first round is not counted: caches fill and kernels are chosen. Beside them comes the share by which the second
+    best of a path is slower than its best, the largest of all: smaller differences are noise.
 
     Args:
         objective: a separate task; its weights change.
@@ -137,14 +138,15 @@ def time_paths(
         return seconds_of(lambda: updates.make(1, [batch]), hooks)
 
     cold = {path: once(path) for path in paths}
-    found = dict.fromkeys(paths, float("inf"))
+    found: dict[ops.Path, list[float]] = {path: [] for path in paths}
     for number in range(_ROUNDS):
-        if number and hooks.clock() - began + sum(min(cold[path], found[path]) for path in paths) > _SECONDS:
+        if number and hooks.clock() - began + sum(min(cold[path], *found[path]) for path in paths) > _SECONDS:
             break
         for path in found:
-            found[path] = min(found[path], once(path))
+            found[path] = sorted([*found[path], once(path)])
         hooks.reporter.on_measure((number + 1) / _ROUNDS)
-    return found
+    noise = max(timed[min(1, len(timed) - 1)] / timed[0] - 1 for timed in found.values())
+    return {path: timed[0] for path, timed in found.items()}, noise
 
 
 def fastest(seconds: Mapping[ops.Path, float], among: Sequence[ops.Path], tie: float = TIE) -> ops.Path:

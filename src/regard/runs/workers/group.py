@@ -215,6 +215,8 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> It
     refuse_division(shards, size)
     world = World(shards, 0, size, local=others is None)
     if size == 1:
+        if shards > 1:
+            tell(f"1 process computes the {shards} shards of a step")
         yield WorkerGroup(world)
         return
     tell(f"{size} processes divide the {shards} shards of a step")
