@@ -273,3 +273,4 @@ def test_processes_that_cannot_divide_the_shards_are_refused_before_data_is_prep
     settings = [f"training.shards={shards}", "data.max_tokens=32"]
     with refused(UsageError, where, str(shards)):
         training.train(**{**small, "threads": None, **wishes}, quiet=True, settings=settings)
+    assert not Path(small["output"]).exists()

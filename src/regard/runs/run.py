@@ -217,6 +217,10 @@ def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ())
     """
     recipe, told = work.recipe, work.hooks.reporter.on_event
     refuse_too_large(recipe.model, _maker(work, (FEWEST, FEWEST)), work.machine.device)
+    if not (work.output / "training").exists():  # else the run knows its shards, and its folder is there
+        shards = shards_of(recipe, work.machine.device)
+        work.machine.threads_for(shards, None)
+        work.machine.refuse_division(shards)
     with claim_output(work.output, resolved.recipe_fields(recipe), resume, allow, told) as action:
         if action is Action.FINISHED and _complete(work.output):
             if (work.output / "training" / "data").exists():  # a finished run of other data is refused

@@ -125,4 +125,6 @@ def follow_torchrun(torchrun_process: TorchrunProcess, should_stop: Callable[[],
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    sys.stderr.flush()
+    os._exit(code)  # nothing is left to be closed, and the first process waits for the end
