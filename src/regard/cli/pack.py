@@ -48,7 +48,7 @@ def pack(
         if json:
             result_json({"packed": str(packed), "precision": precision})
         else:
-            say(f"wrote {packed} ({packed.stat().st_size / 1e6:,.0f} MB)")
+            say(f"wrote {packed} ({packed.stat().st_size / 1e6:,.1f} MB)")
         return 0
     for path in filter(None, (source, reference)):
         refuse_no_file(path)

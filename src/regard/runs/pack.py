@@ -75,7 +75,7 @@ def pack(
     path = write(folder, made)
     try:
         packed = write_packed(folder, made.kept[0])
-        told(f"wrote {packed} ({packed.stat().st_size / 1e6:,.0f} MB), with which the engine starts faster")
+        told(f"wrote {packed} ({packed.stat().st_size / 1e6:,.1f} MB), with which the engine starts faster")
     except RegardError as error:
         told(f"{error}; weights are packed at every start")
     return made, path
