@@ -14,6 +14,7 @@ import pytest
 
 from regard import kernels
 from regard.config import TASKS
+from tests.house.trees import tree
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
@@ -80,7 +81,7 @@ def test_every_extra_is_used() -> None:
         name: lines for name, lines in project["optional-dependencies"].items() if name not in ("test", "docs", "all")
     }
     assert project["optional-dependencies"]["all"] == [f"regard[{','.join(extras)}]"]
-    used = {word for path in modules(".") for word in named(ast.parse(path.read_text(encoding="utf-8")))}
+    used = {word for path in modules(".") for word in named(tree(path))}
     for lines in extras.values():
         names = {re.match(r"[\w-]+", line)[0].replace("-", "_") for line in lines}
         assert {IMPORTED_AS.get(name, name) for name in names} <= used
@@ -105,8 +106,7 @@ def test_module_level_imports_are_found() -> None:
 @pytest.mark.parametrize("part", TORCH_FREE)
 def test_no_torch_at_module_level(part: str) -> None:
     for path in modules(part):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        assert "torch" not in imported_at_module_level(tree), path
+        assert "torch" not in imported_at_module_level(tree(path)), path
 
 
 def test_importing_every_torch_free_module_loads_no_torch() -> None:

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.house.trees import tree
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 ROWS = 40
@@ -18,7 +20,7 @@ def words(name: str) -> list[str]:
 def names() -> Iterator[tuple[Path, str]]:
     for path in sorted(SOURCE.rglob("*.py")):
         yield path, path.parent.name if path.stem.startswith("__") else path.stem
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in tree(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 yield path, node.name
 

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from regard.config import FAMILIES, TASKS
+from tests.house.trees import tree
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "regard"
 WORDS = {*TASKS, *FAMILIES}
@@ -21,7 +22,7 @@ def nodes() -> list[tuple[str, ast.AST]]:
 
 def _nodes() -> Iterator[tuple[str, ast.AST]]:
     for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(path)):
             yield str(path.relative_to(SOURCE)), node
 
 
