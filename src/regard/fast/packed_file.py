@@ -2,6 +2,7 @@
 
 The file has the form of safetensors: matrices named by their number, in the order in which an engine asks for them,
 each at a multiple of a cache line. Its metadata names the weights they were made of, and the sha256 of all matrices.
+Replace such a file by renaming, never in place: a process that has it mapped reads what is there, or ends.
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ CODES: dict[type[np.generic], str] = {np.float32: "F32", np.uint16: "U16", np.in
 
 
 class StalePack(Exception):
-    """A file of packed matrices that is damaged, or of other weights; the message says which."""
+    """A file of packed matrices that is damaged, or of other weights; the message says which.
+
+    Args:
+        why: the message.
+        precision: that it names, if it does.
+    """
+
+    def __init__(self, why: str, precision: Precision | None = None) -> None:
+        super().__init__(why)
+        self.precision = precision
 
 
 class RecordingPacker(Packer):
@@ -87,14 +97,15 @@ class MappedPacker(Packer):
                 bytes_ = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), np.uint8)
         except (RegardError, OSError, ValueError) as error:
             raise StalePack(error.message if isinstance(error, RegardError) else "cannot be read") from None
-        if metadata.get("weights") != weights_sha256 or metadata.get("layout") != LAYOUT:
-            raise StalePack("is of other weights, or of another Regard")
         precision: Precision | None = next((p for p in get_args(Precision) if p == metadata.get("precision")), None)
         if precision is None:
             raise StalePack("is damaged: it names no precision")
-        self._matrices = bytes_[8 + int.from_bytes(bytes_[:8].tobytes(), "little") :]
-        if hashlib.sha256(self._matrices.data).hexdigest() != metadata.get("sha256"):
-            raise StalePack("is damaged: its sha256 differs")
+        if metadata.get("weights") != weights_sha256 or metadata.get("layout") != LAYOUT:
+            raise StalePack("is of other weights, or of another Regard", precision)
+        begin = 8 + int.from_bytes(bytes_[:8].tobytes(), "little")
+        self._matrices = bytes_[begin:]
+        if begin % LINE or hashlib.sha256(self._matrices.data).hexdigest() != metadata.get("sha256"):
+            raise StalePack("is damaged: its sha256 differs, or its header", precision)
         super().__init__(precision)
         self._number = self._end = 0
 
@@ -108,7 +119,7 @@ class MappedPacker(Packer):
         begin, end = self._end, self._end + math.prod(shape) * np.dtype(dtype).itemsize
         entry = {"dtype": CODES[dtype], "shape": list(shape), "data_offsets": [begin, end]}
         if self._header.get(str(self._number)) != entry or end > len(self._matrices):
-            raise StalePack(f"is damaged: matrix {self._number} is another one")
+            raise StalePack(f"is damaged: matrix {self._number} is another one", self.precision)
         self._number, self._end = self._number + 1, end
         return self._matrices[begin:end].view(dtype).reshape(shape)
 
@@ -119,4 +130,4 @@ class MappedPacker(Packer):
             StalePack: it has more.
         """
         if self._number != len(self._header) or self._end != len(self._matrices):
-            raise StalePack("is damaged: it has more than the model's matrices")
+            raise StalePack("is damaged: it has more than the model's matrices", self.precision)

@@ -235,8 +235,8 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
     product = measure.fastest(seconds, among, tie) if len(among) > 1 else among[0]
     exact = measure.fastest(seconds, full, measure.SLIGHT)  # of validations: ten first starts are to choose alike
     taken = ", ".join(f"{path} {seconds[path]:.3f} s" for path in paths)
-    slower = len(among) > 1 and seconds[product] > min(seconds[path] for path in among)
-    tied = f"; as fast within {100 * tie:.0f} %: the first" if slower else ""
+    first = min(among, key=lambda path: seconds.get(path, 0.0))
+    tied = f"; {first} is faster by less than {100 * tie:.0f} %, which may be noise" if first != product else ""
     measured = f"a step of {batch.tokens:,} tokens: {taken}{tied} ({processor_kind()})"
     hooks.reporter.on_event(f"products: {product}; {measured}")
     return ProductPaths(product, exact), measured

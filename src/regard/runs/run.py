@@ -217,7 +217,7 @@ def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ())
     """
     recipe, told = work.recipe, work.hooks.reporter.on_event
     refuse_too_large(recipe.model, _maker(work, (FEWEST, FEWEST)), work.machine.device)
-    if not (work.output / "training").exists():  # else the run knows its shards, and its folder is there
+    if resume == "never" or not (work.output / "training").exists():  # else the run knows its shards
         shards = shards_of(recipe, work.machine.device)
         work.machine.threads_for(shards, None)
         work.machine.refuse_division(shards)

@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def user_cache(environment: Mapping[str, str] = os.environ) -> Path:
-    """Regard's folder in ``XDG_CACHE_HOME``, else in ``~/.cache``; it may not exist."""
+def user_cache(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Regard's folder in ``XDG_CACHE_HOME``, else in ``~/.cache``; it may not exist. ``None``: the user has no home."""
     given = environment.get("XDG_CACHE_HOME", "")
-    cache = Path(given) if Path(given).is_absolute() else Path.home() / ".cache"
-    return cache / "regard"
+    if Path(given).is_absolute():
+        return Path(given) / "regard"
+    try:
+        return Path.home() / ".cache" / "regard"
+    except RuntimeError:
+        return None

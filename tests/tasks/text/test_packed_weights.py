@@ -13,8 +13,9 @@ from regard import kernels
 from regard.fast import packed_file
 from regard.kernels import packing
 from regard.system.errors import RegardError
+from regard.tasks import engine
 from regard.tasks.engine import open_without_torch, write_packed
-from regard.tasks.model_path import weights_sha256
+from regard.tasks.model_path import MODEL, weights_sha256
 from regard.tasks.text import packed_weights
 from regard.training.checkpoints import manifest
 from tests.refusals import refused
@@ -188,4 +189,79 @@ def test_where_neither_can_be_written_it_is_said(tmp_path: Path, monkeypatch: py
     (tmp_path / "cache").write_text("a file")
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with refused(RegardError, f"{weights_sha256(folder)}.safetensors", "cannot be written"):
+        write_packed(folder, "int8")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_weights_that_are_replaced_while_they_are_packed_are_not_kept(
+    packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, other = put(tmp_path / "m", translator()), put(tmp_path / "n", translator(key=6))
+    before, after = said(folder), said(other)
+    if packed:
+        write_packed(folder, "int8")
+    plain = engine.WeightFile
+
+    def swapped(path: Path) -> Any:
+        found = plain(path)
+        for name in (MODEL, manifest.NAME):
+            fresh = path.with_name("fresh")
+            fresh.write_bytes((other / name).read_bytes())
+            fresh.replace(path.with_name(name))
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "WeightFile", swapped)
+        with refused(RegardError, "m", "being replaced"):
+            write_packed(folder, "int8")
+        assert said(folder) == after  # the swap has happened: it is its own now
+    assert said(folder) == after != before
+
+
+def test_a_model_whose_manifest_is_still_the_next_one_opens(tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", translator())
+    expected = said(folder)
+    (folder / manifest.NAME).rename(folder / manifest.NEXT)
+    assert said(folder) == expected
+
+
+def test_the_cache_is_looked_into_where_the_folder_holds_another_precision(
+    tmp_path: Path, packings: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = put(tmp_path / "m", translator())
+    expected = said(folder)
+    beside = write_packed(folder, "fp32")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    for content in (beside.read_bytes(), beside.read_bytes()[:500]):
+        beside.write_bytes(content)
+        assert write_packed(folder, "int8") != beside
+        packings.clear()
+        assert said(folder) == expected
+        assert not packings
+        assert beside.read_bytes() == content
+
+
+def test_a_stale_file_of_another_precision_stays(tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", translator())
+    path = write_packed(folder, "int8")
+    path.write_bytes(content := path.read_bytes()[:-64])
+    said(folder, "fp32")
+    assert path.read_bytes() == content
+    said(folder, "int8")
+    assert path.read_bytes() != content
+
+
+def test_a_user_without_a_home_has_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", homeless)
+    folder = put(tmp_path / "m", translator())
+    expected = said(folder)
+    write_packed(folder, "int8")
+    assert said(folder) == expected
+    assert open_without_torch(folder, "cpu").precision == "fp32"
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with refused(RegardError, packed_weights.FILE, "cannot be written"):
         write_packed(folder, "int8")

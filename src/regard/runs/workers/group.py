@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -47,16 +47,18 @@ _PATIENCE = 10.0
 """Seconds that a process has to end by itself."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class TorchrunProcess:
     """This process was started by ``torchrun``, or by what sets the same variables.
 
     Args:
         rank, size: its number, and how many there are.
+        called: the others were called, or are being.
     """
 
     rank: int
     size: int
+    called: bool = field(default=False, compare=False)
 
     @cached_property
     def store(self) -> Store:
@@ -67,6 +69,7 @@ class TorchrunProcess:
 
     def call(self, shards: int) -> None:
         """Tell the waiting processes the shards of a step; 0: that nothing is to be done."""
+        self.called = True
         self.store.set(_CALLED, str(shards))
 
     def wait(self) -> int:
@@ -80,18 +83,14 @@ class TorchrunProcess:
         try:
             yield
         finally:
-            if self.size > 1:
+            if self.size > 1 and not self.called:
                 with suppress(RuntimeError, TimeoutError):
-                    interruptible(self._release, most=_PATIENCE / 2)
-
-    def _release(self) -> None:
-        if not self.store.check([_CALLED]):
-            self.call(0)
+                    interruptible(partial(self.call, 0), most=_PATIENCE / 2)
 
 
 @cache
 def torchrun_process() -> TorchrunProcess | None:
-    """What the environment says of this process; ``None`` where it was started alone.
+    """What the environment says of this process; ``None`` where RANK and WORLD_SIZE are not both set.
 
     Raises:
         UsageError: a variable is missing or cannot be.
@@ -105,6 +104,8 @@ def torchrun_process() -> TorchrunProcess | None:
         if name != "MASTER_ADDR" and not value.isdecimal():
             raise UsageError(f"is {value!r}; a number is needed, as torchrun sets it", name)
     rank, size, port = (int(found[name]) for name in ("RANK", "WORLD_SIZE", "MASTER_PORT"))
+    if not size:
+        raise UsageError("is 0; there is at least one process", "WORLD_SIZE")
     if not rank < size:
         raise UsageError(f"is {rank}; of {size} processes (WORLD_SIZE) they are numbered from 0", "RANK")
     if not 0 < port < 1 << 16:

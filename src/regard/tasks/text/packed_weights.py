@@ -7,7 +7,7 @@ manifest does not name them, and without them an engine packs the weights itself
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,51 +23,91 @@ from regard.training.checkpoints.manifest import NEXT
 FILE = "packed.safetensors"
 
 
-def built(folder: Path, precision: Precision, build: Callable[[Packer], Any]) -> Any:
-    """An engine with the matrices of the folder's file, where that holds them, else with those it packs.
+def settled_weights(folder: Path) -> str | None:
+    """The sha256 of a folder's weights; ``None`` while they are being replaced.
 
-    A file of this precision that is damaged, or of other weights, is written anew.
+    Asked before the weights are opened and given back afterwards, it tells whether they are the same still: a training
+    replaces first the weights and then the manifest.
+    """
+    if (folder / NEXT).exists():
+        return None
+    try:
+        return weights_sha256(folder)
+    except RegardError:
+        return None
+
+
+def built(folder: Path, weights: str | None, precision: Precision, build: Callable[[Packer], Any]) -> Any:
+    """An engine with the matrices of a packed file, where one holds them, else with those it packs.
+
+    A file that names this precision, or none, and is damaged or of other weights is written anew.
 
     Args:
+        weights: :func:`settled_weights` before they were opened.
         build: makes the engine, whose matrices it lets the packer pack.
     """
-    weights = weights_sha256(folder)
-    path = next((path for path in _places(folder, weights) if path.is_file()), None)
-    if path is None or (folder / NEXT).exists():  # then the manifest may be of the weights before
-        return build(Packer(precision))
-    try:
-        mapped = MappedPacker(path, weights)
-        if mapped.precision != precision:
-            return build(Packer(precision))
-        engine = build(mapped)
-        mapped.refuse_surplus()
-    except StalePack:
-        kept = RecordingPacker(precision)
-        engine = build(kept)
-        with suppress(RegardError, OSError):  # it is only for speed
-            Files().replace(path, kept.content(weights))
+    stale = False
+    for path in _places(folder, weights):
+        try:
+            mapped = MappedPacker(path, weights or "")
+            if mapped.precision != precision:
+                continue
+            engine = build(mapped)
+            mapped.refuse_surplus()
+        except StalePack as wrong:
+            stale = stale or wrong.precision in (None, precision)
+            continue
+        if settled_weights(folder) == weights:
+            return engine
+    kept = RecordingPacker(precision) if stale else Packer(precision)
+    engine = build(kept)
+    if isinstance(kept, RecordingPacker):
+        with suppress(RegardError):  # it is only for speed
+            _keep(folder, weights, kept)
     return engine
 
 
-def write(folder: Path, precision: Precision, build: Callable[[Packer], Any]) -> Path:
+def write(folder: Path, weights: str | None, precision: Precision, build: Callable[[Packer], Any]) -> Path:
     """Write the packed weights of a model, in the place of those of another precision; where they are.
 
+    Args:
+        weights: :func:`settled_weights` before they were opened.
+        build: makes the engine.
+
     Raises:
-        RegardError: neither the folder nor the cache can be written.
+        RegardError: the weights are being replaced, or neither the folder nor the cache can be written.
     """
-    weights, kept = weights_sha256(folder), RecordingPacker(precision)
+    kept = RecordingPacker(precision)
     build(kept)
-    beside, cached = _places(folder, weights)
-    path = beside if os.access(folder, os.W_OK) else cached
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Files().replace(path, kept.content(weights))
-        if path != cached:
-            cached.unlink(missing_ok=True)  # of an earlier time
-    except OSError as error:
-        raise RegardError(f"cannot be written: {error.strerror}", str(path)) from None
-    return path
+    return _keep(folder, weights, kept)
 
 
-def _places(folder: Path, weights: str) -> tuple[Path, Path]:
-    return folder / FILE, user_cache() / "packed" / f"{weights}.safetensors"
+def _keep(folder: Path, weights: str | None, kept: RecordingPacker) -> Path:
+    if weights is None or settled_weights(folder) != weights:
+        raise RegardError("is being replaced; pack it again when the training is done", str(folder))
+    beside, fault = folder / FILE, "cannot be written"
+    for path in (beside, *_cached(weights)):
+        if path == beside and not os.access(folder, os.W_OK):
+            continue
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Files().replace(path, kept.content(weights))
+        except OSError as error:
+            fault = f"cannot be written: {error.strerror}"
+            continue
+        for other in _cached(weights) if path == beside else ():
+            with suppress(OSError):
+                other.unlink(missing_ok=True)  # of an earlier time
+        return path
+    raise RegardError(fault, str(path))
+
+
+def _places(folder: Path, weights: str | None) -> Iterator[Path]:
+    """The files that may hold the packed weights; none where it is not known which they are."""
+    if weights is not None:
+        yield from (path for path in (folder / FILE, *_cached(weights)) if path.is_file())
+
+
+def _cached(weights: str) -> list[Path]:
+    cache = user_cache()
+    return [cache / "packed" / f"{weights}.safetensors"] if cache else []

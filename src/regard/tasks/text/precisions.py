@@ -91,7 +91,7 @@ def read(folder: Path) -> PrecisionFile | None:
     """What was measured of a model folder, if anything; a file that cannot be believed is told of, and left out."""
     weights = weights_sha256(folder)
     for path in (folder / FILE, _cache_path(weights)):
-        if not path.is_file():
+        if path is None or not path.is_file():
             continue
         try:
             values = checksum.load_json(disk.content(path, LARGEST, "file of precisions", Damaged), path, required=True)
@@ -115,11 +115,11 @@ def write(folder: Path, found: PrecisionFile, files: Files | None = None) -> Pat
     refuse_foreign(folder)
     files, cached = files or Files(), _cache_path(found.weights)
     content = checksum.dump_json({"format": FORMAT, **found.model_dump()})
-    path = folder / FILE if os.access(folder, os.W_OK) else cached
+    path = folder / FILE if cached is None or os.access(folder, os.W_OK) else cached
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         files.replace(path, [content])
-        if path != cached:
+        if cached is not None and path != cached:
             cached.unlink(missing_ok=True)  # of an earlier measurement
     except OSError as error:
         raise RegardError(f"cannot be written: {error.strerror}", str(path)) from None
@@ -163,5 +163,6 @@ def refuse_where_torch_computes(wanted: Wanted, why: str) -> None:
         )
 
 
-def _cache_path(weights: str) -> Path:
-    return user_cache() / "precisions" / f"{weights}.json"
+def _cache_path(weights: str) -> Path | None:
+    cache = user_cache()
+    return cache / "precisions" / f"{weights}.json" if cache else None
