@@ -21,7 +21,7 @@ from regard.kernels.packing import Packer, Precision
 from regard.system.errors import RegardError
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, opened_folder
 from regard.tasks.protocols import EngineTask, Task, Unloaded
-from regard.tasks.text.packed_weights import built, settled_weights, write
+from regard.tasks.text.packed_weights import build_engine, settled_weights, write
 from regard.tasks.text.precisions import Wanted, precision_of, refuse_where_torch_computes
 
 GPUS = ("/dev/nvidiactl", "/dev/kfd")
@@ -107,9 +107,9 @@ def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "
         return None
     if not (kernels.available() and _is_of_engine(model_folder(given) / RECIPE)):
         return None
-    folder, task, weights, settled = _opened(given)
+    folder, task, weights, settled = _open_folder(given)
     task.precision = precision_of(folder, wanted)
-    engine = built(folder, settled, task.precision, partial(_build, task, weights.take))
+    engine = build_engine(folder, settled, task.precision, partial(_build, task, weights.take))
     weights.refuse_surplus()
     task.engine = lambda: engine
     return task
@@ -124,11 +124,11 @@ def write_packed(given: Path | str, precision: Precision) -> Path:
     Raises:
         RegardError: a file of the model is damaged, or neither the folder nor the user's cache can be written.
     """
-    folder, task, weights, settled = _opened(given)
+    folder, task, weights, settled = _open_folder(given)
     return write(folder, settled, precision, partial(_build, task, weights.take))
 
 
-def _opened(given: Path | str) -> tuple[Path, EngineTask, WeightFile, str | None]:
+def _open_folder(given: Path | str) -> tuple[Path, EngineTask, WeightFile, str | None]:
     """A verified model folder, its task without an engine yet, its weights, and which those were before."""
     folder, recipe, assets = opened_folder(given)
     settled = settled_weights(folder)

@@ -35,15 +35,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(folder: Path) -> subprocess.Popen[str]:
-    """A training by two processes, once it has saved something."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "regard", "train", *COMMAND],
+def begin(folder: Path, options: list[str], **variables: str) -> subprocess.Popen[str]:
+    """A training with its messages at hand."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "regard", "train", *options],
         cwd=folder,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
     )
+
+
+def start(folder: Path) -> subprocess.Popen[str]:
+    """A training by two processes, once it has saved something."""
+    process = begin(folder, COMMAND)
     while not list(folder.glob("model/training/checkpoints/step-??????")):
         assert process.poll() is None, process.stderr and process.stderr.read()
         time.sleep(0.05)
@@ -197,13 +202,7 @@ def test_the_first_hears_a_signal_while_it_waits_for_a_torchrun(folder: Path) ->
         port = free.getsockname()[1]
     told = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     options = COMMAND[: COMMAND.index("--processes")] + COMMAND[COMMAND.index("--processes") + 2 :]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "regard", "train", *options],
-        cwd=folder,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **told},
-    )
+    process = begin(folder, options, **told)
     assert process.stderr is not None
     assert any("waiting for the 1 other process of torchrun" in line for line in process.stderr)
     os.kill(process.pid, signal.SIGTERM)
@@ -238,13 +237,7 @@ def test_another_hears_a_signal_while_it_waits_to_be_called() -> None:
 
 
 def test_a_signal_while_processes_start_ends_all_at_once(folder: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "regard", "train", *COMMAND],
-        cwd=folder,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    process = begin(folder, COMMAND)
     assert process.stderr is not None
     assert any("2 processes divide" in line for line in process.stderr)
     os.kill(process.pid, signal.SIGTERM)

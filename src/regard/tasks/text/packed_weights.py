@@ -37,7 +37,7 @@ def settled_weights(folder: Path) -> str | None:
         return None
 
 
-def built(folder: Path, weights: str | None, precision: Precision, build: Callable[[Packer], Any]) -> Any:
+def build_engine(folder: Path, weights: str | None, precision: Precision, build: Callable[[Packer], Any]) -> Any:
     """An engine with the matrices of a packed file, where one holds them, else with those it packs.
 
     A file that names this precision, or none, and is damaged or of other weights is written anew.
@@ -86,7 +86,7 @@ def _keep(folder: Path, weights: str | None, kept: RecordingPacker) -> Path:
     if weights is None or settled_weights(folder) != weights:
         raise RegardError("is being replaced; pack it again when the training is done", str(folder))
     beside, fault = folder / FILE, "cannot be written"
-    for path in (beside, *_cached(weights)):
+    for path in (beside, *_cache_files(weights)):
         if path == beside and not os.access(folder, os.W_OK):
             continue
         try:
@@ -95,7 +95,7 @@ def _keep(folder: Path, weights: str | None, kept: RecordingPacker) -> Path:
         except OSError as error:
             fault = f"cannot be written: {error.strerror}"
             continue
-        for other in _cached(weights) if path == beside else ():
+        for other in _cache_files(weights) if path == beside else ():
             with suppress(OSError):
                 other.unlink(missing_ok=True)  # of an earlier time
         return path
@@ -105,9 +105,9 @@ def _keep(folder: Path, weights: str | None, kept: RecordingPacker) -> Path:
 def _places(folder: Path, weights: str | None) -> Iterator[Path]:
     """The files that may hold the packed weights; none where it is not known which they are."""
     if weights is not None:
-        yield from (path for path in (folder / FILE, *_cached(weights)) if path.is_file())
+        yield from (path for path in (folder / FILE, *_cache_files(weights)) if path.is_file())
 
 
-def _cached(weights: str) -> list[Path]:
+def _cache_files(weights: str) -> list[Path]:
     cache = user_cache()
     return [cache / "packed" / f"{weights}.safetensors"] if cache else []
