@@ -22,8 +22,8 @@ from regard.explore.folders.training_curves import LOG
 from regard.explore.folders.walk import NO_WALK_STATE, walk_path, walk_state
 from regard.system import disk
 from regard.system.errors import RegardError
+from regard.tasks import model_path
 from regard.tasks.model_path import OWN, OWN_CLASS, model_folder
-from regard.training.checkpoints import manifest
 from regard.training.checkpoints.checkpoint import whole
 
 LOCK = LOG.parent / "lock"
@@ -287,10 +287,9 @@ def count_parameters(path: Path) -> int | None:
 def weights_sha256(path: Path) -> str | None:
     """The sha256 of a model folder's weights by its manifest; ``None`` if there is none that can be read."""
     try:
-        entry = manifest.read_manifest(path / MANIFEST).get(MODEL)
+        return model_path.weights_sha256(path)
     except RegardError:
         return None
-    return entry.sha256 if entry else None
 
 
 def weights_name(stamps: tuple[Stamp | None, ...]) -> str:
