@@ -49,6 +49,8 @@ from regard.training.run import Hooks
 from regard.training.trainer import fit
 from regard.training.world import refuse_division
 
+CORE_TRIES = 5
+"""Measurements at most of how many cores a training can use."""
 NAME = "data"
 _FRESH = "data.fresh"
 """Folder for rebuilt data, renamed once it is verified to be the same."""
@@ -169,7 +171,7 @@ class Machine:
         """How many processes divide the shards of a run."""
         if self.device.type != "cpu":
             return 1
-        return self.processes or (independent_cores(shards) if shards > 1 else 1)
+        return self.processes or (independent_cores(shards, CORE_TRIES) if shards > 1 else 1)
 
     def preparing_processes(self) -> int:
         """How many processes read and prepare the data."""
@@ -178,7 +180,7 @@ class Machine:
     @cached_property
     def _preparing(self) -> int:
         """Measured once, though asked for in each pass."""
-        return self.processes or independent_cores(usable_cores())
+        return self.processes or independent_cores(usable_cores(), CORE_TRIES)
 
 
 @dataclass(frozen=True)
