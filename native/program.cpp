@@ -43,6 +43,11 @@ void expect_heads(const Heads& heads, long layer = 0) {
   expect(heads.heads >= 1 && heads.d_k >= 1 && heads.d_v >= 1 && layer >= 0, "attention has heads, each of some size");
 }
 
+const KeysAndValues& of_layer(const std::vector<KeysAndValues>& layers, long layer) {
+  expect(layer < static_cast<long>(layers.size()), "keys and values are of fewer layers");
+  return layers[static_cast<size_t>(layer)];
+}
+
 long most(const int32_t* length_T, long rows) {
   long found = 0;
   for (long t = 0; length_T && t < rows; t++) found = std::max<long>(found, length_T[t]);
@@ -152,14 +157,15 @@ void Program::attend_past(int projected, int out, Heads heads, long layer) {
   const long own = heads.keys() + heads.values();
   expect(width(projected) == heads.keys() + own && width(out) == heads.values(), "shapes of attention do not fit");
   checks_.push_back([=](const Pass& pass) {
-    expect(layer < pass.past.layers && pass.past.columns == own, "the past has another size");
-    expect_within(pass.slot_T, pass.rows, pass.past.rows, "a slot is outside of the past");
+    const KeysAndValues& past = of_layer(pass.past, layer);
+    expect(past.columns == own, "the past has another size");
+    expect_within(pass.slot_T, pass.rows, past.rows, "a slot is outside of the past");
     expect(pass.rows == 0 || (pass.ancestors_TS && pass.length_T), "a pass lacks what a call of its program needs");
     for (long t = 0; t < pass.rows; t++) {
       expect(pass.length_T[t] <= pass.ancestors_columns, "a query has more keys than its row of the table");
       for (long s = 0; s < pass.length_T[t]; s++) {
         const int32_t place = pass.ancestors_TS[t * pass.ancestors_stride + s];
-        expect(place >= 0 && place < pass.past.rows, "a key is outside of its array");
+        expect(place >= 0 && place < past.rows, "a key is outside of its array");
       }
     }
     if (heads.biased) expect_bias(pass, heads.heads);
@@ -167,11 +173,11 @@ void Program::attend_past(int projected, int out, Heads heads, long layer) {
   calls_.push_back([=](const Run& run) {
     const Pass& pass = run.pass;
     const ConstRows written = read(run, projected, heads.keys());
-    float* past = pass.past.layer(layer);
+    const KeysAndValues& past = of_layer(pass.past, layer);
     for (long t = 0; t < pass.rows; t++)
-      std::memcpy(past + pass.slot_T[t] * pass.past.stride, written.at + t * written.stride,
+      std::memcpy(past.at + pass.slot_T[t] * past.stride, written.at + t * written.stride,
                   static_cast<size_t>(own) * sizeof(float));
-    in_use().attention({read(run, projected), {past, pass.past.stride}, {past + heads.keys(), pass.past.stride},
+    in_use().attention({read(run, projected), {past.at, past.stride}, {past.at + heads.keys(), past.stride},
                         rows(run, out), nullptr, pass.ancestors_TS, pass.ancestors_stride, pass.length_T,
                         heads.biased ? pass.bias.at : nullptr, pass.bias.stride, pass.bias.columns / 2, pass.place_T,
                         pass.rows, heads.heads, heads.d_k, heads.d_v, heads.scale, run.scratch});
@@ -182,14 +188,14 @@ void Program::attend_memory(int query, int out, Heads heads, long layer) {
   expect_heads(heads, layer);
   expect(width(query) == heads.keys() && width(out) == heads.values(), "shapes of attention do not fit");
   checks_.push_back([=](const Pass& pass) {
-    expect(layer < pass.memory.layers && pass.memory.columns == heads.keys() + heads.values(),
-           "the memory has another size");
-    expect_spans(pass.memory_first_T, pass.memory_length_T, pass.rows, pass.memory.rows);
+    const KeysAndValues& memory = of_layer(pass.memory, layer);
+    expect(memory.columns == heads.keys() + heads.values(), "the memory has another size");
+    expect_spans(pass.memory_first_T, pass.memory_length_T, pass.rows, memory.rows);
   });
   calls_.push_back([=](const Run& run) {
     const Pass& pass = run.pass;
-    const float* memory = pass.memory.layer(layer);
-    in_use().attention({read(run, query), {memory, pass.memory.stride}, {memory + heads.keys(), pass.memory.stride},
+    const KeysAndValues& memory = of_layer(pass.memory, layer);
+    in_use().attention({read(run, query), {memory.at, memory.stride}, {memory.at + heads.keys(), memory.stride},
                         rows(run, out), pass.memory_first_T, nullptr, 0, pass.memory_length_T, nullptr, 0, 0, nullptr,
                         pass.rows, heads.heads, heads.d_k, heads.d_v, heads.scale, run.scratch});
   });

@@ -12,10 +12,9 @@
 
 namespace regard {
 
-struct Layers {  // keys and values side by side, rows of them for each layer
+struct KeysAndValues {  // of one layer, side by side in a row for each token
   float* at = nullptr;
-  long layers = 0, rows = 0, columns = 0, layer_stride = 0, stride = 0;
-  float* layer(long n) const { return at + n * layer_stride; }
+  long rows = 0, columns = 0, stride = 0;
 };
 struct Table {
   const float* at = nullptr;
@@ -32,7 +31,7 @@ struct Pass {
   const int32_t* ancestors_TS = nullptr;                  // where those of all its tokens are
   long ancestors_columns = 0, ancestors_stride = 0;
   const int32_t *memory_first_T = nullptr, *memory_length_T = nullptr;
-  Layers past, memory;
+  std::vector<KeysAndValues> past, memory;  // of each layer
   Table positions, added, bias, cos, sin;  // added: a row for each token
 };
 

@@ -19,12 +19,15 @@ template <class A> Table table(const Maybe<A>& array) {
   return {at.at, rows_of(*array), columns_of(*array), at.stride};
 }
 
-using Layers3 = Array<float, 3>;
-Layers layers(const Maybe<Layers3>& array) {
-  if (!array) return {};
-  expect(array->size() == 0 || array->stride(2) == 1 || array->shape(2) == 1, "entries of a row must be neighbours");
-  return {array->data(), static_cast<long>(array->shape(0)), static_cast<long>(array->shape(1)),
-          static_cast<long>(array->shape(2)), static_cast<long>(array->stride(0)), static_cast<long>(array->stride(1))};
+using Layers = std::vector<Out2>;
+std::vector<KeysAndValues> layers(const Maybe<Layers>& arrays) {
+  std::vector<KeysAndValues> found;
+  if (arrays)
+    for (const Out2& array : *arrays) {
+      const Rows at = rows(array);
+      found.push_back({at.at, rows_of(array), columns_of(array), at.stride});
+    }
+  return found;
 }
 
 template <class A> auto maybe_line(const Maybe<A>& array, long size) {
@@ -35,7 +38,7 @@ using Ids = Array<const int64_t, 1>;
 
 void run(Program& program, int result, const Out2& out, const Ids& ids, const Ints1& place, const Ints1& length,
          const Maybe<Ints1>& first, const Maybe<Ints1>& slot, const Maybe<Ints2>& ancestors,
-         const Maybe<Layers3>& past, const Maybe<Layers3>& memory, const Maybe<Ints1>& memory_first,
+         const Maybe<Layers>& past, const Maybe<Layers>& memory, const Maybe<Ints1>& memory_first,
          const Maybe<Ints1>& memory_length, const Maybe<Floats2>& positions, const Maybe<Floats2>& bias,
          const Maybe<Floats2>& cos, const Maybe<Floats2>& sin, const Maybe<Floats2>& added) {
   Pass pass;

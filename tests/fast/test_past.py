@@ -1,6 +1,13 @@
 import numpy as np
+import pytest
 
+from regard.fast import past as past_of
 from regard.fast.past import Memory, Past
+
+
+@pytest.fixture(params=[past_of.LARGE, 0], autouse=True)
+def large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(past_of, "LARGE", request.param)
 
 
 def test_places_that_rows_name_are_kept_and_others_used_again() -> None:
@@ -14,14 +21,15 @@ def test_places_that_rows_name_are_kept_and_others_used_again() -> None:
         assert len(set(taken.tolist())) == 3
         ancestors_NS[np.arange(3), lengths_N] = taken
         lengths_N = lengths_N + np.int32(1)
-        past.past_LXE[:, taken] = (100 * now + np.arange(3))[:, None]
+        for past_XE in past.of_layer:
+            past_XE[taken] = (100 * now + np.arange(3))[:, None]
         for row in range(3):
             written[row].append(100 * now + row)
         for row in range(3):
-            assert past.past_LXE[1, ancestors_NS[row, : lengths_N[row]], 2].tolist() == written[row]
+            assert past.of_layer[1][ancestors_NS[row, : lengths_N[row]]][:, 2].tolist() == written[row]
         parents = random.integers(0, 3, 3)  # a beam in which rows die out
         ancestors_NS, written = ancestors_NS[parents], [list(written[parent]) for parent in parents.tolist()]
-    assert past.past_LXE.shape[1] < 3 * 60  # places of rows that died were used again
+    assert len(past.of_layer[0]) < 3 * 60  # places of rows that died were used again
 
 
 def test_memories_move_together_when_their_room_is_full() -> None:
@@ -29,14 +37,13 @@ def test_memories_move_together_when_their_room_is_full() -> None:
     first_B, length_B, held = np.zeros(0, np.int32), np.zeros(0, np.int32), []
     for now in range(50):
         lengths = random.integers(0, 9, 2)
-        room_LSE, first_B = memory.extend(first_B, length_B, int(lengths.sum()))
-        room_LSE[:] = now
-        begin = memory.used - int(lengths.sum())
-        first_B = np.append(first_B, [begin, begin + lengths[0]]).astype(np.int32)
+        rooms, first_B = memory.extend(first_B, length_B, lengths)
+        for room_SE in rooms:
+            room_SE[:] = now
         length_B = np.append(length_B, lengths).astype(np.int32)
         held += [now, now]
         for first, length, value in zip(first_B, length_B, held, strict=True):
-            assert (memory.memory_LSE[:, first : first + length] == value).all()
+            assert all((memory_SE[first : first + length] == value).all() for memory_SE in memory.of_layer)
         kept = random.permutation(len(held))[:5]
         first_B, length_B, held = first_B[kept], length_B[kept], [held[place] for place in kept]
-    assert memory.memory_LSE.shape[1] < 200
+    assert len(memory.of_layer[0]) < 200

@@ -135,5 +135,5 @@ class FastGpt:
 
     def _new(self, state: GptState, ids_T: Ids, place_T: Ints, slot_T: Ints, ancestors_TS: Ints) -> Floats:
         """``hidden_TD`` of new tokens of rows."""
-        past_LXE = state.past.past_LXE
-        return self.stack.new(ids_T, place_T, place_T + np.int32(1), slot=slot_T, ancestors=ancestors_TS, past=past_LXE)
+        past = state.past.of_layer
+        return self.stack.new(ids_T, place_T, place_T + np.int32(1), slot=slot_T, ancestors=ancestors_TS, past=past)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.kernels.packing import aligned_array
+from regard.system.memory import lazy_pages
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
@@ -13,10 +16,12 @@ Ints = NDArray[np.int32]
 
 ROOM = 32
 """Tokens that a row's ancestors have room for at first; it doubles."""
+LARGE = 1 << 20
+"""Bytes from which on the room of a layer takes memory only as it is filled."""
 
 
 class Past:
-    """Keys and values of tokens by layer, ``past_LXE``; a place that no row names any more is written again.
+    """Keys and values of tokens, ``past_XE`` of each layer; a place that no row names any more is written again.
 
     Args:
         layers: of the decoder.
@@ -25,7 +30,8 @@ class Past:
     """
 
     def __init__(self, layers: int, size: int, room: int = 64) -> None:
-        self.past_LXE = aligned_array((layers, room, size))
+        self.of_layer = [aligned_array((room, size)) for _ in range(layers)]
+        self._room = room
         self._free = np.arange(room, dtype=np.int32)
 
     def take(self, count: int, ancestors_NS: Ints, lengths_N: Ints) -> Ints:
@@ -45,20 +51,18 @@ class Past:
         return ancestors_NS, taken_N
 
     def _sweep(self, count: int, ancestors_NS: Ints, lengths_N: Ints) -> None:
-        layers, room, size = self.past_LXE.shape
-        named = np.zeros(room, np.bool_)
+        named = np.zeros(self._room, np.bool_)
         named[ancestors_NS[np.arange(ancestors_NS.shape[1]) < lengths_N[:, None]]] = True
         wanted = (int(named.sum()) + count) * 4 // 3
-        if wanted > room:
-            wider_LXE = aligned_array((layers, wanted * 3 // 2, size))
-            wider_LXE[:, :room] = self.past_LXE
-            self.past_LXE = wider_LXE
-            named = np.append(named, np.zeros(wanted * 3 // 2 - room, np.bool_))
+        if wanted > self._room:
+            _enlarge(self.of_layer, wanted * 3 // 2, np.arange(self._room))
+            named = np.append(named, np.zeros(wanted * 3 // 2 - self._room, np.bool_))
+            self._room = wanted * 3 // 2
         self._free = np.flatnonzero(~named).astype(np.int32)
 
 
 class Memory:
-    """Keys and values of sentences by layer, end to end: ``memory_LSE``; what no sentence uses is dropped at times.
+    """Keys and values of sentences end to end, ``memory_SE`` of each layer; what no sentence uses is dropped at times.
 
     Args:
         layers: of the decoder.
@@ -66,18 +70,50 @@ class Memory:
     """
 
     def __init__(self, layers: int, size: int) -> None:
-        self.memory_LSE = aligned_array((layers, 0, size))
-        self.used = 0
+        self.of_layer = [aligned_array((0, size)) for _ in range(layers)]
+        self._room = self._used = 0
 
-    def extend(self, first_B: Ints, length_B: Ints, more: int) -> tuple[Floats, Ints]:
-        """Room for ``more`` tokens, and where the sentences in use now begin."""
-        layers, room, size = self.memory_LSE.shape
-        if self.used + more > room:
-            kept = int(length_B.sum())
-            wanted = 2 * (kept + more)
-            moved_B = (np.cumsum(length_B) - length_B).astype(np.int32)
-            target_LSE = aligned_array((layers, wanted, size)) if wanted > room else self.memory_LSE
-            target_LSE[:, :kept] = self.memory_LSE[:, np.repeat(first_B - moved_B, length_B) + np.arange(kept)]
-            self.memory_LSE, first_B, self.used = target_LSE, moved_B, kept
-        begin, self.used = self.used, self.used + more
-        return self.memory_LSE[:, begin : self.used], first_B
+    def extend(self, first_B: Ints, length_B: Ints, lengths_A: NDArray[np.int64]) -> tuple[list[Floats], Ints]:
+        """Room of each layer for further sentences, and where all of them begin now, the further ones last.
+
+        Args:
+            first_B, length_B: of the sentences in use.
+            lengths_A: of the further ones.
+        """
+        more = int(lengths_A.sum())
+        if self._used + more > self._room:
+            kept_S = np.repeat(first_B - _begins(length_B), length_B) + np.arange(int(length_B.sum()))
+            wanted = 2 * (len(kept_S) + more)
+            if wanted > self._room:
+                _enlarge(self.of_layer, wanted, kept_S)
+                self._room = wanted
+            else:
+                for memory_SE in self.of_layer:
+                    memory_SE[: len(kept_S)] = memory_SE[kept_S]
+            first_B, self._used = _begins(length_B), len(kept_S)
+        begin, self._used = self._used, self._used + more
+        rooms = [memory_SE[begin : self._used] for memory_SE in self.of_layer]
+        return rooms, np.append(first_B, begin + _begins(lengths_A)).astype(np.int32)
+
+
+def _enlarge(of_layer: list[Floats], room: int, kept_K: NDArray[np.int64]) -> None:
+    """Replace each array by one with room for so many tokens, which begins with those kept.
+
+    One layer after another: only one of them is in memory twice.
+    """
+    for number, old_XE in enumerate(of_layer):
+        new_XE = _room_of(room, old_XE.shape[1])
+        np.take(old_XE, kept_K, axis=0, out=new_XE[: len(kept_K)], mode="clip")
+        of_layer[number] = new_XE
+
+
+def _room_of(tokens: int, size: int) -> Floats:
+    """An array for the keys and values of so many tokens."""
+    if (bytes_ := 4 * tokens * size) < LARGE:
+        return aligned_array((tokens, size))
+    return np.frombuffer(lazy_pages(bytes_), np.float32).reshape(tokens, size)
+
+
+def _begins(length_B: NDArray[Any]) -> NDArray[Any]:
+    """Where each of these lengths begins when they lie end to end."""
+    return np.cumsum(length_B) - length_B

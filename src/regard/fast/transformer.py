@@ -76,19 +76,17 @@ class FastTransformer:
         """Encode further sentences and append their rows."""
         length_B = np.array([len(source) for source in sources], np.int64)
         memory_SD = self.read(Texts(np.concatenate(sources), length_B))
-        room_LSE, first_B = state.memory.extend(state.memory_first_B, state.memory_length_B, len(memory_SD))
-        for memory, room_SE in zip(self.decoder.memories, room_LSE, strict=True):
+        rooms, first_B = state.memory.extend(state.memory_first_B, state.memory_length_B, length_B)
+        for memory, room_SE in zip(self.decoder.memories, rooms, strict=True):
             memory(memory_SD, room_SE)
-        end = state.memory.used - len(memory_SD)
-        new_B = (end + np.cumsum(length_B) - length_B).astype(np.int32)
-        count, width = len(sources), state.ancestors_NS.shape[1]
+        old, count, width = len(state.memory_first_B), len(sources), state.ancestors_NS.shape[1]
         return FastState(
             np.append(state.lengths_N, np.zeros(count, np.int32)),
-            np.append(state.sentence_N, len(first_B) + np.arange(count)),
+            np.append(state.sentence_N, old + np.arange(count)),
             np.append(state.ancestors_NS, np.zeros((count, width), np.int32), axis=0),
             state.past,
             state.memory,
-            np.append(first_B, new_B),
+            first_B,
             np.append(state.memory_length_B, length_B.astype(np.int32)),
         )
 
@@ -103,8 +101,8 @@ class FastTransformer:
             state.lengths_N,
             slot=slots_N,
             ancestors=state.ancestors_NS,
-            past=state.past.past_LXE,
-            memory=state.memory.memory_LSE,
+            past=state.past.of_layer,
+            memory=state.memory.of_layer,
             memory_first=state.memory_first_B[state.sentence_N],
             memory_length=state.memory_length_B[state.sentence_N],
         )

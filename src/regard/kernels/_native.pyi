@@ -144,8 +144,8 @@ class Program:
         first: Ints | None = None,
         slot: Ints | None = None,
         ancestors: Ints | None = None,
-        past: Floats | None = None,
-        memory: Floats | None = None,
+        past: list[Floats] | None = None,
+        memory: list[Floats] | None = None,
         memory_first: Ints | None = None,
         memory_length: Ints | None = None,
         positions: Floats | None = None,
@@ -154,4 +154,7 @@ class Program:
         sin: Floats | None = None,
         added: Floats | None = None,
     ) -> None:
-        """All calls, and the room ``result`` written to ``out``; what no call needs may be missing."""
+        """All calls, and the room ``result`` written to ``out``; what no call needs may be missing.
+
+        ``past`` and ``memory`` hold an array for each layer.
+        """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import mmap
 
 
 def keep_pages() -> None:
@@ -16,3 +17,14 @@ def keep_pages() -> None:
         library = ctypes.CDLL("libc.so.6")
         for option in (threshold, trim):
             library.mallopt(option, 2**31 - 1)
+
+
+def lazy_pages(size: int) -> mmap.mmap | bytearray:
+    """Zeros straight from the system: a page takes memory once it is written, and is given back when it is freed.
+
+    Memory that this process had before is in use whole, and so would the part of it that nobody writes be.
+    """
+    try:
+        return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except AttributeError:  # Windows
+        return bytearray(size)

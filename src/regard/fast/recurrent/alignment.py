@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -102,11 +103,11 @@ class Alignment:
     score: Dot | Additive
     output: Linear
 
-    def remember(self, memory_SD: Floats, room_LSD: Floats) -> None:
+    def remember(self, memory_SD: Floats, rooms: Sequence[Floats]) -> None:
         """Keep the encoder's states, and before them their keys where they have any."""
-        room_LSD[-1] = memory_SD
+        rooms[-1][:] = memory_SD
         if self.score.keyed:
-            room_LSD[0] = self.score.key(memory_SD)
+            rooms[0][:] = self.score.key(memory_SD)
 
     def __call__(self, hidden_ND: Floats, seen: Seen) -> Floats:
         """``attentional_ND``."""

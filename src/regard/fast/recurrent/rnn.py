@@ -94,16 +94,14 @@ class FastRnn:
         """Encode further sentences and append their rows."""
         length_B = np.array([len(source) for source in sources], np.int64)
         memory_SD, last_BX = self._read(Texts(np.concatenate(sources), length_B))
-        room_LSD, first_B = state.memory.extend(state.first_B, state.length_B, len(memory_SD))
+        rooms, first_B = state.memory.extend(state.first_B, state.length_B, length_B)
         if self.cross is not None:
-            self.cross.remember(memory_SD, room_LSD)
-        end = state.memory.used - len(memory_SD)
-        new_B = (end + np.cumsum(length_B) - length_B).astype(np.int32)
+            self.cross.remember(memory_SD, rooms)
         return RnnState(
             [np.concatenate(both) for both in zip(state.carried, self._first(last_BX), strict=True)],
-            np.append(state.sentence_N, len(first_B) + np.arange(len(sources))),
+            np.append(state.sentence_N, len(state.first_B) + np.arange(len(sources))),
             state.memory,
-            np.append(first_B, new_B),
+            first_B,
             np.append(state.length_B, length_B.astype(np.int32)),
         )
 
@@ -116,7 +114,7 @@ class FastRnn:
         for layer, state_NX in zip(self.decoder.layers, states, strict=True):
             hidden_ND = layer.step(hidden_ND, state_NX)
         if self.cross is not None:
-            key_SD, memory_SD = state.memory.memory_LSE[0], state.memory.memory_LSE[-1]
+            key_SD, memory_SD = state.memory.of_layer[0], state.memory.of_layer[-1]
             places = state.first_B[state.sentence_N], state.length_B[state.sentence_N]
             hidden_ND = self.cross(hidden_ND, Seen(key_SD, memory_SD, *places))
         carried = [*states, hidden_ND] if self.feeding else states
