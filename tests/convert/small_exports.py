@@ -6,7 +6,8 @@ from typing import Any
 from regard.config import TASKS, recipe_from
 from regard.data.batches.patches import Scale
 from regard.runs.conversion import export_model
-from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
+from regard.tasks.assets import TagAssets, TextAssets
+from regard.tasks.images.assets import ImageAssets
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import Vocabularies
 from tests.convert.random_recipes import T5 as T5_LIKE

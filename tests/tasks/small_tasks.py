@@ -8,7 +8,8 @@ from typing import Any
 from regard.config import TASKS, recipe_from, recipe_toml
 from regard.data.batches.patches import Scale
 from regard.models import store
-from regard.tasks.assets import FittedValues, ImageAssets, TagAssets, TextAssets
+from regard.tasks.assets import FittedValues, TagAssets, TextAssets
+from regard.tasks.images.assets import ImageAssets
 from regard.tasks.model_folder import MODEL, RECIPE
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import learn_vocabularies

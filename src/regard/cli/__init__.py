@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import inspect
 import os
 import platform
@@ -160,6 +161,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Whatever goes wrong is one sentence on stderr; ``REGARD_DEBUG=1`` adds where it came from.
     """
     _make_printing_safe()
+    gc.set_threshold(50_000)  # imports make many objects and hardly any garbage: a tenth of a start
     words = list(sys.argv[1:] if argv is None else argv)
     if sys.stdin is None or sys.stdout is None:
         return _print_error(f"{'stdin' if sys.stdin is None else 'stdout'} is closed; redirect it to or from a file", 1)

@@ -20,7 +20,7 @@ def _is_truth(annotation: Any) -> bool:
 class Section(BaseModel):
     """A frozen group of recipe fields; unknown fields are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     def deciding(self) -> dict[str, Any]:
         """Fields and values that can decide anything.

@@ -231,7 +231,7 @@ _ROWS = (
         model_class="regard.tasks.images.classifier:ImageClassification",
         job_class="regard.tasks.images.training:ImageJob",
         scorer="regard.cli.evaluate:labels",
-        assets_class="regard.tasks.assets:ImageAssets",
+        assets_class="regard.tasks.images.assets:ImageAssets",
         open_corpus="regard.data.corpora.images:open_images",
     ),
     TaskInfo(

@@ -15,7 +15,8 @@ from regard.convert import DECIDING, Exports, ImportedModel, exports, hub_files,
 from regard.data.prepare.folder import sha256_of
 from regard.models import store
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
+from regard.tasks.assets import TagAssets, TextAssets
+from regard.tasks.images.assets import ImageAssets
 from regard.tasks.kinds import labels_examples
 from regard.tasks.model_folder import MODEL, RECIPE, load
 from regard.tasks.protocols import Assets, Task

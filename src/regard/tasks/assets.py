@@ -1,4 +1,4 @@
-"""Assets of a model: tokenizer or scale of pixel values, label names, fitted calibration values; without torch."""
+"""Assets of a model: tokenizer, label names, fitted calibration values; without torch."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from regard.config import FORMAT, checksum
 from regard.config.sections import Product
-from regard.data.batches.patches import Scale
-from regard.data.prepare.encoders import TOKENIZER
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError
 from regard.tasks.classification.ngrams.linear import NGRAMS, LinearNGrams, read_ngrams
 from regard.text.seen_words import WORDS, SeenWords, read_seen_words
 from regard.text.tags import Scheme, detect
-from regard.text.tokenizers.vocabulary import AnyTokenizer, read_tokenizer
+from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
 
-LABELS, PIXELS, PROCESSORS = "labels.json", "pixels.json", "processors.json"
+LABELS, PROCESSORS = "labels.json", "processors.json"
 Kind = TypeVar("Kind")
 
 
@@ -183,44 +181,3 @@ def read_json(path: Path, kind: type[Kind]) -> Kind:
         first = error.errors()[0]
         place, found = ".".join(map(str, first["loc"])), f"{first['input']!r:.60}"
         raise RegardError(f"is damaged: {place} {found}: {first['msg']}", str(path)) from None
-
-
-@dataclass(frozen=True)
-class ImageAssets:
-    """The scale of pixel values, and labels.
-
-    Args:
-        scale: from pixel values to model inputs.
-        labels: the names of the classes, in the order of their scores; a regression has one, for its number.
-        fitted: see :class:`FittedValues`.
-    """
-
-    scale: Scale
-    labels: tuple[str, ...]
-    fitted: FittedValues = field(default_factory=FittedValues)
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """No pieces, and labels."""
-        return 0, len(self.labels)
-
-    @property
-    def contents(self) -> Mapping[str, bytes]:
-        """``pixels.json`` and ``labels.json``."""
-        return {PIXELS: json_content(asdict(self.scale)), LABELS: labels_content(self.labels, self.fitted)}
-
-    @property
-    def sha256(self) -> str:
-        """One fingerprint of scale and labels."""
-        rests = json.dumps([asdict(self.scale), list(self.labels)])
-        return hashlib.sha256(rests.encode()).hexdigest()
-
-    @classmethod
-    def load(cls, folder: Path) -> ImageAssets:
-        """Those of a model folder.
-
-        Raises:
-            RegardError: a file is missing or damaged.
-        """
-        read = read_json(folder / LABELS, LabelsFile)
-        return cls(read_json(folder / PIXELS, Scale), read.labels, read.fitted)

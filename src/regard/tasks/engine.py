@@ -19,7 +19,14 @@ from regard.config.tasks import import_name
 from regard.fast.weights import WeightFile
 from regard.kernels.packing import Packer, Precision
 from regard.system.errors import RegardError
-from regard.tasks.model_path import MODEL, RECIPE, model_folder, opened_folder
+from regard.tasks.model_path import (
+    MODEL,
+    RECIPE,
+    finished_folder,
+    load_recipe_and_assets,
+    model_folder,
+    verifying,
+)
 from regard.tasks.protocols import EngineTask, Task, Unloaded
 from regard.tasks.text.packed_weights import build_engine, settled_weights, write
 from regard.tasks.text.precisions import Wanted, precision_of, refuse_where_torch_computes
@@ -96,7 +103,7 @@ def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "
     """The task of a model folder, for the engine to compute; ``None`` where torch has to, and says what is wrong.
 
     Args:
-        given: the model folder; its manifest is verified first.
+        given: the model folder; its manifest is verified meanwhile.
         device: as asked for; default: a GPU, should there be one.
         wanted: the precision.
 
@@ -107,10 +114,12 @@ def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "
         return None
     if not (kernels.available() and _is_of_engine(model_folder(given) / RECIPE)):
         return None
-    folder, task, weights, settled = _open_folder(given)
-    task.precision = precision_of(folder, wanted)
-    engine = build_engine(folder, settled, task.precision, partial(_build, task, weights.take))
-    weights.refuse_surplus()
+    folder = finished_folder(given)
+    with verifying(folder) as verified:
+        task, weights, settled = _open(folder)
+        task.precision = precision_of(folder, wanted)
+        engine = build_engine(folder, settled, task.precision, partial(_build, task, weights.take), verified)
+        weights.refuse_surplus()
     task.engine = lambda: engine
     return task
 
@@ -124,13 +133,16 @@ def write_packed(given: Path | str, precision: Precision) -> Path:
     Raises:
         RegardError: a file of the model is damaged, or neither the folder nor the user's cache can be written.
     """
-    folder, task, weights, settled = _open_folder(given)
-    return write(folder, settled, precision, partial(_build, task, weights.take))
+    folder = finished_folder(given)
+    with verifying(folder) as verified:
+        task, weights, settled = _open(folder)
+        verified()
+        return write(folder, settled, precision, partial(_build, task, weights.take))
 
 
-def _open_folder(given: Path | str) -> tuple[Path, EngineTask, WeightFile, str | None]:
-    """A verified model folder, its task without an engine yet, its weights, and which those were before."""
-    folder, recipe, assets = opened_folder(given)
+def _open(folder: Path) -> tuple[EngineTask, WeightFile, str | None]:
+    """The task of a model folder without an engine yet, its weights, and which those were before."""
+    recipe, assets = load_recipe_and_assets(folder)
     settled = settled_weights(folder)
 
     def load() -> Any:
@@ -139,7 +151,7 @@ def _open_folder(given: Path | str) -> tuple[Path, EngineTask, WeightFile, str |
         return load(folder, "cpu").model
 
     task = recipe.info.model()(recipe, assets, Unloaded(load))
-    return folder, task, WeightFile(folder / MODEL), settled
+    return task, WeightFile(folder / MODEL), settled
 
 
 def _is_of_engine(path: Path) -> bool:

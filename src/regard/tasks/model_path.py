@@ -6,6 +6,9 @@ Reads what is beside the weights; without torch.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -76,13 +79,43 @@ def opened_folder(given: Path | str) -> tuple[Path, Recipe, Any]:
     Raises:
         RegardError: it is no model folder, or a file of it is damaged.
     """
+    folder = finished_folder(given)
+    with verifying(folder):
+        return (folder, *load_recipe_and_assets(folder))
+
+
+def finished_folder(given: Path | str) -> Path:
+    """The model folder meant by a path, which has weights.
+
+    Raises:
+        RegardError: it is no model folder, or has none yet.
+    """
     folder = _existing(given)
     if not (folder / MODEL).exists():
         unfinished = (folder / "training").is_dir()
         wait = "training has not validated yet, or it was lost; wait for it, or resume it by the same command"
         raise RegardError(f"has no {MODEL}: {wait if unfinished else 'is no model folder'}", str(folder))
-    verify(folder, extra=True)  # first, for a damaged file may look like anything
-    return (folder, *load_recipe_and_assets(folder))
+    return folder
+
+
+@contextmanager
+def verifying(folder: Path) -> Iterator[Callable[[], None]]:
+    """Verify the manifest of a model folder in a thread while its files are opened.
+
+    A damaged file may look like anything, so its error takes the place of any other.
+
+    Yields:
+        Waits for the result; call it before writing what was made of the files.
+
+    Raises:
+        Damaged: a file differs from the manifest.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        verified = pool.submit(verify, folder, extra=True)
+        try:
+            yield verified.result
+        finally:
+            verified.result()
 
 
 def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:

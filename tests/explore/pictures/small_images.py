@@ -4,7 +4,7 @@ from typing import Any
 
 from regard.config import Recipe, VitSection
 from regard.data.batches.patches import Scale
-from regard.tasks.assets import ImageAssets
+from regard.tasks.images.assets import ImageAssets
 from regard.tasks.images.classifier import ImageClassification
 from tests.models.small_models import stir
 

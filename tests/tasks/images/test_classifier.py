@@ -13,7 +13,8 @@ from regard.config import Classification, Recipe, VitSection
 from regard.data.batches.patches import Scale
 from regard.data.corpora.images import Shape
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import FittedValues, ImageAssets
+from regard.tasks.assets import FittedValues
+from regard.tasks.images.assets import ImageAssets
 from regard.tasks.images.classifier import ImageClassification, some_images
 from tests.refusals import refused
 

@@ -21,12 +21,11 @@ from regard.data.corpora.labelled import Kind, parse_number, split_labels
 from regard.data.prepare.bpe_dropout import Segmenter, WordTable
 from regard.data.prepare.windowing import CONTINUES, INSIDE, NEIGHBOUR, TAGS, Frame, most_central
 from regard.text.tags import Scheme, TaggedWords, convert_tags
-from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
+from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, Vocabularies
 
 Ids = NDArray[np.int64]
 Window = tuple[Ids, Ids]
 """The ids of both sides of an example; a text that is too long gives several windows."""
-TOKENIZER = "tokenizer.json"
 UNKNOWN, OUTSIDE = 0, 1
 """Offsets from the number of labels: the ids of an unknown label, and of what belongs to no class."""
 

@@ -21,7 +21,7 @@ from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.languages import UNKNOWN, primary
 from regard.text.tokenizers.byte_pieces import replace_surrogates
-from regard.text.tokenizers.vocabulary import JOINT, read_tokenizer
+from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
 
 if TYPE_CHECKING:
     from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -100,7 +100,7 @@ def validation_examples(folder: Path) -> ValidationTexts | None:
     data = folder / "training" / "data"
     try:
         refuse_irregular(data, None)
-        tokenizer = read_tokenizer(data / JOINT)
+        tokenizer = read_tokenizer(data / TOKENIZER)
         texts = list(_texts(data, tokenizer))
     except (OSError, ValueError, KeyError, IndexError, TypeError, RegardError):  # old files may be damaged in any way
         return None

@@ -18,7 +18,8 @@ from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.labelled import parse_number, split_labels
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import FittedValues, ImageAssets, TextAssets
+from regard.tasks.assets import FittedValues, TextAssets
+from regard.tasks.images.assets import ImageAssets
 from regard.tasks.metrics.calibration import Threshold, acceptance_scores, expected_calibration_error
 from regard.tasks.metrics.labels import (
     ClassScores,

@@ -23,7 +23,7 @@ from regard.data.corpora.labelled import split_labels
 from regard.data.corpora.scan import DataScan
 from regard.data.corpora.unlabelled import UnlabelledTexts
 from regard.data.prepare import split
-from regard.data.prepare.encoders import TOKENIZER, ClassEncoder, LabelIds, TextEncoder
+from regard.data.prepare.encoders import ClassEncoder, LabelIds, TextEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.data.prepare.windowing import DocumentIndex, Frame
@@ -44,7 +44,7 @@ from regard.tasks.text.task import mean_over_windows
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.text.counts import counted
 from regard.text.ngrams import NGrams
-from regard.text.tokenizers.vocabulary import read_tokenizer
+from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, predict
 from regard.training.world import ALONE, World
 

@@ -14,8 +14,8 @@ from regard.config import Recipe, VitSection
 from regard.data.batches.patches import ImageBatch, PatchGrid, pack_images
 from regard.data.corpora.images import LARGEST, ImageRows, Pixels, Shape, is_header, open_images, parse_cells
 from regard.system.errors import RegardError
-from regard.tasks.assets import PIXELS, ImageAssets
 from regard.tasks.classification.classifier import LabelTask, Prediction, Scores
+from regard.tasks.images.assets import PIXELS, ImageAssets
 from regard.tasks.text.task import ROOM, inference_mode
 from regard.text.counts import counted
 from regard.text.lines import InvalidLines

@@ -37,7 +37,13 @@ def settled_weights(folder: Path) -> str | None:
         return None
 
 
-def build_engine(folder: Path, weights: str | None, precision: Precision, build: Callable[[Packer], Any]) -> Any:
+def build_engine(
+    folder: Path,
+    weights: str | None,
+    precision: Precision,
+    build: Callable[[Packer], Any],
+    verified: Callable[[], None],
+) -> Any:
     """An engine with the matrices of a packed file, where one holds them, else with those it packs.
 
     A file that names this precision, or none, and is damaged or of other weights is written anew.
@@ -45,6 +51,7 @@ def build_engine(folder: Path, weights: str | None, precision: Precision, build:
     Args:
         weights: :func:`settled_weights` before they were opened.
         build: makes the engine, whose matrices it lets the packer pack.
+        verified: waits until the weights are verified, and raises if they are damaged.
     """
     stale = False
     for path in _places(folder, weights):
@@ -62,6 +69,7 @@ def build_engine(folder: Path, weights: str | None, precision: Precision, build:
     kept = RecordingPacker(precision) if stale else Packer(precision)
     engine = build(kept)
     if isinstance(kept, RecordingPacker):
+        verified()
         with suppress(RegardError):  # it is only for speed
             _keep(folder, weights, kept)
     return engine

@@ -19,7 +19,7 @@ from regard.text.tokenizers.tokenizer import Tokenizer, learn_counted, parse_doc
 
 Item = TypeVar("Item")
 CHUNK = 4096
-JOINT, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
+TOKENIZER, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
 PAD = 0
 """The pad piece of a T5."""
 AnyTokenizer = Tokenizer | HuggingFaceTokenizer
@@ -93,7 +93,7 @@ class Vocabularies:
     @property
     def files(self) -> dict[str, Tokenizer]:
         """File name to tokenizer: ``tokenizer.json``, or ``tokenizer.source.json`` and ``tokenizer.target.json``."""
-        return {JOINT: self.source} if self.joint else {SOURCE: self.source, TARGET: self.target}
+        return {TOKENIZER: self.source} if self.joint else {SOURCE: self.source, TARGET: self.target}
 
     def save(self, folder: Path | str) -> None:
         """Write :attr:`files` into a folder."""
@@ -109,11 +109,11 @@ class Vocabularies:
         """
         folder = Path(folder)
         seen = read_seen_words(folder)
-        if (folder / JOINT).exists():
-            both = Tokenizer.load(folder / JOINT)
+        if (folder / TOKENIZER).exists():
+            both = Tokenizer.load(folder / TOKENIZER)
             return cls(both, both, True, seen)
         if not (folder / SOURCE).exists():
-            raise RegardError(f"holds neither {JOINT} nor {SOURCE}; is it a model folder?", str(folder))
+            raise RegardError(f"holds neither {TOKENIZER} nor {SOURCE}; is it a model folder?", str(folder))
         return cls(Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET), False, seen)
 
 
