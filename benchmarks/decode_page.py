@@ -21,6 +21,10 @@ BESIDE = (
     "share of outputs with the tokens of its fp32. Searches have no length penalty: every tool has another one.",
     "*MB*: the most memory of the process.",
 )
+CORES = (
+    "`regard translate` of a file, its start subtracted: seconds of one process on one core, and how many times its",
+    "speed two processes have on two cores, and two runs of their own together.",
+)
 EQUAL = (
     "Outputs of the engine beside those of torch and of CTranslate2, fp32. *Near*: they differ by less than 1e-5 nats,",
     "of greedy search at the first token that differs, of a beam in all. For CTranslate2 a finished hypothesis takes",
@@ -82,6 +86,17 @@ def equal(sessions: list[Session]) -> Lines:
         for row in session["rows"]
     ]
     return [*EQUAL, "", *grid(rows)] if rows else []
+
+
+def cores(sessions: list[Session]) -> Lines:
+    """A table for the newest session of each model and processor."""
+    newest = {(session["model"], session["machine"]["processor"]): session for session in sessions}
+    lines: Lines = [*CORES, ""]
+    for (model, processor), session in newest.items():
+        told = f"**{model}** ({processor}, {session['sentences']} sentences, {session['rounds']} rounds):"
+        shown = [{name: value for name, value in row.items() if name != "start"} for row in session["rows"]]
+        lines += [told, "", *grid(shown), ""]
+    return lines[:-1]
 
 
 def name_of(tool: str) -> str:
