@@ -1,13 +1,11 @@
 """A model's packed weights beside it: written by ``regard pack``, mapped by every start, rebuilt where not believed.
 
-They lie in the model's folder, or in the user's cache where that cannot be written. They are no part of the model: the
-manifest does not name them, and without them an engine packs the weights itself.
+Without them (``derived_files``) an engine packs the weights itself.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,8 @@ from typing import Any
 from regard.fast.packed_file import MappedPacker, RecordingPacker, StalePack
 from regard.kernels.packing import Packer, Precision
 from regard.system.errors import RegardError
-from regard.system.user_cache import user_cache
 from regard.tasks.model_path import weights_sha256
-from regard.training.checkpoints.files import Files
+from regard.tasks.text.derived_files import derived_files, write_derived
 from regard.training.checkpoints.manifest import NEXT
 
 FILE = "packed.safetensors"
@@ -54,7 +51,7 @@ def build_engine(
         verified: waits until the weights are verified, and raises if they are damaged.
     """
     stale = False
-    for path in _places(folder, weights):
+    for path in derived_files(folder, weights, FILE) if weights else ():
         try:
             mapped = MappedPacker(path, weights or "")
             if mapped.precision != precision:
@@ -93,29 +90,4 @@ def write(folder: Path, weights: str | None, precision: Precision, build: Callab
 def _keep(folder: Path, weights: str | None, kept: RecordingPacker) -> Path:
     if weights is None or settled_weights(folder) != weights:
         raise RegardError("is being replaced; pack it again when the training is done", str(folder))
-    beside, fault = folder / FILE, "cannot be written"
-    for path in (beside, *_cache_files(weights)):
-        if path == beside and not os.access(folder, os.W_OK):
-            continue
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            Files().replace(path, kept.content(weights))
-        except OSError as error:
-            fault = f"cannot be written: {error.strerror}"
-            continue
-        for other in _cache_files(weights) if path == beside else ():
-            with suppress(OSError):
-                other.unlink(missing_ok=True)  # of an earlier time
-        return path
-    raise RegardError(fault, str(path))
-
-
-def _places(folder: Path, weights: str | None) -> Iterator[Path]:
-    """The files that may hold the packed weights; none where it is not known which they are."""
-    if weights is not None:
-        yield from (path for path in (folder / FILE, *_cache_files(weights)) if path.is_file())
-
-
-def _cache_files(weights: str) -> list[Path]:
-    cache = user_cache()
-    return [cache / "packed" / f"{weights}.safetensors"] if cache else []
+    return write_derived(folder, weights, FILE, kept.content(weights))

@@ -1,12 +1,11 @@
 """Precisions of a model in the engine: those that keep its score, as measured by ``regard pack``, and the one to use.
 
-``precisions.json`` lies beside the weights, or in the user's cache where the folder cannot be written. It ends with its
-own sha256 and names that of the weights it is about: a damaged file, or one of other weights, is not believed.
+``precisions.json`` (``derived_files``) ends with its own sha256 and names that of the weights it is about: a damaged
+file, or one of other weights, is not believed.
 """
 
 from __future__ import annotations
 
-import os
 import warnings
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
@@ -17,8 +16,8 @@ from regard.config import FORMAT, checksum
 from regard.kernels.packing import Precision
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError, UsageError
-from regard.system.user_cache import user_cache
 from regard.tasks.model_path import weights_sha256
+from regard.tasks.text.derived_files import derived_files, write_derived
 from regard.training.checkpoints.files import Files
 
 FILE = "precisions.json"
@@ -90,9 +89,7 @@ class PrecisionFile(BaseModel):
 def read(folder: Path) -> PrecisionFile | None:
     """What was measured of a model folder, if anything; a file that cannot be believed is told of, and left out."""
     weights = weights_sha256(folder)
-    for path in (folder / FILE, _cache_path(weights)):
-        if path is None or not path.is_file():
-            continue
+    for path in derived_files(folder, weights, FILE):
         try:
             values = checksum.load_json(disk.content(path, LARGEST, "file of precisions", Damaged), path, required=True)
             found = PrecisionFile.model_validate({name: one for name, one in values.items() if name != "format"})
@@ -113,17 +110,8 @@ def write(folder: Path, found: PrecisionFile, files: Files | None = None) -> Pat
         RegardError: it can be written in neither.
     """
     refuse_foreign(folder)
-    files, cached = files or Files(), _cache_path(found.weights)
     content = checksum.dump_json({"format": FORMAT, **found.model_dump()})
-    path = folder / FILE if cached is None or os.access(folder, os.W_OK) else cached
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.replace(path, [content])
-        if cached is not None and path != cached:
-            cached.unlink(missing_ok=True)  # of an earlier measurement
-    except OSError as error:
-        raise RegardError(f"cannot be written: {error.strerror}", str(path)) from None
-    return path
+    return write_derived(folder, found.weights, FILE, [content], files)
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -161,8 +149,3 @@ def refuse_where_torch_computes(wanted: Wanted, why: str) -> None:
         raise UsageError(
             f"{wanted} is a precision of the engine, but here torch computes ({why}); leave it out", "precision"
         )
-
-
-def _cache_path(weights: str) -> Path | None:
-    cache = user_cache()
-    return cache / "precisions" / f"{weights}.json" if cache else None
