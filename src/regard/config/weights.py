@@ -1,9 +1,9 @@
-"""The header of a file of weights (safetensors): names, types, shapes and places of its tensors; no tensor is read."""
+"""The header of a file of weights (safetensors): names, types, shapes and places of its tensors, which stay unread."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,26 @@ def read_header_and_metadata(path: Path) -> tuple[dict[str, Any], dict[str, Any]
         raise RegardError("is not a safetensors file", str(path)) from None
     refuse_newer_text(metadata.get("format", str(FORMAT)) if isinstance(metadata, dict) else None, path)
     return dict(header), dict(metadata)
+
+
+def header_content(
+    tensors: Iterable[tuple[str, str, Sequence[int], int]], metadata: Mapping[str, str], line: int = 8
+) -> bytes:
+    """The first bytes of a file of weights, behind which its tensors lie end to end.
+
+    Args:
+        tensors: name, type as safetensors writes it, shape and bytes of each, in the order in which they lie.
+        metadata: what the file says of itself, beside its format.
+        line: the first tensor begins at a multiple of so many bytes.
+    """
+    header: dict[str, object] = {"__metadata__": {**metadata, "format": str(FORMAT)}}
+    end = 0
+    for name, dtype, shape, size in tensors:
+        begin, end = end, end + size
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % line)
+    return len(text).to_bytes(8, "little") + text
 
 
 def wrong_weights(header: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]]) -> str | None:

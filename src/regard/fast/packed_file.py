@@ -8,7 +8,6 @@ Replace such a file by renaming, never in place: a process that has it mapped re
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import mmap
 from collections.abc import Iterator, Sequence
@@ -17,8 +16,7 @@ from typing import get_args
 
 import numpy as np
 
-from regard.config import FORMAT
-from regard.config.weights import read_header_and_metadata
+from regard.config.weights import header_content, read_header_and_metadata
 from regard.kernels.packing import LAYOUT, LINE, Floats, Packer, Panels, Precision, form
 from regard.system.errors import RegardError
 
@@ -57,25 +55,20 @@ class RecordingPacker(Packer):
         Args:
             weights_sha256: of the weights that were packed.
         """
-        digest, end = hashlib.sha256(), 0
+        digest = hashlib.sha256()
         for matrix in self.matrices:
             digest.update(matrix.data)
-        header: dict[str, object] = {
-            "__metadata__": {
-                "format": str(FORMAT),
-                "layout": LAYOUT,
-                "precision": self.precision,
-                "weights": weights_sha256,
-                "sha256": digest.hexdigest(),
-            }
+        metadata = {
+            "layout": LAYOUT,
+            "precision": self.precision,
+            "weights": weights_sha256,
+            "sha256": digest.hexdigest(),
         }
-        for number, matrix in enumerate(self.matrices):
-            begin, end = end, end + matrix.nbytes
-            entry = {"dtype": CODES[matrix.dtype.type], "shape": list(matrix.shape), "data_offsets": [begin, end]}
-            header[str(number)] = entry
-        text = json.dumps(header, separators=(",", ":")).encode()
-        text += b" " * (-(8 + len(text)) % LINE)
-        yield len(text).to_bytes(8, "little") + text
+        tensors = (
+            (str(number), CODES[matrix.dtype.type], matrix.shape, matrix.nbytes)
+            for number, matrix in enumerate(self.matrices)
+        )
+        yield header_content(tensors, metadata, LINE)
         yield from (matrix.data for matrix in self.matrices)
 
 

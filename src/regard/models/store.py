@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +11,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from regard.config import FORMAT
-from regard.config.weights import read_header, wrong_weights
+from regard.config.weights import header_content, read_header, wrong_weights
 from regard.system.errors import RegardError
 
 _CODES = {
@@ -42,18 +40,13 @@ def named_tensors(model: nn.Module) -> dict[str, Tensor]:
 
 def chunks(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> Iterator[bytes | memoryview]:
     """The bytes of a safetensors file: eight of header length, the JSON header, then each tensor's, by name."""
-    header: dict[str, object] = {"__metadata__": {**(metadata or {}), "format": str(FORMAT)}}
-    end = 0
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        start, end = end, end + tensor.numel() * tensor.element_size()
-        header[name] = {"dtype": _CODES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [start, end]}
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)  # tensors begin aligned
-    yield len(text).to_bytes(8, "little") + text
-    for name in sorted(tensors):
-        if tensors[name].numel():
-            yield tensors[name].detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+    named = [(name, tensors[name]) for name in sorted(tensors)]
+    yield header_content(
+        ((name, _CODES[one.dtype], one.shape, one.numel() * one.element_size()) for name, one in named), metadata or {}
+    )
+    for _, one in named:
+        if one.numel():
+            yield one.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
 
 
 def to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
