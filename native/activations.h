@@ -1,4 +1,4 @@
-// The activations, by word. To add one: a function here, its line in `apply`, its word in kernels.h and module.cpp.
+// The activations, by word. To add one: a function here, its line in `apply`, its number in kernels.h and arrays.h (README.md).
 #pragma once
 
 #include "kernels.h"

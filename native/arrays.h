@@ -18,7 +18,6 @@ namespace regard {
 template <class T, int N> using Array = nb::ndarray<T, nb::ndim<N>, nb::device::cpu>;
 using Floats1 = Array<const float, 1>;
 using Floats2 = Array<const float, 2>;
-using Floats3 = Array<const float, 3>;
 using Out2 = Array<float, 2>;
 using Ints1 = Array<const int32_t, 1>;
 using Ints2 = Array<const int32_t, 2>;

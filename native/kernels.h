@@ -37,7 +37,7 @@ constexpr long panel_bytes(Precision precision, long inner) {
                                         : 3 * PANEL_LINE + groups_of(inner) * PANEL_LINE;  // scales, biases, sums, fours of k
 }
 constexpr int MOST_X = 127, MOST_W = 63;  // of an entry that is a byte: 0 to 127 in x, -63 to 63 in W; see bytes.h
-constexpr float SMALLEST = 1e-30f;         // what is nearer to zero is zero as a byte
+constexpr float SMALLEST = 1e-30f;         // what is nearer to zero is zero as a byte; rows and columns have one scale
 constexpr long MOST_INNER = 1L << 17;      // a sum of so many products of bytes is a 32-bit number
 
 // Columns of a packed matrix from those of linear layers

@@ -156,7 +156,7 @@ NB_MODULE(_native, m) {
   m.def("use", use, "name"_a);
   m.def("threads", threads);
   m.def("set_threads", [](long count) {
-    expect(count >= 1 && count <= MOST_THREADS, "there are 1 to 64 threads");
+    expect(count >= 1 && count <= MOST_THREADS, "there are 1 to 8 threads");
     set_threads(count);
   }, free, "count"_a);
   m.def("pack", py_pack, free, array("weight"), array("bias").none(), array("packed"), "column"_a);

@@ -8,7 +8,7 @@ namespace regard {
 
 void set_threads(long count);  // the caller among them; 1 to MOST_THREADS
 long threads();
-constexpr long MOST_THREADS = 64;
+constexpr long MOST_THREADS = 8;  // more wait for the same memory
 
 // part(about, 0 ... parts - 1), each once, in any order and at the same time; `work` is what time is proportional to.
 // While the team works for one thread, another that comes is served by itself. After fork() the child has one thread.

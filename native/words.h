@@ -109,8 +109,9 @@ template <int HALF = LANES / 2> REGARD_INLINE Word sums(Word* x) {
 }
 
 // e^x to 2 units in the last place, between e^-87 and e^88: x = n ln 2 + r, |r| <= ln 2 / 2, and a polynomial of r.
-REGARD_INLINE Word exp(Word x) {
-  x = least(all(88.0f), most(all(-87.0f), x));
+// What is not a number stays one: its bits, to which a power is added, are those of the polynomial.
+REGARD_INLINE Word exp(Word given) {
+  const Word x = least(all(88.0f), most(all(-87.0f), given));
   const Word shift = all(12582912.0f);  // 1.5 * 2^23: adding it rounds to a whole number, in the lowest bits
   const Word shifted = x * 1.44269504f + shift, n = shifted - shift;
   const Word r = (x - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts, so that nothing is lost
@@ -121,7 +122,7 @@ REGARD_INLINE Word exp(Word x) {
   p = p * r + 5.0000001201e-1f;
   p = (p * r) * r + r + 1.0f;
   const Ints power = (reinterpret_cast<Ints>(shifted) - reinterpret_cast<Ints>(shift)) << 23;
-  return reinterpret_cast<Word>(reinterpret_cast<Ints>(p) + power);
+  return given == given ? reinterpret_cast<Word>(reinterpret_cast<Ints>(p) + power) : given;
 }
 
 }  // namespace regard::REGARD_SET

@@ -168,3 +168,22 @@ def test_arrays_that_do_not_fit_are_refused(drawn: tuple[int, ...], activation: 
         done = False
     assert out.kept()
     assert not done or fits or columns_out == 0 or rows == 0
+
+
+@pytest.mark.parametrize("bits", [0x7FC00000, 0x7FC00001, 0x7F800001, 0x7FFFFFFF, 0xFFC00000, 0xFFFFFFFF])
+def test_what_is_no_number_stays_none(bits: int) -> None:
+    """Whatever its other bits are: a model with such weights must not answer as if nothing were wrong."""
+    from regard.kernels import _native
+
+    nan = np.array([bits], np.uint32).view(np.float32)[0]
+    key, value, context = numbers(1, 5, 8), numbers(2, 5, 8), np.zeros((1, 8), np.float32)
+    key[3, 2] = nan
+    _native.attention(numbers(3, 1, 8), key, value, context, 1, 0.3, np.int32([5]), np.int32([0]), None, None, None)
+    assert np.isnan(context).all()
+    weight, hidden = numbers(4, 40, 8), numbers(5, 1, 8)
+    weight[17, 3] = nan
+    log_sum = np.zeros(1)
+    _native.vocabulary(
+        hidden, pack(weight), 40, None, np.zeros((1, 2), np.int32), np.zeros((1, 2), np.float32), log_sum
+    )
+    assert np.isnan(log_sum).all()

@@ -17,7 +17,7 @@ from typing import get_args
 import numpy as np
 
 from regard.config.weights import header_content, read_header_and_metadata
-from regard.kernels.packing import LAYOUT, LINE, Floats, Packer, Panels, Precision, form
+from regard.kernels.packing import LAYOUT, LINE, PANEL, Floats, Packer, Panels, Precision, form, pack_side_by_side
 from regard.system.errors import RegardError
 
 CODES: dict[type[np.generic], str] = {np.float32: "F32", np.uint16: "U16", np.int8: "I8"}
@@ -103,7 +103,7 @@ class MappedPacker(Packer):
         self._number = self._end = 0
 
     def __call__(self, weights: Sequence[Floats], biases: Sequence[Floats | None]) -> Panels:
-        """The next matrix; ``weights`` say only of what shape it must be.
+        """The next matrix; its first panel must be that of the weights.
 
         Raises:
             StalePack: the file has another one there, or none.
@@ -113,8 +113,11 @@ class MappedPacker(Packer):
         entry = {"dtype": CODES[dtype], "shape": list(shape), "data_offsets": [begin, end]}
         if self._header.get(str(self._number)) != entry or end > len(self._matrices):
             raise StalePack(f"is damaged: matrix {self._number} is another one", self.precision)
+        found: Panels = self._matrices[begin:end].view(dtype).reshape(shape)
+        if len(found) and not np.array_equal(_first_panel(weights, biases, self.precision), found[0]):
+            raise StalePack(f"is of other weights: matrix {self._number} differs", self.precision)
         self._number, self._end = self._number + 1, end
-        return self._matrices[begin:end].view(dtype).reshape(shape)
+        return found
 
     def refuse_surplus(self) -> None:
         """Refuse a file with more matrices than were asked for.
@@ -124,3 +127,15 @@ class MappedPacker(Packer):
         """
         if self._number != len(self._header) or self._end != len(self._matrices):
             raise StalePack("is damaged: it has more than the model's matrices", self.precision)
+
+
+def _first_panel(weights: Sequence[Floats], biases: Sequence[Floats | None], precision: Precision) -> Panels:
+    """The first 32 columns of the matrices of linear layers, packed."""
+    heads, tails, left = [], [], PANEL
+    for weight_NK, bias_N in zip(weights, biases, strict=True):
+        heads.append(weight_NK[:left])
+        tails.append(None if bias_N is None else bias_N[:left])
+        left -= len(heads[-1])
+    kept = [place for place, head in enumerate(heads) if len(head)]
+    panels: Panels = pack_side_by_side([heads[k] for k in kept], [tails[k] for k in kept], precision)
+    return panels[0]

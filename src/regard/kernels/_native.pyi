@@ -29,7 +29,7 @@ def threads() -> int:
     """How many threads compute one call."""
 
 def set_threads(count: int) -> None:
-    """Compute each call by so many threads, 1 to 64; results are the same for any number."""
+    """Compute each call by so many threads, 1 to 8; results are the same for any number."""
 
 def pack(weight: Floats, bias: Floats | None, packed: Panels, column: int) -> None:
     """Columns of a packed matrix, from ``column`` on, from the rows of ``weight`` and ``bias``."""

@@ -16,7 +16,7 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks.engine import knows, open_without_torch, why_torch, write_packed
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_path import load_recipe_and_assets, model_folder, weights_sha256
-from regard.tasks.text.precisions import PACKED, Measured, PrecisionFile, refuse_foreign, write
+from regard.tasks.text.precisions import PACKED, Measured, PrecisionFile, refuse_before, write
 from regard.text.counts import counted
 from regard.text.lines import InvalidLines, matching_lines
 
@@ -55,7 +55,7 @@ def pack(
         raise UsageError(message, str(folder))
     _refuse_without_engine(folder, recipe)
     tasks = {precision: open_without_torch(folder, "cpu", precision) for precision in get_args(Precision)}
-    refuse_foreign(folder)
+    refuse_before(folder)
     sources, references = _validation(folder, source, reference, told)
     if len(sources) < FEW:
         told(f"{counted(len(sources), 'sentence')}: a score and a speed of so few say little")

@@ -86,7 +86,8 @@ def content(path: Path | str, most: int = LARGEST, kind: str = "file", error: ty
     with open_binary(path, kind, error) as stream:
         found = stream.read(most + 1)
     if len(found) > most:
-        raise error(f"is larger than {most >> 20} MB: this is no {kind}", str(path))
+        limit = f"{most >> 20} MB" if most >> 20 else f"{most >> 10} KB"
+        raise error(f"is larger than {limit}: this is no {kind}", str(path))
     return found
 
 

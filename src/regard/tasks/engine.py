@@ -37,7 +37,10 @@ GPUS = ("/dev/nvidiactl", "/dev/kfd")
 
 @dataclass
 class ModelEngine:
-    """The engine of a model in memory, packed when it is first used, and again when a weight has changed."""
+    """The engine of a model in memory, packed when it is first used, and again when a weight has changed.
+
+    Torch counts the changes of a tensor, but not those by ``.data`` or by a NumPy array that shares its memory.
+    """
 
     task: Task
     _made: tuple[object, Any] = (None, None)

@@ -59,7 +59,7 @@ def encode(
             Of images a row an image, beside it "lines"; with --each patch a row a patch, and "patches", its row and
             column (from 0).
         device: cpu, cuda ...
-        threads: processor threads.
+        threads: processor threads; the engine uses at most 8.
         precision: how the engine stores weights: fp32 (auto), bf16 or int8, which change the vectors a little; not with
             --layer, for which torch computes.
         processes: that encode many texts, as regard translate has them.

@@ -59,7 +59,7 @@ def generate(
         seed: another seed, another text; default: the recipe's.
         json: one JSON object for each text, with prompt, text, tokens, log-probability and what ended it.
         device: cpu, cuda ...
-        threads: processor threads.
+        threads: processor threads; the engine uses at most 8.
         precision: how the engine, which computes without torch, stores weights: fp32 (auto), bf16 or int8.
     """
     if n < 1:

@@ -109,7 +109,8 @@ class TextOptions:
         input: the texts.
         output: where the answers go.
         device: cpu, cuda ...
-        threads: processor threads, of the engine for few texts; for many it starts as many processes of one thread.
+        threads: processor threads, of the engine for few texts (it uses at most 8); for many it starts as many
+            processes of one thread.
         precision: how the engine, which computes without torch, stores weights: fp32, bf16 or int8. auto is fp32; for
             translate and ask it is the fastest that keeps the score, once regard pack has measured the model.
         processes: that answer many texts, each with one thread; the output does not depend on how many. Default: as

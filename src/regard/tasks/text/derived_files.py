@@ -52,6 +52,21 @@ def write_derived(
     raise RegardError(fault, str(path))
 
 
+def refuse_unwritable(folder: Path, weights: str, name: str) -> None:
+    """Refuse, before such a file is made, where neither the folder nor the cache can be written.
+
+    Raises:
+        RegardError: it names both.
+    """
+    tried = [folder]
+    for path in _cached(weights, name):
+        with suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        tried.append(path.parent)
+    if not any(os.access(place, os.W_OK) for place in tried):
+        raise RegardError(f"cannot be written, nor can {tried[-1]}" if tried[1:] else "cannot be written", str(folder))
+
+
 def _cached(weights: str, name: str) -> list[Path]:
     cache, path = user_cache(), Path(name)
     return [cache / path.stem / f"{weights}{path.suffix}"] if cache else []

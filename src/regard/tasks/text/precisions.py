@@ -17,7 +17,7 @@ from regard.kernels.packing import Precision
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks.model_path import weights_sha256
-from regard.tasks.text.derived_files import derived_files, write_derived
+from regard.tasks.text.derived_files import derived_files, refuse_unwritable, write_derived
 from regard.training.checkpoints.files import Files
 
 FILE = "precisions.json"
@@ -115,7 +115,7 @@ def write(folder: Path, found: PrecisionFile, files: Files | None = None) -> Pat
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Refuse a folder or a link in the place of the file, before anything is measured.
+    """Refuse a folder or a link in the place of the file.
 
     Raises:
         UsageError: there is one.
@@ -123,6 +123,17 @@ def refuse_foreign(folder: Path) -> None:
     path = folder / FILE
     if path.is_dir() or path.is_symlink():
         raise UsageError("is not a file that Regard wrote; move it elsewhere", str(path))
+
+
+def refuse_before(folder: Path) -> None:
+    """Refuse, before anything is measured, where the result could not be kept.
+
+    Raises:
+        UsageError: something else is in the place of the file.
+        RegardError: neither the folder nor the user's cache can be written.
+    """
+    refuse_foreign(folder)
+    refuse_unwritable(folder, weights_sha256(folder), FILE)
 
 
 def precision_of(folder: Path, wanted: Wanted) -> Precision:
