@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 from statistics import fmean
+from textwrap import wrap
 
 from divergence import TOLD, WAYS
 from questions import Lines, quality, rows_of
@@ -12,8 +13,7 @@ from table3 import CHOICES, Choice
 from tables import Row, grid
 
 JUDGED = "val beam 5 lc"
-MISSING = "missing"
-DIVERGED = "diverged"
+DIVERGED, MISSING = "diverged", "missing"
 ROUNDED = 5e-5
 """What a gradient norm that is written as zero is less than."""
 
@@ -58,7 +58,11 @@ def with_steps(steps: int, rows: list[Row]) -> Lines:
     if base:
         several = f"{len(base)} seeds of the base lie between {min(base):.2f} and {max(base):.2f}"
         told.append(f"The {several}; * marks what lies outside." if len(base) > 1 else "The base has one seed so far.")
-    return [*told, "", *grid([line_of(one, rows, base) for one in CHOICES] + last_alone(rows, base)), ""]
+    run = {row["row"] for row in rows}
+    absent = [one.name for one in CHOICES if one.name not in run]
+    shown = [line_of(one, rows, base) for one in CHOICES if one.name in run]
+    left = ["", *wrap(f"Not run yet: {', '.join(absent)}.", 118)] if absent else []
+    return [*told, "", *grid(shown + last_alone(rows, base)), *left, ""]
 
 
 def line_of(choice: Choice, rows: list[Row], base: list[float]) -> Row:
@@ -67,7 +71,7 @@ def line_of(choice: Choice, rows: list[Row], base: list[float]) -> Row:
     good = [row for row in own if JUDGED in row]
     name = {"choice": f"{choice.group} {choice.name}".strip()}
     if not good:
-        return name | {"M": "", "minutes": "", "loss": "", "BLEU": DIVERGED if own else MISSING, "to base": ""}
+        return name | {"M": "", "minutes": "", "loss": "", "BLEU": DIVERGED, "to base": ""}
     return name | {
         "M": f"{good[0]['parameters'] / 1e6:.2f}",
         "minutes": f"{fmean(row['train minutes'] for row in good):.0f}",
@@ -82,7 +86,9 @@ def last_alone(rows: list[Row], base: list[float]) -> list[Row]:
     found = [row[f"last {JUDGED}"] for row in rows if f"last {JUDGED}" in row]
     if not found:
         return []
-    return [{"choice": "F last-alone", "BLEU": f"{fmean(found):.2f}", "to base": against(fmean(found), base)}]
+    return [
+        {"choice": "base, last checkpoint alone", "BLEU": f"{fmean(found):.2f}", "to base": against(fmean(found), base)}
+    ]
 
 
 def against(score: float, base: list[float]) -> str:

@@ -105,9 +105,10 @@ def classes(sessions: list[Session]) -> Lines:
     groups = recipes(sessions)
     table = [{"set": label(group)} | mean(group) | {"others, test": best_known(group[0]["set"])} for group in groups]
     return [
-        "Accuracy, or F1 of entities, of models trained from nothing on one core: mean of the runs ± half of a 95 %",
-        "interval. CLINC150: texts in scope. A score of others with * is of other data or other",
-        "means, which [the list](../benchmarks/results/published.json) names.",
+        "Accuracy, or F1 of entities, of models trained from nothing on one core, by the defaults of the days named",
+        "below (the next table has those of today): mean of the runs ± half of a 95 % interval. CLINC150: texts in",
+        "scope. A score of others with * is of other data or other means, which",
+        "[the list](../benchmarks/results/published.json) names.",
         "",
         *grid(table),
     ]

@@ -14,15 +14,16 @@ TOLD = (
     "Regard by its defaults (`regard train --threads 1`); scikit-learn's linear SVM on TF-IDF of words, pairs of words",
     "and parts of words (C = 1); fastText (pairs of words, 25 epochs, rate 0.5); spaCy's blank pipelines (defaults,",
     "at most 20 epochs). Nothing is pretrained or tuned; all learn from the same part; Regard and spaCy keep what is",
-    "best on the validation part. Accuracy, or F1 of entities, of the test part; means of the seeds. In brackets",
-    "Regard's lead: the 95 % interval of 10,000 paired resamples of the test texts. CLINC150 is without the texts of",
-    "no class; legal-de is tested on its last fifth, WikiGold on each of its fifths, scored together. *Subjects* and",
-    "*segments* are drawn from other corpora (`drawn.py`); nothing was tuned on them.",
+    "best on the validation part. Accuracy, or F1 of entities, of the test part; means of the seeds, as many as stand",
+    "behind ×; the SVM has nothing to draw. In brackets Regard's lead: the 95 % interval of 10,000 paired resamples of",
+    "the test texts. CLINC150 is without the texts of no class; legal-de is tested on its last fifth, WikiGold on each",
+    "of its fifths, scored together. *Subjects* and *segments* are drawn from other corpora (`drawn.py`); nothing was",
+    "tuned on them.",
 )
 COST = (
     "Seconds of one core's processor time, from the start of the process to the saved model, and peak MB; of WikiGold",
-    "all folds. Runs stand alone and are of several sessions. *To the SVM's*: seconds of Regard's training until",
-    "validation first had the SVM's score there.",
+    "all folds. Runs stand alone and are of several sessions, some beside other work. *To the SVM's*: seconds of the",
+    "clock of Regard's training until validation first had the SVM's score there.",
 )
 USE = (
     "Texts, or words of tagged sentences, in a second of one core's processor time on the test part, once the model is",
@@ -45,7 +46,8 @@ def scores(rows: list[Row]) -> list[Row]:
         cells = {"set": name + (" (F1)" if SETS[wholes()[name][0]].score == "f1" else "")}
         for peer, about in PEERS.items():
             own, lead = whole_scores(rows, name, peer), leads.get((name, peer))
-            cells[about.title] = f"{fmean(own.values()):.2f}" if own else ""
+            seeds = f" ×{len(own)}" if about.drawn else ""
+            cells[about.title] = f"{fmean(own.values()):.2f}{seeds}" if own else ""
             if own and lead:
                 cells[about.title] += f" ({lead['low']:+.1f} to {lead['high']:+.1f})"
         found.append(cells)
@@ -111,9 +113,12 @@ def to_the_svm(rows: list[Row], name: str) -> str:
 
 FEW = (
     "So many texts of the training part keep their labels, of CLINC150 as many of each intent; Regard holds a tenth of",
-    "them out. *Unlabelled*: all others are given by `--unlabelled`; *masked words*: a model of masked words learns",
-    "from them and from general English for ten minutes, and the classifier begins from it. The SVM has the labels",
-    "alone. Accuracy of the test part, means of so many seeds as stand in brackets, and processor seconds of one.",
+    "them out. *Unlabelled*: all others are given by `--unlabelled`. The SVM has the labels alone. Accuracy of the",
+    "test part, means of so many seeds as stand in brackets, and processor seconds of one.",
+)
+MASKED = (
+    "*Masked words*: a model of masked words learns from the other texts and from general English for ten minutes, and",
+    "the classifier begins from it.",
 )
 WAYS = {"svm": "SVM", "labels": "labels alone", "unlabelled": "and unlabelled", "masked": "masked words first"}
 
@@ -131,7 +136,8 @@ def few_labels(sessions: list[Session]) -> Lines:
             cells[title] = f"{fmean(score):.1f} ({len(score)}), {own[0]['seconds']:.0f} s" if score else ""
     table = [cells for _, cells in sorted(found.items())]
     shown = [title for title in WAYS.values() if any(cells[title] for cells in table)]
-    return [*FEW, "", *grid([{"labels": c["labels"], "set": c["set"], **{t: c[t] for t in shown}} for c in table])]
+    told = [*FEW, *(MASKED if WAYS["masked"] in shown else ())]
+    return [*told, "", *grid([{"labels": c["labels"], "set": c["set"], **{t: c[t] for t in shown}} for c in table])]
 
 
 KINDS = {

@@ -94,7 +94,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--row", choices=[one.name for one in CHOICES], action="append", help="default: all")
     parser.add_argument("--seed", type=int, action="append", help="default: 1, 2 and 3 of the base, 1 of others")
     parser.add_argument("--steps", type=int, help="default: the recipe's")
-    parser.add_argument("--set", action="append", default=[], help="section.key=value, for every row; needs --results")
+    parser.add_argument(
+        "--set", action="append", default=[], help="section.key=value, for every row; needs --results and --work"
+    )
     parser.add_argument("--part", default="1/1", help="k/n: the k-th of n parts of the rows, for another process each")
     parser.add_argument("--direction", choices=["en-de", "de-en"], default="en-de")
     parser.add_argument("--test", action="store_true", help="also score test_2016: for final runs of the base only")
@@ -102,8 +104,12 @@ def options() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "table3")
     parser.add_argument("--results", type=Path, default=RESULTS)
     asked = parser.parse_args()
-    if asked.set and asked.results == RESULTS:
-        parser.error("--set makes other rows than those of the table; name another --results")
+    standard = parser.get_default("work")
+    if asked.set and (asked.results == RESULTS or asked.work == standard):
+        parser.error("--set makes other rows than those of the table; name another --results and another --work")
+    place, _, count = asked.part.partition("/")
+    if not (place.isdecimal() and count.isdecimal() and 1 <= int(place) <= int(count)):
+        parser.error(f"--part {asked.part}: give k/n, with k from 1 to n")
     if asked.test and asked.row != ["base"]:
         parser.error("--test is for final models: give --row base")
     return asked

@@ -16,11 +16,14 @@
 
 namespace regard::REGARD_SET {
 
-#if defined __AVX512VNNI__ || defined __ARM_FEATURE_DOTPROD
+#if defined __AVX512VNNI__ || defined __AVXVNNI__ || defined __ARM_FEATURE_DOTPROD
 
 REGARD_INLINE Ints dot(Ints total, Ints x, Ints w) {
 #if defined __AVX512VNNI__
   asm("vpdpbusd %2, %1, %0" : "+v"(total) : "v"(x), "v"(w));  // GCC 12 keeps the totals of its built-in in memory
+  return total;
+#elif defined __AVXVNNI__
+  asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(total) : "x"(x), "x"(w));
   return total;
 #else
   return reinterpret_cast<Ints>(vdotq_s32(reinterpret_cast<int32x4_t>(total), reinterpret_cast<int8x16_t>(x),

@@ -1,5 +1,8 @@
 #include "dispatch.h"
 
+#ifdef REGARD_X86
+#include <cpuid.h>
+#endif
 #ifdef REGARD_ARM
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -9,11 +12,23 @@ namespace regard {
 
 #ifdef REGARD_X86
 extern const Kernels avx512vnni_table, avx512_table, avx2_table;
+#ifdef REGARD_AVXVNNI
+extern const Kernels avxvnni_table;
+#endif
 #endif
 #ifdef REGARD_ARM
 extern const Kernels dotprod_table;
 #endif
 extern const Kernels portable_table;
+
+#ifdef REGARD_AVXVNNI
+namespace {
+bool has_avxvnni() {  // older compilers do not know its name
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
+}
+}  // namespace
+#endif
 
 std::vector<const Kernels*> supported() {
   std::vector<const Kernels*> found;
@@ -24,6 +39,9 @@ std::vector<const Kernels*> supported() {
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (avx512 && __builtin_cpu_supports("avx512vnni")) found.push_back(&avx512vnni_table);
   if (avx512) found.push_back(&avx512_table);
+#ifdef REGARD_AVXVNNI
+  if (avx2 && has_avxvnni()) found.push_back(&avxvnni_table);
+#endif
   if (avx2) found.push_back(&avx2_table);
 #endif
 #ifdef REGARD_ARM

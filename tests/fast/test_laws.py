@@ -1,6 +1,8 @@
-"""The laws, held by the engine: neighbours and refilling to the bit, state, causal and search within tolerance."""
+"""The laws, held by the engine by every instruction set of the processor: neighbours and refilling to the bit, state and
+search within tolerance. The sets that it lacks are skipped by name."""
 
 import itertools
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -17,11 +19,29 @@ from tests.laws.test_search import LIMIT, VOCABULARY, log_probability, sources_o
 from tests.models.small_models import PIECES, assert_near, batch, sentences, tolerance
 
 MOST = tolerance(torch.float32)
+SETS = ("portable", "avx2", "avxvnni", "avx512", "avx512vnni", "dotprod")
 
 
+@pytest.fixture
+def instruction_set(request: pytest.FixtureRequest) -> Iterator[str]:
+    from regard.kernels import _native
+
+    if request.param not in kernels.instruction_sets():
+        pytest.skip(f"this processor has no {request.param}")
+    before = _native.in_use()
+    kernels.use(request.param)
+    yield request.param
+    kernels.use(before)
+
+
+by_every_set = pytest.mark.parametrize("instruction_set", SETS, indirect=True)
+
+
+@pytest.mark.one_of(3)
+@by_every_set
 @held("transformer", "rnn", transformer=9, rnn=9)
 @pytest.mark.parametrize("beam", [1, 3])
-def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int) -> None:
+def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int, instruction_set: str) -> None:
     """To the bit: sentences enter and leave beside it."""
     _, fast = writing(family)
     decoding = Decoding(beam=beam, max_extra=3, tokens=30)
@@ -33,8 +53,10 @@ def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int) 
         assert found([source])[0] == among
 
 
+@pytest.mark.one_of(3)
+@by_every_set
 @held("transformer", "rnn", transformer=9, rnn=9)
-def test_step_by_step_is_all_at_once(family: Family) -> None:
+def test_step_by_step_is_all_at_once(family: Family, instruction_set: str) -> None:
     model, fast = writing(family)
     targets = sentences([6, 6, 6, 6], seed=5)
     given = pairs(batch(SOURCES, targets))
@@ -46,14 +68,10 @@ def test_step_by_step_is_all_at_once(family: Family) -> None:
         assert_near(answer.all(), at_once[:, now], MOST, f"token {now}")
 
 
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("instruction_set", kernels.instruction_sets() if kernels.available() else ["none"])
+@pytest.mark.one_of(3)
+@by_every_set
 @held("transformer", "rnn", transformer=9, rnn=9)
 def test_a_wide_beam_is_exhaustive_and_one_of_one_is_greedy(family: Family, instruction_set: str) -> None:
-    from regard.kernels import _native
-
-    before = _native.in_use()
-    kernels.use(instruction_set)
     (model, fast), source = writing(family, VOCABULARY), sources_of(family)[0]
     outputs = [[*words, 0] for n in range(LIMIT) for words in itertools.product(range(2, VOCABULARY), repeat=n)]
     scored = [log_probability(model, source, o) / length_penalty(float(len(o)), 0.6) for o in outputs]
@@ -68,4 +86,3 @@ def test_a_wide_beam_is_exhaustive_and_one_of_one_is_greedy(family: Family, inst
         log_probability_V[1] = -np.inf
         words.append(int(log_probability_V.argmax()))
     assert [*greedy.tokens, *([0] if greedy.finished else [])] == words[1:]
-    kernels.use(before)

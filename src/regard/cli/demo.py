@@ -129,6 +129,7 @@ def table(found: Demonstration) -> str:
     from regard.data.demo.grammar.corpus import PATTERNS
     from regard.data.demo.grammar.lexicon import ADJECTIVES, NOUNS, VERBS
 
+    majority = _of(found.majority.correct, found.majority.total)
     lines = [
         f"{found.test:,} test sentences, {found.train:,} to learn from; what is tested was never seen together.",
         f"The grammar knows {len(NOUNS)} nouns, {len(VERBS)} verbs, {len(ADJECTIVES)} adjectives "
@@ -138,7 +139,7 @@ def table(found: Demonstration) -> str:
         f"{'':<32} {'exact':>8} {'BLEU':>7} {'pronoun gender':>26}",
         _row("this model", found.model),
         _row("the nearest training sentence", found.nearest),
-        f"{'always the commonest pronoun':<32} {'':>8} {'':>7} {_of(found.majority.correct, found.majority.total):>26}",
+        f"{'the commonest pronoun (training)':<32} {'':>8} {'':>7} {majority:>26}",
     ]
     if found.ablated is not None:
         lines.append(_row("this model without positions", found.ablated))

@@ -26,6 +26,7 @@ def test_windows_cover_a_text(pieces: int, longest: int, stride: int, begin: int
         seen |= set(inner.tolist())
     assert seen == set(range(pieces))
     assert len(windows) == 1 or pieces > frame.room
+    assert frame.join([window.ids for window in windows]).tolist() == ids.tolist()
 
 
 def test_neighbours_share_the_stride_and_the_last_window_is_full() -> None:

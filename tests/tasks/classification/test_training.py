@@ -3,6 +3,7 @@
 import json
 import random
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +20,8 @@ from regard.data.corpora.scan import DataScan
 from regard.data.prepare.folder import DataMismatch
 from regard.nn.hooks import intervene
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import FittedValues
+from regard.tasks.classification import training
 from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
 from regard.tasks.metrics.calibration import SCORES, acceptance_scores, choose_threshold, temperature
 from regard.tasks.training.base import ProductPaths
@@ -275,13 +278,52 @@ def test_texts_without_labels_belong_to_the_run(tmp_path: Path) -> None:
     texts, labels = zip(*rows(60, seed=4), strict=True)
     said = [one.label for one in regard.load(tmp_path / "model").classify(list(texts))]
     assert np.mean([one == label for one, label in zip(said, labels, strict=True)]) > 0.9
-    with refused(DataMismatch, None, "other unlabelled texts, or none"):
+    with refused(DataMismatch, None, "give the same ones, or choose another"):
         taught(tmp_path / "model", train, "classification.ngrams=true", steps=2)
     others.write_text("something else\n")
     with refused(DataMismatch, None, "unlabelled"):
         taught(tmp_path / "model", train, steps=2, unlabelled=others)
     card = (tmp_path / "model" / "card.md").read_text()
     assert "others.txt" in card
+
+
+def test_texts_with_labels_are_left_out_of_those_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those to validate on above all: what is fitted and scored on them must not have learned from them."""
+    long = " ".join(f"word{number}" for number in range(150))
+    valid = [*rows(20, seed=3), (long, "food")]
+    others = [text for text, _ in rows(30, seed=9)]
+    given = tmp_path / "others.txt"
+    given.write_text("\n".join([*others, *(text for text, _ in valid), *(text for text, _ in rows(60))]))
+    seen: list[list[str]] = []
+    fit = training.fit_with_unlabelled
+    monkeypatch.setattr(
+        training,
+        "fit_with_unlabelled",
+        lambda texts, targets, more, data: seen.append(more) or fit(texts, targets, more, data),
+    )
+    files = written(tmp_path / "a.csv", rows(60)), written(tmp_path / "v.csv", valid)
+    taught(tmp_path / "model", files[0], "data.max_tokens=40", steps=2, valid=files[1], unlabelled=given)
+    known = {text for text, _ in [*rows(60), *valid]}
+    assert [text.strip() for text in seen[0]] == list(dict.fromkeys(text for text in others if text not in known))
+    given.write_text("\n".join(known))
+    with refused(RegardError, "others.txt", "holds no text but those with labels"):
+        taught(tmp_path / "other", files[0], steps=2, valid=files[1], unlabelled=given)
+
+
+def test_a_model_has_probabilities_before_its_run_is_done(tmp_path: Path) -> None:
+    """N-grams and network are added up to scores of any size; the temperature makes them probabilities."""
+    files = written(tmp_path / "a.csv", rows(60)), written(tmp_path / "v.csv", rows(20, seed=3))
+    model = taught(tmp_path / "model", files[0], steps=2, valid=files[1])
+    again = teaching(model, *files, tmp_path / "data")
+    model.assets = replace(model.assets, fitted=FittedValues())
+    found = again.validate(True)
+    assert model.assets.fitted.temperature != 1
+    probability_BC = model.predictor().probabilities(again.predict_validation())
+    labels_B = [sorted(WORDS).index(label) for _, label in rows(20, seed=3)]
+    nll = -np.log(probability_BC[np.arange(20), labels_B]).mean()
+    assert found.loss == pytest.approx(nll, rel=1e-4)
+    said = [float(sample.hypothesis.split()[-1]) for sample in found.samples]
+    assert said == pytest.approx(probability_BC.max(1)[[0, 9, 19]], abs=0.01)
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,8 @@ OTHERS = {
     "fingerprint.unlabelled": "other unlabelled texts, or none (--unlabelled)",
 }
 """What a folder was prepared from, where an input differs, in words."""
+GIVEN = {"fingerprint.unlabelled"}
+"""Inputs that a resumed run is given again."""
 VALIDATION = tuple(f"validation.{side}.txt" for side in PairEncoder.sides)
 
 
@@ -133,7 +135,8 @@ def is_reusable(folder: Path, inputs: Mapping[str, Any]) -> bool:
     for name in sorted(before.keys() | inputs.keys()):
         if before.get(name) != inputs.get(name):
             what = OTHERS.get(name, f"another {name}")
-            raise DataMismatch(f"was prepared from {what}; choose another output folder", str(folder))
+            remedy = "give the same ones, or choose" if name in GIVEN else "choose"
+            raise DataMismatch(f"was prepared from {what}; {remedy} another output folder", str(folder))
     return True
 
 

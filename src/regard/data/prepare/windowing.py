@@ -65,6 +65,11 @@ class Frame:
         """Pieces of a text that fit into a window."""
         return max(1, self.max_tokens - len(self.begin) - 1)
 
+    @property
+    def step(self) -> int:
+        """Pieces from the start of a window to that of the next; the last one may begin sooner."""
+        return max(1, self.room - min(self.stride, self.room // 2))
+
     def add_symbols(self, pieces: Ids) -> Ids:
         """The pieces with the symbols around them."""
         return np.concatenate([np.array(self.begin, np.int64), pieces, np.array([self.end], np.int64)])
@@ -73,13 +78,24 @@ class Frame:
         """Starts of the windows of a text of ``pieces`` pieces; the last window ends with the text."""
         if pieces <= self.room:
             return [0]
-        step = max(1, self.room - min(self.stride, self.room // 2))
-        return [*range(0, pieces - self.room, step), pieces - self.room]
+        return [*range(0, pieces - self.room, self.step), pieces - self.room]
 
     def windows(self, pieces: Ids) -> Iterator[Window]:
         """The text whole, or in windows that overlap."""
         for start in self.starts(len(pieces)):
             yield Window(start, self.add_symbols(pieces[start : start + self.room]))
+
+    def join(self, windows: Sequence[Ids]) -> Ids:
+        """The pieces of a text from all its windows, in order and with their symbols.
+
+        The last window begins somewhere in the one before it: where all that follows is the same.
+        """
+        *before, last = [window[len(self.begin) : -1] for window in windows]
+        if not before:
+            return last
+        close = before[-1]
+        own = next(s for s in range(1, self.step + 1) if np.array_equal(close[s:], last[: len(close) - s]))
+        return np.concatenate([*(part[: self.step] for part in before[:-1]), close[:own], last])
 
     def align(self, values: Ids, start: int, outside: int) -> Ids:
         """Per-piece values aligned with the window from ``start`` on; symbols get the value ``outside``."""

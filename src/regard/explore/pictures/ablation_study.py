@@ -48,7 +48,10 @@ def study_lines(study: AblationStudy) -> list[str]:
 def _findings(study: AblationStudy) -> list[tuple[str, str]]:
     of, found = study.sentences, list[tuple[str, str]]()
     found.append(
-        ("with all heads", f"{study.right:,} of {of:,} right; always the commonest pronoun: {study.commonest:,}")
+        (
+            "with all heads",
+            f"{study.right:,} of {of:,} right; always the commonest of these pronouns: {study.commonest:,}",
+        )
     )
     for kind in ("encoder", "cross"):
         if looking := study.looking(kind):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -44,12 +44,14 @@ from regard.tasks.text.task import mean_over_windows
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.text.counts import counted
 from regard.text.ngrams import NGrams
-from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
+from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, predict
 from regard.training.world import ALONE, World
 
 SAMPLES = 3
 """Texts or images shown at a validation."""
+SAME = 1_000
+"""Characters in which two texts that are one begin alike."""
 
 
 class LabelNames:
@@ -90,6 +92,20 @@ def refuse_nothing_outside(section: Section, scanned: DataScan[LabelScan[Any]]) 
     )
 
 
+def whole_texts(
+    wholes: DocumentIndex, text: Shards, places: Iterable[int], tokenizer: AnyTokenizer, max_tokens: int
+) -> list[str]:
+    """Examples as their tokenizer spells them, each from its windows."""
+    frame = Frame.of(tokenizer, max_tokens)
+    parts = ([text.sentence(window) for window in wholes.windows(place).tolist()] for place in places)
+    return [tokenizer.decode(frame.join(part).tolist()) for part in parts]
+
+
+def _beginning(text: str) -> str:
+    """What tells texts apart: no more is read of a long one without a label."""
+    return text.strip()[:SAME]
+
+
 AnyLabelTask = TypeVar("AnyLabelTask", bound=LabelTask[Any, Any])
 
 
@@ -110,8 +126,6 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
 
     def __init__(self, task: AnyLabelTask, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths, prepared.wholes.count)
-        self.heat = 1.0
-        """What scores are divided by before their loss is computed, where that is fitted at each validation."""
         self._refuse_nothing_to_tell_apart()
         section = task.recipe.classification
         self.criterion = CRITERIA[section.kind](
@@ -180,7 +194,7 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
     def validate(self, generate: bool, world: World = ALONE) -> Validation:
         """Loss and scores of the validation examples, in full precision."""
         score_BC, wanted = self.predict_validation(world=world), self._targets
-        loss = self.criterion.loss(torch.from_numpy(score_BC / self.heat), wanted, False)
+        loss = self.criterion.loss(torch.from_numpy(score_BC / self.task.assets.fitted.temperature), wanted, False)
         scores = self.criterion.scores(score_BC, wanted.numpy())
         return Validation(float(loss.nll) / max(1, loss.count), scores, self._samples(score_BC))
 
@@ -250,13 +264,17 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
 
     @torch.no_grad()
     def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> Scores:
-        """With what n-grams say, where there is a classifier of them; how much that counts is fitted."""
+        """With what n-grams say, where there is a classifier of them: how much that counts is fitted, and the temperature.
+
+        So the model of a run that is not finished has probabilities too.
+        """
         score_BC = super().predict_validation(done, world)
         if self._ngrams_BC is None:
             return score_BC
         own, more = self.criterion.fit_mixture(score_BC, self._ngrams_BC, self._targets.numpy())
-        self.heat, weight = 1 / own, more / own
-        self.task.assets = replace(self.task.assets, fitted=replace(self.task.assets.fitted, ngrams=weight))
+        weight = more / own
+        fitted = replace(self.task.assets.fitted, ngrams=weight, temperature=1 / own)
+        self.task.assets = replace(self.task.assets, fitted=fitted)
         return score_BC + weight * self._ngrams_BC
 
     @cached_property
@@ -286,10 +304,9 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
 
     def _known(self, wholes: DocumentIndex, text: Shards, labels: Shards) -> tuple[list[str], list[int]]:
         """The examples that have a class, as texts, and their classes."""
-        label_B, decode = labels.gather(0, wholes.first_B)[0], self.task.source_tokenizer.decode
+        label_B, tokenizer = labels.gather(0, wholes.first_B)[0], self.task.source_tokenizer
         known = np.flatnonzero(label_B < len(self.task.assets.labels)).tolist()
-        parts = ([text.sentence(window) for window in wholes.windows(place).tolist()] for place in known)
-        return [" ".join(decode(ids.tolist()) for ids in part) for part in parts], label_B[known].tolist()
+        return whole_texts(wholes, text, known, tokenizer, self.task.recipe.data.max_tokens), label_B[known].tolist()
 
     def example_text(self, place: int) -> str:
         """A validation text; of a long one its first window."""
@@ -343,9 +360,24 @@ class ClassificationJob(TrainingJob):
             fitted = fit(NGrams(BUCKETS).bags(texts), targets_BC, prepared.fingerprint)
         else:
             progress("unlabelled", 0)
-            others = [tokenizer.decode(ids.tolist()) for ids in tokenizer.ids_batch(self.unlabelled.texts())]
+            others = self._without_labelled(prepared, tokenizer)
             fitted = fit_with_unlabelled(list(texts), targets_BC, others, prepared.fingerprint)
         write_ngrams(prepared.folder, fitted)
+
+    def _without_labelled(self, prepared: PreparedExamples, tokenizer: AnyTokenizer) -> list[str]:
+        """The texts without labels that are none of those with one, whether to learn from or to validate on.
+
+        Raises:
+            RegardError: there is no other.
+        """
+        assert self.unlabelled is not None
+        longest, seen = self.recipe.data.max_tokens, set[str]()
+        for wholes, text in ((prepared.wholes, prepared.text), (prepared.validation_wholes, prepared.validation_text)):
+            seen.update(map(_beginning, whole_texts(wholes, text, range(wholes.count), tokenizer, longest)))
+        texts = (tokenizer.decode(ids.tolist()) for ids in tokenizer.ids_batch(self.unlabelled.texts()))
+        if not (found := [text for text in texts if _beginning(text) not in seen]):
+            raise RegardError("holds no text but those with labels", str(self.unlabelled.paths[0]))
+        return found
 
     def _learn(self, examples: split.Examples[Any]) -> TextEncoder[Any]:
         names = LabelNames(self.recipe.classification)

@@ -186,6 +186,9 @@ class ModelFolderWriter:
 
     def _renew(self, damage: Damaged, told: Callable[[str], None]) -> None:
         """Rewrite the model folder from its model's checkpoint; before there is one, recipe and assets only."""
+        for name in (MODEL, *self._standing()):
+            if (self.output / name).is_dir():
+                raise UsageError("is a folder in the place of a file; move it elsewhere", str(self.output / name))
         progress = load_progress(self.output / "training")
         best = progress.best if progress else None
         if progress is None or best is None:

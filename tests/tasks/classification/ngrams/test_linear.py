@@ -112,6 +112,10 @@ def test_its_file_keeps_it(tmp_path: Path) -> None:
     assert not is_fitted(tmp_path, "these texts")
     with pytest.raises(Damaged):
         read_ngrams(tmp_path)
+    (tmp_path / NGRAMS).unlink()
+    (tmp_path / NGRAMS).mkdir()
+    with pytest.raises(Damaged, match="is a folder"):
+        read_ngrams(tmp_path)
 
 
 def test_a_flipped_bit_is_found(tmp_path: Path) -> None:

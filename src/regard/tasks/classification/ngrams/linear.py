@@ -143,6 +143,8 @@ def read_ngrams(folder: Path) -> LinearNGrams | None:
     path = folder / NGRAMS
     if not path.exists():
         return None
+    if path.is_dir():
+        raise Damaged("is a folder; a file is needed", str(path))
     try:
         with disk.naming(path), safe_open(path, "np") as file:
             found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it is no mapping
