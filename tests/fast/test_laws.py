@@ -1,5 +1,7 @@
-"""The laws, held by the engine by every instruction set of the processor: neighbours and refilling to the bit, state and
-search within tolerance. The sets that it lacks are skipped by name."""
+"""The laws, held by the engine with every instruction set of the processor; sets that it lacks are skipped by name.
+
+Neighbours and refilling hold to the bit, state and search within tolerance.
+"""
 
 import itertools
 from collections.abc import Iterator

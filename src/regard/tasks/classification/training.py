@@ -264,9 +264,9 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
 
     @torch.no_grad()
     def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> Scores:
-        """With what n-grams say, where there is a classifier of them: how much that counts is fitted, and the temperature.
+        """With what n-grams say, where there is a classifier of them.
 
-        So the model of a run that is not finished has probabilities too.
+        How much that counts is fitted, and the temperature, so that the model of an unfinished run has probabilities too.
         """
         score_BC = super().predict_validation(done, world)
         if self._ngrams_BC is None:
