@@ -266,7 +266,7 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
     def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> Scores:
         """With what n-grams say, where there is a classifier of them.
 
-        How much that counts is fitted, and the temperature, so that the model of an unfinished run has probabilities too.
+        How much that counts is fitted, and the temperature: so an unfinished run has a model with probabilities.
         """
         score_BC = super().predict_validation(done, world)
         if self._ngrams_BC is None:
