@@ -83,6 +83,7 @@ def parse() -> argparse.Namespace:
         "--tools", nargs="+", default=names, choices=names, metavar="NAME", help=f"of {', '.join(names)}"
     )
     parser.add_argument("--precision", nargs="+", default=["fp32", "int8"], choices=["fp32", "int8"])
+    parser.add_argument("--measure", nargs="+", help="only these, such as greedy; not for the results of the project")
     parser.add_argument("--sentences", type=int, default=512)
     parser.add_argument(
         "--slow-sentences", type=int, default=64, help="for transformers and onnxruntime, the first ones"
@@ -102,6 +103,8 @@ def parse() -> argparse.Namespace:
         if work in asked.work and not all(getattr(asked, name) for name in needed):
             parser.error(f"--work {work} needs {' and '.join('--' + name for name in needed)}")
     asked.environments = prepared(asked.work_folder)
+    if asked.measure and asked.results == parser.get_default("results"):
+        parser.error("--measure makes a part of a table; name another --results")
     asked.cores = [asked.core]
     asked.clock = "cpu" if asked.device == "cpu" else "wall"
     if asked.device != "cpu":
@@ -140,7 +143,8 @@ def main() -> int:
             else:
                 kind = KINDS.get(work, "translate")
                 measures = {"encode": encoding, "generate": generating}.get(kind, translating)(folder, lines)
-                rows = measured(kind, folder, measures, asked)
+                wanted = [one for one in measures if not asked.measure or one.name in asked.measure]
+                rows = measured(kind, folder, wanted, asked)
         setting = {"sentences": len(lines), "slow": asked.slow_sentences, "rounds": asked.rounds, "beam": BEAM}
         machine.append(asked.results, {**begun, "setting": setting, "rows": rows})
         for row in rows:

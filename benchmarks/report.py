@@ -58,11 +58,11 @@ QUESTIONS = (
     ("instructions", "How many instructions do the engine's kernels take?", questions.instructions),
     ("first_start", "Which products does a run choose by timing?", questions.first_starts),
     ("processes", "What do several processes give?", questions.processes),
+    ("preparing", "How long does preparing sentence pairs take?", questions.preparing),
     ("exchange", "What does a step of several processes exchange?", questions.exchange),
     ("training", "What does training cost in memory, and how much of a batch is padding?", questions.memory),
 )
 SINGLE = {
-    "preparing": ("How long does preparing sentence pairs take?", questions.preparing),
     "start_up": ("How long does it take to start?", questions.start_up),
     "page": ("How fast is the attention page?", questions.page_speed),
     "pronoun": ("Which head finds the noun of a pronoun?", questions.pronoun),
