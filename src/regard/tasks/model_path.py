@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from regard.config import Recipe, recipe_from, recipe_values
 from regard.system.errors import Damaged, RegardError
+from regard.system.threads import ended_threads
 from regard.training.checkpoints.manifest import NAME, NEXT, read_manifest, verify
 
 RECIPE, MODEL = "recipe.toml", "model.safetensors"
@@ -110,7 +110,7 @@ def verifying(folder: Path) -> Iterator[Callable[[], None]]:
     Raises:
         Damaged: a file differs from the manifest.
     """
-    with ThreadPoolExecutor(1) as pool:
+    with ended_threads(1) as pool:
         verified = pool.submit(verify, folder, extra=True)
         try:
             yield verified.result

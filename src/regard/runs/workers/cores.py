@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 
 from regard import kernels
 from regard.system.cores import usable_cores
+from regard.system.threads import ended_threads
 
 _ROUNDS, _SIZE, _PRODUCTS = 5, 384, 8
 """Best of so many rounds, each of so many products of square matrices: some milliseconds."""
@@ -56,7 +56,7 @@ def _seconds(count: int) -> float:
                 products[place]()
 
         best = float("inf")
-        with ThreadPoolExecutor(count) as pool:
+        with ended_threads(count) as pool:
             for _ in range(_ROUNDS + 1):  # the first round starts the threads
                 began = time.perf_counter()
                 list(pool.map(work, range(count)))

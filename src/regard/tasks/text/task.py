@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
@@ -18,6 +17,7 @@ from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sourc
 from regard.data.prepare.windowing import Frame
 from regard.kernels.packing import Precision
 from regard.system.errors import UsageError
+from regard.system.threads import ended_threads
 from regard.tasks.assets import TextAssets
 from regard.tasks.engine import engine_of
 from regard.tasks.protocols import Read as Read
@@ -302,7 +302,7 @@ def side_by_side(answer: Callable[[Texts], Rows], batches: Iterable[Texts], thre
     given = list(batches)
     if threads == 1 or len(given) == 1:
         return map(answer, given)
-    with ThreadPoolExecutor(threads) as pool:
+    with ended_threads(threads) as pool:
         return list(pool.map(answer, given))
 
 
