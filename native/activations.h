@@ -1,4 +1,4 @@
-// The activations, by word. To add one: a function here, its line in `apply`, its number in kernels.h and arrays.h (README.md).
+// The activations, by word. To add one: a function here and its line in `apply`, then the other places in README.md.
 #pragma once
 
 #include "kernels.h"

@@ -119,7 +119,7 @@ def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "
         return None
     folder = finished_folder(given)
     with verifying(folder) as verified:
-        task, weights, settled = _open(folder)
+        task, weights, settled = _open_task(folder)
         task.precision = precision_of(folder, wanted)
         engine = build_engine(folder, settled, task.precision, partial(_build, task, weights.take), verified)
         weights.refuse_surplus()
@@ -138,12 +138,12 @@ def write_packed(given: Path | str, precision: Precision) -> Path:
     """
     folder = finished_folder(given)
     with verifying(folder) as verified:
-        task, weights, settled = _open(folder)
+        task, weights, settled = _open_task(folder)
         verified()
         return write(folder, settled, precision, partial(_build, task, weights.take))
 
 
-def _open(folder: Path) -> tuple[EngineTask, WeightFile, str | None]:
+def _open_task(folder: Path) -> tuple[EngineTask, WeightFile, str | None]:
     """The task of a model folder without an engine yet, its weights, and which those were before."""
     recipe, assets = load_recipe_and_assets(folder)
     settled = settled_weights(folder)

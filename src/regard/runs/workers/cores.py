@@ -31,16 +31,16 @@ def independent_cores(most: int, tries: int = 1) -> int:
             The largest count of them is taken.
     """
     most = min(most, usable_cores())
-    found = _measured(most)
+    found = _count(most)
     for _ in range(tries - 1):
         if 2 * found > most:
             break
         time.sleep(_PAUSE)
-        found = max(found, _measured(most))
+        found = max(found, _count(most))
     return found
 
 
-def _measured(most: int) -> int:
+def _count(most: int) -> int:
     found, alone = 1, _seconds(1) if most > 1 else 0.0
     while 2 * found <= most and 2 * alone >= _WORTH * (together := _seconds(2 * found)):
         found, alone = 2 * found, together

@@ -22,7 +22,7 @@ def derived_files(folder: Path, weights: str, name: str) -> list[Path]:
         weights: sha256 of the model's weights.
         name: of the file in the folder.
     """
-    found = [path for path in (folder / name, *_cached(weights, name)) if path.is_file()]
+    found = [path for path in (folder / name, *_cache_files(weights, name)) if path.is_file()]
     return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
@@ -34,7 +34,7 @@ def write_derived(
     Raises:
         RegardError: neither the folder nor the cache can be written.
     """
-    beside, cached, pieces = folder / name, _cached(weights, name), list(content)
+    beside, cached, pieces = folder / name, _cache_files(weights, name), list(content)
     path, fault = beside, "cannot be written"
     for path in (beside, *cached):
         if path == beside and not os.access(folder, os.W_OK):
@@ -59,7 +59,7 @@ def refuse_unwritable(folder: Path, weights: str, name: str) -> None:
         RegardError: it names both.
     """
     tried = [folder]
-    for path in _cached(weights, name):
+    for path in _cache_files(weights, name):
         with suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
         tried.append(path.parent)
@@ -67,6 +67,6 @@ def refuse_unwritable(folder: Path, weights: str, name: str) -> None:
         raise RegardError(f"cannot be written, nor can {tried[-1]}" if tried[1:] else "cannot be written", str(folder))
 
 
-def _cached(weights: str, name: str) -> list[Path]:
+def _cache_files(weights: str, name: str) -> list[Path]:
     cache, path = user_cache(), Path(name)
     return [cache / path.stem / f"{weights}{path.suffix}"] if cache else []
