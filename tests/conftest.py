@@ -56,7 +56,7 @@ def _nothing_is_timed() -> Iterator[None]:
     from regard.training import measure
 
     def by_flags(*given: Any, **more: Any) -> tuple[dict[ops.Path, float], float]:
-        slow: dict[ops.Path, float] = {"exact": 3.0, "onednn": 3.0, "bf16": 3.0}
+        slow: dict[ops.Path, float] = {"exact": 3.0, "onednn": 3.0, "numpy": 3.0, "bf16": 3.0}
         return slow | {ops.full(): 2.0} | {ops.choose("auto"): 1.0}, 0.0
 
     with pytest.MonkeyPatch.context() as patch:

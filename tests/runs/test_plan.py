@@ -68,8 +68,10 @@ def test_products_that_are_asked_for_are_not_timed(path: ops.Path, exact: ops.Pa
 
 def test_products_that_this_machine_does_not_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ops, "is_accurate", lambda: False)
-    with refused(UsageError, "training.product"):
-        _choose_paths(Recipe(training=Training(product="onednn")), cast(Any, None), Hooks(), CPU)
+    monkeypatch.setattr(ops, "has_openblas", lambda: False)
+    for product in ("onednn", "numpy"):
+        with refused(UsageError, "training.product"):
+            _choose_paths(Recipe(training=Training(product=product)), cast(Any, None), Hooks(), CPU)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,8 @@ def test_products_are_computed_by_the_path_that_is_fastest_here(
 ) -> None:
     monkeypatch.setattr(ops, "is_accurate", lambda: True)
     monkeypatch.setattr(ops, "native_bf16", lambda device: True)
-    seconds = {"exact": 0.3, "onednn": 0.2, "bf16": 0.1}
+    monkeypatch.setattr(ops, "has_openblas", lambda: True)
+    seconds = {"exact": 0.3, "onednn": 0.2, "numpy": 0.25, "bf16": 0.1}
     monkeypatch.setattr(
         measuring, "time_paths", lambda one, use, batch, recipe, paths, hooks: ({p: seconds[p] for p in paths}, 0.0)
     )
@@ -112,6 +115,7 @@ def test_what_is_faster_by_no_more_than_the_noise_is_not_taken(
     monkeypatch: pytest.MonkeyPatch, faster: float, noise: float, product: ops.Path
 ) -> None:
     monkeypatch.setattr(ops, "is_accurate", lambda: True)
+    monkeypatch.setattr(ops, "has_openblas", lambda: False)
     monkeypatch.setattr(measuring, "time_paths", lambda *given: ({"exact": 0.3, "onednn": faster}, noise))
     batches = SimpleNamespace(iterate=lambda position: iter([(SimpleNamespace(tokens=900), Position())]))
     made = SimpleNamespace(batches=batches, model=torch.nn.Linear(3, 3))

@@ -87,9 +87,9 @@ class Data(Section):
     )
 
 
-Product = Literal["exact", "onednn", "bf16"]
+Product = Literal["exact", "onednn", "numpy", "bf16"]
 """How matrix products are computed: the paths of ``nn/ops.py``."""
-PRECISION_OF = {"exact": "fp32", "onednn": "fp32", "bf16": "mixed"}
+PRECISION_OF = {"exact": "fp32", "onednn": "fp32", "numpy": "fp32", "bf16": "mixed"}
 """The precision of each path of products."""
 
 

@@ -6,6 +6,7 @@ A product computes ``y = x Wᵀ + b``. Paths:
 * ``onednn``: the same fp32 arithmetic through oneDNN, twice as fast on processors where torch's default library uses
   half of their width. Its switch is named "bf16" and does round to bf16 on some processors, and set globally it slows
   attention's small products; so it is set only inside a product, and only after :func:`is_accurate` measured its error.
+* ``numpy``: the same fp32 arithmetic by NumPy's OpenBLAS, which is faster than both on processors without AVX-512.
 * ``bf16``: factors rounded to bf16, sums in fp32 within a product; the weights themselves stay fp32 (mixed precision).
 
 ``use(model, path)`` sets the path from outside; the model's own code does not mention it.
@@ -23,22 +24,30 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from regard.nn.autograd.numpy_products import NumpyLinear, has_openblas, numpy_matmul
 from regard.nn.autograd.products import Bf16Linear, OnednnLinear, onednn
 from regard.nn.init import draw
 
-Path = Literal["exact", "onednn", "bf16"]
+Path = Literal["exact", "onednn", "numpy", "bf16"]
 Precision = Literal["auto", "fp32", "mixed"]
+_LINEAR: dict[Path, type[torch.autograd.Function]] = {
+    "onednn": OnednnLinear,
+    "numpy": NumpyLinear,
+    "bf16": Bf16Linear,
+}
 
 
 def product(x_TD: Tensor, weight_FD: Tensor, bias_F: Tensor | None, path: Path) -> Tensor:
-    """``x Wᵀ + b``, or without ``b``, by the given path; ``bf16`` and ``onednn`` fall to ``exact`` for float64."""
+    """``x Wᵀ + b``, or without ``b``, by the given path; those but ``exact`` leave float64 to it."""
     if x_TD.dtype == torch.float64 or path == "exact":
         return F.linear(x_TD, weight_FD, bias_F)
-    return (OnednnLinear if path == "onednn" else Bf16Linear).apply(x_TD, weight_FD, bias_F)
+    return _LINEAR[path].apply(x_TD, weight_FD, bias_F)
 
 
 def matmul(left: Tensor, right: Tensor, path: Path, out: Tensor | None = None) -> Tensor:
     """``left @ right`` of 2-d tensors by the given path, no gradient; the caller casts them to bf16 for ``bf16``."""
+    if path == "numpy" and left.dtype == torch.float32:
+        return numpy_matmul(left, right, out)
     if path != "onednn":
         return torch.mm(left, right, out=out)
     with onednn():
@@ -132,19 +141,25 @@ def has_narrow_vectors(cpuinfo: str = "/proc/cpuinfo") -> bool:
 
 def full_paths(device: str = "cpu") -> tuple[Path, ...]:
     """The paths of full precision that this machine has, the simplest first."""
-    has_onednn = torch.device(device).type == "cpu" and is_accurate()
-    return ("exact", "onednn") if has_onednn else ("exact",)
+    if torch.device(device).type != "cpu":
+        return ("exact",)
+    has: dict[Path, bool] = {"exact": True, "onednn": is_accurate(), "numpy": has_openblas()}
+    return tuple(path for path in has if has[path])
 
 
 def paths(precision: Precision, device: str = "cpu") -> tuple[Path, ...]:
-    """The paths that a precision can take on this machine, the simplest first: to be timed (``training/measure.py``).
+    """The paths that a precision can take on this machine, to be timed (``training/measure.py``); of a tie the first.
 
-    On a GPU nothing is timed: there is what :func:`choose` chooses.
+    On an AMD processor without AVX-512 ``numpy`` comes first, which trains faster there by less than such a machine's
+    noise; elsewhere the simplest does. On a GPU nothing is timed: there is what :func:`choose` chooses.
     """
     if torch.device(device).type != "cpu":
         return (choose(precision, device),)
+    full_ones = full_paths(device)
+    if has_narrow_vectors() and torch.backends.cpu.get_cpu_capability() == "AVX2":
+        full_ones = tuple(sorted(full_ones, key=lambda path: path != "numpy"))
     mixed: tuple[Path, ...] = ("bf16",) if precision == "mixed" or native_bf16(device) else ()
-    return {"fp32": full_paths(device), "mixed": mixed, "auto": (*full_paths(device), *mixed)}[precision]
+    return {"fp32": full_ones, "mixed": mixed, "auto": (*full_ones, *mixed)}[precision]
 
 
 @functools.cache

@@ -43,6 +43,12 @@ One process then takes 1 to 9 % longer for a batch in shards than for a whole on
 WITHOUT_SHARDS = ("rnn", "rnn-encoder")
 """Families whose steps take as long for half as many tokens: recurrent models go through a batch word by word."""
 
+_ABSENT = {
+    "onednn": "this machine's oneDNN does not compute in full precision",
+    "numpy": "this machine's NumPy does not multiply by OpenBLAS",
+}
+"""What is said of a path of products that is asked for and not there."""
+
 
 @dataclass(frozen=True)
 class ResolvedSettings:
@@ -215,8 +221,8 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
     """
     section, full = recipe.training, ops.full_paths(str(device))
     if section.product != "auto":
-        if section.product == "onednn" and section.product not in full:
-            raise UsageError("this machine's oneDNN does not compute in full precision", "training.product")
+        if section.product in _ABSENT and section.product not in full:
+            raise UsageError(_ABSENT[section.product], "training.product")
         exact = section.product if section.product in full else ops.full(str(device))
         return ProductPaths(section.product, exact), None
     among = ops.paths(section.precision, str(device))

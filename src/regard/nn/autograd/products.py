@@ -37,7 +37,7 @@ def onednn() -> Iterator[None]:
                 switch.fp32_precision = _Inside.before
 
 
-def _sum(gradient_TF: Tensor, wanted: bool) -> Tensor | None:
+def sum_over_tokens(gradient_TF: Tensor, wanted: bool) -> Tensor | None:
     """The sum over tokens as a product with ones: three times faster than torch's sum over the first dimension."""
     return (gradient_TF.new_ones(1, len(gradient_TF)) @ gradient_TF)[0] if wanted else None
 
@@ -54,8 +54,9 @@ class OnednnLinear(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient_TF):  # type: ignore[no-untyped-def]
         x_TD, weight_FD = ctx.saved_tensors
+        bias_gradient_F = sum_over_tokens(gradient_TF, ctx.needs_input_grad[2])
         with onednn():
-            return gradient_TF @ weight_FD, gradient_TF.t() @ x_TD, _sum(gradient_TF, ctx.needs_input_grad[2])
+            return gradient_TF @ weight_FD, gradient_TF.t() @ x_TD, bias_gradient_F
 
 
 class Bf16Linear(torch.autograd.Function):
@@ -74,5 +75,5 @@ class Bf16Linear(torch.autograd.Function):
         gradient_TF = gradient_TF.bfloat16()
         x_gradient_TD = (gradient_TF @ low_weight_FD).to(ctx.type)
         weight_gradient_FD = (gradient_TF.t() @ low_x_TD).float()
-        bias_gradient_F = _sum(gradient_TF, ctx.needs_input_grad[2])
+        bias_gradient_F = sum_over_tokens(gradient_TF, ctx.needs_input_grad[2])
         return x_gradient_TD, weight_gradient_FD, None if bias_gradient_F is None else bias_gradient_F.float()
