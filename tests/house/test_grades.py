@@ -22,6 +22,9 @@ def test_long(n): time.sleep(0.05)
 @pytest.mark.parametrize("n", range(7))
 def test_thinned(n): pass
 
+@pytest.mark.parametrize("n", [pytest.param(n, marks=pytest.mark.one_of(3 if n < 3 else 2)) for n in range(7)])
+def test_thinned_by_parameter(n): pass
+
 @pytest.mark.long(minutes=30)
 def test_too_long_for_a_slice(): pass
 
@@ -44,12 +47,13 @@ def test_default_grade_leaves_long_tests_out(tmp_path: Path) -> None:
     code, output = run(tmp_path)
     assert code == 0
     assert "test_quick PASSED" in output
-    assert "4 passed, 1 skipped, 9 deselected" in output
+    assert "7 passed, 1 skipped, 2 deselected" in output
     assert all(f"test_thinned[{n}] PASSED" in output for n in (0, 3, 6))
+    assert all(f"test_thinned_by_parameter[{n}] PASSED" in output for n in (0, 4, 6))
 
 
 def test_all_runs_everything(tmp_path: Path) -> None:
-    assert "13 passed, 1 skipped" in run(tmp_path, "--all")[1]
+    assert "20 passed, 1 skipped" in run(tmp_path, "--all")[1]
 
 
 def test_slice_runs_long_tests_that_fit_in_seeded_order(tmp_path: Path) -> None:
@@ -58,7 +62,7 @@ def test_slice_runs_long_tests_that_fit_in_seeded_order(tmp_path: Path) -> None:
     assert orders[0] == orders[1]
     assert sorted(orders[0]) == sorted(orders[2])
     assert orders[0] != orders[2]
-    assert "slice a: 8 of 9 long tests" in outputs[0]
+    assert "slice a: 12 of 13 long tests" in outputs[0]
 
 
 def test_slice_without_long_tests_is_no_failure(tmp_path: Path) -> None:

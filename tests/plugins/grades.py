@@ -8,8 +8,8 @@ import hashlib
 import os
 import re
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -40,17 +40,21 @@ def minutes(item: pytest.Item) -> float:
     return float(mark.kwargs.get("minutes", mark.args[0] if mark.args else 0.0))
 
 
-def thin(items: Sequence[pytest.Item]) -> None:
+def thin(metafunc: pytest.Metafunc) -> None:
     """Makes long what ``one_of(n)`` leaves out of the default grade: all but every n-th of a test's parameters."""
-    seen: Counter[str] = Counter()
-    for item in items:
-        mark = item.get_closest_marker("one_of")
-        if mark is None or item.get_closest_marker("long"):
+    seen, of_all = 0, metafunc.definition.get_closest_marker("one_of")
+    for call in metafunc._calls:
+        mark = of_all or marked(call, "one_of")
+        if mark is None or marked(call, "long"):
             continue
-        name = item.nodeid.partition("[")[0]
-        if seen[name] % mark.args[0]:
-            item.add_marker(pytest.mark.long(minutes=mark.kwargs.get("minutes", 0.01)))
-        seen[name] += 1
+        if seen % mark.args[0]:
+            call.marks.append(pytest.mark.long(minutes=mark.kwargs.get("minutes", 0.01)).mark)
+        seen += 1
+
+
+def marked(call: Any, name: str) -> pytest.Mark | None:
+    """The mark of this name that one choice of a test's parameters has."""
+    return next((mark for mark in call.marks if mark.name == name), None)
 
 
 def forbidden(reason: str) -> bool:
@@ -68,8 +72,17 @@ class Grades:
         self.ran = self.left_out = 0
         self.skips: list[str] = []
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> Iterator[None]:
+        """Makes no items of parameters that the default grade leaves out: most of the time of collecting is theirs."""
+        yield
+        thin(metafunc)
+        if not self.all and self.seed is None and metafunc._calls:
+            whole = metafunc.definition.get_closest_marker("long")
+            quick = [] if whole else [call for call in metafunc._calls if not marked(call, "long")]
+            metafunc._calls = quick or metafunc._calls[:1]  # without one the test would lack its arguments
+
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        thin(items)
         long = [item for item in items if item.get_closest_marker("long")]
         for item in long:
             if not item.get_closest_marker("timeout"):

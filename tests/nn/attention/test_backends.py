@@ -8,7 +8,6 @@ from unittest.mock import create_autospec, patch
 
 import pytest
 import torch
-from torch.nn.attention import varlen
 
 from regard.nn.attention.backends import BACKENDS, AttentionArgs, PaddedSDPA, Reference, Varlen, _longest, _offsets_B1
 from regard.nn.layout import Layout, Sequences
@@ -114,6 +113,8 @@ SINCE = {"scale": (2, 11), "window_size": (2, 11)}
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_lower_bound_of_torch_is_what_varlen_asks_of_it(causal: bool) -> None:
+    from torch.nn.attention import varlen  # slow to import: it brings a compiler
+
     asked: Any = create_autospec(varlen.varlen_attn, side_effect=lambda query, *_, **__: query)
     with patch.object(varlen, "varlen_attn", asked):  # a call that the torch at hand would refuse is an error
         x_THK = torch.ones(5, 2, 8)
