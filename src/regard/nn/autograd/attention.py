@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
-from regard.nn.attention.padded_groups import Group, PaddedGroups
+from regard.nn.attention.padded_groups import Group, PaddedGroups, Side
 
 CHUNK = 2**18
 """Entries of tanh(W h + U m) that exist at once: they stay near the processor; one pair of sentences may have more."""
@@ -21,8 +23,8 @@ class PaddedAttentionFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx, query_THK, key_SHK, value_SHU, bias_HLM, grid, scale):  # type: ignore[no-untyped-def]
         query_YK, key_ZK, value_ZU = _wide(query_THK), _wide(key_SHK), _wide(value_SHU)
-        contexts, saved = [], []
-        for group in grid.groups:
+        contexts, saved = Cells([group.queries for group in grid.groups], value_ZU, value_ZU.shape[1]), []
+        for i, group in enumerate(grid.groups):
             query, key, value = group.queries.take(query_YK), group.keys.take(key_ZK), group.keys.take(value_ZU)
             if group.bias is None:
                 score = torch.bmm(query, key.transpose(1, 2)).mul_(scale)
@@ -31,34 +33,36 @@ class PaddedAttentionFunction(torch.autograd.Function):
             if bias_HLM is not None:
                 _by_head(score, group).add_(_cut(bias_HLM, group).to(score.dtype))
             weight = score.softmax(-1)
-            contexts.append(torch.bmm(weight, value).flatten(0, 1))
+            torch.bmm(weight, value, out=contexts.of(i))
             saved += [query, key, value, weight]
         ctx.save_for_backward(*saved)
         ctx.grid, ctx.scale = grid, scale
         ctx.bias = bias_HLM if ctx.needs_input_grad[3] else None
-        return _tokens(contexts, grid.query_homes_Y, query_THK)
+        return _tokens(contexts.home(grid.query_homes_Y), query_THK)
 
     @staticmethod
     def backward(ctx, gradient_THU):  # type: ignore[no-untyped-def]
-        gradient_YU = _wide(gradient_THU)
-        queries, keys, values = [], [], []
+        gradient_YU, grid = _wide(gradient_THU), ctx.grid
+        width_K, width_U = ctx.saved_tensors[0].shape[-1], gradient_YU.shape[1]
+        key_sides = [group.keys for group in grid.groups]
+        queries = Cells([group.queries for group in grid.groups], gradient_YU, width_K)
+        keys, values = Cells(key_sides, gradient_YU, width_K), Cells(key_sides, gradient_YU, width_U)
         bias_gradient_HLM = None if ctx.bias is None else torch.zeros_like(ctx.bias)
-        for i, group in enumerate(ctx.grid.groups):
+        for i, group in enumerate(grid.groups):
             query, key, value, weight = ctx.saved_tensors[4 * i : 4 * i + 4]
             gradient = group.queries.take_real(gradient_YU)
-            values.append(torch.bmm(weight.transpose(1, 2), gradient).flatten(0, 1))
+            torch.bmm(weight.transpose(1, 2), gradient, out=values.of(i))
             weight_gradient = torch.bmm(gradient, value.transpose(1, 2))
             score_gradient = torch._softmax_backward_data(weight_gradient, weight, -1, weight.dtype)
             if bias_gradient_HLM is not None:
                 _cut(bias_gradient_HLM, group).add_(_by_head(score_gradient, group).sum(0))
             score_gradient.mul_(ctx.scale)
-            queries.append(torch.bmm(score_gradient, key).flatten(0, 1))
-            keys.append(torch.bmm(score_gradient.transpose(1, 2), query).flatten(0, 1))
-        grid = ctx.grid
+            torch.bmm(score_gradient, key, out=queries.of(i))
+            torch.bmm(score_gradient.transpose(1, 2), query, out=keys.of(i))
         return (
-            _tokens(queries, grid.query_homes_Y, gradient_THU),
-            _tokens(keys, grid.key_homes_Z, gradient_THU),
-            _tokens(values, grid.key_homes_Z, gradient_THU),
+            _tokens(queries.home(grid.query_homes_Y), gradient_THU),
+            _tokens(keys.home(grid.key_homes_Z), gradient_THU),
+            _tokens(values.home(grid.key_homes_Z), gradient_THU),
             bias_gradient_HLM,
             None,
             None,
@@ -86,9 +90,34 @@ def home(cells: list[Tensor], homes_Y: Tensor) -> Tensor:
     return torch.cat([*cells, cells[0].new_zeros(1, cells[0].shape[1])]).index_select(0, homes_Y)
 
 
-def _tokens(cells: list[Tensor], homes_Y: Tensor, like: Tensor) -> Tensor:
-    """The same, the heads of a token apart, in the precision of ``like``."""
-    return home(cells, homes_Y).unflatten(0, (-1, like.shape[1])).to(like.dtype)
+class Cells:
+    """Rows for the cells of all groups end to end, which products write into, and a row of zeros after the last.
+
+    Args:
+        sides: of the groups.
+        like: a tensor of the same type and device.
+        width: numbers in a row.
+    """
+
+    def __init__(self, sides: Sequence[Side], like: Tensor, width: int) -> None:
+        self.shapes = [(sequences * heads, longest) for sequences, heads, longest in (side.shape for side in sides)]
+        self.sizes = [count * longest for count, longest in self.shapes]
+        self.rows_XU = like.new_empty(sum(self.sizes) + 1, width)
+        self.rows_XU[-1] = 0
+
+    def of(self, group: int) -> Tensor:
+        """Those of one group: (sequences · heads, longest, U)."""
+        start = sum(self.sizes[:group])
+        return self.rows_XU[start : start + self.sizes[group]].view(*self.shapes[group], -1)
+
+    def home(self, homes_Y: Tensor) -> Tensor:
+        """Back to rows end to end; tokens of no sequence take the zeros."""
+        return self.rows_XU.index_select(0, homes_Y)
+
+
+def _tokens(rows_YU: Tensor, like: Tensor) -> Tensor:
+    """The heads of a token apart, in the precision of ``like``."""
+    return rows_YU.unflatten(0, (-1, like.shape[1])).to(like.dtype)
 
 
 class AdditiveAttentionFunction(torch.autograd.Function):
