@@ -2,7 +2,8 @@
 
 200,000 pairs of the demonstration's grammar, whose words are few, and as many of 40,000 made-up words a language. Rows
 take turns, each in a fresh process, those of another version (``--before DIR``) too; the time counts from the first
-look at the files to the finished folder, without the start of Python and its imports. All files of a corpus must be
+look at the files to the finished folder, without the start of Python and its imports. A process has one core: the
+library that learns vocabularies would use all that there are. All files of a corpus must be
 equal. A line is appended to ``results/preparing.jsonl``, or to ``--results FILE``. Nothing else may run on the machine.
 """
 
@@ -45,6 +46,7 @@ def main() -> None:
     parser.add_argument("--run", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.run:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked.run])
         print(json.dumps(prepare(asked.work, *asked.kind, asked.run)))
         return
     session = {"benchmark": "preparing", "date": machine.now(), "commit": machine.commit()}
@@ -76,7 +78,7 @@ def results(kind: str, found: Found) -> list[dict[str, Any]]:
     parts = ("scan", "vocabulary", "ids", "seconds")
     medians: list[dict[str, Any]] = []
     for (version, count), runs in found.items():
-        row = {"corpus": kind, "version": version, "processes": count}
+        row = {"corpus": kind, "version": version, "processes": count, "cores": count}
         row |= {part: round(median(run[part] for run in runs), 2) for part in parts}
         first = next(runs for (other, _), runs in found.items() if other == version)
         ratio = median(run["seconds"] for run in first) / median(run["seconds"] for run in runs)

@@ -335,12 +335,15 @@ def instructions(sessions: list[Session]) -> Lines:
 
 def preparing(sessions: list[Session]) -> Lines:
     """Seconds until pairs are prepared, by one process and by several, in the newest session of each processor."""
-    lines = ["Seconds from the first look at the files to the finished folder, the median of rounds in turns."]
+    lines = [
+        "Seconds from the first look at the files to the finished folder, the median of rounds in turns. Where no",
+        "cores are named, one process used both: the library that learns vocabularies takes all that there are.",
+    ]
     for processor, here in by_processor(sessions):
         rows = [
             {
                 "200,000 pairs": row["corpus"],
-                "processes": row["processes"],
+                "processes": f"{row['processes']}{cores_of(row)}",
                 "scan + vocabulary + ids": " + ".join(f"{row[part]:.2f}" for part in ("scan", "vocabulary", "ids")),
                 "all": f"{row['seconds']:.2f}",
                 "times as fast": row["times as fast"],
@@ -350,6 +353,11 @@ def preparing(sessions: list[Session]) -> Lines:
         ]
         lines += ["", f"{processor}:", "", *grid(rows)]
     return lines
+
+
+def cores_of(row: Row) -> str:
+    """How many cores a row was given."""
+    return f" ({row['cores']} core{'s' if row['cores'] > 1 else ''})" if "cores" in row else ""
 
 
 def plain(session: Session) -> Lines:

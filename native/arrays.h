@@ -21,6 +21,7 @@ using Floats2 = Array<const float, 2>;
 using Out2 = Array<float, 2>;
 using Ints1 = Array<const int32_t, 1>;
 using Ints2 = Array<const int32_t, 2>;
+using Longs1 = Array<const int64_t, 1>;
 template <class T> using Maybe = std::optional<T>;
 
 inline void expect(bool holds, const char* sentence) {

@@ -154,6 +154,52 @@ void check_attention(long heads, long size, int32_t length) {
   }
 }
 
+// Context and gradients of one sequence of one head.
+void check_training_attention(long size, int64_t length, bool causal) {
+  const Floats query = drawn(length * size), key = drawn(length * size), value = drawn(length * size),
+               given = drawn(length * size);
+  const size_t entries = query.size();
+  Floats weights(static_cast<size_t>(length * kept(length))), scratch = weights, nearby(4 * entries);
+  Floats context(entries, 0.0f), to_query = context, to_key = context, to_value = context;
+  std::vector<double> wanted(entries, 0.0), query_wanted = wanted, key_wanted = wanted, value_wanted = wanted;
+  const auto at = [&](long row, long u) { return static_cast<size_t>(row * size + u); };
+  const auto dot = [&](const Floats& a, long l, const Floats& b, long m) {
+    double total = 0;
+    for (long u = 0; u < size; u++) total += static_cast<double>(a[at(l, u)]) * static_cast<double>(b[at(m, u)]);
+    return total;
+  };
+  for (long l = 0; l < length; l++) {
+    const long seen = causal ? l + 1 : length;
+    std::vector<double> weight;
+    double total = 0, shared = 0;
+    for (long m = 0; m < seen; m++) {
+      weight.push_back(std::exp(0.3 * dot(query, l, key, m)));
+      total += weight.back();
+    }
+    for (long m = 0; m < seen; m++) shared += (weight[static_cast<size_t>(m)] /= total) * dot(given, l, value, m);
+    for (long m = 0; m < seen; m++) {
+      const double w = weight[static_cast<size_t>(m)], score = 0.3 * w * (dot(given, l, value, m) - shared);
+      for (long u = 0; u < size; u++) {
+        wanted[at(l, u)] += w * static_cast<double>(value[at(m, u)]);
+        value_wanted[at(m, u)] += w * static_cast<double>(given[at(l, u)]);
+        query_wanted[at(l, u)] += score * static_cast<double>(key[at(m, u)]);
+        key_wanted[at(m, u)] += score * static_cast<double>(query[at(l, u)]);
+      }
+    }
+  }
+  const int64_t start = 0;
+  const TrainingAttention of{{query.data(), size}, {key.data(), size}, {value.data(), size}, {context.data(), size},
+                             &start, &length, &start, &length, nullptr, 0, weights.data(), 1, 1, size, size, causal,
+                             0.3f, nearby.data()};
+  in_use().training_attention(of);
+  in_use().attention_gradient(of, {{given.data(), size}, {to_query.data(), size}, {to_key.data(), size},
+                                   {to_value.data(), size}, nullptr, scratch.data()});
+  expect("attention in training", length, context, wanted, 1e-5);
+  expect("its gradient of queries", length, to_query, query_wanted, 3e-5);
+  expect("its gradient of keys", length, to_key, key_wanted, 3e-5);
+  expect("its gradient of values", length, to_value, value_wanted, 3e-5);
+}
+
 void check_vocabulary(long rows, long inner, long columns, long k) {
   const Weights w(columns, inner);
   const Floats hidden = drawn(rows * inner);
@@ -212,6 +258,9 @@ int main() {
       for (NormKind kind : {NormKind::layer, NormKind::rms, NormKind::affine}) check_norm(columns, kind);
     }
     for (int32_t length : {1, 3, 16, 50}) check_attention(2, 20, length);
+    for (int64_t length : {1, 3, 16, 50})
+      for (long size : {5, 16, 67})
+        for (bool causal : {false, true}) check_training_attention(size, length, causal);
     for (long columns : {7, 512, 1300}) check_vocabulary(3, 24, columns, 5);
     for (long size : {2, 6, 64}) check_rotation(size);
     set_threads(3);

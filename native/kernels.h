@@ -97,6 +97,29 @@ struct Attention {
   float* scratch;  // as many floats as the most keys of a query, and LANES more
 };
 
+// The same of whole sequences, each a row of neighbours on both axes, with what its gradient needs. Contexts and
+// gradients are added to what their arrays hold.
+struct TrainingAttention {
+  ConstRows query, key, value;
+  Rows context;
+  const int64_t *query_start_B, *query_length_B, *key_start_B, *key_length_B;
+  const float* bias_HLM;  // null, or added to the scores: bias_longest rows and columns for each head, in one piece
+  long bias_longest;
+  float* weights;  // of each sequence, head and query a row of kept(keys) weights
+  long count, heads, key_size, value_size;
+  bool causal;  // the last query sees all keys, the one before it all but the last
+  float scale;
+  float* nearby;  // as many floats as the longest sequences have in query, key, value and context
+};
+struct AttentionGradient {
+  ConstRows context;  // given
+  Rows query, key, value;
+  float* bias_HLM;  // null, or as large as the bias
+  float* scratch;   // as many weights as the longest sequence has
+};
+constexpr long KEPT = 16;  // weights of a query are whole words of every set
+constexpr long kept(long keys) { return (keys + KEPT - 1) / KEPT * KEPT; }
+
 // The k largest of score_NV = hidden_ND W_DV, ties to the smaller id, and log sum exp score_NV
 struct Vocabulary {
   ConstRows hidden;
@@ -136,6 +159,8 @@ struct Kernels {
   void (*attention)(const Attention&);
   void (*vocabulary)(const Vocabulary&);
   void (*rotation)(const Rotation&);
+  void (*training_attention)(const TrainingAttention&);
+  void (*attention_gradient)(const TrainingAttention&, const AttentionGradient&);
 };
 
 }  // namespace regard

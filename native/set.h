@@ -12,6 +12,8 @@ void norm(const Norm&);
 void attention(const Attention&);
 void vocabulary(const Vocabulary&);
 void rotation(const Rotation&);
+void training_attention(const TrainingAttention&);
+void attention_gradient(const TrainingAttention&, const AttentionGradient&);
 
 // What the time of a product is about proportional to.
 constexpr long work_of(long weight_bytes, long rows) { return weight_bytes / 16 * (15 + rows); }

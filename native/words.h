@@ -52,6 +52,13 @@ REGARD_INLINE void store_some(float* to, Word x, long n) {
   for (long lane = 0; lane < n; lane++) to[lane] = x[lane];
 }
 
+// The first n lanes of x, which may be all, the others `rest`.
+template <int... LANE> REGARD_INLINE Ints numbers(std::integer_sequence<int, LANE...>) { return Ints{LANE...}; }
+REGARD_INLINE Word first(Word x, long n, float rest) {
+  const int32_t most = n < LANES ? static_cast<int32_t>(n) : LANES;
+  return numbers(std::make_integer_sequence<int, LANES>{}) < most - Ints{} ? x : all(rest);
+}
+
 // f(place, lanes) for every word of an axis; the last one may have fewer lanes.
 template <class F> REGARD_INLINE void each_word(long size, F f) {
   long place = 0;

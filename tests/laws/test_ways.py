@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+from regard import kernels
 from regard.nn.attention import backends
-from regard.nn.attention.backends import AttentionArgs, PaddedSDPA, Reference, _torch_sdpa
+from regard.nn.attention.backends import AttentionArgs, Native, PaddedSDPA, Reference, _torch_sdpa
 from regard.nn.attention.multi_head import attend
 from regard.nn.attention.padded_groups import SMALLEST_GROUP
 from regard.nn.hooks import intervene
@@ -41,7 +42,17 @@ def padded_with_gradient(*asked) -> torch.Tensor:
     return PaddedSDPA()(*asked)
 
 
-WAYS = {"padded": padded_with_gradient, "torch": _torch_sdpa}
+def by_kernels(*asked) -> torch.Tensor:
+    assert Native().supports(asked[0], asked[2], asked[3])
+    return Native()(*asked)
+
+
+WAYS = {"padded": padded_with_gradient, "torch": _torch_sdpa, "native": by_kernels}
+
+
+def lacks(way: str, dtype: torch.dtype) -> bool:
+    """Whether a way does not compute in a precision here."""
+    return way == "native" and (dtype == torch.float64 or not kernels.available())
 
 
 @pytest.mark.one_of(6)
@@ -52,12 +63,15 @@ WAYS = {"padded": padded_with_gradient, "torch": _torch_sdpa}
     ("name", "causal"), [(name, causal) for causal in (False, True) for name in (sorted(CAUSAL) if causal else LAYOUTS)]
 )
 def test_ways(name: str, causal: bool, way: str, tail: int, dtype: torch.dtype) -> None:
+    if lacks(way, dtype):
+        return
     queries, keys = LAYOUTS[name]
     of = sequences(queries, tail, spare=2)
     layout = Layout(of, of if name in SAME else sequences(keys, tail, spare=2))
     if layout.queries.longest == 0:
         given = tensors(layout, dtype)
-        assert not PaddedSDPA().supports(given[0], given[2], AttentionArgs(layout, causal, 0.4))
+        for padded_or_not in (PaddedSDPA(), Native()):
+            assert not padded_or_not.supports(given[0], given[2], AttentionArgs(layout, causal, 0.4))
         assert not attend(*given, layout, causal=causal).any()
         return
     compare(layout, causal, way, dtype)
@@ -102,6 +116,8 @@ def relative(two_way: bool, dtype: torch.dtype = torch.float64) -> Relative:
 )
 def test_ways_with_relative_positions(name: str, causal: bool, way: str, dtype: torch.dtype) -> None:
     """The bias is one table: its gradient, from all sequences and heads together, is the same every way."""
+    if lacks(way, dtype) or (way == "native" and name not in SAME):
+        return
     queries, keys = LAYOUTS[name]
     of = sequences(queries, 3, spare=1)
     layout = Layout(of, of if name in SAME else sequences(keys, 3, spare=1))

@@ -15,6 +15,8 @@ Panels = NDArray[Any]
 """A packed matrix: float32 panels are fp32, uint16 ones bf16, int8 ones int8."""
 
 PANEL: int
+KEPT: int
+"""Attention weights of a query are kept in rows of a multiple of so many."""
 
 def sets() -> list[str]:
     """The instruction sets of this processor that kernels were compiled for, fastest first."""
@@ -75,6 +77,52 @@ def attention(
         bias: each head's addend by distance, ``bias_HX``; the middle of a row is distance zero, keys ahead come after.
         place: of each query among its keys, ``place_T``, if there is a bias.
     """
+
+def training_attention(
+    query: Floats,
+    key: Floats,
+    value: Floats,
+    context: Floats,
+    heads: int,
+    scale: float,
+    causal: bool,
+    query_start: NDArray[np.int64],
+    query_length: NDArray[np.int64],
+    key_start: NDArray[np.int64],
+    key_length: NDArray[np.int64],
+    bias: Floats | None,
+    weights: Floats,
+) -> None:
+    """``context_THU += softmax(scale query_THK key_SHK^T + bias) value_SHU`` of sequences that are neighbours.
+
+    Args:
+        causal: the last query of a sequence sees all keys, the one before it all but the last.
+        query_start, query_length, key_start, key_length: of each sequence, int64.
+        bias: ``bias_HLL``, added to the scores of every sequence.
+        weights: becomes the attention weights: of each sequence, head and query a row of as many as there are keys,
+            rounded up to :data:`KEPT`.
+    """
+
+def attention_gradient(
+    query: Floats,
+    key: Floats,
+    value: Floats,
+    gradient: Floats,
+    query_gradient: Floats,
+    key_gradient: Floats,
+    value_gradient: Floats,
+    heads: int,
+    scale: float,
+    causal: bool,
+    query_start: NDArray[np.int64],
+    query_length: NDArray[np.int64],
+    key_start: NDArray[np.int64],
+    key_length: NDArray[np.int64],
+    bias: Floats | None,
+    weights: Floats,
+    bias_gradient: Floats | None,
+) -> None:
+    """The gradients of :func:`training_attention` from that of its context, added to what their arrays hold."""
 
 def vocabulary(
     hidden: Floats,

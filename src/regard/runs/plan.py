@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import torch
 from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
 
+from regard import kernels
 from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
 from regard.nn import ops
@@ -147,6 +148,7 @@ def fingerprints(teaching: TrainingTask, device: torch.device) -> dict[str, reso
         "fingerprint.tokenizer": teaching.task.assets.sha256,
         "fingerprint.torch": torch.__version__,
         "fingerprint.processor": processor(device),
+        "fingerprint.kernels": kernels.in_use() if device.type == "cpu" else "none",
     }
 
 

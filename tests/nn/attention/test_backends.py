@@ -9,7 +9,17 @@ from unittest.mock import create_autospec, patch
 import pytest
 import torch
 
-from regard.nn.attention.backends import BACKENDS, AttentionArgs, PaddedSDPA, Reference, Varlen, _longest, _offsets_B1
+from regard import kernels
+from regard.nn.attention.backends import (
+    BACKENDS,
+    AttentionArgs,
+    Native,
+    PaddedSDPA,
+    Reference,
+    Varlen,
+    _longest,
+    _offsets_B1,
+)
 from regard.nn.layout import Layout, Sequences
 from tests.models.small_models import assert_near, sequences
 
@@ -40,8 +50,52 @@ def question(**changed: object) -> AttentionArgs:
 
 
 def test_the_reference_is_last_and_can_everything() -> None:
-    assert [way.name for way in BACKENDS] == ["varlen", "sdpa", "reference"]
+    assert [way.name for way in BACKENDS] == ["varlen", "native", "sdpa", "reference"]
     assert Reference().supports(torch.ones(1, 1, 1), torch.ones(1, 1, 1), question(bias=lambda q, k: q))
+
+
+def test_kernels_are_for_training_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def can(x_THK: torch.Tensor, **changed: object) -> bool:
+        return Native().supports(x_THK, x_THK, question(**changed))
+
+    monkeypatch.setattr(kernels, "available", lambda: True)
+    taught_THK, layout = torch.ones(5, 2, 4, requires_grad=True), question().layout
+    same = Layout(layout.queries, layout.queries)
+    assert can(taught_THK)
+    assert can(taught_THK.bfloat16())
+    assert can(taught_THK, bias=lambda q, k: q, layout=same, causal=True)
+    assert not can(taught_THK.detach())
+    assert not can(taught_THK.double())
+    assert not can(taught_THK, dropout=0.1)
+    assert not can(taught_THK, bias=lambda q, k: q)
+    assert not can(taught_THK, layout=Layout(sequences([2, 3]), sequences([5, 0])))
+    long = sequences([Native.LONGEST + 1, 2])
+    assert not can(taught_THK, layout=Layout(long, long))
+    assert can(taught_THK, layout=Layout(long, long), causal=True)
+    assert not can(taught_THK, layout=Layout(sequences([2, 3]), Sequences.rows(torch.tensor([2, 3]), 3, 4)))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    assert not can(taught_THK)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    monkeypatch.setattr(kernels, "available", lambda: False)
+    assert not can(taught_THK)
+
+
+@pytest.mark.skipif(not kernels.available(), reason="no compiler was there when Regard was installed")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_kernels_take_slices_and_narrow_numbers(dtype: torch.dtype) -> None:
+    """Of a wide projection, whose parts lie side by side; a gradient that is one number for all."""
+    of = sequences([2, 3])
+    wide_TX = torch.randn(5, 40, generator=torch.Generator().manual_seed(3)).to(dtype).requires_grad_()
+    arguments = question(layout=Layout(of, of), causal=True)
+    results = []
+    for way in (Native(), Reference()):
+        leaf_TX = wide_TX.detach().to(dtype if way.name == "native" else torch.float64).requires_grad_()
+        query, key, value = (x.unflatten(1, (2, -1)) for x in leaf_TX.split([14, 14, 12], 1))
+        context_THU = way(query, key, value, arguments)
+        assert context_THU.dtype == leaf_TX.dtype
+        results.append((context_THU, torch.autograd.grad(context_THU.sum(), leaf_TX)[0]))
+    for ours, exact in zip(*results, strict=True):
+        assert_near(ours.float(), exact, 1e-5 if dtype == torch.float32 else 2e-2)
 
 
 def test_padding_needs_keys() -> None:
