@@ -3,7 +3,7 @@
 //   dV = W^T dC     dW = dC V^T     dS = W (dW - sum of W dW over keys)     dQ = scale dS K     dK = scale dS^T Q
 //
 // One head of one sequence at a time, whose rows are in the cache nearby. Weights are kept for the gradient: a query has
-// a row of as many as its sequence has keys, rounded up to KEPT, zeros where it sees none.
+// a row with a weight for each key of its sequence, zero for keys it does not see, and zeros up to a multiple of KEPT.
 #include "set.h"
 
 #include "words.h"
@@ -119,6 +119,8 @@ template <class F> REGARD_INLINE void each_weight(float* weight, long count, lon
   for (; place < width; place += LANES) store(weight + place, all(0.0f));
 }
 
+constexpr float LOWEST = -87.0f;  // of exp, below which it is zero: what is nearly zero makes products slow
+
 // weight_S = softmax(scale weight_S + bias_S) of the first `count` entries; the others, up to `width`, are zero.
 void normalise(float* weight, const float* bias, long count, long width, float scale) {
   Word highest = all(-__builtin_inff());
@@ -132,7 +134,8 @@ void normalise(float* weight, const float* bias, long count, long width, float s
   const float most_of_all = largest(highest);
   Word total = all(0.0f);
   each_weight(weight, count, count, [&](long place, long lanes) {
-    const Word found = first(exp(load(weight + place) - most_of_all), lanes, 0.0f);
+    const Word below = load(weight + place) - most_of_all;
+    const Word found = first(below < all(LOWEST) ? all(0.0f) : exp(below), lanes, 0.0f);
     store(weight + place, found);
     total += found;
   });

@@ -97,8 +97,8 @@ struct Attention {
   float* scratch;  // as many floats as the most keys of a query, and LANES more
 };
 
-// The same of whole sequences, each a row of neighbours on both axes, with what its gradient needs. Contexts and
-// gradients are added to what their arrays hold.
+// The same for whole sequences, whose tokens are neighbours, and what its gradient needs. Contexts and gradients are
+// added to what their arrays hold.
 struct TrainingAttention {
   ConstRows query, key, value;
   Rows context;

@@ -151,6 +151,8 @@ Training training_attention_of(
   for (long b = 0; b < count; b++) {
     const long queries = query_length.data()[b], keys = key_length.data()[b];
     expect(queries == 0 || (keys >= 1 && (!causal || keys >= queries)), "a query has no keys");
+    expect(queries == 0 || kept(keys) <= (rows_of(weights) - all) / heads / queries,
+           "there is no room for exactly the weights");
     all += heads * queries * kept(keys);
     most = std::max(most, queries * kept(keys));
   }

@@ -172,6 +172,23 @@ def test_what_does_not_fit_is_refused(bad: str) -> None:
         of.computed()
 
 
+def test_sizes_beyond_all_numbers_are_refused() -> None:
+    from regard.kernels import _native
+
+    rows, none = np.empty((2**30, 0), np.float32), np.empty(0, np.float32)
+    starts, lengths = longs([0] * 16), longs([2**30] * 16)
+    with pytest.raises(ValueError, match="room for exactly"):
+        _native.training_attention(rows, rows, rows, rows, 1, 1.0, False, starts, lengths, starts, lengths, None, none)
+
+
+def test_a_weight_too_small_is_zero() -> None:
+    of = Given((1, 16, 16), [20], False, False)
+    of.query[:20], of.key[:20] = 0, 0
+    of.query[:20, 0], of.key[:20, 0] = 1, -400 * np.arange(20)
+    of.value[:20] = 1e38
+    np.testing.assert_array_equal(of.computed()[0], np.float32(1e38) * (np.arange(21) < 20)[:, None].repeat(16, 1))
+
+
 @pytest.mark.parametrize("short", range(7))
 def test_arrays_of_another_size_are_refused(short: int) -> None:
     from regard.kernels import _native

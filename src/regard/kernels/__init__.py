@@ -1,4 +1,4 @@
-"""Native code over NumPy arrays (``native/``): what a finished model's speed comes from. No torch.
+"""Native code over NumPy arrays (``native/``): the speed of finished models, and of attention in training. No torch.
 
 Where it was not compiled, because there was no compiler, :func:`available` says so and torch computes. Each kernel is
 compiled for several instruction sets; the processor's fastest is used, or the one that :data:`VARIABLE` names.

@@ -6,7 +6,7 @@ A product computes ``y = x Wᵀ + b``. Paths:
 * ``onednn``: the same fp32 arithmetic through oneDNN, twice as fast on processors where torch's default library uses
   half of their width. Its switch is named "bf16" and does round to bf16 on some processors, and set globally it slows
   attention's small products; so it is set only inside a product, and only after :func:`is_accurate` measured its error.
-* ``numpy``: the same fp32 arithmetic by NumPy's OpenBLAS, which is faster than both on processors without AVX-512.
+* ``numpy``: the same fp32 arithmetic by NumPy's OpenBLAS, measured to be faster on an AMD processor without AVX-512.
 * ``bf16``: factors rounded to bf16, sums in fp32 within a product; the weights themselves stay fp32 (mixed precision).
 
 ``use(model, path)`` sets the path from outside; the model's own code does not mention it.

@@ -14,6 +14,7 @@ from regard import kernels
 from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
 from regard.nn import ops
+from regard.nn.autograd.numpy_products import library
 from regard.runs.workers.group import WorkerGroup, plain
 from regard.system.errors import Damaged, UsageError
 from regard.system.keys import key
@@ -45,8 +46,8 @@ WITHOUT_SHARDS = ("rnn", "rnn-encoder")
 """Families whose steps take as long for half as many tokens: recurrent models go through a batch word by word."""
 
 _ABSENT = {
-    "onednn": "this machine's oneDNN does not compute in full precision",
-    "numpy": "this machine's NumPy does not multiply by OpenBLAS",
+    "onednn": "is for processors whose oneDNN computes in full precision",
+    "numpy": "is for processors, and for a NumPy that multiplies by OpenBLAS",
 }
 """What is said of a path of products that is asked for and not there."""
 
@@ -143,12 +144,15 @@ def load_settings(training: Path, device: torch.device) -> ResolvedSettings | No
 
 def fingerprints(teaching: TrainingTask, device: torch.device) -> dict[str, resolved.Plain]:
     """Fingerprints of what a run depends on besides its recipe."""
+    paths = teaching.paths
+    multiplies = {"fingerprint.numpy": library()} if "numpy" in (paths.training, paths.exact) else {}
     return {
         "fingerprint.data": teaching.prepared.fingerprint,
         "fingerprint.tokenizer": teaching.task.assets.sha256,
         "fingerprint.torch": torch.__version__,
         "fingerprint.processor": processor(device),
         "fingerprint.kernels": kernels.in_use() if device.type == "cpu" else "none",
+        **multiplies,
     }
 
 
@@ -224,7 +228,7 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
     section, full = recipe.training, ops.full_paths(str(device))
     if section.product != "auto":
         if section.product in _ABSENT and section.product not in full:
-            raise UsageError(_ABSENT[section.product], "training.product")
+            raise UsageError(f"{section.product!r} {_ABSENT[section.product]}", "training.product")
         exact = section.product if section.product in full else ops.full(str(device))
         return ProductPaths(section.product, exact), None
     among = ops.paths(section.precision, str(device))

@@ -54,11 +54,12 @@ def test_the_reference_is_last_and_can_everything() -> None:
     assert Reference().supports(torch.ones(1, 1, 1), torch.ones(1, 1, 1), question(bias=lambda q, k: q))
 
 
-def test_kernels_are_for_training_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_are_for_training_with_few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     def can(x_THK: torch.Tensor, **changed: object) -> bool:
         return Native().supports(x_THK, x_THK, question(**changed))
 
     monkeypatch.setattr(kernels, "available", lambda: True)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     taught_THK, layout = torch.ones(5, 2, 4, requires_grad=True), question().layout
     same = Layout(layout.queries, layout.queries)
     assert can(taught_THK)
@@ -73,7 +74,7 @@ def test_kernels_are_for_training_in_one_thread(monkeypatch: pytest.MonkeyPatch)
     assert not can(taught_THK, layout=Layout(long, long))
     assert can(taught_THK, layout=Layout(long, long), causal=True)
     assert not can(taught_THK, layout=Layout(sequences([2, 3]), Sequences.rows(torch.tensor([2, 3]), 3, 4)))
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: Native.THREADS + 1)
     assert not can(taught_THK)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     monkeypatch.setattr(kernels, "available", lambda: False)

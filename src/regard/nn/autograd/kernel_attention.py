@@ -1,4 +1,4 @@
-"""Attention on CPU in training by the kernels of ``native/attention_training.cpp``: no padding, and no copies."""
+"""Attention on CPU in training by the kernels of ``native/attention_training.cpp``: without padding."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from regard.nn.layout import Layout, Sequences
 
@@ -54,20 +55,22 @@ class KernelAttentionFunction(torch.autograd.Function):
         bias_HLL = None if bias_HLM is None else bias_HLM.detach().float().contiguous().numpy()
         context_TX = given[0].new_zeros(len(query_THK), heads * size)
         weights = context_TX.new_empty(heads * layout.weights)
-        ctx.settings = (heads, scale, causal, *layout.sequences, bias_HLL)
+        settings = (heads, scale, causal, *layout.sequences)
         compute: Any = _native.training_attention
-        compute(*(each.numpy() for each in (*given, context_TX)), *ctx.settings, weights.numpy())
+        compute(*(each.numpy() for each in (*given, context_TX)), *settings, bias_HLL, weights.numpy())
+        ctx.settings = (*settings, bias_HLL if ctx.needs_input_grad[3] else None)  # otherwise the weights say it all
         ctx.save_for_backward(*given, weights)
         ctx.types = query_THK.dtype, None if bias_HLM is None else bias_HLM.dtype
         return context_TX.view(len(query_THK), heads, size).to(query_THK.dtype)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, gradient_THU):  # type: ignore[no-untyped-def]
         from regard.kernels import _native
 
         *given, weights = ctx.saved_tensors
-        found = [torch.zeros(each.shape) for each in given]
-        bias_HLM = torch.zeros(ctx.settings[-1].shape) if ctx.needs_input_grad[3] else None
+        found = [each.new_zeros(each.shape) for each in given]
+        bias_HLM = weights.new_zeros(ctx.settings[-1].shape) if ctx.needs_input_grad[3] else None
         compute: Any = _native.attention_gradient
         arrays = (each.numpy() for each in (*given, _rows(gradient_THU), *found))
         compute(*arrays, *ctx.settings, weights.numpy(), None if bias_HLM is None else bias_HLM.numpy())

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from regard.nn.autograd.products import sum_over_tokens
 
@@ -38,6 +39,11 @@ def _threads() -> tuple[Callable[[], int], Callable[[int], object]] | None:
 def has_openblas() -> bool:
     """Whether NumPy multiplies by OpenBLAS."""
     return _threads() is not None
+
+
+def library() -> str:
+    """What multiplies: other versions may give other bits."""
+    return f"{np.__version__}{'' if has_openblas() else ' without OpenBLAS'}"
 
 
 def numpy_matmul(left_NK: Tensor, right_KM: Tensor, out_NM: Tensor | None = None) -> Tensor:
@@ -73,6 +79,7 @@ class NumpyLinear(torch.autograd.Function):
         return y_TF if bias_F is None else y_TF.add_(bias_F)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, gradient_TF):  # type: ignore[no-untyped-def]
         x_TD, weight_FD = ctx.saved_tensors
         wants_x, wants_weight, wants_bias = ctx.needs_input_grad

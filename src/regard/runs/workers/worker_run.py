@@ -95,7 +95,7 @@ class WorkerRun:
 
 
 def refuse_others(world: World, teaching: TrainingTask) -> None:
-    """Raise a RegardError in every process if one has other data, another torch or another kind of processor."""
+    """Raise a RegardError in every process if one has other data, libraries, kernels or another processor."""
     if world.size == 1:
         return
     own = json.dumps(fingerprints(teaching, torch.device("cpu"))).encode()
