@@ -5,13 +5,24 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
 import pytest
 import torch
 
+from regard import kernels
 from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
 from regard.nn import ops
-from regard.runs.plan import ResolvedSettings, _choose_paths, _Measuring, _plan, first_event, load_settings, processor
+from regard.runs.plan import (
+    ResolvedSettings,
+    _choose_paths,
+    _Measuring,
+    _plan,
+    fingerprints,
+    first_event,
+    load_settings,
+    processor,
+)
 from regard.runs.workers.group import WorkerGroup
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.training.base import ProductPaths, TrainingTask
@@ -123,6 +134,16 @@ def test_what_is_faster_by_no_more_than_the_noise_is_not_taken(
     paths, said = _choose_paths(recipe, lambda recipe, paths: cast(Any, made), Hooks(), CPU)
     assert paths.training == product
     assert ("may be noise" in (said or "")) == (product == "exact")
+
+
+@pytest.mark.parametrize("paths", [("exact", "exact"), ("numpy", "exact"), ("bf16", "numpy")], ids=str)
+def test_kernels_and_a_numpy_that_multiplies_are_fingerprints(paths: tuple[ops.Path, ops.Path]) -> None:
+    task = SimpleNamespace(assets=SimpleNamespace(sha256="b"))
+    teaching: Any = SimpleNamespace(prepared=SimpleNamespace(fingerprint="a"), task=task, paths=ProductPaths(*paths))
+    found = fingerprints(teaching, CPU)
+    assert found["fingerprint.kernels"] == kernels.in_use()
+    assert str(found.get("fingerprint.numpy", "")).startswith(np.__version__ if "numpy" in paths else "")
+    assert ("fingerprint.numpy" in found) == ("numpy" in paths)
 
 
 def test_the_tokens_of_a_timed_step_are_bounded() -> None:
