@@ -68,7 +68,7 @@ def measure(asked: argparse.Namespace, name: str) -> dict[str, Any]:
     started(asked.work, name, "auto", 1)  # prepares the data
     starts = [started(asked.work, name, "auto", 1) for _ in range(asked.starts)]
     products = Counter(start["product"] for start in starts)
-    paths = [part.split()[0] for part in starts[0]["measured"].split(": ")[1].split(" (")[0].split(", ")]
+    paths = [part.split()[0] for part in starts[0]["measured"].split(": ")[1].split(";")[0].split(" (")[0].split(", ")]
     speeds: dict[str, list[float]] = {path: [] for path in ("auto", *paths)}
     for _ in range(asked.rounds):
         for path, found in speeds.items():

@@ -176,16 +176,23 @@ def test_a_path_is_chosen_by_what_the_processor_is(
 
 @pytest.mark.parametrize("amd", [False, True])
 @pytest.mark.parametrize("capability", ["AVX2", "AVX512"])
-def test_numpy_wins_ties_on_amd_without_avx512(monkeypatch: pytest.MonkeyPatch, amd: bool, capability: str) -> None:
+@pytest.mark.parametrize("parameters", [ops.LARGE - 1, ops.LARGE])
+def test_numpy_wins_ties_of_large_models_on_amd_without_avx512(
+    monkeypatch: pytest.MonkeyPatch, amd: bool, capability: str, parameters: int
+) -> None:
     monkeypatch.setattr(ops, "has_narrow_vectors", lambda: amd)
     monkeypatch.setattr(ops, "is_accurate", lambda: True)
     monkeypatch.setattr(ops, "has_openblas", lambda: True)
     monkeypatch.setattr(ops, "native_bf16", lambda device: True)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    first = "numpy" if amd and capability == "AVX2" else "exact"
-    assert [ops.paths(precision)[0] for precision in ("fp32", "auto", "mixed")] == [first, first, "bf16"]
-    assert set(ops.paths("auto")) == {"exact", "onednn", "numpy", "bf16"}
-    assert ops.full_paths() == ("exact", "onednn", "numpy")
+    assert ops.paths("auto") == ("exact", "onednn", "numpy", "bf16")
+    first = "numpy" if amd and capability == "AVX2" and parameters >= ops.LARGE else "exact"
+    assert [ops.preferred(ops.paths(each), parameters)[0] for each in ("fp32", "auto", "mixed")] == [
+        first,
+        first,
+        "bf16",
+    ]
+    assert set(ops.preferred(ops.paths("auto"), parameters)) == {"exact", "onednn", "numpy", "bf16"}
 
 
 @pytest.mark.parametrize(("vendor", "is_narrow"), [("AuthenticAMD", True), ("GenuineIntel", False), (None, False)])
