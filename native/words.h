@@ -20,6 +20,7 @@ constexpr int LANES = REGARD_LANES;
 
 typedef float Word __attribute__((vector_size(4 * LANES)));
 typedef int32_t Ints __attribute__((vector_size(4 * LANES)));
+typedef uint32_t Bits __attribute__((vector_size(4 * LANES)));  // whose sums may run over
 typedef uint16_t Halves __attribute__((vector_size(2 * LANES)));
 typedef uint16_t LooseHalves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 typedef float LooseWord __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
@@ -128,8 +129,8 @@ REGARD_INLINE Word exp(Word given) {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = (p * r) * r + r + 1.0f;
-  const Ints power = (reinterpret_cast<Ints>(shifted) - reinterpret_cast<Ints>(shift)) << 23;
-  return given == given ? reinterpret_cast<Word>(reinterpret_cast<Ints>(p) + power) : given;
+  const Bits power = (reinterpret_cast<Bits>(shifted) - reinterpret_cast<Bits>(shift)) << 23;
+  return given == given ? reinterpret_cast<Word>(reinterpret_cast<Bits>(p) + power) : given;
 }
 
 }  // namespace regard::REGARD_SET
