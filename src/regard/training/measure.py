@@ -42,7 +42,7 @@ _ROUNDS, _SECONDS = 7, 4.5
 """Most rounds in which paths of products are timed, and seconds in which all must fit, but for the first one."""
 TIE, SLIGHT = 0.03, 0.25
 """Two paths are as fast within the first share; within the second where little depends on it."""
-_TIMED, _TIMED_WORK = (256, 1024), 4e9
+_TIMED, _TIMED_WORK = (256, 1024), 3e9
 """Target tokens of a step by which paths are timed, at least and at most; and most of them times the parameters."""
 _SHARE = 0.8
 """Of the free memory a batch may take; the rest is for what other processes and longer sentences need."""
