@@ -187,12 +187,12 @@ def test_numpy_wins_ties_of_large_models_on_amd_without_avx512(
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
     assert ops.paths("auto") == ("exact", "onednn", "numpy", "bf16")
     first = "numpy" if amd and capability == "AVX2" and parameters >= ops.LARGE else "exact"
-    assert [ops.preferred(ops.paths(each), parameters)[0] for each in ("fp32", "auto", "mixed")] == [
+    assert [ops.tie_order(ops.paths(each), parameters)[0] for each in ("fp32", "auto", "mixed")] == [
         first,
         first,
         "bf16",
     ]
-    assert set(ops.preferred(ops.paths("auto"), parameters)) == {"exact", "onednn", "numpy", "bf16"}
+    assert set(ops.tie_order(ops.paths("auto"), parameters)) == {"exact", "onednn", "numpy", "bf16"}
 
 
 @pytest.mark.parametrize(("vendor", "is_narrow"), [("AuthenticAMD", True), ("GenuineIntel", False), (None, False)])

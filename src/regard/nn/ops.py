@@ -160,7 +160,7 @@ def paths(precision: Precision, device: str = "cpu") -> tuple[Path, ...]:
     return {"fp32": full_paths(device), "mixed": mixed, "auto": (*full_paths(device), *mixed)}[precision]
 
 
-def preferred(among: Sequence[Path], parameters: int) -> tuple[Path, ...]:
+def tie_order(among: Sequence[Path], parameters: int) -> tuple[Path, ...]:
     """Paths in the order in which a tie is decided: the simplest first, but for large models where OpenBLAS is fast.
 
     On an AMD processor without AVX-512 ``numpy`` made steps of 7.6 million parameters 1.07 to 1.09 times as fast, which

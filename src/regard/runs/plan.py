@@ -145,14 +145,14 @@ def load_settings(training: Path, device: torch.device) -> ResolvedSettings | No
 def fingerprints(teaching: TrainingTask, device: torch.device) -> dict[str, resolved.Plain]:
     """Fingerprints of what a run depends on besides its recipe."""
     paths = teaching.paths
-    multiplies = {"fingerprint.numpy": library()} if "numpy" in (paths.training, paths.exact) else {}
+    of_numpy = {"fingerprint.numpy": library()} if "numpy" in (paths.training, paths.exact) else {}
     return {
         "fingerprint.data": teaching.prepared.fingerprint,
         "fingerprint.tokenizer": teaching.task.assets.sha256,
         "fingerprint.torch": torch.__version__,
         "fingerprint.processor": processor(device),
         "fingerprint.kernels": kernels.in_use() if device.type == "cpu" else "none",
-        **multiplies,
+        **of_numpy,
     }
 
 
@@ -244,7 +244,7 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
     hooks.reporter.on_event("measuring how this processor multiplies fastest")
     seconds, noise = measure.time_paths(teaching, use, batch, fitting, paths, hooks)
     tie = min(max(measure.TIE, noise), measure.SLIGHT)
-    among = ops.preferred(among, parameters_of(teaching.model))
+    among = ops.tie_order(among, parameters_of(teaching.model))
     product = measure.fastest(seconds, among, tie) if len(among) > 1 else among[0]
     exact = measure.fastest(seconds, full, measure.SLIGHT)  # of validations: ten first starts are to choose alike
     taken = ", ".join(f"{path} {seconds[path]:.3f} s" for path in paths)

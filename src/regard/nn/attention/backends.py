@@ -121,7 +121,7 @@ def places(sequences: Sequences, b: int) -> Tensor:
 class Native:
     """The kernels of ``native/``, without padding: training on CPU, by one thread.
 
-    For sentences they take 0.3 to 0.8 of the time of torch's products on padded grids (AMD EPYC, family 25, model 1),
+    For sentences they take 0.3 to 0.9 of the time of torch's products on padded grids (AMD EPYC, family 25, model 1),
     so that they are faster than those with two threads too. Where every query sees more than :attr:`LONGEST` keys,
     torch's large products are faster.
     """
