@@ -8,9 +8,10 @@
 
 The base is ``recipes/multi30k/paper-en-de.toml``: post-norm, Noam's schedule, ReLU, sinusoids, three-way tying, label
 smoothing, the mean of the last five checkpoints. Every row changes what its name says and nothing else, has the same
-batches and so the same target tokens, one thread and one seed; the base has three. Scored on validation: BLEU of beam 5
-and of beam 1. A run that is stopped (Ctrl-C, kill) saves and resumes when the same command is given again, and a row
-with a result is not repeated. Lines are appended to ``results/table3.jsonl``, or to ``--results FILE``; ``report.py``
+batches and so the same target tokens, one thread and one seed; the base has three. A GPU is used where there is one;
+give its rows a results file and a work folder of their own. Scored on validation: BLEU of beam 5 and of beam 1. A run
+that is stopped (Ctrl-C, kill) saves and resumes when the same command is given again, and a row with a result is not
+repeated. Lines are appended to ``results/table3.jsonl``, or to ``--results FILE``; ``report.py``
 makes the table. ``--test`` scores test_2016 too, once: for final models of the base.
 """
 
@@ -38,6 +39,8 @@ SECONDS = 0.14
 """Of a step of the base on one core of an AMD EPYC, about."""
 SAVES = 20
 """Checkpoints that are written in a run, as often as the recipe says of its own number of steps."""
+WARM_UP = 10
+"""The part of a run's steps that the rate rises in, as in the recipe: one of so many."""
 BASE_SEEDS = (1, 2, 3)
 PAIRS = 29_000
 Row = dict[str, Any]
@@ -172,9 +175,13 @@ def recipe_path(asked: argparse.Namespace) -> Path:
 
 def settings(asked: argparse.Namespace, choice: Choice) -> tuple[str, ...]:
     """In what a run differs from the recipe."""
-    saves = -(-(asked.steps or 0) // SAVES)
-    steps = (f"training.steps={asked.steps}", f"training.save_every={saves}") if asked.steps else ()
-    return (*choice.settings, *steps, *asked.set)
+    return (*choice.settings, *(lasting(asked.steps) if asked.steps else ()), *asked.set)
+
+
+def lasting(steps: int) -> tuple[str, ...]:
+    """A run of other steps than the recipe's, in its proportions: warm-up a tenth of them, checkpoints a twentieth."""
+    saves, warmup = -(-steps // SAVES), -(-steps // WARM_UP)
+    return (f"training.steps={steps}", f"training.save_every={saves}", f"training.warmup={warmup}")
 
 
 def result(asked: argparse.Namespace, choice: Choice, seed: int) -> Row | None:
@@ -199,12 +206,19 @@ def measure(asked: argparse.Namespace, choice: Choice, seed: int) -> None:
         print(f"{name} stands in {asked.results} already")
         return
     begun = {"benchmark": "table3", "name": name, "date": machine.now()}
-    begun |= {"commit": machine.commit(), "machine": machine.describe()}
+    begun |= {"commit": machine.commit(), "machine": machine.describe(device())}
     row: Row = {"run": name, "row": choice.name, "group": choice.group, "direction": asked.direction, "seed": seed}
     row |= {"settings": " ".join(settings(asked, choice)), "parameters": costs(asked, choice)[0]}
     row |= trained(asked, choice, seed, asked.work / name.replace(" ", "-"))
     machine.append(asked.results, {**begun, "rows": [row]})
     print(json.dumps(row, indent=1), flush=True)
+
+
+def device() -> str:
+    """Where a run is trained: ``regard.train`` takes a GPU where there is one."""
+    from regard.tasks.model_folder import choose_device
+
+    return choose_device(None).type
 
 
 def trained(asked: argparse.Namespace, choice: Choice, seed: int, folder: Path) -> Row:

@@ -19,7 +19,7 @@ from typing import Any
 import machine
 from corpus import DATA
 from multi30k import course
-from table3 import LAST, losses
+from table3 import LAST, device, losses
 
 from regard.text.lines import lines
 
@@ -40,6 +40,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--system", choices=list(SYSTEMS), action="append", help="default: both")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--test", action="store_true", help="also score the test part, once")
+    parser.add_argument("--set", action="append", default=[], help="section.key=value, for both systems")
     parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "tatoeba")
     parser.add_argument("--results", type=Path, default=RESULTS)
     return parser.parse_args()
@@ -75,7 +76,7 @@ def measure(asked: argparse.Namespace, system: str, run: str, parts: dict[str, t
 
     recipe, own = SYSTEMS[system]
     begun = {"benchmark": "tatoeba", "name": run, "date": machine.now()}
-    begun |= {"commit": machine.commit(), "machine": machine.describe()}
+    begun |= {"commit": machine.commit(), "machine": machine.describe(device())}
     folder = asked.work / run.replace(" ", "-")
     model: Any = regard.train(
         *parts["train"],
@@ -83,14 +84,21 @@ def measure(asked: argparse.Namespace, system: str, run: str, parts: dict[str, t
         valid_source=parts["val"][0],
         valid_target=parts["val"][1],
         recipe=HERE.parent / "recipes" / "multi30k" / recipe,
-        settings=(*SETTINGS, *own),
+        settings=(*SETTINGS, *own, *asked.set),
         seed=asked.seed,
         threads=1,
         reporter=LineReporter(sys.stderr),
     )
     if system == "paper":
         model = average(folder, folder.with_name(f"{folder.name}-mean"), LAST)
-    row = {"run": run, "system": system, "seed": asked.seed, **course(folder), **losses(folder)}
+    row = {
+        "run": run,
+        "system": system,
+        "seed": asked.seed,
+        "settings": " ".join(asked.set),
+        **course(folder),
+        **losses(folder),
+    }
     for part in ("val", "test") if asked.test else ("val",):
         row |= scored(model, part, *parts[part])
     machine.append(asked.results, {**begun, "rows": [row]})
