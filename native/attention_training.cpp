@@ -119,8 +119,6 @@ template <class F> REGARD_INLINE void each_weight(float* weight, long count, lon
   for (; place < width; place += LANES) store(weight + place, all(0.0f));
 }
 
-constexpr float LOWEST = -87.0f;  // of exp, below which it is zero: what is nearly zero makes products slow
-
 // weight_S = softmax(scale weight_S + bias_S) of the first `count` entries; the others, up to `width`, are zero.
 void normalise(float* weight, const float* bias, long count, long width, float scale) {
   Word highest = all(-__builtin_inff());
@@ -135,7 +133,7 @@ void normalise(float* weight, const float* bias, long count, long width, float s
   Word total = all(0.0f);
   each_weight(weight, count, count, [&](long place, long lanes) {
     const Word below = load(weight + place) - most_of_all;
-    const Word found = first(below < all(LOWEST) ? all(0.0f) : exp(below), lanes, 0.0f);
+    const Word found = first(exp_or_zero(below), lanes, 0.0f);
     store(weight + place, found);
     total += found;
   });

@@ -225,6 +225,17 @@ void check_vocabulary(long rows, long inner, long columns, long k) {
   expect("log sum", columns, Floats(log_sum.begin(), log_sum.end()), wanted_sum, 2e-5);
 }
 
+void check_softmax(long columns) {
+  Floats score = drawn(columns), log_sum(1);
+  std::vector<double> wanted;
+  double total = 0;
+  for (float each : score) wanted.push_back(std::exp(static_cast<double>(each))), total += wanted.back();
+  for (double& each : wanted) each /= total;
+  in_use().softmax({score.data(), nullptr, nullptr, log_sum.data(), columns, 1, columns});
+  expect("softmax", columns, score, wanted, 1e-6);
+  expect("its log sum", columns, log_sum, {std::log(total)}, 1e-6);
+}
+
 void check_rotation(long size) {
   const Floats x = drawn(size), angle = drawn(size / 2, 3.0f);
   Floats out = x, cos, sin;
@@ -262,6 +273,7 @@ int main() {
       for (long size : {5, 16, 67})
         for (bool causal : {false, true}) check_training_attention(size, length, causal);
     for (long columns : {7, 512, 1300}) check_vocabulary(3, 24, columns, 5);
+    for (long columns : {1, 7, 16, 1300}) check_softmax(columns);
     for (long size : {2, 6, 64}) check_rotation(size);
     set_threads(3);
     for (long rows : {1, 5})

@@ -143,6 +143,15 @@ constexpr long vocabulary_scratch(long rows, long together) {
   return together * rows * (VOCABULARY_STRIDE + 4) + rows + 1;
 }
 
+// x_RV = softmax(x_RV) in place, and log sum exp x_RV
+struct Softmax {
+  float* floats;     // null where x is of bf16, which has
+  uint16_t* halves;  // ... these
+  float* scratch;    // ... and as many floats as columns
+  float* log_sum_R;
+  long stride, rows, columns;
+};
+
 // x_THK turned in place by the angles of its rows' places
 struct Rotation {
   Rows x;
@@ -158,6 +167,7 @@ struct Kernels {
   void (*norm)(const Norm&);
   void (*attention)(const Attention&);
   void (*vocabulary)(const Vocabulary&);
+  void (*softmax)(const Softmax&);
   void (*rotation)(const Rotation&);
   void (*training_attention)(const TrainingAttention&);
   void (*attention_gradient)(const TrainingAttention&, const AttentionGradient&);

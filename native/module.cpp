@@ -213,6 +213,18 @@ void py_vocabulary(const Floats2& hidden, const AnyPanels& packed, long columns,
                        line(log_sum, count), count, columns, k, together, scratch.get(), quantised.get()});
 }
 
+template <class T> void py_softmax(const Array<T, 2>& x, const Array<float, 1>& log_sum) {
+  expect_rows(x);
+  expect(columns_of(x) >= 1, "a softmax needs a score");
+  constexpr bool halves = sizeof(T) == sizeof(uint16_t);
+  const std::unique_ptr<float[]> scratch(new float[halves ? x.shape(1) : 0]);
+  Softmax given{nullptr, nullptr, scratch.get(), line(log_sum, rows_of(x)), static_cast<long>(x.stride(0)), rows_of(x),
+                columns_of(x)};
+  if constexpr (halves) given.halves = x.data();
+  else given.floats = x.data();
+  in_use().softmax(given);
+}
+
 void py_rotation(const Out2& x, long heads, const Floats2& cos, const Floats2& sin, const Ints1& place) {
   const long count = rows_of(x);
   expect(heads >= 1 && columns_of(x) % heads == 0 && columns_of(x) / heads == 2 * columns_of(cos),
@@ -269,6 +281,8 @@ NB_MODULE(_native, m) {
         array("bias").none(), array("weights"), array("bias_gradient").none());
   m.def("vocabulary", py_vocabulary, free, array("hidden"), array("packed"), "columns"_a, array("without").none(),
         array("ids"), array("score"), array("log_sum"));
+  m.def("softmax", py_softmax<float>, free, array("x"), array("log_sum"));
+  m.def("softmax", py_softmax<uint16_t>, free, array("x"), array("log_sum"));
   m.def("rotation", py_rotation, free, array("x"), "heads"_a, array("cos"), array("sin"), array("place"));
   bind_program(m);
 }

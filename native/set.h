@@ -11,6 +11,7 @@ void gate(const Gate&);
 void norm(const Norm&);
 void attention(const Attention&);
 void vocabulary(const Vocabulary&);
+void softmax(const Softmax&);
 void rotation(const Rotation&);
 void training_attention(const TrainingAttention&);
 void attention_gradient(const TrainingAttention&, const AttentionGradient&);

@@ -41,7 +41,18 @@ REGARD_INLINE Word load(const uint16_t* from) {
   return reinterpret_cast<Word>(__builtin_convertvector(upper, Ints) << 16);
 #endif
 }
+REGARD_INLINE void store(uint16_t* to, Word x) {  // rounded; of two equally near the even one
+  const Bits bits = reinterpret_cast<Bits>(x);
+  *reinterpret_cast<LooseHalves*>(to) = __builtin_convertvector((bits + 0x7fff + (bits >> 16 & 1)) >> 16, Halves);
+}
 REGARD_INLINE Word all(float x) { return x - Word{}; }  // which is x, -0 too: no addition is left of it
+
+// The first n lanes of x, which may be all, the others `rest`.
+template <int... LANE> REGARD_INLINE Ints numbers(std::integer_sequence<int, LANE...>) { return Ints{LANE...}; }
+REGARD_INLINE Word first(Word x, long n, float rest) {
+  const int32_t most = n < LANES ? static_cast<int32_t>(n) : LANES;
+  return numbers(std::make_integer_sequence<int, LANES>{}) < most - Ints{} ? x : all(rest);
+}
 
 // The first n lanes from memory, the others `rest`; and back. Nothing beyond them is touched.
 REGARD_INLINE Word load_some(const float* from, long n, float rest = 0.0f) {
@@ -52,12 +63,15 @@ REGARD_INLINE Word load_some(const float* from, long n, float rest = 0.0f) {
 REGARD_INLINE void store_some(float* to, Word x, long n) {
   for (long lane = 0; lane < n; lane++) to[lane] = x[lane];
 }
-
-// The first n lanes of x, which may be all, the others `rest`.
-template <int... LANE> REGARD_INLINE Ints numbers(std::integer_sequence<int, LANE...>) { return Ints{LANE...}; }
-REGARD_INLINE Word first(Word x, long n, float rest) {
-  const int32_t most = n < LANES ? static_cast<int32_t>(n) : LANES;
-  return numbers(std::make_integer_sequence<int, LANES>{}) < most - Ints{} ? x : all(rest);
+REGARD_INLINE Word load_some(const uint16_t* from, long n, float rest = 0.0f) {
+  uint16_t whole[LANES] = {};
+  for (long lane = 0; lane < n; lane++) whole[lane] = from[lane];
+  return first(load(whole), n, rest);
+}
+REGARD_INLINE void store_some(uint16_t* to, Word x, long n) {
+  uint16_t whole[LANES];
+  store(whole, x);
+  for (long lane = 0; lane < n; lane++) to[lane] = whole[lane];
 }
 
 // f(place, lanes) for every word of an axis; the last one may have fewer lanes.
@@ -66,10 +80,10 @@ template <class F> REGARD_INLINE void each_word(long size, F f) {
   for (; place + LANES <= size; place += LANES) f(place, static_cast<long>(LANES));
   if (place < size) f(place, size - place);
 }
-REGARD_INLINE Word load(const float* from, long lanes, float rest = 0.0f) {
+template <class T> REGARD_INLINE Word load(const T* from, long lanes, float rest = 0.0f) {
   return lanes == LANES ? load(from) : load_some(from, lanes, rest);
 }
-REGARD_INLINE void store(float* to, Word x, long lanes) {
+template <class T> REGARD_INLINE void store(T* to, Word x, long lanes) {
   if (lanes == LANES) store(to, x);
   else store_some(to, x, lanes);
 }
@@ -132,5 +146,8 @@ REGARD_INLINE Word exp(Word given) {
   const Bits power = (reinterpret_cast<Bits>(shifted) - reinterpret_cast<Bits>(shift)) << 23;
   return given == given ? reinterpret_cast<Word>(reinterpret_cast<Bits>(p) + power) : given;
 }
+
+// e^x of a softmax's weight; zero below e^-70, so that no weight is too small for a normal number, which would be slow.
+REGARD_INLINE Word exp_or_zero(Word x) { return x < all(-70.0f) ? all(0.0f) : exp(x); }
 
 }  // namespace regard::REGARD_SET

@@ -88,3 +88,71 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(ValueError):
             _native.vocabulary(*given)
+
+
+def softmax(score):
+    """The softmax of each row and its log sum, by the kernel."""
+    from regard.kernels import _native
+
+    found, log_sum = score.copy(), np.empty(len(score), np.float32)
+    _native.softmax(found, log_sum)
+    return found, log_sum
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 7, 8, 31, 513, 8000])
+def test_softmax_is_that_in_float64(pieces: int) -> None:
+    score = draw(5, pieces) * 8
+    found, log_sum = softmax(score)
+    wide = score.astype(np.float64)
+    wanted = np.log(np.exp(wide).sum(1))
+    np.testing.assert_allclose(log_sum, wanted, atol=4e-6)
+    np.testing.assert_allclose(
+        found, np.exp(wide - wanted[:, None]), rtol=6e-6, atol=1e-30
+    )  # of the difference of two scores
+
+
+@pytest.mark.parametrize("pieces", [1, 9, 513])
+def test_softmax_of_bf16_is_that_of_torch(pieces: int) -> None:
+    torch = pytest.importorskip("torch")
+    score = torch.from_numpy(draw(3, pieces) * 8).bfloat16()
+    found, log_sum = softmax(score.view(torch.uint16).numpy())
+    assert torch.equal(torch.from_numpy(found).view(torch.bfloat16), score.softmax(1))
+    np.testing.assert_allclose(log_sum, score.double().logsumexp(1).numpy(), atol=4e-6)
+
+
+def test_softmax_of_rows_that_lie_apart_touches_nothing_else() -> None:
+    wide = np.full((3, 40), 7.0, np.float32)
+    wide[:, :33] = draw(3, 33)
+    before = wide.copy()
+    found, log_sum = softmax(np.ascontiguousarray(wide[:, :33]))
+    from regard.kernels import _native
+
+    sums = np.empty(3, np.float32)
+    _native.softmax(wide[:, :33], sums)
+    assert (wide[:, :33] == found).all()
+    assert (sums == log_sum).all()
+    assert (wide[:, 33:] == before[:, 33:]).all()
+
+
+def test_softmax_far_apart_and_of_what_is_no_number() -> None:
+    score = np.array([[1e4, -1e4, 0.0], [np.nan, 0.0, 0.0], [-75.0, 0.0, -69.0]], np.float32)
+    found, log_sum = softmax(score)
+    assert found[0].tolist() == [1.0, 0.0, 0.0]
+    assert log_sum[0] == 1e4
+    assert np.isnan(found[1]).all()
+    assert np.isnan(log_sum[1])
+    assert found[2, 0] == 0.0
+    assert np.isfinite(np.float32(1) / found[2, 2])
+
+
+def test_softmax_refuses_what_does_not_fit() -> None:
+    from regard.kernels import _native
+
+    with pytest.raises(ValueError, match="another length"):
+        _native.softmax(draw(3, 4), np.empty(2, np.float32))
+    with pytest.raises(ValueError, match="needs a score"):
+        _native.softmax(np.empty((3, 0), np.float32), np.empty(3, np.float32))
+    with pytest.raises(ValueError, match="neighbours"):
+        _native.softmax(draw(4, 3).T, np.empty(3, np.float32))
+    with pytest.raises(TypeError):
+        _native.softmax(np.empty((3, 2)), np.empty(3, np.float32))

@@ -138,6 +138,9 @@ def vocabulary(
     Ties go to the smaller id; tokens marked in ``without`` are never among the best; -1 where there is none.
     """
 
+def softmax(x: Floats | NDArray[np.uint16], log_sum: Floats) -> None:
+    """Every row of ``x_RV`` replaced by its softmax, and ``log_sum_R``, log sum exp of it; uint16 holds bf16."""
+
 def rotation(x: Floats, heads: int, cos: Floats, sin: Floats, place: Ints) -> None:
     """Every head of ``x_THK`` turned in place by the angles of its row's place, of which each has K / 2."""
 

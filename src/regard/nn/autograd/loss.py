@@ -8,12 +8,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from regard import kernels
 from regard.nn.ops import matmul
 
 CHUNK = 512
 """Tokens projected at once: scores of 512 tokens × 8,000 pieces are 16 MB and stay near the processor."""
 SCORES = {"numpy": 2**23}
 """Scores computed at once on a CPU by paths that are faster with more rows: 1,048 tokens × 8,000 pieces, 34 MB."""
+KERNEL_THREADS = 2
+"""Threads up to which one thread of the kernels takes less time for a softmax than torch with all of them."""
 GPU_SCORES = 2**26
 """Scores computed at once on a GPU, where few large kernels are faster: 8,388 tokens × 8,000 pieces, 256 MB."""
 
@@ -37,13 +40,13 @@ class CrossEntropyFunction(torch.autograd.Function):
         log_sum_T, label_score_T = hidden_TD.new_empty(len(labels_T)), hidden_TD.new_empty(len(labels_T))
         scores = SCORES.get(path, 0) if hidden_TD.device.type == "cpu" else GPU_SCORES
         chunk = max(CHUNK, scores // pieces)
+        scores_CV = factor_TD.new_empty(min(chunk, len(labels_T)), pieces)
         for start in range(0, len(labels_T), chunk):
             part = slice(start, start + chunk)
-            score_RV = matmul(factor_TD[part], factor_VD.t(), path)
             labels_R = labels_T[part]
+            score_RV = matmul(factor_TD[part], factor_VD.t(), path, out=scores_CV[: len(labels_R)])
             label_score_T[part] = score_RV.gather(1, labels_R[:, None])[:, 0]
-            gradient_RV = score_RV.softmax(1)
-            log_sum_T[part] = _log_sum(score_RV, gradient_RV, labels_R)
+            gradient_RV, log_sum_T[part] = _softmax(score_RV, labels_R)
             rows_R = torch.arange(len(labels_R), device=labels_R.device)
             gradient_RV[rows_R, labels_R] += smoothing - 1  # in bf16 scatter_add_ would copy all scores twice
             hidden_gradient_TD[part] = matmul(gradient_RV, factor_VD, path)
@@ -65,6 +68,20 @@ class CrossEntropyFunction(torch.autograd.Function):
     def backward(ctx, gradient, _):  # type: ignore[no-untyped-def]
         hidden_gradient_TD, table_gradient_V1D = ctx.saved_tensors
         return hidden_gradient_TD * gradient, table_gradient_V1D * gradient, None, None, None, None, None
+
+
+def _softmax(score_RV: Tensor, labels_R: Tensor) -> tuple[Tensor, Tensor]:
+    """The softmax of scores, which it may replace, and ``log Σ exp(score)`` of each token."""
+    few = score_RV.device.type == "cpu" and torch.get_num_threads() <= KERNEL_THREADS
+    if few and score_RV.dtype in (torch.float32, torch.bfloat16) and kernels.available():
+        from regard.kernels import _native
+
+        log_sum_R = score_RV.new_empty(len(score_RV), dtype=torch.float32)
+        bits_RV = score_RV if score_RV.dtype == torch.float32 else score_RV.view(torch.uint16)
+        _native.softmax(bits_RV.detach().numpy(), log_sum_R.numpy())
+        return score_RV, log_sum_R
+    probability_RV = score_RV.softmax(1)
+    return probability_RV, _log_sum(score_RV, probability_RV, labels_R)
 
 
 def _log_sum(score_RV: Tensor, probability_RV: Tensor, labels_R: Tensor) -> Tensor:
