@@ -236,6 +236,21 @@ void check_softmax(long columns) {
   expect("its log sum", columns, log_sum, {std::log(total)}, 1e-6);
 }
 
+void check_dropout(long size) {
+  Floats x = drawn(size), out(x.size()), stream = drawn(size), sum(x.size());
+  std::vector<uint8_t> bytes;
+  std::vector<double> wanted, wanted_sum;
+  for (size_t i = 0; i < x.size(); i++) {
+    bytes.push_back(static_cast<uint8_t>(i * 97));
+    wanted.push_back(bytes[i] >= 26 && x[i] > 0 ? 1.25 * static_cast<double>(x[i]) : 0.0);
+    wanted_sum.push_back(static_cast<double>(stream[i]) + (bytes[i] >= 26 ? 1.25 * static_cast<double>(x[i]) : 0.0));
+  }
+  in_use().dropout({x.data(), x.data(), bytes.data(), nullptr, nullptr, out.data(), size, 26, 1.25f, false});
+  in_use().dropout({x.data(), nullptr, bytes.data(), stream.data(), sum.data(), nullptr, size, 26, 1.25f, false});
+  expect("dropout behind ReLU", size, out, wanted, 1e-6);
+  expect("dropout into a stream", size, sum, wanted_sum, 1e-6);
+}
+
 void check_rotation(long size) {
   const Floats x = drawn(size), angle = drawn(size / 2, 3.0f);
   Floats out = x, cos, sin;
@@ -274,6 +289,7 @@ int main() {
         for (bool causal : {false, true}) check_training_attention(size, length, causal);
     for (long columns : {7, 512, 1300}) check_vocabulary(3, 24, columns, 5);
     for (long columns : {1, 7, 16, 1300}) check_softmax(columns);
+    for (long size : {1, 16, 67}) check_dropout(size);
     for (long size : {2, 6, 64}) check_rotation(size);
     set_threads(3);
     for (long rows : {1, 5})

@@ -152,6 +152,19 @@ struct Softmax {
   long stride, rows, columns;
 };
 
+// out = x * (drawn >= threshold) * scale, or sum = stream + that; where gate is not null, only behind gate > 0
+struct Dropout {
+  const void *x, *gate;  // of bf16 if `halves`, else of floats, as is out; all have `size` entries
+  const uint8_t* drawn;
+  const float* stream;  // null: no sum
+  float* sum;
+  void* out;  // may be x
+  long size;
+  int32_t threshold;
+  float scale;
+  bool halves;
+};
+
 // x_THK turned in place by the angles of its rows' places
 struct Rotation {
   Rows x;
@@ -168,6 +181,7 @@ struct Kernels {
   void (*attention)(const Attention&);
   void (*vocabulary)(const Vocabulary&);
   void (*softmax)(const Softmax&);
+  void (*dropout)(const Dropout&);
   void (*rotation)(const Rotation&);
   void (*training_attention)(const TrainingAttention&);
   void (*attention_gradient)(const TrainingAttention&, const AttentionGradient&);

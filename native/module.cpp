@@ -225,6 +225,22 @@ template <class T> void py_softmax(const Array<T, 2>& x, const Array<float, 1>& 
   in_use().softmax(given);
 }
 
+template <class T>
+void py_dropout(const Array<const T, 1>& x, const Array<const uint8_t, 1>& drawn, const Array<T, 1>& out, int threshold,
+                float scale, const Maybe<Array<const T, 1>>& gate) {
+  const long size = rows_of(x);
+  in_use().dropout({line(x, size), gate ? line(*gate, size) : nullptr, line(drawn, size), nullptr, nullptr,
+                    line(out, size), size, threshold, scale, sizeof(T) == sizeof(uint16_t)});
+}
+
+template <class T>
+void py_add_dropout(const Array<const T, 1>& x, const Array<const uint8_t, 1>& drawn, const Floats1& stream,
+                    const Array<float, 1>& sum, int threshold, float scale) {
+  const long size = rows_of(x);
+  in_use().dropout({line(x, size), nullptr, line(drawn, size), line(stream, size), line(sum, size), nullptr, size,
+                    threshold, scale, sizeof(T) == sizeof(uint16_t)});
+}
+
 void py_rotation(const Out2& x, long heads, const Floats2& cos, const Floats2& sin, const Ints1& place) {
   const long count = rows_of(x);
   expect(heads >= 1 && columns_of(x) % heads == 0 && columns_of(x) / heads == 2 * columns_of(cos),
@@ -283,6 +299,13 @@ NB_MODULE(_native, m) {
         array("ids"), array("score"), array("log_sum"));
   m.def("softmax", py_softmax<float>, free, array("x"), array("log_sum"));
   m.def("softmax", py_softmax<uint16_t>, free, array("x"), array("log_sum"));
+  const auto def_dropout = [&](auto alone, auto add) {
+    m.def("dropout", alone, free, array("x"), array("drawn"), array("out"), "threshold"_a, "scale"_a,
+          array("gate").none());
+    m.def("add_dropout", add, free, array("x"), array("drawn"), array("stream"), array("sum"), "threshold"_a, "scale"_a);
+  };
+  def_dropout(py_dropout<float>, py_add_dropout<float>);
+  def_dropout(py_dropout<uint16_t>, py_add_dropout<uint16_t>);
   m.def("rotation", py_rotation, free, array("x"), "heads"_a, array("cos"), array("sin"), array("place"));
   bind_program(m);
 }

@@ -12,6 +12,7 @@ void norm(const Norm&);
 void attention(const Attention&);
 void vocabulary(const Vocabulary&);
 void softmax(const Softmax&);
+void dropout(const Dropout&);
 void rotation(const Rotation&);
 void training_attention(const TrainingAttention&);
 void attention_gradient(const TrainingAttention&, const AttentionGradient&);

@@ -8,6 +8,7 @@ from regard.nn.attention import backends
 from regard.nn.attention.backends import AttentionArgs, Native, PaddedSDPA, Reference, _torch_sdpa
 from regard.nn.attention.multi_head import attend
 from regard.nn.attention.padded_groups import SMALLEST_GROUP
+from regard.nn.autograd import native
 from regard.nn.hooks import intervene
 from regard.nn.layout import Layout
 from regard.nn.positions import Relative
@@ -52,7 +53,7 @@ WAYS = {"padded": padded_with_gradient, "torch": _torch_sdpa, "native": by_kerne
 
 def lacks(way: str, dtype: torch.dtype) -> bool:
     """Whether a way does not compute in a precision here."""
-    can = kernels.available() and torch.get_num_threads() <= Native.THREADS
+    can = kernels.available() and torch.get_num_threads() <= native.THREADS
     return way == "native" and (dtype == torch.float64 or not can)
 
 

@@ -1,6 +1,8 @@
 import pytest
 import torch
+from torch import nn
 
+from regard import kernels
 from regard.nn.dropout import Dropout, drop, reseed
 
 
@@ -60,6 +62,37 @@ def test_a_gpu_drops_at_the_rate_by_key_and_its_gradient_follows() -> None:
     rounded = round(0.1 * 256) / 256
     spread = (rounded * (1 - rounded) / y.numel()) ** 0.5
     assert abs((y_gradient == 0).double().mean().item() - rounded) < 5 * spread
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(0, 4), (3, 5), (40, 64)])
+def test_kernels_drop_what_torch_drops(
+    shape: tuple[int, int], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part, found = Dropout(0.3), []
+    for is_native in (True, False):
+        monkeypatch.setattr(kernels, "available", lambda native=is_native: native and bool(kernels.instruction_sets()))
+        reseed(5)
+        torch.manual_seed(1)
+        x, y = torch.randn(shape, requires_grad=True), torch.randn(shape).to(dtype).requires_grad_()
+        made = [part(y), part.after(nn.ReLU(), y), part.add(x, y)]
+        gradients = [torch.autograd.grad((one.float() ** 2).sum(), y)[0] for one in made]
+        found.append([*made, *gradients])
+    for ours, theirs in zip(*found, strict=True):
+        assert ours.dtype == theirs.dtype
+        torch.testing.assert_close(ours, theirs, rtol=1e-6 if dtype == torch.float32 else 2e-2, atol=1e-6)
+
+
+def test_behind_relu_it_is_relu_then_dropout() -> None:
+    part, made = Dropout(0.3), []
+    torch.manual_seed(1)
+    x = torch.randn(30, 8, dtype=torch.float64, requires_grad=True)
+    for drops in (lambda: part.after(nn.ReLU(), x), lambda: part(x.relu())):
+        reseed(2)
+        made.append((y := drops(), *torch.autograd.grad((y**2).sum(), x)))
+    assert torch.equal(made[0][0], made[1][0])
+    assert torch.equal(made[0][1], made[1][1])
+    assert torch.equal(part.eval().after(nn.GELU(), x), nn.functional.gelu(x))
 
 
 def test_a_low_precision_output_joins_a_full_stream() -> None:

@@ -141,6 +141,26 @@ def vocabulary(
 def softmax(x: Floats | NDArray[np.uint16], log_sum: Floats) -> None:
     """Every row of ``x_RV`` replaced by its softmax, and ``log_sum_R``, log sum exp of it; uint16 holds bf16."""
 
+def dropout(
+    x: Floats | NDArray[np.uint16],
+    drawn: NDArray[np.uint8],
+    out: Floats | NDArray[np.uint16],
+    threshold: int,
+    scale: float,
+    gate: Floats | NDArray[np.uint16] | None,
+) -> None:
+    """``out = scale x`` where ``drawn`` is the threshold or more and ``gate`` above zero, else zero; uint16: bf16."""
+
+def add_dropout(
+    x: Floats | NDArray[np.uint16],
+    drawn: NDArray[np.uint8],
+    stream: Floats,
+    sum: Floats,
+    threshold: int,
+    scale: float,
+) -> None:
+    """``sum = stream + scale x`` where ``drawn`` is the threshold or more, else ``stream``."""
+
 def rotation(x: Floats, heads: int, cos: Floats, sin: Floats, place: Ints) -> None:
     """Every head of ``x_THK`` turned in place by the angles of its row's place, of which each has K / 2."""
 

@@ -45,6 +45,14 @@ class Dropout(nn.Module):
         """``Dropout(y)``, any shape."""
         return drop(y, self.probability) if self.training else y
 
+    def after(self, activation: nn.Module, x: Tensor) -> Tensor:
+        """``Dropout(activation(x))``; with ReLU on a CPU in one pass."""
+        threshold = round(self.probability * 256) if self.training else 0
+        if threshold and isinstance(activation, nn.ReLU) and x.device.type == "cpu":
+            found: Tensor = DropoutFunction.apply(x, threshold, True)
+            return found
+        return self(activation(x))
+
     def add(self, x: Tensor, y: Tensor) -> Tensor:
         """``x + Dropout(y)``: a sub-layer's output joins the residual stream."""
         threshold = round(self.probability * 256) if self.training else 0

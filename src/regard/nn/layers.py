@@ -35,11 +35,11 @@ class FeedForward(nn.Module, ABC):
 
     @abstractmethod
     def inside(self, x_TD: Tensor) -> Tensor:
-        """``inner_TF``: what the second projection reads, before dropout."""
+        """``inner_TF``: what the second projection reads, after dropout."""
 
     def forward(self, x_TD: Tensor) -> Tensor:
         """Every token on its own."""
-        return hooks.hook_point(f"{self.path}.output", self.outer(self.dropout(self.inside(x_TD))))
+        return hooks.hook_point(f"{self.path}.output", self.outer(self.inside(x_TD)))
 
 
 class PlainFeedForward(FeedForward):
@@ -47,8 +47,7 @@ class PlainFeedForward(FeedForward):
 
     def inside(self, x_TD: Tensor) -> Tensor:
         """``max(0, x W_1 + b_1)``."""
-        inner_TF: Tensor = self.activation(self.inner(x_TD))
-        return inner_TF
+        return self.dropout.after(self.activation, self.inner(x_TD))
 
 
 class GatedFeedForward(FeedForward):
@@ -64,7 +63,7 @@ class GatedFeedForward(FeedForward):
         """``g(x W_1) ⊗ x W_g``."""
         inner_TF, gate_TF = project(x_TD, [self.inner, self.gate])
         gated_TF: Tensor = self.activation(inner_TF) * gate_TF
-        return gated_TF
+        return self.dropout(gated_TF)
 
 
 class EncoderLayer(nn.Module):

@@ -20,6 +20,7 @@ from regard.nn.attention.backends import (
     _longest,
     _offsets_B1,
 )
+from regard.nn.autograd import native
 from regard.nn.layout import Layout, Sequences
 from tests.models.small_models import assert_near, sequences
 
@@ -74,7 +75,7 @@ def test_kernels_are_for_training_with_few_threads(monkeypatch: pytest.MonkeyPat
     assert not can(taught_THK, layout=Layout(long, long))
     assert can(taught_THK, layout=Layout(long, long), causal=True)
     assert not can(taught_THK, layout=Layout(sequences([2, 3]), Sequences.rows(torch.tensor([2, 3]), 3, 4)))
-    monkeypatch.setattr(torch, "get_num_threads", lambda: Native.THREADS + 1)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: native.THREADS + 1)
     assert not can(taught_THK)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     monkeypatch.setattr(kernels, "available", lambda: False)

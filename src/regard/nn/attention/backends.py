@@ -17,10 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard import kernels
 from regard.nn.attention.padded_groups import grid
 from regard.nn.autograd.attention import PaddedAttentionFunction
 from regard.nn.autograd.kernel_attention import KernelAttentionFunction, KernelLayout
+from regard.nn.autograd.native import has_kernel
 from regard.nn.dropout import drop
 from regard.nn.layout import Layout, Sequences
 
@@ -127,15 +127,14 @@ class Native:
     """
 
     name = "native"
-    LONGEST, THREADS = 384, 2
+    LONGEST = 384
 
     def supports(self, query_THK: Tensor, value_SHU: Tensor, args: AttentionArgs) -> bool:
         """The kernels were compiled, numbers are fp32 or narrower, queries have keys, no weight is dropped."""
         layout = args.layout
         return (
             query_THK.requires_grad
-            and query_THK.device.type == "cpu"
-            and query_THK.dtype in (torch.float32, torch.bfloat16)
+            and has_kernel(query_THK)
             and not args.dropout
             and (args.bias is None or layout.queries is layout.keys)
             and layout.queries.stride is None
@@ -143,8 +142,6 @@ class Native:
             and layout.queries.longest > 0
             and (args.causal or layout.keys.longest <= self.LONGEST)
             and layout.every_query_has_keys(args.causal)
-            and torch.get_num_threads() <= self.THREADS
-            and kernels.available()
         )
 
     def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, args: AttentionArgs) -> Tensor:

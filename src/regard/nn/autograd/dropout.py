@@ -1,10 +1,15 @@
-"""Dropout by a mask of bytes, which is all that is kept for the backward pass."""
+"""Dropout by a random byte for each entry, which is all that is kept for the backward pass."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from regard.nn.autograd.native import array, has_kernel
 
 
 class RandomGenerator:
@@ -13,27 +18,44 @@ class RandomGenerator:
     bits = np.random.SFC64(0)
 
 
-def keep_mask(shape: torch.Size, threshold: int) -> Tensor:
-    """1 with probability ``1 - threshold / 256``, else 0, as int8 (multiplied faster than booleans)."""
+def draw(shape: torch.Size) -> Tensor:
+    """A random byte for each entry; one below the threshold is dropped, so with probability ``threshold / 256``."""
     count = shape.numel()
     drawn = RandomGenerator.bits.random_raw((count + 7) // 8).view(np.uint8)[:count]
-    return torch.from_numpy((drawn >= threshold).view(np.int8)).view(shape)
+    return torch.from_numpy(drawn).view(shape)
+
+
+def dropped(y: Tensor, drawn: Tensor, threshold: int, gate: Tensor | None = None) -> Tensor:
+    """``y / (1 - p)`` where the byte is the threshold or more, and ``gate`` above zero; else zero."""
+    scale = 256 / (256 - threshold)
+    if _takes(y) and (gate is None or (_takes(gate) and gate.dtype == y.dtype)):
+        from regard.kernels import _native
+
+        compute: Any = _native.dropout
+        out = torch.empty_like(y)
+        compute(_line(y), _line(drawn), _line(out), threshold, scale, None if gate is None else _line(gate))
+        return out
+    kept = (drawn >= threshold).view(torch.int8)  # multiplied faster than booleans
+    found = (y * kept).mul_(scale)
+    return found if gate is None else found.mul_(gate > 0)
 
 
 class DropoutFunction(torch.autograd.Function):
-    """y · kept / (1 - p); only the mask, one byte per entry, is saved for backward."""
+    """``y · kept / (1 - p)``, or of ``max(0, y)`` in the same pass."""
 
     @staticmethod
-    def forward(ctx, y, threshold):  # type: ignore[no-untyped-def]
-        kept = keep_mask(y.shape, threshold)
-        ctx.save_for_backward(kept)
-        ctx.scale = 256 / (256 - threshold)
-        return (y * kept).mul_(ctx.scale)
+    def forward(ctx, y, threshold, relu=False):  # type: ignore[no-untyped-def]
+        drawn = draw(y.shape)
+        found = dropped(y, drawn, threshold, y if relu else None)
+        ctx.save_for_backward(drawn, *([found] if relu else []))
+        ctx.threshold = threshold
+        return found
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, gradient):  # type: ignore[no-untyped-def]
-        (kept,) = ctx.saved_tensors
-        return (gradient * kept).mul_(ctx.scale), None
+        drawn, *found = ctx.saved_tensors
+        return dropped(gradient, drawn, ctx.threshold, *found), None, None
 
 
 class ResidualDropoutFunction(torch.autograd.Function):
@@ -41,12 +63,30 @@ class ResidualDropoutFunction(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, y, threshold):  # type: ignore[no-untyped-def]
-        kept = keep_mask(y.shape, threshold)
-        ctx.save_for_backward(kept)
-        ctx.scale, ctx.type = 256 / (256 - threshold), y.dtype
-        return torch.add(x, y * kept, alpha=ctx.scale)
+        drawn = draw(y.shape)
+        ctx.save_for_backward(drawn)
+        ctx.threshold, ctx.type = threshold, y.dtype
+        scale = 256 / (256 - threshold)
+        if _takes(x) and _takes(y) and x.dtype == torch.float32 and x.shape == y.shape:
+            from regard.kernels import _native
+
+            compute: Any = _native.add_dropout
+            total = torch.empty_like(x)
+            compute(_line(y), _line(drawn), _line(x), _line(total), threshold, scale)
+            return total
+        return torch.add(x, y * (drawn >= threshold).view(torch.int8), alpha=scale)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, gradient):  # type: ignore[no-untyped-def]
-        (kept,) = ctx.saved_tensors
-        return gradient, (gradient * kept).mul_(ctx.scale).to(ctx.type), None
+        (drawn,) = ctx.saved_tensors
+        return gradient, dropped(gradient, drawn, ctx.threshold).to(ctx.type), None
+
+
+def _takes(x: Tensor) -> bool:
+    """Whether the kernel takes these entries: it goes through them as they lie."""
+    return has_kernel(x) and x.is_contiguous()
+
+
+def _line(x: Tensor) -> np.ndarray[Any, Any]:
+    return array(x.view(-1))

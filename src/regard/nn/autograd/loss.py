@@ -8,15 +8,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard import kernels
+from regard.nn.autograd.native import array, has_kernel
 from regard.nn.ops import matmul
 
 CHUNK = 512
 """Tokens projected at once: scores of 512 tokens × 8,000 pieces are 16 MB and stay near the processor."""
 SCORES = {"numpy": 2**23}
 """Scores computed at once on a CPU by paths that are faster with more rows: 1,048 tokens × 8,000 pieces, 34 MB."""
-KERNEL_THREADS = 2
-"""Threads up to which one thread of the kernels takes less time for a softmax than torch with all of them."""
 GPU_SCORES = 2**26
 """Scores computed at once on a GPU, where few large kernels are faster: 8,388 tokens × 8,000 pieces, 256 MB."""
 
@@ -72,13 +70,11 @@ class CrossEntropyFunction(torch.autograd.Function):
 
 def _softmax(score_RV: Tensor, labels_R: Tensor) -> tuple[Tensor, Tensor]:
     """The softmax of scores, which it may replace, and ``log Σ exp(score)`` of each token."""
-    few = score_RV.device.type == "cpu" and torch.get_num_threads() <= KERNEL_THREADS
-    if few and score_RV.dtype in (torch.float32, torch.bfloat16) and kernels.available():
+    if has_kernel(score_RV):
         from regard.kernels import _native
 
         log_sum_R = score_RV.new_empty(len(score_RV), dtype=torch.float32)
-        bits_RV = score_RV if score_RV.dtype == torch.float32 else score_RV.view(torch.uint16)
-        _native.softmax(bits_RV.detach().numpy(), log_sum_R.numpy())
+        _native.softmax(array(score_RV), log_sum_R.numpy())
         return score_RV, log_sum_R
     probability_RV = score_RV.softmax(1)
     return probability_RV, _log_sum(score_RV, probability_RV, labels_R)
