@@ -9,9 +9,11 @@ that raises is not. Always on below tests/nn and tests/models; elsewhere ask for
 from __future__ import annotations
 
 import dis
+import inspect
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -27,6 +29,7 @@ DIMENSION = re.compile(r"[A-Z][0-9]*")
 RETURNS = {dis.opmap[name] for name in ("RETURN_VALUE", "RETURN_CONST", "YIELD_VALUE") if name in dis.opmap}
 
 
+@cache
 def dimensions(name: str) -> list[str]:
     """The dimensions a name ends in: ``["H", "T", "S"]`` for ``weight_HTS``, none for a plain name."""
     suffix = SUFFIX.match(name)
@@ -60,8 +63,15 @@ def contradictions(values: Mapping[str, Any]) -> list[str]:
     return found
 
 
+@cache
+def names_dimensions(code: CodeType) -> bool:
+    """Whether a local name of a function may end in dimensions; what a module or a class names is not known before."""
+    known = code.co_flags & inspect.CO_OPTIMIZED
+    return not known or any(map(dimensions, (*code.co_varnames, *code.co_cellvars, *code.co_freevars)))
+
+
 class ShapeWatcher:
-    """A profile function that collects what contradicts itself when a watched function returns."""
+    """Hears calls as a profile function, and collects what contradicts itself when a watched function returns."""
 
     def __init__(self, folders: tuple[str, ...] = WATCHED) -> None:
         self.folders = folders
@@ -69,19 +79,22 @@ class ShapeWatcher:
         self.calls = 0
         self._watched: dict[CodeType, bool] = {}
 
-    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+    def heard(self, frame: FrameType, event: str, _: object) -> None:
+        """Look at what returns; every other event is most of them, and has to cost little."""
+        if event != "return":
+            return
         code = frame.f_code
         watched = self._watched.get(code)
         if watched is None:
             watched = self._watched[code] = code.co_filename.startswith(self.folders)
-        if watched and event == "return" and code.co_code[frame.f_lasti] in RETURNS:
+        if watched and code.co_code[frame.f_lasti] in RETURNS:
             self.calls += 1
-            for text in contradictions(frame.f_locals):
+            for text in contradictions(frame.f_locals) if names_dimensions(code) else ():
                 self.found.append(f"{Path(code.co_filename).name}:{frame.f_lineno} {code.co_qualname}: {text}")
 
     def __enter__(self) -> ShapeWatcher:
         self._before = sys.getprofile()
-        sys.setprofile(self)
+        sys.setprofile(self.heard)
         return self
 
     def __exit__(self, *_: object) -> None:
