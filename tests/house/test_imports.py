@@ -92,7 +92,7 @@ def named(tree: ast.AST) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(tree):
         found |= imported_by(node)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "find_spec":
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "find_spec":
             found |= {given.value for given in node.args if isinstance(given, ast.Constant)}
     return found
 

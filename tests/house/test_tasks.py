@@ -22,8 +22,9 @@ def nodes() -> list[tuple[str, ast.AST]]:
 
 def _nodes() -> Iterator[tuple[str, ast.AST]]:
     for path in sorted(SOURCE.rglob("*.py")):
+        name = str(path.relative_to(SOURCE))
         for node in ast.walk(tree(path)):
-            yield str(path.relative_to(SOURCE)), node
+            yield name, node
 
 
 def names_words(node: ast.AST) -> bool:
