@@ -51,18 +51,19 @@ def test_a_source_without_tokens_gives_no_context() -> None:
         assert_near(hidden_TD[:3], model(some_pairs([(0, 3)])), 1e-9)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("path", ["onednn", "numpy", "bf16"])
-def test_other_paths_of_products(path) -> None:
+@pytest.mark.parametrize("choices", FEW, ids=lambda choices: "-".join(map(str, choices.values())))
+def test_other_paths_of_products(path, choices) -> None:
     """Products elsewhere; recurrence, scores and everything that is handed on stay in fp32."""
-    for choices in FEW:
-        model, given = small(dtype=torch.float32, **choices).train(), some_pairs(LENGTHS, tail=1)
-        exact_TD = model(given).detach()
-        ops.use(model, path)
-        hidden_TD = model(given)
-        assert hidden_TD.dtype == torch.float32
-        assert_near(hidden_TD, exact_TD, 5e-2 if path == "bf16" else 1e-4)
-        hidden_TD.sum().backward()
-        assert all(p.grad is None or p.grad.dtype == torch.float32 for p in model.parameters())
+    model, given = small(dtype=torch.float32, **choices).train(), some_pairs(LENGTHS, tail=1)
+    exact_TD = model(given).detach()
+    ops.use(model, path)
+    hidden_TD = model(given)
+    assert hidden_TD.dtype == torch.float32
+    assert_near(hidden_TD, exact_TD, 5e-2 if path == "bf16" else 1e-4)
+    hidden_TD.sum().backward()
+    assert all(p.grad is None or p.grad.dtype == torch.float32 for p in model.parameters())
 
 
 def test_dropout_is_a_pure_function_of_the_key() -> None:
