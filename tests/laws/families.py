@@ -99,11 +99,12 @@ def _words(combination: Mapping[str, Any]) -> set[tuple[str, str]]:
 
 def _covering(every: list[Choices]) -> list[Choices]:
     """A few in which any two words meet: the one with most new pairs, again and again."""
-    left, wanted, chosen = list(every), set().union(*map(_words, every)), []
+    words, chosen = [_words(one) for one in every], []
+    wanted = set().union(*words)
     while wanted:
-        best = max(left, key=lambda combination: len(_words(combination) & wanted))
-        chosen.append(best)
-        wanted -= _words(best)
+        best = max(range(len(every)), key=lambda n: len(words[n] & wanted))
+        chosen.append(every[best])
+        wanted -= words[best]
     return chosen
 
 
