@@ -16,7 +16,7 @@ from types import ModuleType
 
 import pytest
 
-command = importlib.import_module("regard.cli.explore")  # the package's name of it is the function
+command = importlib.import_module("regard.cli.explore")
 SERVING = """
 import importlib, signal, sys, time, types
 from regard.cli import main

@@ -16,7 +16,6 @@ from regard.cli import BEGIN, EXAMPLES
 from regard.config import TASKS
 from regard.system.errors import Diverged, NoValidCheckpoint, RegardError, Stopped, UsageError
 
-LINES = {command.__name__.rstrip("_"): lines for command, lines in EXAMPLES.items()}
 TRAIN = ["train", "--source", "a", "--target", "b", "--output", "x"]
 COMMANDS = [name for name in cli.app if not name.startswith("-")]
 
@@ -40,6 +39,13 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+def test_a_command_loads_no_other() -> None:
+    code = "import sys, regard.cli; regard.cli.main(['pack', '--help']); print([m for m in OTHERS if m in sys.modules])"
+    modules = ["pack", "train", "attend", "evaluate", "inference.translate", "model_folders"]
+    done = python("-c", code.replace("OTHERS", repr([f"regard.cli.{module}" for module in modules])))
+    assert done.stdout.splitlines()[-1] == "['regard.cli.pack']"
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_and_option_explains_itself(regard, command: str) -> None:
     done = regard(command, "--help")
@@ -56,8 +62,8 @@ def test_every_command_and_option_explains_itself(regard, command: str) -> None:
 def test_every_help_ends_with_examples_of_its_own(regard, command: str) -> None:
     """And each of them is a command line that is understood."""
     out = " ".join(regard(command, "--help").out.split())
-    assert LINES.keys() == set(COMMANDS)
-    for line in LINES[command]:
+    assert EXAMPLES.keys() == set(COMMANDS)
+    for line in EXAMPLES[command]:
         assert " ".join(line.split()) in out
         assert len(line) < 79
         words = shlex.split(re.sub(r"^.* \| | [<>] \S+", "", line))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.cli import COMMANDS, NO_NEGATIVES, app
+from regard.cli import EXAMPLES, NO_NEGATIVES, app
 from regard.config import (
     FAMILIES,
     TASKS,
@@ -200,7 +200,7 @@ TRAIN = [
     for argument in app["train"].assemble_argument_collection(default_parameter=NO_NEGATIVES)
     for name in argument.names
 ]
-NAMES = [command.__name__.rstrip("_") for command in COMMANDS]
+NAMES = [*EXAMPLES]
 
 
 MEANT = {

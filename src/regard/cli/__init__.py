@@ -3,109 +3,96 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import inspect
 import os
 import platform
 import re
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from keyword import iskeyword
 from typing import Any, get_args
 
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError, UnusedCliTokensError
 
 from regard import __version__
-from regard.cli.attend import attend
-from regard.cli.check import check
-from regard.cli.compare import compare
 from regard.cli.completion import completion_command
-from regard.cli.demo import demo
-from regard.cli.evaluate import evaluate
-from regard.cli.explore import explore
-from regard.cli.inference.ask import ask
-from regard.cli.inference.classify import classify
-from regard.cli.inference.encode import encode
-from regard.cli.inference.fill import fill
-from regard.cli.inference.generate import generate
-from regard.cli.inference.tag import tag
-from regard.cli.inference.translate import translate
-from regard.cli.info import info
 from regard.cli.io.input_texts import refuse_file_names
 from regard.cli.io.terminal import say
-from regard.cli.model_folders import average, export, import_, slim
-from regard.cli.pack import pack
-from regard.cli.train import train
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.system.installation import missing, refuse_mixture, version_of
 from regard.system.interrupts import TRAININGS
 
-EXAMPLES: dict[Callable[..., int], tuple[str, ...]] = {
-    train: (
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "train": (
         "regard train --source train.en --target train.de --output model",
         "regard train --task classification --train labelled.csv --output model",
         "regard train --task language-model --train book.txt --minutes 10 --output m",
     ),
-    translate: (
+    "translate": (
         'regard translate model "A man sleeps." "Two dogs run."',
         "regard translate model --input in.txt.gz --output out.txt",
         "regard translate model --beam 5 --nbest 3 < in.txt",
     ),
-    ask: (
+    "ask": (
         'regard ask model "sort: d a c b"',
         "regard ask model --prefix sort --input in.txt --output out.txt",
         "regard ask model --sample --n 3 --temperature 0.8 < in.txt",
     ),
-    classify: (
+    "classify": (
         'regard classify model "What a day!" "Never again."',
         "regard classify model --input texts.txt --output labels.tsv",
         "regard classify model --all < texts.txt",
     ),
-    tag: (
+    "tag": (
         'regard tag model "Ada was born in London."',
         "regard tag model --input texts.txt --output tagged.conll",
         "regard tag model --json < texts.txt",
     ),
-    generate: (
+    "generate": (
         'regard generate model "Once upon a time" --temperature 0.8',
         "regard generate model --input begun.txt --n 20 --output texts.txt",
         "regard generate model < begun.txt",
     ),
-    fill: (
+    "fill": (
         'regard fill model "The [MASK] sleeps." -k 3',
         "regard fill model --input gaps.txt --output guesses.tsv",
         "regard fill model --json < gaps.txt",
     ),
-    encode: (
+    "encode": (
         'regard encode model "A man sleeps."',
         "regard encode model --input texts.txt --output vectors.jsonl",
         "regard encode model --each token --output vectors.npz < texts.txt",
     ),
-    evaluate: (
+    "evaluate": (
         "regard evaluate model --source test.en --reference test.de",
         "regard evaluate model --test test.csv",
     ),
-    compare: ("regard compare *.toml --source a.en --target a.de --minutes 5 --output new",),
-    check: (
+    "compare": ("regard compare *.toml --source a.en --target a.de --minutes 5 --output new",),
+    "check": (
         "regard check --source train.en --target train.de",
         "regard check --task classification --train labelled.csv --test test.csv",
     ),
-    attend: (
+    "attend": (
         'regard attend model "The cat sleeps because it is tired." --token it',
         'regard attend model "The cat sleeps." --layer 2 --head 1 --svg cat.svg',
         "regard attend model images.csv --image 3",
     ),
-    explore: ("regard explore model", "regard explore digits --images images.csv --port 8080"),
-    info: ("regard info model", "regard info base"),
-    average: ("regard average model --last 5 --output averaged",),
-    import_: ("regard import all-MiniLM-L6-v2 minilm",),
-    export: ("regard export model elsewhere", "regard export model elsewhere --to ctranslate2"),
-    pack: ("regard pack model", "regard pack model --source val.en --reference val.de"),
-    slim: ("regard slim model --dry-run", "regard slim model"),
-    demo: ("regard demo --output demo --threads 1", "regard demo --images --output digits"),
+    "explore": ("regard explore model", "regard explore digits --images images.csv --port 8080"),
+    "info": ("regard info model", "regard info base"),
+    "average": ("regard average model --last 5 --output averaged",),
+    "import": ("regard import all-MiniLM-L6-v2 minilm",),
+    "export": ("regard export model elsewhere", "regard export model elsewhere --to ctranslate2"),
+    "pack": ("regard pack model", "regard pack model --source val.en --reference val.de"),
+    "slim": ("regard slim model --dry-run", "regard slim model"),
+    "demo": ("regard demo --output demo --threads 1", "regard demo --images --output digits"),
 }
 """The commands in the order of the help page, each with shell lines that show it."""
+FOLDERS = ("average", "import", "export", "slim")
+"""Commands of the module ``model_folders``."""
+INFERENCE = ("translate", "ask", "classify", "tag", "generate", "fill", "encode")
+"""Commands of the modules in ``inference``."""
 BEGIN = ("regard demo", "regard train --source train.en --target train.de --output model")
 """First steps for new users."""
 NO_MEMORY = "there is not enough memory; a smaller batch (training.tokens, decoding.tokens) or model needs less"
@@ -116,11 +103,6 @@ NO_NEGATIVES = Parameter(  # no --no-json, no --empty-source; and that a flag is
 LIBRARIES = ("torch", "tokenizers", "safetensors", "numpy", "sacrebleu")
 """Libraries whose version changes what a run computes or reads."""
 _FRACTION = re.compile(r"[+-]?\d*\.\d+")
-COMMANDS = tuple(EXAMPLES)
-OF_TEXTS = tuple(
-    command.__name__ for command in COMMANDS if {"text", "texts"} & inspect.signature(command).parameters.keys()
-)
-"""Commands that take texts as arguments."""
 
 
 def epilogue(lines: tuple[str, ...], word: str) -> str:
@@ -137,6 +119,18 @@ def versions() -> str:
     return "\n".join(f"{name} {one}" for name, one in found.items())
 
 
+def _place(name: str) -> str:
+    """Where the function of a command stands; its module is imported when the command is used, or help is asked for."""
+    module = "model_folders" if name in FOLDERS else f"inference.{name}" if name in INFERENCE else name
+    return f"regard.cli.{module}:{name}{'_' * iskeyword(name)}"
+
+
+def _takes_texts(name: str) -> bool:
+    """Whether a command takes texts as arguments."""
+    command = app[name].default_command
+    return command is not None and not {"text", "texts"}.isdisjoint(inspect.signature(command).parameters)
+
+
 app = App(
     name="regard",
     help="Regard trains, runs and shows attention models.",
@@ -145,8 +139,8 @@ app = App(
     default_parameter=NO_NEGATIVES,
     help_epilogue=epilogue(BEGIN, "To begin"),
 )
-for _place, _command in enumerate(COMMANDS):
-    app.command(_command, sort_key=_place, help_epilogue=epilogue(EXAMPLES[_command], "For example"))
+for _order, _name in enumerate(EXAMPLES):
+    app.command(_place(_name), name=_name, sort_key=_order, help_epilogue=epilogue(EXAMPLES[_name], "For example"))
 app.command(
     completion_command(app),
     name="--install-completion",
@@ -161,7 +155,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     Whatever goes wrong is one sentence on stderr; ``REGARD_DEBUG=1`` adds where it came from.
     """
     _make_printing_safe()
-    gc.set_threshold(50_000)  # imports make many objects and hardly any garbage: a tenth of a start
     words = list(sys.argv[1:] if argv is None else argv)
     if sys.stdin is None or sys.stdout is None:
         return _print_error(f"{'stdin' if sys.stdin is None else 'stdout'} is closed; redirect it to or from a file", 1)
@@ -198,13 +191,16 @@ def _memory_message(words: list[str]) -> str:
     if words[:1] == [] or words[0] in TRAININGS:
         return NO_MEMORY
     files = ", ".join(word for word in words[1:] if os.path.exists(word))
-    less = "; shorter texts or a narrower beam need less" if words[0] in OF_TEXTS else ""
+    less = "; shorter texts or a narrower beam need less" if _takes_texts(words[0]) else ""
     return f"there is not enough memory for regard {words[0]}{f' of {files}' if files else ''}{less}"
 
 
 def _run(argv: list[str]) -> int:
     """Parse and run; errors of cyclopts are rephrased."""
     _check_options(argv)
+    if not argv or argv[0] not in EXAMPLES:  # the help page has the first line of every command's
+        for name in EXAMPLES:
+            _ = app[name]
     try:
         command, bound, _ = app.parse_args(_join_dashes(argv), exit_on_error=False, print_error=False)
     except CycloptsError as error:
@@ -241,7 +237,7 @@ def _check_options(argv: list[str]) -> None:
             return
         if name in whole:
             _refuse_fraction(name, value if written else "".join(argv[place + 1 : place + 2]))
-        if name.startswith("--") and any(letter.isspace() for letter in name) and argv[0] in OF_TEXTS:
+        if name.startswith("--") and any(letter.isspace() for letter in name) and _takes_texts(argv[0]):
             raise UsageError(_option_message(argv[0], word))
         if word.startswith("--") and name not in [*known, "--help", "--version"]:
             key = did_you_mean(name, known_keys()) if "--set" in known else None
@@ -284,7 +280,7 @@ def _error_message(error: CycloptsError, argv: list[str]) -> str:
         unquoted = argv[0] == "attend" and not any(" " in word for word in argv[2 : argv.index(words[0]) + len(words)])
         hint = "; a text of several words goes between quotes" if unquoted else ""
         return f"there is no place for {' '.join(map(repr, words))}{hint}"
-    if isinstance(error, UnknownOptionError) and argv[0] in OF_TEXTS:
+    if isinstance(error, UnknownOptionError) and _takes_texts(argv[0]):
         return _option_message(argv[0], error.token.keyword or error.token.value)
     text = " ".join(str(error).split()).replace('"', "'")
     return text[:1].lower() + text[1:]

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from regard.cli import COMMANDS
+from regard.cli import EXAMPLES
 from regard.cli.inference.fill import FILLERS
 from regard.cli.io.load_model import (
     check_threads,
@@ -25,7 +25,7 @@ from tests.refusals import refused
 def test_every_task_has_a_noun_and_a_command(info: TaskInfo) -> None:
     assert info.noun.startswith(("a ", "an "))
     assert info.title[0].isupper()
-    assert {info.command, *info.commands} <= {command.__name__ for command in COMMANDS}
+    assert {info.command, *info.commands} <= EXAMPLES.keys()
     refuse_other_tasks(Path("m"), info, None)
     for command in {command for other in TASKS.values() for command in other.commands}:
         if command in info.commands:
