@@ -16,8 +16,8 @@ from statistics import median
 import machine
 
 HERE = Path(__file__).resolve().parent
-HELP = "import sys; sys.argv = ['regard', '--help']; from regard.cli import main; main()"
-TRANSLATE = "import sys; sys.argv = ['regard', 'translate', {!r}, 'A man sleeps.']; from regard.cli import main; main()"
+RUN = "import sys; sys.argv = ['regard', {}]; from regard.__main__ import main; main()"
+HELP, TRANSLATE = RUN.format("'--help'"), RUN.format("'translate', {!r}, 'A man sleeps.'")
 PROGRAMS = {"python alone": "pass", "import regard": "import regard", "regard --help": HELP}
 
 
