@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,7 +86,7 @@ def parse_document(document: Any, where: str) -> Parts:
         if isinstance(model.get("format"), int) and model["format"] > FORMAT:
             found = model["format"]
             raise RegardError(f"format {found} was written by a newer Regard; this one reads format {FORMAT}", where)
-        vocabulary = [name for name, _ in sorted(model["vocab"].items(), key=lambda entry: entry[1])]
+        vocabulary = sorted(model["vocab"], key=model["vocab"].__getitem__)
         merges = [(left, right) for left, right in model["merges"]]
         known = [key for key, written in _NORMALISERS.items() if written == document["normalizer"]]
         units = [unit for unit, written in _SPLITTERS.items() if written == document["pre_tokenizer"]]
@@ -112,7 +112,7 @@ def _fits(vocabulary: list[str], merges: list[tuple[str, str]], ids: dict[str, i
     first = vocabulary.index(ALPHABET[0])
     known = set(vocabulary[first:])
     spelled = all(known) and set("".join(known)) <= set(ALPHABET)
-    built = all(left in known and right in known and left + right in known for left, right in merges)
+    built = known.issuperset(chain.from_iterable(merges)) and known.issuperset(map("".join, merges))
     return first >= 2 and vocabulary[first : first + 256] == ALPHABET and spelled and built
 
 
@@ -230,10 +230,15 @@ class Tokenizer(BaseTokenizer):
         # The core gets text that is normalised already, so that its offsets count characters of that text.
         self._core = assemble(self._model(), None, units)
         self._words = assemble(models.BPE(), None).pre_tokenizer
-        self._bytes = [b"" if place < self.symbols else unspell(name) for place, name in enumerate(self.names)]
-        self._chunks = ChunkIds(self._encode_ids, list(map(len, self._bytes)))
-        self.longest = max(map(len, self._bytes))
+        sizes = [0 if place < self.symbols else len(name) for place, name in enumerate(self.names)]  # a letter a byte
+        self._chunks = ChunkIds(self._encode_ids, sizes)
+        self.longest = max(sizes)
         """Bytes of the longest piece."""
+
+    @cached_property
+    def _bytes(self) -> list[bytes]:
+        """Those of every piece; a symbol has none."""
+        return [b"" if place < self.symbols else unspell(name) for place, name in enumerate(self.names)]
 
     @cached_property
     def content(self) -> bytes:  # type: ignore[override]
@@ -295,9 +300,10 @@ class Tokenizer(BaseTokenizer):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of pieces; symbols are skipped, and bytes that are not UTF-8 become U+FFFD."""
-        held = self._bytes
+        names, symbols = self.names, self.symbols
         try:
-            return b"".join([held[i] for i in ids if i != self.start]).decode("utf-8", "replace")
+            letters = "".join([names[i] for i in ids if i >= symbols and i != self.start])
+            return unspell(letters).decode("utf-8", "replace")
         except IndexError:
             raise RegardError(f"one is not below the vocabulary's {self.size} pieces", "ids") from None
 
