@@ -78,12 +78,13 @@ class MappedPacker(Packer):
     Args:
         path: of the file.
         weights_sha256: of the weights that it must have been made of.
+        wanted: the precision that it must have.
 
     Raises:
-        StalePack: it was made of others, or it is damaged.
+        StalePack: it has another one, was made of other weights, or is damaged.
     """
 
-    def __init__(self, path: Path, weights_sha256: str) -> None:
+    def __init__(self, path: Path, weights_sha256: str, wanted: Precision) -> None:
         try:
             self._header, metadata = read_header_and_metadata(path)
             with path.open("rb") as file:
@@ -93,6 +94,8 @@ class MappedPacker(Packer):
         precision: Precision | None = next((p for p in get_args(Precision) if p == metadata.get("precision")), None)
         if precision is None:
             raise StalePack("is damaged: it names no precision")
+        if precision != wanted:
+            raise StalePack(f"has {precision}, not {wanted}", precision)  # and is not read for that
         if metadata.get("weights") != weights_sha256 or metadata.get("layout") != LAYOUT:
             raise StalePack("is of other weights, or of another Regard", precision)
         begin = 8 + int.from_bytes(bytes_[:8].tobytes(), "little")

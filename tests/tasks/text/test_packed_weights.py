@@ -134,6 +134,17 @@ def test_a_cut_or_lying_file_is_written_anew(change: Callable[[bytes], bytes], t
     assert path.read_bytes() == content
 
 
+def test_matrices_of_another_precision_are_not_read(tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", translator())
+    path = write_packed(folder, "int8")
+    weights = _metadata(path)["weights"]
+    path.write_bytes(path.read_bytes()[:-64])
+    with pytest.raises(packed_file.StalePack, match="has int8, not fp32"):
+        packed_file.MappedPacker(path, weights, "fp32")
+    with pytest.raises(packed_file.StalePack, match="sha256 differs"):
+        packed_file.MappedPacker(path, weights, "int8")
+
+
 def test_a_file_of_other_weights_is_written_anew(tmp_path: Path) -> None:
     folder, other = put(tmp_path / "m", translator()), put(tmp_path / "n", translator(key=6))
     expected, path = said(folder), write_packed(folder, "int8")

@@ -53,9 +53,7 @@ def build_engine(
     stale = False
     for path in derived_files(folder, weights, FILE) if weights else ():
         try:
-            mapped = MappedPacker(path, weights or "")
-            if mapped.precision != precision:
-                continue
+            mapped = MappedPacker(path, weights or "", precision)
             engine = build(mapped)
             mapped.refuse_surplus()
         except StalePack as wrong:

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from regard.config import FORMAT, checksum
 from regard.system import disk
 from regard.system.errors import Damaged
-from regard.training.checkpoints.files import PIECE, Entry, Files
+from regard.training.checkpoints.files import Entry, Files
 
 NAME = "manifest.json"
 NEXT = "manifest.next.json"
@@ -52,14 +52,11 @@ def read_manifest(path: Path) -> dict[str, Entry]:
 
 def measure(path: Path) -> Entry:
     """Size and sha256 of a file as it is on the disk."""
-    digest, size = hashlib.sha256(), 0
     if not path.exists():
         raise Damaged("is missing", str(path))
     with disk.open_binary(path, error=Damaged) as handle:
-        while piece := handle.read(PIECE):
-            digest.update(piece)
-            size += len(piece)
-    return Entry(size, digest.hexdigest())
+        digest = hashlib.file_digest(handle, "sha256")
+        return Entry(handle.tell(), digest.hexdigest())
 
 
 def verify(folder: Path, *, extra: bool = False) -> None:
