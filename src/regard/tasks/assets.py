@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from regard.config import FORMAT, checksum
 from regard.config.sections import Product
@@ -148,6 +148,8 @@ def json_content(values: Mapping[str, Any]) -> bytes:
 class LabelsFile(BaseModel):
     """What ``labels.json`` holds; ``scheme``: of tags."""
 
+    model_config = ConfigDict(defer_build=True)
+
     labels: tuple[str, ...] = Field(min_length=1)
     temperature: float = Field(gt=0, allow_inf_nan=False)
     threshold: float = Field(ge=0, le=1)
@@ -162,6 +164,8 @@ class LabelsFile(BaseModel):
 
 class ProcessorFile(BaseModel):
     """What ``processors.json`` holds: the path of products by which the model was validated, by kind of processor."""
+
+    model_config = ConfigDict(defer_build=True)
 
     paths: dict[str, Product]
 

@@ -169,7 +169,7 @@ class Exchange:
         self.given.rows = task.info.reads == "image"
         self._device, self._by_engine = task.device_name, task.engine is not None
         self._about |= {"model": model, "device": self._device}
-        self._about |= {"--threads": self._options.threads, "regard": __version__, "torch": version_of("torch")}
+        self._about |= {"--threads": self._options.threads, "regard": __version__}
         self._about |= {"engine": self._by_engine, "precision": task.precision if self._by_engine else "fp32"}
         return task
 
@@ -260,7 +260,7 @@ class Exchange:
         from regard.runs.results_file import ResultsFile
 
         assert self.target.file is not None
-        with ResultsFile(self.target.file, self._about, say) as results:
+        with ResultsFile(self.target.file, {**self._about, "torch": version_of("torch")}, say) as results:
             rest = results.rest(texts)
             if results.texts:
                 say(f"{self.target.path}: resuming after text {results.texts:,}")
