@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,8 +41,7 @@ SECONDS = 0.14
 SAVES = 20
 """Checkpoints that are written in a run, as often as the recipe says of its own number of steps."""
 WARM_UP = 10
-"""The part of a run's steps that the rate rises in, as in the recipe: one of so many."""
-WARM_UP_OF_RECIPE = 1100
+"""The rate rises in one in so many steps, as in the recipe."""
 BASE_SEEDS = (1, 2, 3)
 PAIRS = 29_000
 Row = dict[str, Any]
@@ -125,6 +125,8 @@ def main() -> None:
     if asked.dry_run:
         print("\n".join(listed(asked)))
         return
+    if device() != "cpu" and asked.results == RESULTS:
+        sys.exit("the table is of rows trained on a CPU; for a GPU's name another --results and another --work")
     try:
         for choice, seed in wanted(asked):
             measure(asked, choice, seed)
@@ -176,17 +178,18 @@ def recipe_path(asked: argparse.Namespace) -> Path:
 
 def settings(asked: argparse.Namespace, choice: Choice) -> tuple[str, ...]:
     """In what a run differs from the recipe."""
-    return (*choice.settings, *(lasting(asked.steps) if asked.steps else ()), *asked.set)
+    return (*choice.settings, *(settings_of_steps(recipe_path(asked), asked.steps) if asked.steps else ()), *asked.set)
 
 
-def lasting(steps: int) -> tuple[str, ...]:
+def settings_of_steps(recipe: Path, steps: int) -> tuple[str, ...]:
     """A run of other steps than the recipe's, in its proportions, but with its highest rate.
 
     Checkpoints are a twentieth of the steps and warm-up is a tenth; Noam's highest rate grows as warm-up becomes
     shorter, and post-norm does not bear it: docs/experiments.md.
     """
+    own = tomllib.loads(recipe.read_text(encoding="utf-8"))["training"]
     saves, warmup = -(-steps // SAVES), -(-steps // WARM_UP)
-    rate = (warmup / WARM_UP_OF_RECIPE) ** 0.5
+    rate = own["rate"] * (warmup / own["warmup"]) ** 0.5
     ways = {"steps": steps, "save_every": saves, "warmup": warmup, "rate": f"{rate:.6g}"}
     return tuple(f"training.{name}={value}" for name, value in ways.items())
 

@@ -43,7 +43,10 @@ def options() -> argparse.Namespace:
     parser.add_argument("--set", action="append", default=[], help="section.key=value, for both systems")
     parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "tatoeba")
     parser.add_argument("--results", type=Path, default=RESULTS)
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if asked.set and (asked.results == RESULTS or asked.work == parser.get_default("work")):
+        parser.error("--set makes other runs than those of the results; name another --results and another --work")
+    return asked
 
 
 def main() -> None:

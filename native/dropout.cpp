@@ -21,7 +21,7 @@ REGARD_INLINE Word factors(const uint8_t* drawn, long lanes, const Dropout& d) {
 template <class T> void typed(const Dropout& d, const T* x, const T* gate, T* out) {
   each_word(d.size, [&](long place, long lanes) {
     Word y = load(x + place, lanes) * factors(d.drawn + place, lanes, d);
-    if (gate) y = load(gate + place, lanes) > all(0.0f) ? y : all(0.0f);
+    if (gate) y = load(gate + place, lanes) <= all(0.0f) ? all(0.0f) : y;  // what is not a number stays so
     if (d.stream) store(d.sum + place, load(d.stream + place, lanes) + y, lanes);
     else store(out + place, y, lanes);
   });

@@ -145,14 +145,14 @@ constexpr long vocabulary_scratch(long rows, long together) {
 
 // x_RV = softmax(x_RV) in place, and log sum exp x_RV
 struct Softmax {
-  float* floats;     // null where x is of bf16, which has
-  uint16_t* halves;  // ... these
-  float* scratch;    // ... and as many floats as columns
+  float* floats;     // null where x is of bf16
+  uint16_t* halves;  // x of bf16
+  float* scratch;    // for bf16: as many floats as columns
   float* log_sum_R;
   long stride, rows, columns;
 };
 
-// out = x * (drawn >= threshold) * scale, or sum = stream + that; where gate is not null, only behind gate > 0
+// out = x * (drawn >= threshold) * scale, or sum = stream + that; zero where a gate, if there is one, is not above zero
 struct Dropout {
   const void *x, *gate;  // of bf16 if `halves`, else of floats, as is out; all have `size` entries
   const uint8_t* drawn;

@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 
-from regard.system.interrupts import run_command
+from regard.system.interrupts import TRAININGS, run_command
 
 
 def main() -> int:
@@ -13,8 +13,9 @@ def main() -> int:
 
 
 def _command() -> int:
-    gc.set_threshold(150_000)  # a start makes fewer objects, and hardly any garbage: it would be a tenth of a start
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # no search of all that is installed for some
+    is_training = sys.argv[1:2] != [] and sys.argv[1] in TRAININGS
+    gc.set_threshold(50_000 if is_training else 150_000)  # a start makes fewer objects, and hardly any garbage
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # else pydantic searches all distributions for some
     from regard import cli
 
     return cli.main()

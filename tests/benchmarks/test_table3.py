@@ -38,6 +38,22 @@ def test_every_row_changes_its_fields_and_nothing_else(load: Any, asked: Any) ->
         assert changed
 
 
+@pytest.mark.parametrize("steps", [1000, 11000, 33000])
+def test_other_steps_keep_the_highest_rate(load: Any, asked: Any, steps: int) -> None:
+    table3 = load("table3")
+    base = table3.recipe_of(asked(), table3.CHOICES[0]).training
+    other = table3.recipe_of(asked("--steps", str(steps)), table3.CHOICES[0]).training
+    assert (other.steps, other.warmup, other.save_every) == (steps, steps // 10, steps // 20)
+    assert other.rate * other.warmup**-0.5 == pytest.approx(base.rate * base.warmup**-0.5, rel=1e-5)
+
+
+def test_other_settings_need_other_results(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("table3", "tatoeba"):
+        monkeypatch.setattr(sys, "argv", [f"{name}.py", "--set", "training.product=exact"])
+        with pytest.raises(SystemExit):
+            load(name).options()
+
+
 def test_the_papers_system_is_the_papers() -> None:
     for direction in ("en-de", "de-en"):
         recipe = recipe_from(recipe_values(RECIPES / f"paper-{direction}.toml"), direction)

@@ -1,6 +1,8 @@
 """The command line: fast help, one-sentence errors, and the documented exit codes."""
 
+import inspect
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -183,6 +185,44 @@ def test_out_of_memory_is_one_sentence(regard, failing, monkeypatch, tmp_path: P
     assert (done.code, done.err) == (1, f"regard: {cli.NO_MEMORY}\n")
 
 
+@pytest.mark.parametrize("words", [["attend"], ["no-such-command"], []])
+def test_out_of_memory_before_a_command_is_loaded_is_one_sentence(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(argv: list[str]) -> int:
+        raise MemoryError
+
+    monkeypatch.delenv("REGARD_DEBUG", raising=False)
+    monkeypatch.setattr(cli, "_run", fail)
+    monkeypatch.setattr(cli, "app", {})  # nothing more can be loaded
+    assert cli.main(words) == 1
+    assert capsys.readouterr().err.startswith("regard: there is not enough memory")
+
+
+def test_commands_of_texts_are_those_that_take_texts() -> None:
+    taking = {"text", "texts"}
+    found = [
+        name for name in cli.EXAMPLES if taking & inspect.signature(cli.app[name].default_command).parameters.keys()
+    ]
+    assert sorted(found) == sorted(cli.OF_TEXTS)
+
+
+def test_a_command_that_cannot_be_loaded_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("REGARD_DEBUG", raising=False)
+    for cause, code in ((ModuleNotFoundError("no", name="sacrebleu"), 2), (ModuleNotFoundError("no such thing"), 1)):
+
+        def fail(argv: list[str], cause: Exception = cause) -> int:
+            raise ImportError("Cannot import module 'regard.cli.pack'") from cause
+
+        monkeypatch.setattr(cli, "_run", fail)
+        assert cli.main(["pack"]) == code
+        said = capsys.readouterr().err
+        assert ("sacrebleu" if code == 2 else "ModuleNotFoundError: no such thing") in said
+        assert "Cannot import" not in said
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -200,7 +240,6 @@ def test_out_of_memory_is_one_sentence(regard, failing, monkeypatch, tmp_path: P
 )
 def test_errors_become_sentences_and_codes(regard, failing, monkeypatch, error: BaseException, code: int) -> None:
     monkeypatch.delenv("REGARD_DEBUG", raising=False)
-    monkeypatch.setattr(cli, "_on_broken_pipe", lambda: 0)  # the test's own stdout stays open
     failing(error)
     done = regard("translate", "model", stdin=b"a\n")
     assert (done.code, done.out) == (code, "")
@@ -220,10 +259,10 @@ def test_debugging_shows_where(regard, failing, monkeypatch) -> None:
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("words", [["info", "tiny"], ["info", "tiny", "--json"]])
 def test_a_full_disk_behind_stdout_is_named(words: list[str]) -> None:
+    command = [sys.executable, "-m", "regard", *words]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "regard", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=buffered)
     assert (done.returncode, done.stderr) == (1, "regard: stdout: No space left on device\n")
 
 

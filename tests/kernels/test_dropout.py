@@ -63,13 +63,17 @@ def test_bf16_is_rounded_once(size: int) -> None:
     np.testing.assert_allclose(total, stream + kept, atol=3e-7)
 
 
-def test_what_is_no_number_stays_none_where_it_is_kept() -> None:
+@pytest.mark.parametrize("gated", [False, True])
+def test_nan_stays_nan_where_it_is_kept(gated: bool) -> None:
     from regard.kernels import _native
 
-    x, out = np.array([np.nan, 1.0], np.float32), np.empty(2, np.float32)
-    _native.dropout(x, np.array([255, 255], np.uint8), out, 26, 1.0, None)
-    assert np.isnan(out[0])
-    assert out[1] == 1
+    x = np.resize(np.array([np.nan, -np.inf, np.inf, -1.0, 2.0], np.float32), 25)
+    out, bytes_ = np.empty_like(x), np.full(25, 255, np.uint8)
+    _native.dropout(x, bytes_, out, 26, 1.0, x if gated else None)
+    np.testing.assert_array_equal(out, np.maximum(x, 0) if gated else x)
+    halves, found = bits(x), np.empty(25, np.uint16)
+    _native.dropout(halves, bytes_, found, 26, 1.0, halves if gated else None)
+    np.testing.assert_array_equal(floats(found), np.maximum(x, 0) if gated else x)
 
 
 def test_arrays_that_do_not_fit_are_refused() -> None:

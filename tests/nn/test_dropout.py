@@ -64,23 +64,44 @@ def test_a_gpu_drops_at_the_rate_by_key_and_its_gradient_follows() -> None:
     assert abs((y_gradient == 0).double().mean().item() - rounded) < 5 * spread
 
 
+@pytest.mark.skipif(not kernels.available(), reason="no compiler was there when Regard was installed")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("shape", [(0, 4), (3, 5), (40, 64)])
 def test_kernels_drop_what_torch_drops(
     shape: tuple[int, int], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    part, found = Dropout(0.3), []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    part, found, called = Dropout(0.3), [], []
+    for name in ("dropout", "add_dropout"):
+        compute = getattr(kernels._native, name)
+        monkeypatch.setattr(kernels._native, name, lambda *given, f=compute: (called.append(f), f(*given)))
     for is_native in (True, False):
-        monkeypatch.setattr(kernels, "available", lambda native=is_native: native and bool(kernels.instruction_sets()))
+        monkeypatch.setattr(kernels, "available", lambda native=is_native: native)
         reseed(5)
         torch.manual_seed(1)
         x, y = torch.randn(shape, requires_grad=True), torch.randn(shape).to(dtype).requires_grad_()
-        made = [part(y), part.after(nn.ReLU(), y), part.add(x, y)]
-        gradients = [torch.autograd.grad((one.float() ** 2).sum(), y)[0] for one in made]
-        found.append([*made, *gradients])
+        apart = torch.randn(shape[::-1]).to(dtype).t().requires_grad_()  # not in one piece: torch computes it
+        made = [part(y), part.after(nn.ReLU(), y), part.add(x, y), part(apart), part.after(nn.ReLU(), apart)]
+        of = [y, y, y, apart, apart]
+        gradients = [torch.autograd.grad((one.float() ** 2).sum(), y)[0] for one, y in zip(made, of, strict=True)]
+        (expanded,) = torch.autograd.grad(part.after(nn.ReLU(), y).sum(), y)
+        found.append([*made, *gradients, expanded])
+        assert len(called) == (12 if not shape[0] else 7)  # not where entries lie apart: of no entries none do
     for ours, theirs in zip(*found, strict=True):
         assert ours.dtype == theirs.dtype
         torch.testing.assert_close(ours, theirs, rtol=1e-6 if dtype == torch.float32 else 2e-2, atol=1e-6)
+
+
+def test_nan_behind_relu_stays_nan() -> None:
+    x = torch.tensor([float("nan"), -float("inf"), 1.0]).repeat(40)
+    y = Dropout(0.3).after(nn.ReLU(), x).view(40, 3)
+    assert y[:, 0].isnan().all()
+    assert not y[:, 1].any()
+
+
+def test_some_entries_stay_at_any_probability() -> None:
+    y = drop(torch.ones(100, 200), 0.999)
+    assert 0 < (y > 0).sum() < 400
 
 
 def test_behind_relu_it_is_relu_then_dropout() -> None:

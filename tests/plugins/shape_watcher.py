@@ -79,7 +79,7 @@ class ShapeWatcher:
         self.calls = 0
         self._watched: dict[CodeType, bool] = {}
 
-    def heard(self, frame: FrameType, event: str, _: object) -> None:
+    def profile(self, frame: FrameType, event: str, _: object) -> None:
         """Look at what returns; every other event is most of them, and has to cost little."""
         if event != "return":
             return
@@ -94,7 +94,7 @@ class ShapeWatcher:
 
     def __enter__(self) -> ShapeWatcher:
         self._before = sys.getprofile()
-        sys.setprofile(self.heard)
+        sys.setprofile(self.profile)
         return self
 
     def __exit__(self, *_: object) -> None:

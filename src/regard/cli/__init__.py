@@ -93,6 +93,8 @@ FOLDERS = ("average", "import", "export", "slim")
 """Commands of the module ``model_folders``."""
 INFERENCE = ("translate", "ask", "classify", "tag", "generate", "fill", "encode")
 """Commands of the modules in ``inference``."""
+OF_TEXTS = (*INFERENCE, "attend")
+"""Commands that take texts as arguments."""
 BEGIN = ("regard demo", "regard train --source train.en --target train.de --output model")
 """First steps for new users."""
 NO_MEMORY = "there is not enough memory; a smaller batch (training.tokens, decoding.tokens) or model needs less"
@@ -119,16 +121,10 @@ def versions() -> str:
     return "\n".join(f"{name} {one}" for name, one in found.items())
 
 
-def _place(name: str) -> str:
+def _import_path(name: str) -> str:
     """Where the function of a command stands; its module is imported when the command is used, or help is asked for."""
     module = "model_folders" if name in FOLDERS else f"inference.{name}" if name in INFERENCE else name
     return f"regard.cli.{module}:{name}{'_' * iskeyword(name)}"
-
-
-def _takes_texts(name: str) -> bool:
-    """Whether a command takes texts as arguments."""
-    command = app[name].default_command
-    return command is not None and not {"text", "texts"}.isdisjoint(inspect.signature(command).parameters)
 
 
 app = App(
@@ -140,7 +136,9 @@ app = App(
     help_epilogue=epilogue(BEGIN, "To begin"),
 )
 for _order, _name in enumerate(EXAMPLES):
-    app.command(_place(_name), name=_name, sort_key=_order, help_epilogue=epilogue(EXAMPLES[_name], "For example"))
+    app.command(
+        _import_path(_name), name=_name, sort_key=_order, help_epilogue=epilogue(EXAMPLES[_name], "For example")
+    )
 app.command(
     completion_command(app),
     name="--install-completion",
@@ -170,7 +168,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RegardError as error:
         return _print_error(str(error), error.exit_code)
     except BrokenPipeError:
-        return _on_broken_pipe()
+        return 0  # as with ``| head``: no error
     except KeyboardInterrupt:
         return 130
     except MemoryError:
@@ -182,8 +180,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _print_error(str(sentence), sentence.exit_code)
         if "allocate memory" in str(error) or "out of memory" in str(error):  # torch's, which is no MemoryError
             return _print_error(_memory_message(words), 1)
-        _print_error(f"unexpected error: {type(error).__name__}: {error}", 1)
+        first = (
+            error.__cause__ if isinstance(error, ImportError) and error.__cause__ else error
+        )  # of a command's module
+        _print_error(f"unexpected error: {type(first).__name__}: {first}", 1)
         return _print_error("REGARD_DEBUG=1 shows where; please report it", 1)
+    finally:
+        _discard_unwritable_output()
 
 
 def _memory_message(words: list[str]) -> str:
@@ -191,14 +194,14 @@ def _memory_message(words: list[str]) -> str:
     if words[:1] == [] or words[0] in TRAININGS:
         return NO_MEMORY
     files = ", ".join(word for word in words[1:] if os.path.exists(word))
-    less = "; shorter texts or a narrower beam need less" if _takes_texts(words[0]) else ""
+    less = "; shorter texts or a narrower beam need less" if words[0] in OF_TEXTS else ""
     return f"there is not enough memory for regard {words[0]}{f' of {files}' if files else ''}{less}"
 
 
 def _run(argv: list[str]) -> int:
     """Parse and run; errors of cyclopts are rephrased."""
     _check_options(argv)
-    if not argv or argv[0] not in EXAMPLES:  # the help page has the first line of every command's
+    if not argv or argv[0] not in (*EXAMPLES, "--version"):  # the help page has the first line of every command's
         for name in EXAMPLES:
             _ = app[name]
     try:
@@ -237,7 +240,7 @@ def _check_options(argv: list[str]) -> None:
             return
         if name in whole:
             _refuse_fraction(name, value if written else "".join(argv[place + 1 : place + 2]))
-        if name.startswith("--") and any(letter.isspace() for letter in name) and _takes_texts(argv[0]):
+        if name.startswith("--") and any(letter.isspace() for letter in name) and argv[0] in OF_TEXTS:
             raise UsageError(_option_message(argv[0], word))
         if word.startswith("--") and name not in [*known, "--help", "--version"]:
             key = did_you_mean(name, known_keys()) if "--set" in known else None
@@ -280,7 +283,7 @@ def _error_message(error: CycloptsError, argv: list[str]) -> str:
         unquoted = argv[0] == "attend" and not any(" " in word for word in argv[2 : argv.index(words[0]) + len(words)])
         hint = "; a text of several words goes between quotes" if unquoted else ""
         return f"there is no place for {' '.join(map(repr, words))}{hint}"
-    if isinstance(error, UnknownOptionError) and _takes_texts(argv[0]):
+    if isinstance(error, UnknownOptionError) and argv[0] in OF_TEXTS:
         return _option_message(argv[0], error.token.keyword or error.token.value)
     text = " ".join(str(error).split()).replace('"', "'")
     return text[:1].lower() + text[1:]
@@ -299,13 +302,15 @@ def _print_warning(message: Warning | str, *where: object, **more: object) -> No
     say(f"warning: {message}")
 
 
-def _on_broken_pipe() -> int:
-    """Handle a closed stdout, as with ``| head``: this is no error, and nothing may complain at exit."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
-    return 0
+def _discard_unwritable_output() -> None:
+    """Where stdout takes nothing more, drop what is left for it: Python would write it at exit, and complain."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _make_printing_safe() -> None:

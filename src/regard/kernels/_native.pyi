@@ -149,7 +149,7 @@ def dropout(
     scale: float,
     gate: Floats | NDArray[np.uint16] | None,
 ) -> None:
-    """``out = scale x`` where ``drawn`` is the threshold or more and ``gate`` above zero, else zero; uint16: bf16."""
+    """``out = scale x`` where ``drawn`` is the threshold or more and no ``gate`` is 0 or less; else 0. uint16: bf16."""
 
 def add_dropout(
     x: Floats | NDArray[np.uint16],

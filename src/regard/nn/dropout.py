@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.nn.autograd.dropout import DropoutFunction, RandomGenerator, ResidualDropoutFunction
+from regard.nn.autograd.dropout import DropoutFunction, RandomGenerator, ResidualDropoutFunction, takes
 
 
 def reseed(key: int) -> None:
@@ -25,9 +25,14 @@ def reseed(key: int) -> None:
     torch.manual_seed(key & 0x7FFF_FFFF_FFFF_FFFF)
 
 
+def threshold_of(probability: float) -> int:
+    """Random bytes below it drop an entry; at most 255, since some entries must stay."""
+    return min(round(probability * 256), 255)
+
+
 def drop(y: Tensor, probability: float) -> Tensor:
     """Zero each entry with ``probability`` (rounded to 1/256) and scale the others so that the mean stays."""
-    threshold = round(probability * 256)
+    threshold = threshold_of(probability)
     if y.device.type != "cpu":
         return F.dropout(y, threshold / 256) if threshold else y
     dropped: Tensor = DropoutFunction.apply(y, threshold) if threshold else y
@@ -46,16 +51,16 @@ class Dropout(nn.Module):
         return drop(y, self.probability) if self.training else y
 
     def after(self, activation: nn.Module, x: Tensor) -> Tensor:
-        """``Dropout(activation(x))``; with ReLU on a CPU in one pass."""
-        threshold = round(self.probability * 256) if self.training else 0
-        if threshold and isinstance(activation, nn.ReLU) and x.device.type == "cpu":
+        """``Dropout(activation(x))``; of ReLU in one pass where the kernel computes it."""
+        threshold = threshold_of(self.probability) if self.training else 0
+        if threshold and type(activation) is nn.ReLU and takes(x):
             found: Tensor = DropoutFunction.apply(x, threshold, True)
             return found
         return self(activation(x))
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
         """``x + Dropout(y)``: a sub-layer's output joins the residual stream."""
-        threshold = round(self.probability * 256) if self.training else 0
+        threshold = threshold_of(self.probability) if self.training else 0
         if y.device.type != "cpu":
             return x + self(y)
         added: Tensor = ResidualDropoutFunction.apply(x, y, threshold) if threshold else x + y

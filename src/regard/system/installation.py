@@ -33,8 +33,9 @@ def version_of(name: str) -> str:
 
 
 def missing(error: ImportError) -> UsageError | None:
-    """What is said where one of :data:`LEFT_OUT` is missing; ``None``: that error is of another module."""
-    name = (error.name or "").partition(".")[0]
+    """What is said where one of :data:`LEFT_OUT` is missing; ``None``: that error, and its cause, are of others."""
+    cause = error.__cause__
+    name = (error.name or (cause.name if isinstance(cause, ImportError) else None) or "").partition(".")[0]
     return not_installed(name) if name in LEFT_OUT else None
 
 

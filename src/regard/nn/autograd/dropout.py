@@ -26,9 +26,9 @@ def draw(shape: torch.Size) -> Tensor:
 
 
 def dropped(y: Tensor, drawn: Tensor, threshold: int, gate: Tensor | None = None) -> Tensor:
-    """``y / (1 - p)`` where the byte is the threshold or more, and ``gate`` above zero; else zero."""
+    """``y / (1 - p)`` where the byte is the threshold or more, and ``gate`` not zero or below; else zero."""
     scale = 256 / (256 - threshold)
-    if _takes(y) and (gate is None or (_takes(gate) and gate.dtype == y.dtype)):
+    if takes(y) and (gate is None or (takes(gate) and gate.dtype == y.dtype)):
         from regard.kernels import _native
 
         compute: Any = _native.dropout
@@ -37,11 +37,11 @@ def dropped(y: Tensor, drawn: Tensor, threshold: int, gate: Tensor | None = None
         return out
     kept = (drawn >= threshold).view(torch.int8)  # multiplied faster than booleans
     found = (y * kept).mul_(scale)
-    return found if gate is None else found.mul_(gate > 0)
+    return found if gate is None else found.masked_fill_(gate <= 0, 0.0)
 
 
 class DropoutFunction(torch.autograd.Function):
-    """``y · kept / (1 - p)``, or of ``max(0, y)`` in the same pass."""
+    """``y · kept / (1 - p)``, or of ``max(0, y)``, which takes no pass of its own where the kernel takes ``y``."""
 
     @staticmethod
     def forward(ctx, y, threshold, relu=False):  # type: ignore[no-untyped-def]
@@ -67,7 +67,7 @@ class ResidualDropoutFunction(torch.autograd.Function):
         ctx.save_for_backward(drawn)
         ctx.threshold, ctx.type = threshold, y.dtype
         scale = 256 / (256 - threshold)
-        if _takes(x) and _takes(y) and x.dtype == torch.float32 and x.shape == y.shape:
+        if takes(x) and takes(y) and x.dtype == torch.float32 and x.shape == y.shape:
             from regard.kernels import _native
 
             compute: Any = _native.add_dropout
@@ -83,7 +83,7 @@ class ResidualDropoutFunction(torch.autograd.Function):
         return gradient, dropped(gradient, drawn, ctx.threshold).to(ctx.type), None
 
 
-def _takes(x: Tensor) -> bool:
+def takes(x: Tensor) -> bool:
     """Whether the kernel takes these entries: it goes through them as they lie."""
     return has_kernel(x) and x.is_contiguous()
 

@@ -1,6 +1,6 @@
 """Label-smoothed cross-entropy in chunks of tokens; the T×V matrix of scores never exists as a whole.
 
-Each chunk of tokens is projected, its loss and gradient are taken, and its scores are freed.
+Each chunk of tokens is projected, its loss and gradient are taken, and the next one's scores take the place of its own.
 """
 
 from __future__ import annotations

@@ -302,7 +302,7 @@ class Tokenizer(BaseTokenizer):
         """The text of pieces; symbols are skipped, and bytes that are not UTF-8 become U+FFFD."""
         names, symbols = self.names, self.symbols
         try:
-            letters = "".join([names[i] for i in ids if i >= symbols and i != self.start])
+            letters = "".join([names[i] for i in ids if not 0 <= i < symbols and i != self.start])
             return unspell(letters).decode("utf-8", "replace")
         except IndexError:
             raise RegardError(f"one is not below the vocabulary's {self.size} pieces", "ids") from None
