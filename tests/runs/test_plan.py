@@ -110,12 +110,12 @@ def test_products_are_computed_by_the_path_that_is_fastest_here(
     paths, said = _choose_paths(Recipe(training=Training(precision=precision, tokens=4096)), teach, Hooks(), CPU)
     assert paths == ProductPaths(product, exact)
     assert said is not None
-    assert [one.training.tokens for one in asked] == [1024]
+    assert [one.training.tokens for one in asked] == [512]
     assert f"{seconds[exact]:.3f} s" in said
     assert (f"{seconds[product]:.3f} s" in said) == (precision != "mixed")  # there nothing is to be chosen
     model = torch.nn.Linear(8_000, 1_000, device="meta")
     _choose_paths(Recipe(training=Training(precision=precision, tokens=4096)), teach, Hooks(), CPU)
-    assert [one.training.tokens for one in asked[1:]] == [1024, 374]  # of a large model fewer
+    assert [one.training.tokens for one in asked[1:]] == [512, 256]  # of a large model fewer
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_kernels_and_a_numpy_that_multiplies_are_fingerprints(paths: tuple[ops.P
 
 
 def test_the_tokens_of_a_timed_step_are_bounded() -> None:
-    assert [measuring.timed_tokens(parameters) for parameters in (0, 10**6, 8 * 10**6, 10**9)] == [1024, 1024, 375, 256]
+    assert [measuring.timed_tokens(parameters) for parameters in (0, 10**6, 8 * 10**6, 10**9)] == [512, 512, 256, 256]
 
 
 def test_a_path_and_a_precision_that_differ_are_refused() -> None:

@@ -9,6 +9,7 @@ from regard.data.batches.batch import Position
 from regard.system.memory import keep_pages
 from regard.training.budget import Costs
 from regard.training.measure import (
+    SLIGHT,
     _container,
     fastest,
     fit_batch_to_memory,
@@ -82,6 +83,12 @@ def test_noise_is_what_the_second_best_takes_more():
     (_, noise), calls = timed_paths({"exact": 0.2, "bf16": 0.1}, disturbed=range(5, 30, 2))
     assert calls[:4] == ["exact", "bf16"] * 2
     assert noise == pytest.approx(9.0)
+
+
+def test_noise_of_few_rounds_is_assumed():
+    (_, noise), calls = timed_paths({"exact": 1.0, "bf16": 1.0})
+    assert len(calls) < 2 * 4
+    assert noise == SLIGHT
 
 
 def test_paths_that_are_as_fast_go_to_the_first():

@@ -40,9 +40,11 @@ _PLACE = "measured"
 """The folder of the discarded save, below ``training/``."""
 _ROUNDS, _SECONDS = 7, 4.5
 """Most rounds in which paths of products are timed, and seconds in which all must fit, but for the first one."""
+_NOISE_ROUNDS = 3
+"""Rounds that are needed to know how much of a difference is noise."""
 TIE, SLIGHT = 0.03, 0.25
 """Two paths are as fast within the first share; within the second where little depends on it."""
-_TIMED, _TIMED_WORK = (256, 1024), 3e9
+_TIMED, _TIMED_WORK = (256, 512), 1.5e9
 """Target tokens of a step by which paths are timed, at least and at most; and most of them times the parameters."""
 _SHARE = 0.8
 """Of the free memory a batch may take; the rest is for what other processes and longer sentences need."""
@@ -117,7 +119,8 @@ def time_paths(
     """Seconds of a whole step by each path of products, the best of several that are made in turns on one batch.
 
     The first round is not counted: caches fill and kernels are chosen. Beside them comes the share by which the second
-    best of a path is slower than its best, the largest of all: smaller differences are noise.
+    best of a path is slower than its best, the largest of all: smaller differences are noise. Of fewer rounds than
+    :data:`_NOISE_ROUNDS` noise is not known, and :data:`SLIGHT` is assumed.
 
     Args:
         objective: a separate task; its weights change.
@@ -145,7 +148,8 @@ def time_paths(
         for path in found:
             found[path] = sorted([*found[path], once(path)])
         hooks.reporter.on_measure((number + 1) / _ROUNDS)
-    noise = max(timed[min(1, len(timed) - 1)] / timed[0] - 1 for timed in found.values())
+    spread = max(timed[min(1, len(timed) - 1)] / timed[0] - 1 for timed in found.values())
+    noise = spread if min(map(len, found.values())) >= _NOISE_ROUNDS else SLIGHT
     return {path: timed[0] for path, timed in found.items()}, noise
 
 
