@@ -22,12 +22,12 @@ TOLD = (
 )
 COST = (
     "Seconds of one core's processor time, from the start of the process to the saved model, and peak MB; of WikiGold",
-    "all folds. Runs stand alone and are of several sessions, some beside other work. *To the SVM's*: seconds of the",
-    "clock of Regard's training until validation first had the SVM's score there.",
+    "all folds. Runs are of several sessions, some beside other work, so the quickest seed counts. *To the SVM's*:",
+    "seconds of the clock of Regard's training until validation first had the SVM's score there, the mean of the seeds.",
 )
 USE = (
     "Texts, or words of tagged sentences, in a second of one core's processor time on the test part, once the model is",
-    "loaded; and peak MB.",
+    "loaded, of the quickest seed; and peak MB.",
 )
 
 
@@ -55,7 +55,7 @@ def scores(rows: list[Row]) -> list[Row]:
 
 
 def learning(rows: list[Row]) -> list[Row]:
-    """A row for each set: seconds and MB of learning, the mean of the seeds."""
+    """A row for each set: seconds of the quickest seed, and MB, of learning."""
     return [
         {"set": name}
         | {about.title: cost(of_part(rows, name, peer, "train")) for peer, about in PEERS.items()}
@@ -82,12 +82,16 @@ def of_part(rows: list[Row], name: str, peer: str, part: str) -> list[Row]:
     return [row for row in rows if row["part"] == part and row["peer"] == peer and row["set"] in wholes()[name]]
 
 
+def by_seed(rows: list[Row]) -> list[list[Row]]:
+    """The rows of each seed, all folds of it together."""
+    return [[row for row in rows if row["seed"] == seed] for seed in sorted({row["seed"] for row in rows})]
+
+
 def cost(rows: list[Row]) -> str:
     """Seconds and MB."""
     if not rows:
         return ""
-    seeds = len({row["seed"] for row in rows})
-    took = sum(row["seconds"] for row in rows) / seeds
+    took = min(sum(row["seconds"] for row in own) for own in by_seed(rows))
     return f"{took:,.{0 if took >= 10 else 1}f} s, {max(row['peak MB'] for row in rows):,} MB"
 
 
@@ -95,7 +99,10 @@ def speed(rows: list[Row]) -> str:
     """Texts or words a second, with three digits that count, and MB."""
     if not rows:
         return ""
-    read = sum(row.get("words", row["texts"]) for row in rows) / max(sum(row["seconds"] for row in rows), 1e-4)
+    read = max(
+        sum(row.get("words", row["texts"]) for row in own) / max(sum(row["seconds"] for row in own), 1e-4)
+        for own in by_seed(rows)
+    )
     return f"{float(f'{read:.2g}'):,.0f} /s, {max(row['peak MB'] for row in rows):,} MB"
 
 
