@@ -23,7 +23,7 @@ TOLD = (
 COST = (
     "Seconds of one core's processor time, from the start of the process to the saved model, and peak MB; of WikiGold",
     "all folds. Runs are of several sessions, some beside other work, so the quickest seed counts. *To the SVM's*:",
-    "seconds of the clock of Regard's training until validation first had the SVM's score there, the mean of the seeds.",
+    "seconds of the clock of Regard's training until validation first had the SVM's score, the mean of the seeds.",
 )
 USE = (
     "Texts, or words of tagged sentences, in a second of one core's processor time on the test part, once the model is",
