@@ -71,7 +71,7 @@ def names_dimensions(code: CodeType) -> bool:
 
 
 class ShapeWatcher:
-    """Hears calls as a profile function, and collects what contradicts itself when a watched function returns."""
+    """Collects what contradicts itself when a watched function returns; :meth:`profile` is for ``sys.setprofile``."""
 
     def __init__(self, folders: tuple[str, ...] = WATCHED) -> None:
         self.folders = folders

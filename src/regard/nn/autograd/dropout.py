@@ -18,6 +18,11 @@ class RandomGenerator:
     bits = np.random.SFC64(0)
 
 
+def scale_of(threshold: int) -> float:
+    """What the entries that stay are multiplied by, so that the mean stays: ``1 / (1 - p)``."""
+    return 256 / (256 - threshold)
+
+
 def draw(shape: torch.Size) -> Tensor:
     """A random byte for each entry; one below the threshold is dropped, so with probability ``threshold / 256``."""
     count = shape.numel()
@@ -25,9 +30,9 @@ def draw(shape: torch.Size) -> Tensor:
     return torch.from_numpy(drawn).view(shape)
 
 
-def dropped(y: Tensor, drawn: Tensor, threshold: int, gate: Tensor | None = None) -> Tensor:
+def drop_entries(y: Tensor, drawn: Tensor, threshold: int, gate: Tensor | None = None) -> Tensor:
     """``y / (1 - p)`` where the byte is the threshold or more, and ``gate`` not zero or below; else zero."""
-    scale = 256 / (256 - threshold)
+    scale = scale_of(threshold)
     if takes(y) and (gate is None or (takes(gate) and gate.dtype == y.dtype)):
         from regard.kernels import _native
 
@@ -46,7 +51,7 @@ class DropoutFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx, y, threshold, relu=False):  # type: ignore[no-untyped-def]
         drawn = draw(y.shape)
-        found = dropped(y, drawn, threshold, y if relu else None)
+        found = drop_entries(y, drawn, threshold, y if relu else None)
         ctx.save_for_backward(drawn, *([found] if relu else []))
         ctx.threshold = threshold
         return found
@@ -55,7 +60,7 @@ class DropoutFunction(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient):  # type: ignore[no-untyped-def]
         drawn, *found = ctx.saved_tensors
-        return dropped(gradient, drawn, ctx.threshold, *found), None, None
+        return drop_entries(gradient, drawn, ctx.threshold, *found), None, None
 
 
 class ResidualDropoutFunction(torch.autograd.Function):
@@ -66,7 +71,7 @@ class ResidualDropoutFunction(torch.autograd.Function):
         drawn = draw(y.shape)
         ctx.save_for_backward(drawn)
         ctx.threshold, ctx.type = threshold, y.dtype
-        scale = 256 / (256 - threshold)
+        scale = scale_of(threshold)
         if takes(x) and takes(y) and x.dtype == torch.float32 and x.shape == y.shape:
             from regard.kernels import _native
 
@@ -80,7 +85,7 @@ class ResidualDropoutFunction(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient):  # type: ignore[no-untyped-def]
         (drawn,) = ctx.saved_tensors
-        return gradient, dropped(gradient, drawn, ctx.threshold).to(ctx.type), None
+        return gradient, drop_entries(gradient, drawn, ctx.threshold).to(ctx.type), None
 
 
 def takes(x: Tensor) -> bool:
