@@ -36,10 +36,19 @@ def system(sessions: list[Session]) -> Lines:
 
 
 def table(sessions: list[Session]) -> Lines:
-    """Every choice beside the base, for each number of steps that any row has."""
-    rows = [row for row in rows_of(sessions) if row["direction"] == "en-de"]
-    steps = sorted({steps_of(row) for row in rows})
-    return [line for number in steps for line in with_steps(number, [row for row in rows if steps_of(row) == number])]
+    """Every choice beside the base, for each place and number of steps that any row has."""
+    groups: dict[tuple[str, int], list[Row]] = {}
+    for session in sessions:
+        place = gpu_of(session)
+        for row in session["rows"]:
+            if row["direction"] == "en-de":
+                groups.setdefault((place, steps_of(row)), []).append(row)
+    return [line for (place, steps), rows in sorted(groups.items()) for line in with_steps(place, steps, rows)]
+
+
+def gpu_of(session: Session) -> str:
+    """The name of the GPU on which a session ran, without the version of torch; empty for a CPU."""
+    return str((session.get("machine") or {}).get("gpu", "")).split(",")[0]
 
 
 def steps_of(row: Row) -> int:
@@ -47,12 +56,13 @@ def steps_of(row: Row) -> int:
     return int(row["run"].split()[2])
 
 
-def with_steps(steps: int, rows: list[Row]) -> Lines:
-    """The rows of equal steps, and so of equal target tokens."""
+def with_steps(place: str, steps: int, rows: list[Row]) -> Lines:
+    """The rows of equal steps, and so of equal target tokens; ``place`` is the GPU's name, empty for a CPU."""
     base = [row[JUDGED] for row in rows if row["row"] == "base" and JUDGED in row]
     told = [
-        f"English to German on one core, {steps:,} steps of 1,024 target tokens, beam 5, lower-cased BLEU on",
-        "validation, of the mean of the last five checkpoints. The letters are of the paper's Table 3, F is not in it.",
+        f"English to German on {f'a GPU ({place})' if place else 'one core'}: {steps:,} steps of 1,024 target tokens.",
+        "BLEU of beam 5, lower-cased, on validation, of the mean of the last five checkpoints. The letters are of",
+        "the paper's Table 3, F is not in it.",
         "The base: 4 + 4 layers, 4 heads, d_model 128, d_ff 512, dropout 0.1. The other rows have one seed each.",
     ]
     if base:
@@ -61,6 +71,8 @@ def with_steps(steps: int, rows: list[Row]) -> Lines:
     run = {row["row"] for row in rows}
     absent = [one.name for one in CHOICES if one.name not in run]
     shown = [line_of(one, rows, base) for one in CHOICES if one.name in run]
+    if place:
+        told.append("Several rows were trained at once, so minutes are not of a row alone.")
     left = ["", *wrap(f"Not run yet: {', '.join(absent)}.", 118)] if absent else []
     return [*told, "", *grid(shown + last_alone(rows, base)), *left, ""]
 
@@ -74,7 +86,7 @@ def line_of(choice: Choice, rows: list[Row], base: list[float]) -> Row:
         return name | {"M": "", "minutes": "", "loss": "", "BLEU": DIVERGED, "to base": ""}
     return name | {
         "M": f"{good[0]['parameters'] / 1e6:.2f}",
-        "minutes": f"{fmean(row['train minutes'] for row in good):.0f}",
+        "minutes": f"{fmean(row['train minutes'] for row in good):.1f}",
         "loss": f"{fmean(row['validation loss'] for row in good):.3f}",
         "BLEU": f"{fmean(row[JUDGED] for row in good):.2f}",
         "to base": against(fmean(row[JUDGED] for row in good), base) if choice.settings else "",

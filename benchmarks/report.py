@@ -110,7 +110,7 @@ def measured(shown: list[Session]) -> str:
     days = sorted({str(session["date"])[:10] for session in shown})
     commits = list(dict.fromkeys(session["commit"] for session in shown if session.get("commit")))
     hosts = {
-        f"{host.get('processor')}, {host.get('cores')} cores"
+        ", ".join(filter(None, [f"{host.get('processor')}, {host.get('cores')} cores", host.get("gpu")]))
         for host in (session.get("machine") for session in shown)
         if host
     }

@@ -118,7 +118,7 @@ def test_differences_are_judged_by_what_the_seeds_of_the_base_span(load: Any) ->
     sessions = [row("base", seed, bleu, **{"last val beam 5 lc": bleu - 2}) for seed, bleu in ((1, 39.0), (2, 40.0))]
     sessions += [row("heads-1", 1, 39.25), row("rotary", 1, 41.0), row("pre-norm", 1, None, failed="diverged")]
     lines = choices.table(sessions)
-    assert "| base | 2.50 | 2 | 1.500 | 39.50 |  |" in lines
+    assert "| base | 2.50 | 2.0 | 1.500 | 39.50 |  |" in lines
     assert "| A heads-1 | 2.50 | 2 | 1.500 | 39.25 | -0.25 |" in lines
     assert "| E rotary | 2.50 | 2 | 1.500 | 41.00 | +1.50* |" in lines
     assert "| F pre-norm |  |  |  | diverged |  |" in lines
@@ -128,3 +128,19 @@ def test_differences_are_judged_by_what_the_seeds_of_the_base_span(load: Any) ->
     assert choices.system(sessions) == []
     tested = row("base", 3, 39.5, **{"test_2016_flickr beam 5 lc": 38.75, "last val beam 5 lc": 30.0})
     assert "| en-de | 5 | 39.50 |  | 38.75 |  |" in choices.system([tested])
+
+
+def test_rows_of_a_gpu_have_a_table_of_their_own(load: Any) -> None:
+    def session(row: str, score: float, seed: int, **machine: str) -> dict[str, Any]:
+        named = {"run": f"{row} en-de 11000 {seed}", "row": row, "group": "", "direction": "en-de", "seed": seed}
+        scores = {"parameters": 1, "train minutes": 1.0, "validation loss": 2.0, "val beam 5 lc": score}
+        return {"machine": machine, "rows": [named | scores]}
+
+    cpu = [session("base", 40.0, 1), session("base", 41.0, 2), session("rms", 40.5, 1)]
+    gpu = [session("base", 30.0, 1, gpu="A GPU, torch 2"), session("rms", 35.0, 1, gpu="A GPU, torch 3")]
+    lines = load("choices").table(cpu + gpu)
+    first, second = (at for at, line in enumerate(lines) if line.startswith("English to German"))
+    assert "one core" in lines[first]
+    assert "A GPU)" in lines[second]
+    assert any("rms" in line and "40.50" in line and "+0.00" in line for line in lines[first:second])
+    assert any("rms" in line and "35.00" in line and "+5.00" in line for line in lines[second:])
