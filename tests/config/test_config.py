@@ -274,6 +274,5 @@ def test_the_decoder_may_have_heads_of_its_own() -> None:
 
 
 def test_bpe_dropout_is_refused_where_it_would_do_nothing() -> None:
-    for task in ("text-to-text", "sentence-pairs"):
-        with refused(UsageError, None, f'not for task = "{task}"'):
-            recipe_from({"task": task, "text": {"bpe_dropout": 0.1}})
+    with refused(UsageError, None, 'not for task = "sentence-pairs"'):
+        recipe_from({"task": "sentence-pairs", "text": {"bpe_dropout": 0.1}})

@@ -77,7 +77,7 @@ class Recipe(Section):
             raise ValueError('model.pool = "attention" weighs whole texts; for tags use "mean" or "max"')
         if self.text.bpe_dropout and self.text.units == "characters":
             raise ValueError('text.bpe_dropout leaves merges out; text.units = "characters" has none')
-        if self.text.bpe_dropout and (self.info.texts > 1 or self.info.learns_from == "prefixed"):
+        if self.text.bpe_dropout and self.info.texts > 1:
             raise ValueError(f'text.bpe_dropout is not for task = "{self.task}"')
         if self.info.texts > 1 and isinstance(self.model, BertSection) and self.model.segments == 1:
             raise ValueError(f'model.segments = 1 has none for the second text of task = "{self.task}"')

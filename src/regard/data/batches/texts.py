@@ -59,11 +59,12 @@ class PairBatches(DataLoader[PairBatch]):
     Args:
         prepared: ids on disk.
         recipe: ``training.tokens``, ``seed`` and the section ``data`` are read.
+        source: what is read of each training pair; default: the prepared ids.
     """
 
-    def __init__(self, prepared: PairDataset, recipe: Recipe) -> None:
-        source, target = prepared.source, prepared.target
-        self._prepared, self.pairs = prepared, prepared.pairs
+    def __init__(self, prepared: PairDataset, recipe: Recipe, source: Side | None = None) -> None:
+        source, target = prepared.source if source is None else source, prepared.target
+        self._prepared, self._source, self.pairs = prepared, source, prepared.pairs
         longest = max(source.longest, prepared.validation_source.longest)
         self.capacity = capacity_for(recipe.training.shard_tokens, source.tokens, target.tokens, self.pairs, longest)
         lengths, fingerprint, weights = (source.lengths, target.lengths), prepared.fingerprint, recipe.data.weights
@@ -71,7 +72,7 @@ class PairBatches(DataLoader[PairBatch]):
         super().__init__(self._batch, *plan)
 
     def _batch(self, place: Position, sentences_B: Ids) -> PairBatch:
-        return self._pack(self._prepared.source, self._prepared.target, place.epoch, sentences_B)
+        return self._pack(self._source, self._prepared.target, place.epoch, sentences_B)
 
     def _pack(self, source: Side, target: Side, epoch: int, sentences_B: Ids) -> PairBatch:
         parts = source.gather(epoch, sentences_B), target.gather(epoch, sentences_B)

@@ -108,7 +108,7 @@ def tagged_sides(prepared: PreparedExamples, recipe: Recipe) -> tuple[Side, Side
 
 
 def text_side(prepared: PreparedExamples, recipe: Recipe) -> Side:
-    """The pieces of labelled texts, fixed or redrawn in every epoch.
+    """The pieces of texts that are read, fixed or redrawn in every epoch.
 
     Raises:
         UsageError: as :func:`tagged_sides`.

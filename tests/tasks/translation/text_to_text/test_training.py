@@ -1,5 +1,6 @@
 """Training of text to text: scores of a validation, the card, and beginning from a model of spans."""
 
+import itertools
 import json
 import random
 from pathlib import Path
@@ -9,9 +10,11 @@ import pytest
 import torch
 
 import regard
+from regard.tasks.assets import TextAssets
 from regard.tasks.metrics.answers import exact_match
 from regard.tasks.metrics.bleu import score
 from regard.tasks.training.base import ProductPaths
+from regard.tasks.translation.text_to_text.corpus import with_prefix
 from regard.tasks.translation.text_to_text.training import TextToTextTraining
 from regard.tasks.translation.text_to_text.writer import TextToText
 from tests.tasks.translation.text_to_text.test_corpus import PrefixedPair, prepared
@@ -89,6 +92,32 @@ def test_a_validation_scores_what_is_written_greedily(tmp_path: Path) -> None:
     assert validation.scores == {"exact": exact_match(said, wanted), "bleu": score(said, wanted, samples=1).bleu}
     assert next(iter(validation.scores)) == "exact"
     assert [one.hypothesis for one in validation.samples] == said[:3]
+
+
+def test_sources_are_segmented_anew_in_every_epoch_and_targets_are_not(tmp_path: Path) -> None:
+    from tests.tasks.small_tasks import asker
+
+    pairs = [PrefixedPair("say", f"banana bandana cabana {n}", f"banana bandana {n}") for n in range(80)]
+    found, task = prepared(tmp_path, pairs), asker()
+    text = task.recipe.text.model_copy(update={"bpe_dropout": 0.5})
+    training = task.recipe.training.model_copy(update={"tokens": 64})
+    task.recipe = task.recipe.model_copy(update={"text": text, "training": training})
+    tokenizer = TextAssets.load(found.folder).tokenizer
+    read: dict[str, set[bytes]] = {}
+    written: dict[str, set[bytes]] = {}
+    teaching = TextToTextTraining(task, found, ProductPaths())
+    for batch, _ in itertools.takewhile(lambda one: one[1].epoch < 6, teaching.batches.iterate()):
+        for number in range(batch.source.count):
+            source, target = batch.source, batch.target
+            left = source.ids_T[source.starts_B[number] :][: source.lengths_B[number]]
+            right = batch.labels_T[target.starts_B[number] :][: target.lengths_B[number]]
+            assert left[-1] == right[-1] == tokenizer.end
+            read.setdefault(tokenizer.decode(left), set()).add(left.tobytes())
+            written.setdefault(tokenizer.decode(right), set()).add(right.tobytes())
+    held = {with_prefix(one.source, one.prefix) for one in found.validation_examples()}
+    assert set(read) == {with_prefix(one.source, one.prefix) for one in pairs} - held
+    assert all(len(ways) > 3 for ways in read.values())
+    assert all(len(ways) == 1 for ways in written.values())
 
 
 def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:

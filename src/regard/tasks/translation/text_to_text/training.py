@@ -20,7 +20,7 @@ from regard.tasks.assets import TextAssets
 from regard.tasks.metrics.answers import exact_match
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
-from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets
+from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
 from regard.tasks.training.base import ProductPaths, TrainingJob
 from regard.tasks.training.model_writer import StoppableTrace
 from regard.tasks.translation.teacher_forcing import TeacherForcing
@@ -49,7 +49,8 @@ class TextToTextTraining(TeacherForcing[TextToText]):
     prepared: PreparedPrefixed
 
     def __init__(self, task: TextToText, prepared: PreparedPrefixed, paths: ProductPaths) -> None:
-        super().__init__(task, PairBatches(prepared, task.recipe), prepared, paths)
+        batches = PairBatches(prepared, task.recipe, text_side(prepared, task.recipe))
+        super().__init__(task, batches, prepared, paths)
 
     @property
     def max_extra(self) -> int:
