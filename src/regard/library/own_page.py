@@ -24,6 +24,7 @@ from regard.explore.requests import Request
 from regard.library import probe
 from regard.library.figure import Figure
 from regard.models.captured_attention import evaluating
+from regard.models.presets import count_parameters
 from regard.nn.init import refuse_undrawn
 from regard.serve.app import INDEX, File
 from regard.system.errors import RegardError, UsageError
@@ -113,7 +114,7 @@ def _layers(model: nn.Module, weights: Weights, tokens: Sequence[str]) -> str:
         "parts": {kind: [*weights]},
         "masked": [kind] if causal else [],
         "max_tokens": len(tokens),
-        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "parameters": count_parameters(model),
         "course": False,
         "running": False,
         "ready": True,
@@ -137,7 +138,7 @@ def _place(tokens: Sequence[str]) -> tuple[str, tuple[Token, ...]]:
 
 
 def _parameters(model: nn.Module) -> str:
-    return format_parameters(sum(weight.numel() for weight in model.parameters()))
+    return format_parameters(count_parameters(model))
 
 
 def _pictures(model: nn.Module, weights: Weights, tokens: Sequence[str]) -> str:

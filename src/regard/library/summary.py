@@ -9,6 +9,7 @@ from pathlib import Path
 
 from regard.explore.questions.export import describe_changes
 from regard.explore.requests import AblationRequest, Request
+from regard.models.presets import count_parameters
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.protocols import Task
@@ -47,7 +48,7 @@ class Summary:
         """The description of a loaded task and its folder."""
         section, text = task.recipe.model, task.recipe.text
         known = task.info.learns_from == "pairs" and UNKNOWN not in (text.source_language, text.target_language)
-        count = sum(weight.numel() for weight in task.model.parameters())
+        count = count_parameters(task.model)
         return cls(
             task.info.noun.capitalize(),
             f"{text.source_language} → {text.target_language}" if known else "",

@@ -201,6 +201,11 @@ def meta_model(model: Model, pieces: int, target_pieces: int | None = None) -> n
         return build.outline(model, pieces, pieces, "words" if isinstance(model, BertSection) else "nothing")
 
 
+def count_parameters(model: nn.Module) -> int:
+    """How many numbers a model learns; what is shared counts once."""
+    return sum(part.numel() for part in model.parameters())
+
+
 def parts_of(built: nn.Module) -> list[Part]:
     """Parameters of a model part by part, in the order of Figure 1; what is shared counts where it first stands."""
     counted: set[int] = set()

@@ -13,6 +13,7 @@ from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
 from regard import kernels
 from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
+from regard.models.presets import count_parameters
 from regard.nn import ops
 from regard.nn.autograd.numpy_products import library
 from regard.runs.workers.group import WorkerGroup, plain
@@ -244,7 +245,7 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
     hooks.reporter.on_event("measuring how this processor multiplies fastest")
     seconds, noise = measure.time_paths(teaching, use, batch, fitting, paths, hooks)
     tie = min(max(measure.TIE, noise), measure.SLIGHT)
-    among = ops.tie_order(among, parameters_of(teaching.model))
+    among = ops.tie_order(among, count_parameters(teaching.model))
     product = measure.fastest(seconds, among, tie) if len(among) > 1 else among[0]
     exact = measure.fastest(seconds, full, measure.SLIGHT)  # of validations: ten first starts are to choose alike
     taken = ", ".join(f"{path} {seconds[path]:.3f} s" for path in paths)
@@ -253,11 +254,6 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
     measured = f"a step of {batch.tokens:,} tokens: {taken}{tied} ({processor_kind()})"
     hooks.reporter.on_event(f"products: {product}; {measured}")
     return ProductPaths(product, exact), measured
-
-
-def parameters_of(model: torch.nn.Module) -> int:
-    """How many numbers it learns."""
-    return sum(part.numel() for part in model.parameters())
 
 
 def _timing_task(recipe: Recipe, teach: Teach, paths: ProductPaths) -> tuple[Recipe, TrainingTask]:
@@ -271,7 +267,7 @@ def _timing_task(recipe: Recipe, teach: Teach, paths: ProductPaths) -> tuple[Rec
 
     most = measure.timed_tokens(0)
     found = made(most)
-    fewer = measure.timed_tokens(parameters_of(found[1].model))
+    fewer = measure.timed_tokens(count_parameters(found[1].model))
     return found if fewer == most else made(fewer)
 
 

@@ -149,7 +149,9 @@ def _losses(seen: ModelInputs, without: AblationRequest, kind: Kind, rows: Seque
     """
     fall_LHR = np.zeros_like(sharp_LHR)
     task = seen.task
-    size = sum(weight.numel() for weight in task.model.parameters())
+    from regard.models.presets import count_parameters
+
+    size = count_parameters(task.model)
     most = min(PASSES, int(WORK / (size * (len(seen.source) + len(seen.written)))))
     if task.info.writes == "nothing" or is_number(task) or most < 2:
         return fall_LHR

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from regard.config import FAMILIES, TASKS, Model, Training, merge
-from regard.models.presets import PRESETS, preset
+from regard.models.presets import PRESETS, count_parameters, preset
 from regard.system.errors import RegardError
 from regard.training.measure import free_memory
 
@@ -243,7 +243,7 @@ def refuse_too_large(model: Model, make: Callable[[], nn.Module], device: torch.
     """
     free = free_memory(device)
     with torch.device("meta"):
-        count = sum(parameter.numel() for parameter in make().parameters())
+        count = count_parameters(make())
     if free is None or BYTES * count <= free:
         return
     sizes = ", ".join(f"{name} {value:,}" for name, value in model if name in SHOWN)

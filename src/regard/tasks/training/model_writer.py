@@ -11,6 +11,7 @@ from typing import Any
 from regard.config import Model, Recipe, RnnEncoderSection, RnnSection, TransformerSection, recipe_toml
 from regard.decoding.trace import Trace
 from regard.models import store
+from regard.models.presets import count_parameters
 from regard.system import disk, processor
 from regard.system.errors import Damaged, NoValidCheckpoint, RegardError, Stopped, UsageError
 from regard.tasks.assets import PROCESSORS, json_content
@@ -231,7 +232,7 @@ class ModelFolderWriter:
     def _write(self, contents: checkpoint.Contents, lines: list[str], seconds: float) -> None:
         teaching = self.teaching
         data = [*teaching.data_lines(), *left_out(teaching.prepared), *self.provenance.data_lines()]
-        count = sum(p.numel() for p in teaching.model.parameters())
+        count = count_parameters(teaching.model)
         made = self.provenance.training_lines(datetime.now(UTC), seconds)
         text = card(self.recipe, data, teaching.prepared.fingerprint, count, lines, made)
         manifest.replace(self.output, {**self._standing(), **contents, CARD: [text.encode()]}, self.files)
