@@ -147,10 +147,10 @@ def _losses(seen: ModelInputs, without: AblationRequest, kind: Kind, rows: Seque
 
     Of a large model the sharpest heads are tried alone, and nothing is lost without the others.
     """
-    fall_LHR = np.zeros_like(sharp_LHR)
-    task = seen.task
     from regard.models.presets import count_parameters
 
+    fall_LHR = np.zeros_like(sharp_LHR)
+    task = seen.task
     size = count_parameters(task.model)
     most = min(PASSES, int(WORK / (size * (len(seen.source) + len(seen.written)))))
     if task.info.writes == "nothing" or is_number(task) or most < 2:
