@@ -26,7 +26,7 @@ pytest_plugins = ["grades", "seed_shift", "shape_watcher"]
 
 ROOT = Path(__file__).parents[1]
 
-settings.register_profile("default", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=20)
 settings.register_profile("all", derandomize=True, deadline=None, max_examples=500)
 
 

@@ -26,7 +26,7 @@ class GptBeside(Beside):
         self.random = np.random.default_rng(1)
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(12)
 @held("gpt")
 def test_every_step_is_that_of_the_model(family: Family) -> None:
     """Rows are repeated, reordered and left out, and prompts enter meanwhile, one of them empty."""
@@ -43,7 +43,7 @@ def test_every_step_is_that_of_the_model(family: Family) -> None:
         beside.read(3)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @held("gpt", gpt=3)
 def test_the_window_slides_as_the_models_does(family: Family) -> None:
     beside = GptBeside(family, window=7)

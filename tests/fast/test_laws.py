@@ -39,7 +39,7 @@ def instruction_set(request: pytest.FixtureRequest) -> Iterator[str]:
 by_every_set = pytest.mark.parametrize("instruction_set", SETS, indirect=True)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @by_every_set
 @held("transformer", "rnn", transformer=9, rnn=9)
 @pytest.mark.parametrize("beam", [1, 3])
@@ -55,7 +55,7 @@ def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int, 
         assert found([source])[0] == among
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @by_every_set
 @held("transformer", "rnn", transformer=9, rnn=9)
 def test_step_by_step_is_all_at_once(family: Family, instruction_set: str) -> None:
@@ -70,7 +70,7 @@ def test_step_by_step_is_all_at_once(family: Family, instruction_set: str) -> No
         assert_near(answer.all(), at_once[:, now], MOST, f"token {now}")
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @by_every_set
 @held("transformer", "rnn", transformer=9, rnn=9)
 def test_a_wide_beam_is_exhaustive_and_one_of_one_is_greedy(family: Family, instruction_set: str) -> None:

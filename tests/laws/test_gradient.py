@@ -7,7 +7,7 @@ from regard.nn.dropout import reseed
 from tests.laws.families import ALL, Family, held
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(12)
 @held(*ALL)
 def test_gradient(family: Family) -> None:
     model = family.model(dropout=0.1).train()

@@ -19,7 +19,7 @@ NEAR = 1e-5
 """Nats between two candidates under which either may come first."""
 
 
-@pytest.mark.one_of(14)
+@pytest.mark.one_of(28)
 @held(*ALL)
 @DTYPES
 @GRADIENT
@@ -33,7 +33,7 @@ def test_neighbours(family: Family, dtype: torch.dtype, gradient: bool) -> None:
                 assert_near(all_of_them[start : start + len(alone)], alone, tolerance(dtype), str(b))
 
 
-@pytest.mark.one_of(34)
+@pytest.mark.one_of(68)
 @held("transformer", "gpt")
 @DTYPES
 @pytest.mark.parametrize("beam", [1, 3])
@@ -60,7 +60,7 @@ def test_neighbours_written(family: Family, dtype: torch.dtype, beam: int) -> No
     assert near_ties <= (2 if dtype == torch.float32 else 0)  # two that change places differ in both
 
 
-@pytest.mark.one_of(7)
+@pytest.mark.one_of(14)
 @held("transformer", "rnn")
 @DTYPES
 def test_state(family: Family, dtype: torch.dtype) -> None:
@@ -68,7 +68,7 @@ def test_state(family: Family, dtype: torch.dtype) -> None:
     follow(model, SOURCES, given, given.target.ids_T.view(4, 6), 0, dtype)
 
 
-@pytest.mark.one_of(5)
+@pytest.mark.one_of(10)
 @held("gpt")
 @DTYPES
 @pytest.mark.parametrize("prompt", [0, 1, 4])
@@ -89,7 +89,7 @@ def follow(model, sources, given, read_NT: torch.Tensor, place: int, dtype: torc
         assert_near(answer.all(), at_once[:, now], tolerance(dtype), f"token {now}")
 
 
-@pytest.mark.one_of(5)
+@pytest.mark.one_of(10)
 @held("transformer", "bert", "vit")
 @DTYPES
 def test_order(family: Family, dtype: torch.dtype) -> None:
@@ -116,7 +116,7 @@ def test_order(family: Family, dtype: torch.dtype) -> None:
             assert_near(model(shuffled), model(plain), tolerance(dtype))
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @held("gpt")
 @DTYPES
 def test_order_behind_the_mask(family: Family, dtype: torch.dtype) -> None:
@@ -130,7 +130,7 @@ def test_order_behind_the_mask(family: Family, dtype: torch.dtype) -> None:
         assert (found_D - expected_D).abs().max() > 1e-3
 
 
-@pytest.mark.one_of(10)
+@pytest.mark.one_of(20)
 @held(*ALL)
 @DTYPES
 def test_weights(family: Family, dtype: torch.dtype) -> None:

@@ -13,7 +13,7 @@ from tests.models.small_models import assert_near, tolerance
 MOST = tolerance(torch.float32)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @held("bert")
 @pytest.mark.parametrize("segments", [False, True])
 def test_what_a_head_says_is_what_the_models_says(family: Family, segments: bool) -> None:

@@ -21,7 +21,7 @@ def in_words(given: Tokens) -> Tokens:
     return Tokens(given.ids_T, given.sequences, None, WordRows(word_T, given.words.features_WE[:7]))
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @held("rnn-encoder")
 @pytest.mark.parametrize("joined", [False, True])
 def test_what_a_head_says_is_what_the_models_says(family: Family, joined: bool) -> None:

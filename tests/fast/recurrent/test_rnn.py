@@ -26,7 +26,7 @@ def beside(**choices: Any) -> Beside:
     return Beside(EncoderDecoder("rnn", choices))
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
 @pytest.mark.parametrize("score", ["none", *ATTENDING])
 @pytest.mark.parametrize("feeding", [False, True])
