@@ -120,7 +120,7 @@ def test_differences_are_judged_by_what_the_seeds_of_the_base_span(load: Any) ->
     lines = choices.table(sessions)
     assert "| base | 2.50 | 2.0 | 1.500 | 39.50 |  |" in lines
     assert "| A heads-1 | 2.50 | 2.0 | 1.500 | 39.25 | -0.25 |" in lines
-    assert "| E rotary | 2.50 | 2 | 1.500 | 41.00 | +1.50* |" in lines
+    assert "| E rotary | 2.50 | 2.0 | 1.500 | 41.00 | +1.50* |" in lines
     assert "| F pre-norm |  |  |  | diverged |  |" in lines
     assert any("Not run yet:" in line for line in lines)
     assert not any("F rms" in line for line in lines)
