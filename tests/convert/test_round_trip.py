@@ -75,7 +75,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", CASES)
 def test_what_goes_out_comes_in_again_and_goes_out_as_before(name: str, tmp_path: Path) -> None:
     task, again = there_and_back(name, tmp_path)

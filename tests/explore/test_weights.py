@@ -57,7 +57,7 @@ def test_these_are_all_questions() -> None:
     assert set(QUESTIONS) == {*ANSWERS, "write", "export"} - {"heads", "distribution"}
 
 
-@pytest.mark.one_of(16)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_weights_that_are_named_answer_while_they_are_in_memory_and_then_nobody_does(
     tmp_path: Path, question: str
@@ -76,7 +76,7 @@ def test_weights_that_are_named_answer_while_they_are_in_memory_and_then_nobody_
     assert ask(models, question, weights=newer) == (other, newer)
 
 
-@pytest.mark.one_of(16)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("question", [*reversed(QUESTIONS)])
 def test_an_answer_is_of_the_same_weights_though_others_come_while_it_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str
@@ -98,7 +98,7 @@ def test_an_answer_is_of_the_same_weights_though_others_come_while_it_is_made(
     assert count > 2
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("question", sorted({*QUESTIONS} - {"images"}))
 def test_weights_that_a_run_kept_are_named_too(tmp_path: Path, question: str) -> None:
     models = Models([put(tmp_path, translator(1))])

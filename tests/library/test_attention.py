@@ -22,7 +22,7 @@ def given(name: str) -> str | np.ndarray:
     return IMAGE if name == "viewer" else TEXTS.get(name, SOURCE)
 
 
-@pytest.mark.one_of(10)
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("positions", [True, False])
 def test_numbers_and_labels_are_the_pages(

@@ -49,7 +49,7 @@ def sides(found: regard.Attribution) -> list[regard.TokenShares]:
 LONG = [name in ("translator", "spanner") and "passes" not in given for name, _, given in CASES]
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("name", "text", "given"),
     [pytest.param(*case, marks=[pytest.mark.long(0.1)] * long) for case, long in zip(CASES, LONG, strict=True)],
@@ -93,7 +93,7 @@ PAGE = [
 ]
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("name", "given", "asked"), PAGE, ids=[f"{n}-{'-'.join(g) or 'own'}" for n, g, _ in PAGE])
 @pytest.mark.parametrize("positions", [True, False])
 def test_gradients_are_the_pages(

@@ -9,12 +9,15 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import pytest
 
 SLICE_SECONDS = 60.0
 LONG_TIMEOUT = 1800
+LOOKED_AT = 300
+"""Parameters of a test from which the next one of the default grade is chosen."""
 ALLOWED = re.compile(r"\b(gpu|cuda|processor|REGARD_DATA|browser|chromium|node|compiler)\b", re.IGNORECASE)
 
 
@@ -41,15 +44,40 @@ def minutes(item: pytest.Item) -> float:
 
 
 def thin(metafunc: pytest.Metafunc) -> None:
-    """Makes long what ``one_of(n)`` leaves out of the default grade: all but every n-th of a test's parameters."""
-    seen, of_all = 0, metafunc.definition.get_closest_marker("one_of")
+    """Makes long what ``one_of(n)`` leaves out of the default grade: of every n parameters of a test it keeps one."""
+    of_all = metafunc.definition.get_closest_marker("one_of")
+    groups: dict[tuple[int, float], list[Any]] = {}
     for call in metafunc._calls:
         mark = of_all or marked(call, "one_of")
-        if mark is None or marked(call, "long"):
-            continue
-        if seen % mark.args[0]:
-            call.marks.append(pytest.mark.long(minutes=mark.kwargs.get("minutes", 0.01)).mark)
-        seen += 1
+        if mark is not None and not marked(call, "long"):
+            groups.setdefault((mark.args[0], mark.kwargs.get("minutes", 0.01)), []).append(call)
+    for (share, minutes), calls in groups.items():
+        kept = representative([call.id for call in calls], share)
+        for call in calls:
+            if call.id not in kept:
+                call.marks.append(pytest.mark.long(minutes=minutes).mark)
+
+
+def representative(names: Sequence[str], share: int) -> set[str]:
+    """One name in so many, a pure function of them: first those with the most words that no name before them has."""
+    left = seeded_order(names, "representative")
+    count = -(-len(names) // share)
+    kept: list[str] = []
+    seen: set[tuple[int, str]] = set()
+    while len(kept) < count:
+        best = max(left[:LOOKED_AT], key=lambda name: len(words_of(name) - seen))
+        if not words_of(best) - seen:
+            break
+        left.remove(best)
+        kept.append(best)
+        seen |= words_of(best)
+    return {*kept, *left[: count - len(kept)]}
+
+
+@cache
+def words_of(name: str) -> frozenset[tuple[int, str]]:
+    """The words between the hyphens of a name, with their places."""
+    return frozenset(enumerate(name.split("-")))
 
 
 def marked(call: Any, name: str) -> pytest.Mark | None:

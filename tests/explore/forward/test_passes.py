@@ -51,7 +51,7 @@ def alike(some: list[list[Candidate]], others: list[list[Candidate]]) -> None:
         assert [odds.get(one.id, ranked[1][-1]) for one in these] == pytest.approx(ranked[0], rel=1e-4)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", READERS)
 def test_weights_and_candidates_are_those_of_a_record(models: Models, number: Number, task: TaskOf, name: str) -> None:
     target = {"translator": TARGET, "recurrent": TARGET, "spanner": "[MASK] cat"}.get(name)
@@ -188,7 +188,7 @@ def test_everything_can_be_taken_away_at_once(tmp_path: Any) -> None:
     assert found.said == other.said
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", EVERY)
 def test_every_model_does_without(models: Models, number: Number, name: str) -> None:
     one = asked(number(name), name)

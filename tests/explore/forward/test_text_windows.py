@@ -184,7 +184,7 @@ def test_the_same_text_is_cut_the_same() -> None:
     assert two.label == f"part 2 of {len(found.texts)}: tokens {two.first}–{two.last} of {found.total}"
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", READERS)
 def test_a_look_is_of_a_part_and_says_of_which(ask: Ask, task: Callable[[str], Any], name: str) -> None:
     text = long(name)
@@ -197,7 +197,7 @@ def test_a_look_is_of_a_part_and_says_of_which(ask: Ask, task: Callable[[str], A
     assert (whole["window"], whole["target_window"]) == (None, None)
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", READERS)
 def test_every_other_question_is_of_the_same_part(ask: Ask, task: Callable[[str], Any], name: str) -> None:
     text = long(name)
@@ -218,7 +218,7 @@ def test_every_other_question_is_of_the_same_part(ask: Ask, task: Callable[[str]
         check_same(ask(question, name, text=text, window=2, **given), ask(question, name, text=part, **given))
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", WRITERS)
 def test_what_is_written_is_of_the_same_part(
     models: Models, number: Callable[[str], int], task: Callable[[str], Any], name: str

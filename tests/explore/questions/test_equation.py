@@ -73,7 +73,7 @@ def softmax(scores: list[float]) -> list[float]:
     return [share / sum(shares) for share in shares]
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", [name for name in EVERY if name not in ("recurrent", "reader")])
 @pytest.mark.parametrize(
     "changes", [{}, {"scaling": False}, {"mask": False}, {"positions": False}], ids=["whole", "scaling", "mask", "pos"]

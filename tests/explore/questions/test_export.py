@@ -142,7 +142,7 @@ def export(models: Models, number: Callable[[str], int]) -> Export:
     return lambda name, **given: export_file(models, {"model": number(name), **before(name), **given})
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", EVERY)
 def test_all_numbers_as_json(export: Export, ask: Any, name: str) -> None:
     content, media, file = export(name, form="json")

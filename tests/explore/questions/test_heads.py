@@ -25,7 +25,7 @@ from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, TEXTS
 READING = [name for name in EVERY if name != "viewer"]
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", READING)
 def test_records_in_a_batch_are_those_alone(task: Callable[[str], Any], name: str) -> None:
     texts = [TEXTS.get(name, SOURCE), TEXTS.get(name, SOURCE)[:-7] + "."]

@@ -39,7 +39,7 @@ class Rows(rows_by_hand.Rows):
         return scores.log_softmax(1)[-1].numpy()
 
 
-@pytest.mark.one_of(10)
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize(
     "choices", [{}, {"norm_place": "post", "positions": "relative", "d_k": 2, "d_v": 5}, {"positions": "sinusoidal"}]
 )

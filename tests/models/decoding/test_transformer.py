@@ -7,7 +7,7 @@ from tests.models.decoding.rows_by_hand import SOURCES, Rows, compare_weights, l
 from tests.models.small_models import PIECES, section, small
 
 
-@pytest.mark.one_of(20)
+@pytest.mark.one_of(10)
 @pytest.mark.parametrize("choices", [{}, {"norm_place": "pre", "positions": "learned", "d_k": 2, "d_v": 5}])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_random_search_is_the_forward_pass_of_each_row(choices, seed: int) -> None:
