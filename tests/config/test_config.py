@@ -274,5 +274,12 @@ def test_the_decoder_may_have_heads_of_its_own() -> None:
 
 
 def test_bpe_dropout_is_refused_where_it_would_do_nothing() -> None:
-    with refused(UsageError, None, 'not for task = "sentence-pairs"'):
-        recipe_from({"task": "sentence-pairs", "text": {"bpe_dropout": 0.1}})
+    taken = set()
+    for task in TASKS:
+        values = {"task": task, "text": {"bpe_dropout": 0.1}}
+        if not TASKS[task].has_bpe_dropout:
+            with refused(UsageError, None, f'not for task = "{task}"'):
+                recipe_from(values)
+        else:
+            taken.add(recipe_from(values).task)
+    assert taken == {"translation", "text-to-text", "classification", "tagging"}

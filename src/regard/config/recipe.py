@@ -18,6 +18,7 @@ from regard.config.sections import (
     Section,
     Tagging,
     Text,
+    TextToTextSection,
     Training,
 )
 from regard.config.tasks import EVERYWHERE, TASKS, Task, TaskInfo
@@ -35,6 +36,7 @@ class Recipe(Section):
     training: Training = Training()
     decoding: Decoding = Decoding()
     disambiguation: Disambiguation = Disambiguation()
+    text_to_text: TextToTextSection = TextToTextSection()
     classification: Classification = Classification()
     images: Images = Images()
     tagging: Tagging = Tagging()
@@ -77,7 +79,7 @@ class Recipe(Section):
             raise ValueError('model.pool = "attention" weighs whole texts; for tags use "mean" or "max"')
         if self.text.bpe_dropout and self.text.units == "characters":
             raise ValueError('text.bpe_dropout leaves merges out; text.units = "characters" has none')
-        if self.text.bpe_dropout and self.info.texts > 1:
+        if self.text.bpe_dropout and not self.info.has_bpe_dropout:
             raise ValueError(f'text.bpe_dropout is not for task = "{self.task}"')
         if self.info.texts > 1 and isinstance(self.model, BertSection) and self.model.segments == 1:
             raise ValueError(f'model.segments = 1 has none for the second text of task = "{self.task}"')

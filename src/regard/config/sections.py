@@ -215,6 +215,18 @@ class Disambiguation(Section):
         return self
 
 
+def _adversarial() -> Any:
+    said = "adversarial training: a second pass with the embeddings of what is read perturbed along the gradient; the "
+    said += "norm in embedding norms; training takes about three times as long"
+    return Field(0.0, ge=0.0, le=100.0, description=said)
+
+
+class TextToTextSection(Section):
+    """Several tasks in one model, which reads a prefix and a text and writes a text."""
+
+    adversarial: float = _adversarial()
+
+
 class Classification(Section):
     """A label for each text: one of several, any of several, or a number."""
 
@@ -224,13 +236,7 @@ class Classification(Section):
     class_weights: Literal["none", "balanced"] = Field(
         "none", description="balanced: rare labels weigh as much in the loss as frequent ones"
     )
-    adversarial: float = Field(
-        0.0,
-        ge=0.0,
-        le=100.0,
-        description="adversarial training: a second pass with the embeddings perturbed along the gradient; the norm in "
-        "embedding norms; training takes about three times as long",
-    )
+    adversarial: float = _adversarial()
     ngrams: bool | None = Field(
         None,
         description="what a linear classifier of hashed word and character n-grams says is added to the scores; it is "

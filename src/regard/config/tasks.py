@@ -67,6 +67,11 @@ class TaskInfo:
         """Whether its model predicts named labels: classes or tags."""
         return self.writes in ("classes", "tags")
 
+    @property
+    def has_bpe_dropout(self) -> bool:
+        """Whether the texts it learns from can be segmented anew in every epoch."""
+        return self.texts == 1 and self.learns_from in ("pairs", "prefixed", "labels", "tags")
+
     def model(self) -> type[Any]:
         """The class of the loaded model; imports torch."""
         found: type[Any] = import_name(self.model_class)
@@ -119,7 +124,7 @@ _ROWS = (
         "a text-to-text model",
         synonyms="text2text instructions summarisation summarization",
         families=("transformer",),
-        sections=("decoding",),
+        sections=("decoding", "text_to_text"),
         learns_from="prefixed",
         reads="text",
         writes="text",

@@ -305,7 +305,7 @@ def segment_pieces(
 
 
 def segment_texts(text: Side, draws: SegmentationSampler, seed: int, max_tokens: int) -> SegmentedShards:
-    """The pieces of labelled texts, as :func:`segment_pieces`."""
+    """The pieces of texts that are read, as :func:`segment_pieces`."""
     starts = draws.tokenizer.word_starts
     return segment_pieces(text, lambda number, pieces: np.flatnonzero(starts(pieces)), draws, seed, max_tokens)
 

@@ -294,8 +294,7 @@ def regularisation(recipe: Recipe) -> dict[str, float]:
     several = classes and recipe.classification.kind != "single"
     smoothing = 0.0 if several else recipe.training.label_smoothing
     shares = {"label_smoothing": smoothing, "dropout": recipe.model.dropout}
-    if classes:
-        shares["adversarial"] = recipe.classification.adversarial
+    shares["adversarial"] = (recipe.classification if classes else recipe.text_to_text).adversarial
     return {name: share for name, share in shares.items() if share}
 
 

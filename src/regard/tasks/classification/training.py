@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -28,8 +28,7 @@ from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.data.prepare.windowing import DocumentIndex, Frame
 from regard.models.inputs import Patches, Tokens
-from regard.nn import hooks, ops
-from regard.nn.loss import EMBEDDING, adversarial_perturbation
+from regard.nn import ops
 from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
 from regard.tasks.classification import baseline
@@ -41,7 +40,7 @@ from regard.tasks.classification.ngrams.self_training import fit_with_unlabelled
 from regard.tasks.protocols import ShouldStop
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
 from regard.tasks.text.task import mean_over_windows
-from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
+from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob, adversarial_loss
 from regard.text.counts import counted
 from regard.text.ngrams import NGrams
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
@@ -171,20 +170,10 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
         return torch.from_numpy(counts_C.sum() / (len(counts_C) * np.maximum(counts_C, 1))).float()
 
     def loss(self, batch: Any) -> Loss:
-        """The loss of a batch's windows; those with unknown labels are ignored.
-
-        In training it may be the mean (in the paper the sum) of that and of the loss when embeddings are moved against
-        it [Miyato17 §3].
-        """
+        """The loss of a batch's windows; those with unknown labels are ignored. In training it may be adversarial."""
         given, size = self.model_inputs(batch), self.task.recipe.classification.adversarial
-        if not size or not self.model.training:
-            return self._loss(given, batch)
-        with hooks.capture([EMBEDDING]) as heard:
-            plain = self._loss(given, batch)
-        moved_TD = adversarial_perturbation(plain.total, heard[EMBEDDING][0], given.sequences, size)
-        with hooks.intervene(EMBEDDING, lambda x_TD: x_TD + moved_TD):
-            moved = self._loss(given, batch)
-        return Loss((plain.total + moved.total) / 2, plain.nll, plain.count)
+        compute = partial(self._loss, given, batch)
+        return adversarial_loss(compute, given.sequences, size) if size and self.model.training else compute()
 
     def _loss(self, given: Tokens | Patches, batch: Any) -> Loss:
         score_BC = self.model(given)

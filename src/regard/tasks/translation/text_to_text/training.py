@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
+from regard.data.batches.batch import PairBatch
 from regard.data.batches.texts import PairBatches
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan, Scan
 from regard.data.prepare.split import Examples
+from regard.models.inputs import pairs
 from regard.models.transformer import Transformer
 from regard.tasks.assets import TextAssets
 from regard.tasks.metrics.answers import exact_match
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
-from regard.tasks.training.base import ProductPaths, TrainingJob
+from regard.tasks.training.base import ProductPaths, TrainingJob, adversarial_loss, pair_loss
 from regard.tasks.training.model_writer import StoppableTrace
 from regard.tasks.translation.teacher_forcing import TeacherForcing
 from regard.tasks.translation.text_to_text.corpus import (
@@ -32,6 +35,7 @@ from regard.tasks.translation.text_to_text.corpus import (
 )
 from regard.tasks.translation.text_to_text.writer import TextToText
 from regard.text.tokenizers.vocabulary import start_of
+from regard.training.objective import Loss
 
 NAMED = 10
 """Prefixes named on the card, at most."""
@@ -51,6 +55,12 @@ class TextToTextTraining(TeacherForcing[TextToText]):
     def __init__(self, task: TextToText, prepared: PreparedPrefixed, paths: ProductPaths) -> None:
         batches = PairBatches(prepared, task.recipe, text_side(prepared, task.recipe))
         super().__init__(task, batches, prepared, paths)
+
+    def loss(self, batch: PairBatch) -> Loss:
+        """The smoothed loss of a batch, every target position a sample; in training it may be adversarial."""
+        inputs, size = pairs(batch, self.task.device), self.task.recipe.text_to_text.adversarial
+        compute = partial(pair_loss, self.task, self.criterion, batch, inputs)
+        return adversarial_loss(compute, inputs.source.sequences, size) if size and self.model.training else compute()
 
     @property
     def max_extra(self) -> int:
