@@ -36,14 +36,14 @@ def system(sessions: list[Session]) -> Lines:
 
 
 def table(sessions: list[Session]) -> Lines:
-    """Every choice beside the base, for each place and number of steps that any row has."""
-    groups: dict[tuple[str, int], list[Row]] = {}
-    for session in sessions:
-        place = gpu_of(session)
-        for row in session["rows"]:
-            if row["direction"] == "en-de":
-                groups.setdefault((place, steps_of(row)), []).append(row)
-    return [line for (place, steps), rows in sorted(groups.items()) for line in with_steps(place, steps, rows)]
+    """Every choice beside the base, for each number of steps that any row has."""
+    groups: dict[int, list[Row]] = {}
+    for row in rows_of(sessions):
+        if row["direction"] == "en-de":
+            groups.setdefault(steps_of(row), []).append(row)
+    loads = [session["machine"]["load"] for session in sessions if "load" in (session.get("machine") or {})]
+    place = gpu_of(sessions[0]) if sessions else ""
+    return [line for steps, rows in sorted(groups.items()) for line in with_steps(place, loads, steps, rows)]
 
 
 def gpu_of(session: Session) -> str:
@@ -56,25 +56,41 @@ def steps_of(row: Row) -> int:
     return int(row["run"].split()[2])
 
 
-def with_steps(place: str, steps: int, rows: list[Row]) -> Lines:
-    """The rows of equal steps, and so of equal target tokens; ``place`` is the GPU's name, empty for a CPU."""
+def with_steps(place: str, loads: list[float], steps: int, rows: list[Row]) -> Lines:
+    """The rows of equal steps, and so of equal target tokens.
+
+    Args:
+        place: the GPU's name, empty for a CPU.
+        loads: of the machine when each row was begun.
+        steps: of every row.
+        rows: the table's.
+    """
     base = [row[JUDGED] for row in rows if row["row"] == "base" and JUDGED in row]
+    others = {len([row for row in rows if row["row"] == one.name]) for one in CHOICES[1:]} - {0}
+    each = " to ".join(map(str, sorted({min(others), max(others)}))) if others else ""
     told = [
-        f"English to German on {f'a GPU ({place})' if place else 'one core'}: {steps:,} steps of 1,024 target tokens.",
+        f"English to German on {place or 'one core'}: {steps:,} steps of 1,024 target tokens{warmup_of(rows)}.",
         "BLEU of beam 5, lower-cased, on validation, of the mean of the last five checkpoints. The letters are of",
         "the paper's Table 3, F is not in it.",
-        "The base: 4 + 4 layers, 4 heads, d_model 128, d_ff 512, dropout 0.1. The other rows have one seed each.",
+        "The base: 4 + 4 layers, 4 heads, d_model 128, d_ff 512, dropout 0.1.",
+        *([f"Seeds of each other row: {each}."] if each else []),
     ]
     if base:
         several = f"{len(base)} seeds of the base lie between {min(base):.2f} and {max(base):.2f}"
         told.append(f"The {several}; * marks what lies outside." if len(base) > 1 else "The base has one seed so far.")
+    if place and loads:
+        told.append(f"Rows were trained side by side (load {max(loads):.0f}): minutes are not of a row alone.")
     run = {row["row"] for row in rows}
     absent = [one.name for one in CHOICES if one.name not in run]
     shown = [line_of(one, rows, base) for one in CHOICES if one.name in run]
-    if place:
-        told.append("Several rows were trained at once, so minutes are not of a row alone.")
     left = ["", *wrap(f"Not run yet: {', '.join(absent)}.", 118)] if absent else []
     return [*told, "", *grid(shown + last_alone(rows, base)), *left, ""]
+
+
+def warmup_of(rows: list[Row]) -> str:
+    """How many steps warm-up has, where that is not the recipe's."""
+    named = {word.partition("=")[2] for row in rows for word in row["settings"].split() if "warmup=" in word}
+    return f", {int(min(named)):,} of them warm-up" if len(named) == 1 else ""
 
 
 def line_of(choice: Choice, rows: list[Row], base: list[float]) -> Row:

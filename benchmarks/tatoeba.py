@@ -100,7 +100,7 @@ def measure(asked: argparse.Namespace, system: str, run: str, parts: dict[str, t
         "run": run,
         "system": system,
         "seed": asked.seed,
-        "settings": " ".join(asked.set),
+        "settings": " ".join((*own, *asked.set)),
         **course(folder),
         **losses(folder),
     }

@@ -132,15 +132,17 @@ def test_differences_are_judged_by_what_the_seeds_of_the_base_span(load: Any) ->
 
 def test_rows_of_a_gpu_have_a_table_of_their_own(load: Any) -> None:
     def session(row: str, score: float, seed: int, **machine: str) -> dict[str, Any]:
+        settings = {"settings": "model.heads=2 training.warmup=7"}
         named = {"run": f"{row} en-de 11000 {seed}", "row": row, "group": "", "direction": "en-de", "seed": seed}
         scores = {"parameters": 1, "train minutes": 1.0, "validation loss": 2.0, "val beam 5 lc": score}
-        return {"machine": machine, "rows": [named | scores]}
+        return {"benchmark": "table3", "machine": machine, "rows": [named | scores | settings]}
 
     cpu = [session("base", 40.0, 1), session("base", 41.0, 2), session("rms", 40.5, 1)]
     gpu = [session("base", 30.0, 1, gpu="A GPU, torch 2"), session("rms", 35.0, 1, gpu="A GPU, torch 3")]
-    lines = load("choices").table(cpu + gpu)
-    first, second = (at for at, line in enumerate(lines) if line.startswith("English to German"))
-    assert "one core" in lines[first]
-    assert "A GPU)" in lines[second]
-    assert any("rms" in line and "40.50" in line and "+0.00" in line for line in lines[first:second])
-    assert any("rms" in line and "35.00" in line and "+5.00" in line for line in lines[second:])
+    choices, report = load("choices"), load("report")
+    assert {report.kind_of(one) for one in cpu} == {"table3"}
+    assert {report.kind_of(one) for one in gpu} == {"table3, gpu"}
+    for sessions, place, row in ((cpu, "one core", "40.50 | +0.00"), (gpu, "A GPU", "35.00 | +5.00")):
+        lines = choices.table(sessions)
+        assert lines[0] == f"English to German on {place}: 11,000 steps of 1,024 target tokens, 7 of them warm-up."
+        assert any("rms" in line and row in line for line in lines)
