@@ -1,5 +1,6 @@
 """BPE-dropout is the default where it helps, and refused where there are no merges to leave out."""
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from regard.config import Recipe, recipe_from
 from regard.system.errors import UsageError
 from regard.tasks.text import preparation
-from regard.tasks.text.preparation import FEW, tagged_sides, uses_bpe_dropout
+from regard.tasks.text.preparation import FEW, learned_tokenizer, tagged_sides, uses_bpe_dropout
 from tests.refusals import refused
 
 
@@ -35,3 +36,15 @@ def test_a_foreign_vocabulary_has_no_merges_to_leave_out(monkeypatch: pytest.Mon
     monkeypatch.setattr(preparation, "TextAssets", found)
     with refused(UsageError, "text.bpe_dropout"):
         tagged_sides(prepared, recipe(bpe_dropout=0.1))
+
+
+def test_a_foreign_vocabulary_is_refused_before_any_text_is_read() -> None:
+    def texts() -> Iterator[str]:
+        raise AssertionError("read")
+        yield ""
+
+    begun: Any = SimpleNamespace(tokenizer=object())
+    with refused(UsageError, "text.bpe_dropout"):
+        learned_tokenizer(recipe(bpe_dropout=0.1).text, texts(), begun)
+    with pytest.raises(AssertionError):
+        learned_tokenizer(recipe().text, texts(), begun)

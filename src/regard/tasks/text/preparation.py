@@ -79,8 +79,14 @@ def prepared_assets(prepared: PreparedExamples, pretrained: Pretrained | None) -
 def learned_tokenizer(
     section: Text, texts: Iterable[str], pretrained: Pretrained | None, symbols: Sequence[str] = SYMBOLS
 ) -> AnyTokenizer:
-    """A tokenizer learned from a seeded sample of texts, or that of the pretrained model."""
+    """A tokenizer learned from a seeded sample of texts, or that of the pretrained model.
+
+    Raises:
+        UsageError: BPE-dropout is requested, but the pretrained model's tokenizer has no merges of ours.
+    """
     if pretrained is not None:
+        if section.bpe_dropout:
+            require_merges(pretrained.tokenizer)
         for _ in texts:  # labels are counted while they pass
             pass
         return pretrained.tokenizer
@@ -134,7 +140,16 @@ def _segment_texts(prepared: PreparedExamples, dropout: float, count: int, seed:
 
 
 def _sampler(prepared: PreparedExamples, dropout: float, count: int, seed: int) -> SegmentationSampler:
-    tokenizer = TextAssets.load(prepared.folder).tokenizer
+    tokenizer = require_merges(TextAssets.load(prepared.folder).tokenizer)
+    return SegmentationSampler(tokenizer, Segmenter(tokenizer, dropout, seed), count)
+
+
+def require_merges(tokenizer: AnyTokenizer) -> Tokenizer:
+    """The tokenizer, whose merges BPE-dropout leaves out.
+
+    Raises:
+        UsageError: it is not one of ours.
+    """
     if not isinstance(tokenizer, Tokenizer):
         raise UsageError("is for vocabularies of Regard; the pretrained model has another", "text.bpe_dropout")
-    return SegmentationSampler(tokenizer, Segmenter(tokenizer, dropout, seed), count)
+    return tokenizer
