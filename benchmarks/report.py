@@ -139,9 +139,10 @@ def page(folder: Path) -> str:
         if own and (found := answer(own)):
             lines += section(title, found, own)
     for kind in sorted(by_kind.keys() - {kind for kind, _, _ in QUESTIONS} - {"compare", "parallel"}):
-        for session in newest(by_kind[kind]):
+        for session in (own := newest(by_kind[kind])):
             title, answer_one = SINGLE.get(kind, (f"{kind}: {session.get('name', '')}".rstrip(": "), questions.plain))
-            lines += section(title, answer_one(session), [session])
+            place = f" · {session['machine']['processor']}" if len(own) > 1 and session.get("machine") else ""
+            lines += section(title + place, answer_one(session), [session])
     return OPENING + "\n".join(lines + comparisons(newest(by_kind.get("compare", [])))) + "\n"
 
 
