@@ -51,11 +51,11 @@ def thin(metafunc: pytest.Metafunc) -> None:
         mark = of_all or marked(call, "one_of")
         if mark is not None and not marked(call, "long"):
             groups.setdefault((mark.args[0], mark.kwargs.get("minutes", 0.01)), []).append(call)
-    for (share, minutes), calls in groups.items():
+    for (share, duration), calls in groups.items():
         kept = representative([call.id for call in calls], share)
         for call in calls:
             if call.id not in kept:
-                call.marks.append(pytest.mark.long(minutes=minutes).mark)
+                call.marks.append(pytest.mark.long(minutes=duration).mark)
 
 
 def representative(names: Sequence[str], share: int) -> set[str]:
