@@ -273,13 +273,20 @@ def test_the_decoder_may_have_heads_of_its_own() -> None:
             recipe_from({"model": {"d_model": 12, "heads": 3, **wrong}})
 
 
-def test_bpe_dropout_is_refused_where_it_would_do_nothing() -> None:
+@pytest.mark.parametrize(
+    ("section", "field", "tasks"),
+    [
+        ("text", "bpe_dropout", {"translation", "text-to-text", "classification", "tagging"}),
+        ("data", "word_dropout", {"classification", "sentence-pairs"}),
+    ],
+)
+def test_dropout_of_the_input_is_refused_where_it_would_do_nothing(section: str, field: str, tasks: set[str]) -> None:
     taken = set()
     for task in TASKS:
-        values = {"task": task, "text": {"bpe_dropout": 0.1}}
-        if not TASKS[task].has_bpe_dropout:
-            with refused(UsageError, None, f'not for task = "{task}"'):
+        values = {"task": task, section: {field: 0.1}}
+        if not getattr(TASKS[task], f"has_{field}"):
+            with refused(UsageError, None, f'{section}.{field} is not for task = "{task}"'):
                 recipe_from(values)
         else:
             taken.add(recipe_from(values).task)
-    assert taken == {"translation", "text-to-text", "classification", "tagging"}
+    assert taken == tasks

@@ -81,6 +81,8 @@ class Recipe(Section):
             raise ValueError('text.bpe_dropout leaves merges out; text.units = "characters" has none')
         if self.text.bpe_dropout and not self.info.has_bpe_dropout:
             raise ValueError(f'text.bpe_dropout is not for task = "{self.task}"')
+        if self.data.word_dropout and not self.info.has_word_dropout:
+            raise ValueError(f'data.word_dropout is not for task = "{self.task}"')
         if self.info.texts > 1 and isinstance(self.model, BertSection) and self.model.segments == 1:
             raise ValueError(f'model.segments = 1 has none for the second text of task = "{self.task}"')
         if self.classification.ngrams and (self.info.texts > 1 or self.info.reads == "image"):
@@ -108,6 +110,12 @@ class Recipe(Section):
     def info(self) -> TaskInfo:
         """The row of its task."""
         return TASKS[self.task]
+
+    @property
+    def adversarial(self) -> float:
+        """How far embeddings are perturbed in training, by the section of its task that says so; else 0."""
+        sections = (getattr(self, name) for name in self.info.sections)
+        return next((section.adversarial for section in sections if hasattr(section, "adversarial")), 0.0)
 
     @property
     def sections(self) -> tuple[str, ...]:

@@ -78,7 +78,7 @@ class Data(Section):
         "file", description="running text: what is one document; paragraphs stand between empty lines"
     )
     word_dropout: float = Field(
-        0.0, ge=0.0, lt=1.0, description="share of the tokens that classifier and tagger read as [MASK] while training"
+        0.0, ge=0.0, lt=1.0, description="share of the tokens that a classifier of texts reads as [MASK] while training"
     )
     weights: tuple[float, ...] = Field((), description="translation only: one weight per corpus; empty = by size")
     epoch: int = Field(0, ge=0, description="draws of a virtual epoch of weighted corpora; 0 = all pairs")
@@ -289,6 +289,7 @@ class Tagging(Section):
     scheme: Literal["auto", "none", "io", "bio", "bilou"] = Field(
         "auto", description="how spans become tags; none: each word has a tag of its own; auto: detected in the data"
     )
+    adversarial: float = _adversarial()
     crf: bool = Field(False, description="tags are scored as whole sequences by a conditional random field")
     stride: int = Field(64, ge=1, description="tokens shared by neighbouring windows of a long text")
 

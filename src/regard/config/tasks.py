@@ -72,6 +72,11 @@ class TaskInfo:
         """Whether the texts it learns from can be segmented anew in every epoch."""
         return self.texts == 1 and self.learns_from in ("pairs", "prefixed", "labels", "tags")
 
+    @property
+    def has_word_dropout(self) -> bool:
+        """Whether tokens of the texts it learns from can be hidden."""
+        return self.learns_from == "labels"
+
     def model(self) -> type[Any]:
         """The class of the loaded model; imports torch."""
         found: type[Any] = import_name(self.model_class)

@@ -9,7 +9,6 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-import torch
 
 import regard
 from regard.config import Classification as Section
@@ -18,7 +17,6 @@ from regard.data.corpora.corpus import Corpus, no_progress
 from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.folder import DataMismatch
-from regard.nn.hooks import intervene
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import FittedValues
 from regard.tasks.classification import training
@@ -27,6 +25,7 @@ from regard.tasks.metrics.calibration import SCORES, acceptance_scores, choose_t
 from regard.tasks.training.base import ProductPaths
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import WORDS, rows, taught, written
+from tests.tasks.training.moved import expect_adversarial
 from tests.tasks.trials import evenly, shares
 
 
@@ -237,35 +236,13 @@ def test_the_recipe_of_a_model_begun_from_another_tells_how_its_text_is_cut(tmp_
 
 
 @pytest.mark.parametrize("kind", ["single", "multi", "regression"])
-def test_the_loss_is_the_mean_of_the_plain_one_and_of_that_with_embeddings_moved_against_it(
-    tmp_path: Path, kind: str
-) -> None:
-    """Followed by hand: the gradient of all embeddings, text by text, as far as is asked; in training alone."""
+def test_the_loss_may_be_adversarial(tmp_path: Path, kind: str) -> None:
     numbers = {label: str(place / 2) for place, label in enumerate(sorted(WORDS))}
     side = [(text, numbers[label] if kind == "regression" else label) for text, label in rows(80)]
-    file, size = written(tmp_path / "a.csv", side), 0.7
-    options = (f"classification.kind={kind}", f"classification.adversarial={size}", "model.dropout=0")
-    again = teaching(taught(tmp_path / "model", file, *options, steps=4), file, file, tmp_path / "data")
-    model, batch = again.model.train().requires_grad_(), again.validation[0]
-    entered: list[torch.Tensor] = []
-    enter = lambda x_TD: entered.append(x_TD.detach().requires_grad_()) or entered[0]  # noqa: E731
-    with intervene("encoder.input.embedding", enter):
-        score_BC = model(again.model_inputs(batch))
-    wanted = again.criterion.targets(batch, score_BC.device)
-    plain = again.criterion.loss(score_BC, wanted, True)
-    (gradient_TD,) = torch.autograd.grad(plain.total, entered[0])
-    lengths = batch.text.lengths_B.tolist()
-    mean = entered[0].norm(dim=1)[: sum(lengths)].mean()
-    parts = [size * mean * one / one.norm() for one in gradient_TD[: sum(lengths)].split(lengths) if len(one)]
-    moved_TD = torch.cat([*parts, torch.zeros_like(gradient_TD[sum(lengths) :])])
-    with intervene("encoder.input.embedding", lambda x_TD: x_TD + moved_TD):
-        moved = again.criterion.loss(model(again.model_inputs(batch)), wanted, True)
-    found = again.loss(batch)
-    assert found.total.item() == pytest.approx((plain.total + moved.total).item() / 2, rel=1e-5)
-    assert moved.total.item() > plain.total.item()
-    assert (found.nll.item(), found.count) == (pytest.approx(plain.nll.item()), plain.count)
-    model.eval()
-    assert again.loss(batch).total.item() == pytest.approx(again.loss(batch).nll.item())
+    file = written(tmp_path / "a.csv", side)
+    task = taught(tmp_path / "model", file, f"classification.kind={kind}", "model.dropout=0", steps=4)
+    again = teaching(task, file, file, tmp_path / "data")
+    expect_adversarial(again, again.validation[0], again.validation[0].text.lengths_B.tolist())
 
 
 def test_texts_without_labels_belong_to_the_run(tmp_path: Path) -> None:

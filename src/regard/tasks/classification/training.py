@@ -40,7 +40,7 @@ from regard.tasks.classification.ngrams.self_training import fit_with_unlabelled
 from regard.tasks.protocols import ShouldStop
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
 from regard.tasks.text.task import mean_over_windows
-from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob, adversarial_loss
+from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.text.counts import counted
 from regard.text.ngrams import NGrams
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
@@ -171,9 +171,8 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
 
     def loss(self, batch: Any) -> Loss:
         """The loss of a batch's windows; those with unknown labels are ignored. In training it may be adversarial."""
-        given, size = self.model_inputs(batch), self.task.recipe.classification.adversarial
-        compute = partial(self._loss, given, batch)
-        return adversarial_loss(compute, given.sequences, size) if size and self.model.training else compute()
+        given = self.model_inputs(batch)
+        return self.learned_loss(partial(self._loss, given, batch), given.sequences)
 
     def _loss(self, given: Tokens | Patches, batch: Any) -> Loss:
         score_BC = self.model(given)

@@ -125,6 +125,16 @@ class BaseTraining(ABC, Generic[AnyTask]):
         """By the table of sizes."""
         return epochs_for(self.task.recipe.task, self.size, self.task.recipe.model.family)
 
+    def learned_loss(self, compute: Callable[[], Loss], sequences: Sequences) -> Loss:
+        """The loss of a batch; in training that of an adversarial pass too, where the recipe says so.
+
+        Args:
+            compute: the loss by a forward pass.
+            sequences: the texts, or images, that are read.
+        """
+        size = self.task.recipe.adversarial
+        return adversarial_loss(compute, sequences, size) if size and self.model.training else compute()
+
     def trial(self, generate: bool, done: Done) -> None:
         """The validation data through the model; nothing takes longer."""
         if not generate:

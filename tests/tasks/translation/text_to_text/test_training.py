@@ -10,14 +10,14 @@ import pytest
 import torch
 
 import regard
-from regard.nn.hooks import intervene
 from regard.tasks.assets import TextAssets
 from regard.tasks.metrics.answers import exact_match
 from regard.tasks.metrics.bleu import score
-from regard.tasks.training.base import ProductPaths, pair_loss
+from regard.tasks.training.base import ProductPaths
 from regard.tasks.translation.text_to_text.corpus import with_prefix
 from regard.tasks.translation.text_to_text.training import TextToTextTraining
 from regard.tasks.translation.text_to_text.writer import TextToText
+from tests.tasks.training.moved import expect_adversarial
 from tests.tasks.translation.text_to_text.test_corpus import PrefixedPair, prepared
 from tests.training.toy import Counting, undated
 
@@ -121,35 +121,16 @@ def test_sources_are_segmented_anew_in_every_epoch_and_targets_are_not(tmp_path:
     assert all(len(ways) == 1 for ways in written.values())
 
 
-def test_the_loss_is_the_mean_of_the_plain_one_and_of_that_with_sources_moved_against_it(tmp_path: Path) -> None:
-    """Followed by hand, as a classifier's: the gradient of a source's embeddings, text by text; in training alone."""
+def test_the_loss_may_be_adversarial_against_the_sources(tmp_path: Path) -> None:
     from tests.tasks.small_tasks import asker
 
     found = prepared(tmp_path, [PrefixedPair("say", f"b a {n}", f"a b {n}") for n in range(80)])
-    task, size = asker(), 0.7
+    task = asker()
     training = task.recipe.training.model_copy(update={"tokens": 64})
-    section = task.recipe.text_to_text.model_copy(update={"adversarial": size})
-    task.recipe = task.recipe.model_copy(update={"training": training, "text_to_text": section})
+    task.recipe = task.recipe.model_copy(update={"training": training})
     teaching = TextToTextTraining(task, found, ProductPaths())
     batch, _ = next(iter(teaching.batches.iterate()))
-    model = teaching.model.train().requires_grad_()
-    entered: list[torch.Tensor] = []
-    enter = lambda x_TD: entered.append(x_TD.detach().requires_grad_()) or entered[0]  # noqa: E731
-    with intervene("encoder.input.embedding", enter):
-        plain = pair_loss(task, teaching.criterion, batch)
-    (gradient_TD,) = torch.autograd.grad(plain.total, entered[0])
-    lengths = batch.source.lengths_B[: batch.source.count].tolist()
-    mean = entered[0].norm(dim=1)[: sum(lengths)].mean()
-    parts = [size * mean * one / one.norm() for one in gradient_TD[: sum(lengths)].split(lengths)]
-    moved_TD = torch.cat([*parts, torch.zeros_like(gradient_TD[sum(lengths) :])])
-    with intervene("encoder.input.embedding", lambda x_TD: x_TD + moved_TD):
-        moved = pair_loss(task, teaching.criterion, batch)
-    loss = teaching.loss(batch)
-    assert loss.total.item() == pytest.approx((plain.total + moved.total).item() / 2, rel=1e-5)
-    assert moved.total.item() > plain.total.item()
-    assert (loss.nll.item(), loss.count) == (pytest.approx(plain.nll.item()), plain.count)
-    model.eval()
-    assert teaching.loss(batch).total.item() == pair_loss(task, teaching.criterion, batch).total.item()
+    expect_adversarial(teaching, batch, batch.source.lengths_B[: batch.source.count].tolist())
 
 
 def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:

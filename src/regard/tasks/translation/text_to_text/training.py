@@ -24,7 +24,7 @@ from regard.tasks.metrics.answers import exact_match
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
-from regard.tasks.training.base import ProductPaths, TrainingJob, adversarial_loss, pair_loss
+from regard.tasks.training.base import ProductPaths, TrainingJob, pair_loss
 from regard.tasks.training.model_writer import StoppableTrace
 from regard.tasks.translation.teacher_forcing import TeacherForcing
 from regard.tasks.translation.text_to_text.corpus import (
@@ -58,9 +58,8 @@ class TextToTextTraining(TeacherForcing[TextToText]):
 
     def loss(self, batch: PairBatch) -> Loss:
         """The smoothed loss of a batch, every target position a sample; in training it may be adversarial."""
-        inputs, size = pairs(batch, self.task.device), self.task.recipe.text_to_text.adversarial
-        compute = partial(pair_loss, self.task, self.criterion, batch, inputs)
-        return adversarial_loss(compute, inputs.source.sequences, size) if size and self.model.training else compute()
+        inputs = pairs(batch, self.task.device)
+        return self.learned_loss(partial(pair_loss, self.task, self.criterion, batch, inputs), inputs.source.sequences)
 
     @property
     def max_extra(self) -> int:
