@@ -178,7 +178,6 @@ def larger_set(sessions: list[Session]) -> Lines:
             [
                 {
                     "system": titles[row["system"]],
-                    "minutes": f"{row['train minutes']:.0f}",
                     "loss": f"{row['validation loss']:.3f}",
                     "validation, beam 5": f"{row['val beam 5']:.2f}",
                     "test, greedy": f"{row['test beam 1']:.2f}" if "test beam 1" in row else "",
