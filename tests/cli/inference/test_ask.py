@@ -73,8 +73,9 @@ def test_json_has_an_object_for_each_text(regard, loaded) -> None:
 @pytest.mark.parametrize(
     ("options", "where"),
     [
-        (["--n", "0"], "--n 0"),
-        (["--beam", "101"], "100"),
+        (["--n", "0"], "--n: 0 must lie between 1 and 100"),
+        (["--beam", "0"], "--beam: 0 must lie between 1 and 100"),
+        (["--beam", "101"], "--beam: 101 must"),
         (["--sample", "--beam", "2"], "--beam"),
         (["--seed", "2"], "--seed"),
         (["--temperature", "1"], "--temperature"),

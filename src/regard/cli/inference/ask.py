@@ -51,8 +51,9 @@ def ask(
         json: one JSON object a line, with text, tokens, probability and score, and with the words that training never
             saw (``unseen``: word, begin and end in characters), where the model folder knows them.
     """
-    if not 1 <= n <= MOST or (beam is not None and not 1 <= beam <= MOST):
-        raise UsageError(f"--n {n} and the beam must lie between 1 and {MOST}")
+    for option, number in (("--n", n), ("--beam", beam)):
+        if number is not None and not 1 <= number <= MOST:
+            raise UsageError(f"{number} must lie between 1 and {MOST}", option)
     values = drawing.values
     if sample and beam is not None:
         raise UsageError("is for searching, but --sample draws; leave one out", "--beam")
