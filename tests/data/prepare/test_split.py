@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from regard.data.corpora.corpus import TextPair, text_hash
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare.split import split_pairs
+from regard.data.prepare.split import split_pairs, split_texts
 from regard.system.errors import RegardError
 from regard.text.lines import InvalidLines
 from tests.refusals import refused
@@ -67,6 +67,14 @@ def test_unique_pairs_are_preferred_so_none_is_lost() -> None:
     assert not parts.validation_B[:50].any()
     other = split_pairs(scanned(pairs).hashes_B2, 10, seed=2)
     assert (other.validation_B != parts.validation_B).any()
+
+
+def test_too_few_are_counted_in_a_sentence() -> None:
+    rest = "to split a validation part off; give --valid"
+    with refused(RegardError, "a.tsv", f"1 pair is too few {rest}"):
+        split_texts(np.array([7], np.uint64), 5, 1, "pairs", "a.tsv")
+    with refused(RegardError, "a.tsv", f"2 texts are too few, or too alike, {rest}"):
+        split_texts(np.array([7, 7], np.uint64), 5, 1, where="a.tsv")
 
 
 def test_the_fingerprint_is_of_the_content() -> None:

@@ -17,6 +17,7 @@ from regard.data.corpora.held_out import HeldOut
 from regard.data.corpora.scan import EVERY, DataScan, Scan
 from regard.system.errors import RegardError
 from regard.system.keys import generator
+from regard.text.counts import agreeing, counted
 from regard.text.lines import InvalidLines
 
 TRAIN, VALIDATION, SHARED = 0, 1, 2
@@ -190,8 +191,9 @@ def _split(
     validation[chosen] = True
     left = shared & ~validation
     if count < 2 or not (filled & ~validation & ~left).any():
-        message = f"{count} {noun} are too few, or too alike, to split a validation part off; give {option}"
-        raise RegardError(message, where)
+        found, alike = counted(count, noun.removesuffix("s")), ", or too alike," if count > 1 else ""
+        few = agreeing(f"{found} [is|are] too few{alike} to split a validation part off", count)
+        raise RegardError(f"{few}; give {option}", where)
     return Split(validation, left)
 
 
