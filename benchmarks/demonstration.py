@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import command
 import machine
 
 HERE = Path(__file__).resolve().parent
@@ -46,10 +47,7 @@ def main() -> None:
 
 def known(results: Path) -> set[int]:
     """The seeds that have a line of this processor."""
-    if not results.exists():
-        return set()
-    sessions = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
-    here = machine.describe()["processor"]
+    here, sessions = machine.describe()["processor"], machine.sessions_in(results)
     return {row["seed"] for one in sessions if one["machine"]["processor"] == here for row in one["rows"]}
 
 
@@ -74,6 +72,7 @@ def measured(folder: Path, seed: int, threads: int) -> dict[str, Any]:
         "antecedent": round(100 * shares.antecedent, 1),
         "rival": round(100 * shares.rival, 1),
         "chance": round(100 * shares.chance, 1),
+        "attention in": "sentences whose nouns differ in gender",
         "sentences": study.sentences,
         "right": study.right,
         "commonest": study.commonest,
@@ -98,4 +97,4 @@ def minutes(model: Path) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)

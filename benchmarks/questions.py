@@ -269,8 +269,9 @@ def demonstration(sessions: list[Session]) -> Lines:
     """What each seed of the demonstration makes, and the head of its encoder that finds the noun of *it*."""
     lines = [
         "Each seed draws corpus and weights of its own. Attention is from *it*, in the head of the encoder that was",
-        "chosen on validation, in test sentences with two nouns; *right without it*: of the first 300 pronouns that",
-        "tell; *a guess without*: the smallest set of heads found whose removal leaves 70 % of them right, or fewer.",
+        "chosen on validation, in test sentences; *right without it*: of the first 300 pronouns whose two nouns differ",
+        "in gender; *a guess without*: the smallest set of heads that a greedy search found, by these 300, whose",
+        "removal leaves 70 % of them right, or fewer.",
     ]
     for processor, here in by_processor(sessions):
         rows = {row["seed"]: row for session in here for row in session["rows"]}
@@ -288,8 +289,10 @@ def demonstration(sessions: list[Session]) -> Lines:
         least = min(rows.values(), key=lambda row: row["antecedent"])
         most = max(row["rival"] for row in rows.values())
         lines += ["", f"{processor}:", "", *grid(told), ""]
+        where = {row.get("attention in", "all sentences with a pronoun") for row in rows.values()}
         lines += [
-            f"The least of {len(rows)} seeds: {least['antecedent']} % on its noun; the most on the other: {most} %."
+            f"The least of {len(rows)} seeds: {least['antecedent']} % on its noun; the most on the other: {most} %.",
+            f"Attention is of {' or '.join(sorted(where))}.",
         ]
     return lines
 

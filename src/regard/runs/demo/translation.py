@@ -173,8 +173,7 @@ def evaluate_demonstration(
 
     deciding = [pair for pair in made.test if pair.pronoun and pair.pronoun.decides]
     guessed = [f"weil {majority_pronoun(made.train)} so"] * len(deciding)
-    valid = [pair for pair in made.valid if pair.pronoun]
-    tested = [pair for pair in made.test if pair.pronoun]
+    valid, tested = telling(made.valid), telling(made.test)
     return Demonstration(
         train=len(made.train),
         test=len(made.test),
@@ -187,6 +186,12 @@ def evaluate_demonstration(
         cross=pronoun_attention(model, valid, tested, "cross"),
         example=tested[0].source,
     )
+
+
+def telling(pairs: Sequence[Pair]) -> list[Pair]:
+    """The sentences in which the gender of the pronoun tells which noun it stands for; if there are none, all with one."""
+    found = [pair for pair in pairs if pair.pronoun]
+    return [pair for pair in found if pair.pronoun and pair.pronoun.decides] or found
 
 
 def quality(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> DemoScores:
