@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from regard.data.corpora.pairs import PairTable
 from regard.nn import ops
 from regard.runs import datasets
 from regard.runs import train as training
+from regard.runs.run import learning_line
 from regard.system.errors import NoValidCheckpoint, RegardError, UsageError
 from regard.tasks.classification.training import ClassificationJob
 from regard.tasks.images.training import ImageJob
@@ -184,7 +185,28 @@ def test_what_happens_is_shown_where_nobody_says(small: Any, monkeypatch: pytest
     training.train(**small)
     text = heard.getvalue()
     assert [line for line in STAGES if line not in text] == []
+    assert "labels" not in text
     assert ("\x1b" in text, "\r" in text) == (place == "terminal", place != "pipe")
+
+
+@pytest.mark.parametrize(
+    ("task", "begun", "kind", "said"),
+    [
+        ("translation", False, "single", "learning the vocabulary"),
+        ("text-to-text", False, "single", "learning the vocabulary"),
+        ("text-to-text", True, "single", "reading the data"),
+        ("masked-lm", False, "single", "learning the vocabulary"),
+        ("classification", False, "single", "learning the vocabulary and the labels"),
+        ("classification", True, "multi", "learning the labels"),
+        ("classification", False, "regression", "learning the vocabulary"),
+        ("tagging", False, "single", "learning the vocabulary and the tags"),
+        ("image-classification", False, "single", "learning the labels"),
+    ],
+)
+def test_only_what_is_learned_is_said_to_be(task: str, begun: bool, kind: str, said: str) -> None:
+    section = SimpleNamespace(kind=kind)
+    recipe = SimpleNamespace(info=TASKS[task], classification=section)
+    assert learning_line(SimpleNamespace(recipe=recipe, pretrained="one" if begun else None)) == said  # type: ignore[arg-type]
 
 
 class Empty(Counting):

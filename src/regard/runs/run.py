@@ -57,13 +57,12 @@ _FRESH = "data.fresh"
 
 STAGES = {
     "read": "reading the data",
-    "learn": "learning the vocabulary and the labels",
     "encode": "turning examples into ids",
     "segment": "drawing segmentations",
     "fit": "fitting a linear classifier of n-grams",
     "unlabelled": "learning from texts without labels",
 }
-"""What preparing does, for people."""
+"""What preparing does, for people, besides learning (:func:`learning_line`)."""
 
 
 def prepare_data(
@@ -88,7 +87,7 @@ def prepare_data(
         job = replace(job, processes=count)
     try:
         if folder.exists() or expected is None:
-            prepared = job.prepare(folder, _Stages(tell))
+            prepared = job.prepare(folder, _Stages(job, tell))
             _sweep(training)
             return prepared
         tell(f"{folder} is missing; preparing the data again")
@@ -99,7 +98,7 @@ def prepare_data(
             raise
         tell(f"{folder}: {other.message.partition(';')[0]}, but nothing was trained on it; preparing the data again")
     discard(fresh)
-    made = job.prepare(fresh, _Stages(tell))
+    made = job.prepare(fresh, _Stages(job, tell))
     if expected not in (None, made.fingerprint):
         discard(fresh)
         changed = "is damaged or lost, and the files it was made from have changed since this run began"
@@ -108,7 +107,7 @@ def prepare_data(
     discard(folder)
     os.rename(fresh, folder)
     _sweep(training)
-    return job.prepare(folder, _Stages(lambda text: None))
+    return job.prepare(folder, _Stages(job, lambda text: None))
 
 
 def _sweep(training: Path) -> None:
@@ -121,14 +120,26 @@ def _sweep(training: Path) -> None:
 class _Stages:
     """Progress of preparing, a line for each stage."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self.tell = tell
+    def __init__(self, job: TrainingJob, tell: Callable[[str], None]) -> None:
+        self.job, self.tell = job, tell
         self.stage = ""
 
     def __call__(self, stage: str, pairs: int) -> None:
         if stage != self.stage:
             self.stage = stage
-            self.tell(STAGES.get(stage, stage))
+            self.tell(learning_line(self.job) if stage == "learn" else STAGES.get(stage, stage))
+
+
+def learning_line(job: TrainingJob) -> str:
+    """What is learned before examples are turned into ids, for people: a vocabulary, and the labels or tags if any."""
+    info, learned = job.recipe.info, list[str]()
+    if info.reads != "image" and job.pretrained is None:
+        learned.append("the vocabulary")
+    if info.writes == "tags":
+        learned.append("the tags")
+    if info.writes == "classes" and job.recipe.classification.kind != "regression":
+        learned.append("the labels")
+    return f"learning {' and '.join(learned)}" if learned else STAGES["read"]
 
 
 @dataclass(frozen=True)
