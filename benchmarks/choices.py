@@ -78,6 +78,7 @@ def with_steps(place: str, loads: list[float], steps: int, rows: list[Row]) -> L
     if base:
         several = f"{len(base)} seeds of the base lie between {min(base):.2f} and {max(base):.2f}"
         told.append(f"The {several}; * marks what lies outside." if len(base) > 1 else "The base has one seed so far.")
+        told += unfinished(rows, base)
     if place and loads:
         told.append(f"Rows were trained side by side (load {max(loads):.0f}): minutes are not of a row alone.")
     run = {row["row"] for row in rows}
@@ -85,6 +86,13 @@ def with_steps(place: str, loads: list[float], steps: int, rows: list[Row]) -> L
     shown = [line_of(one, rows, base) for one in CHOICES if one.name in run]
     left = ["", *wrap(f"Not run yet: {', '.join(absent)}.", 118)] if absent else []
     return [*told, "", *grid(shown + last_alone(rows, base)), *left, ""]
+
+
+def unfinished(rows: list[Row], base: list[float]) -> Lines:
+    """Which rows reach less than half of the base's score."""
+    late = [row["row"] for row in rows if row.get(JUDGED, max(base)) < min(base) / 2]
+    told = f"Below half of the base's score are {', '.join(late)}; with more steps they may learn what they did not in these."
+    return wrap(told, 118) if late else []
 
 
 def warmup_of(rows: list[Row]) -> str:
@@ -136,8 +144,8 @@ def stability(sessions: list[Session]) -> Lines:
     return [
         "The paper's system, English to German, for 1,000 steps at a rate that falls linearly from the highest of",
         f"Noam's schedule or a third of it, reached at once or after 100 steps of warm-up; {named}. A loss, in nats",
-        "a token, is the mean of fifty steps. Ends: how many times the gradient norm of the encoder's first layer",
-        f"that of the decoder's last one is, at step {' or '.join(map(str, at))}. Values side by side: the seeds.",
+        "a token, is the mean of fifty steps. *Last to first*: the gradient norm of the decoder's last layer divided by",
+        f"that of the encoder's first, at step {' or '.join(map(str, at))}. Several values in a cell are those of the seeds.",
         "",
         *grid([stable_line(way, [row for row in rows if row["way"] == way]) for way in WAYS]),
     ]
@@ -148,7 +156,7 @@ def stable_line(way: str, rows: list[Row]) -> Row:
     own = sorted(rows, key=lambda row: int(row["seed"]))
     columns = {f"loss at {at:,}": [number(row.get(f"loss at {at}"), 2) for row in own] for at in TOLD}
     columns["largest norm"] = [number(row["largest norm"], 1) for row in own]
-    columns["ends"] = [ends(row["norms"]) for row in own]
+    columns["last to first"] = [ends(row["norms"]) for row in own]
     return {"way": way, **{name: " · ".join(values) or MISSING for name, values in columns.items()}}
 
 
