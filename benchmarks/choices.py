@@ -91,7 +91,7 @@ def with_steps(place: str, loads: list[float], steps: int, rows: list[Row]) -> L
 def unfinished(rows: list[Row], base: list[float]) -> Lines:
     """Which rows reach less than half of the base's score."""
     late = [row["row"] for row in rows if row.get(JUDGED, max(base)) < min(base) / 2]
-    told = f"Below half of the base's score are {', '.join(late)}; with more steps they may learn what they did not in these."
+    told = f"Below half of the base's score are {', '.join(late)}; they may learn later, with more steps than these."
     return wrap(told, 118) if late else []
 
 
@@ -144,8 +144,8 @@ def stability(sessions: list[Session]) -> Lines:
     return [
         "The paper's system, English to German, for 1,000 steps at a rate that falls linearly from the highest of",
         f"Noam's schedule or a third of it, reached at once or after 100 steps of warm-up; {named}. A loss, in nats",
-        "a token, is the mean of fifty steps. *Last to first*: the gradient norm of the decoder's last layer divided by",
-        f"that of the encoder's first, at step {' or '.join(map(str, at))}. Several values in a cell are those of the seeds.",
+        "a token, is the mean of fifty steps. *Last to first*: the gradient norm of the decoder's last layer divided",
+        f"by that of the encoder's first, at step {' or '.join(map(str, at))}. Several values in a cell are the seeds'.",
         "",
         *grid([stable_line(way, [row for row in rows if row["way"] == way]) for way in WAYS]),
     ]
