@@ -144,8 +144,8 @@ def stability(sessions: list[Session]) -> Lines:
     return [
         "The paper's system, English to German, for 1,000 steps at a rate that falls linearly from the highest of",
         f"Noam's schedule or a third of it, reached at once or after 100 steps of warm-up; {named}. A loss, in nats",
-        "a token, is the mean of fifty steps. *Last to first*: the gradient norm of the decoder's last layer divided",
-        f"by that of the encoder's first, at step {' or '.join(map(str, at))}. Several values in a cell are the seeds'.",
+        "a token, is the mean of fifty steps. *Last to first*: the gradient norm of the decoder's last layer over",
+        f"that of the encoder's first, at step {' or '.join(map(str, at))}. Values of a cell are those of the seeds.",
         "",
         *grid([stable_line(way, [row for row in rows if row["way"] == way]) for way in WAYS]),
     ]

@@ -74,6 +74,18 @@ def test_no_steps_are_refused(regard, tmp_path, steps: str) -> None:
     assert not (tmp_path / "demo").exists()
 
 
+@pytest.mark.parametrize("options", [(), ("--images",)], ids=str)
+@pytest.mark.parametrize("name", [".", "data", "model"])
+def test_a_file_in_the_place_of_a_folder_is_refused_at_once(regard, tmp_path, options, name: str) -> None:
+    output = tmp_path / "demo"
+    place = output / name.replace("data", "images" if options else "corpus")
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("mine")
+    done = regard("demo", "--output", output, *options)
+    assert (done.code, f"{place}: is a file, and a folder is made there" in done.err) == (2, True)
+    assert place.read_text() == "mine"
+
+
 @pytest.mark.parametrize(("folder", "named"), [("demo", "demo"), ("my demo", "'my demo'")])
 def test_it_ends_with_the_command_that_opens_the_page(regard, tmp_path, monkeypatch, folder: str, named: str) -> None:
     monkeypatch.chdir(tmp_path)

@@ -59,6 +59,9 @@ def demo(
     from regard.training.reporters import reporter
 
     check_threads(threads)
+    for path in (output, output / ("images" if images else "corpus"), output / "model"):
+        if path.exists() and not path.is_dir():
+            raise UsageError("is a file, and a folder is made there; choose another --output", str(path))
     if images:
         if ablate:
             raise UsageError("is for the demonstration of translation", "--ablate")
@@ -143,7 +146,8 @@ def table(found: Demonstration) -> str:
     ]
     if found.ablated is not None:
         lines.append(_row("this model without positions", found.ablated))
-    lines += ["", f"Where “{PRONOUN}” looks, in the head chosen on validation, and how much any noun gives any other:"]
+    told = f"Where “{PRONOUN}” looks if the two nouns differ in gender, in the head chosen on validation,"
+    lines += ["", told, "and how much any noun gives any other:"]
     lines.append(_gaze_row("“it”, encoder self-attention", found.encoder))
     lines.append(_gaze_row("the German pronoun, encoder-decoder attention", found.cross))
     return "\n".join(lines) + "\n"
