@@ -83,3 +83,16 @@ def test_labels_are_looked_at_as_the_recipe_means_them(tmp_path: Path) -> None:
         classification(tmp_path, rows(50), kind="regression")
     numbers = [(text, str(len(text))) for text, _ in rows(50)]
     assert classification(tmp_path, numbers, kind="regression")[0].recipe.classification.kind == "regression"
+
+
+@pytest.mark.parametrize("place", ["a.tsv", "v.tsv"])
+def test_prefixed_pairs_that_are_no_valid_utf_8_are_told(tmp_path: Path, place: str) -> None:
+    for name in ("a.tsv", "v.tsv"):
+        broken = b"\xff" if name == place else b""
+        (tmp_path / name).write_bytes(b"say\ta b\tb a\nsay\tc d\t" + broken + b"d c\n")
+    told = list[str]()
+    given = InputFiles([tmp_path / "a.tsv"], tmp_path / "v.tsv")
+    recipe = Recipe.model_validate({"task": "text-to-text"})
+    training_job("text-to-text", given, lambda *_: recipe, told.append, False)
+    wanted = f"{tmp_path / place}:2: 1 line is not valid UTF-8; bytes became U+FFFD"
+    assert [line for line in told if "UTF-8" in line] == [wanted]

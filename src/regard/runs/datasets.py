@@ -71,9 +71,12 @@ def _pairs(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, desp
 def _prefixed_pairs(
     info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool
 ) -> TrainingJob:
-    """A task on prefixed pairs of texts; what they are to each other is not known, so there is nothing to check."""
+    """A task on prefixed pairs of texts; what they are to each other is not known, so only their encoding is checked."""
     learned, validation = given.corpora(info.corpus())
     scanned: DataScan[Scan[Any]] = DataScan.of(learned, validation)
+    for note in (note for corpus in (*learned, *([validation] if validation else [])) for note in corpus.notes):
+        if note.invalid:
+            tell(note.message)
     pairs = sum(scan.count for scan in scanned.learned)
     tell(counted(pairs, "pair"))
     return info.job()(asked(pairs), scanned, pretrained=given.begun)
