@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from regard.system.errors import Damaged, RegardError
-from regard.tasks.assets import LABELS, FittedValues, TextAssets
+from regard.tasks.assets import LABELS, PREFIXES, FittedValues, TextAssets, json_content, read_prefixes
 from regard.tasks.classification.ngrams.fit import fit
 from regard.tasks.classification.ngrams.linear import BUCKETS, NGRAMS
 from regard.text.ngrams import NGrams
@@ -65,6 +65,19 @@ def test_damage_is_named(tmp_path: Path, changed: Any) -> None:
     (tmp_path / LABELS).write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
     with refused(Damaged if changed == {"format": "x"} else RegardError, tmp_path / LABELS):
         TextAssets.load(tmp_path)
+
+
+def test_prefixes_are_kept_where_they_are_known(tmp_path: Path) -> None:
+    assert not (written(tmp_path, TextAssets(TOKENIZER)) / PREFIXES).exists()
+    assert TextAssets.load(tmp_path).prefixes == read_prefixes(tmp_path) == ()
+    assets = TextAssets(TOKENIZER, prefixes=("sort", "", "turn\u2028 round"))
+    read = TextAssets.load(written(tmp_path, assets))
+    assert read.prefixes == read_prefixes(tmp_path) == assets.prefixes
+    assert read.sha256 == TextAssets(TOKENIZER).sha256
+    for damaged in ([], [1], "abc", None):
+        (tmp_path / PREFIXES).write_bytes(json_content({"prefixes": damaged}))
+        with refused(RegardError, tmp_path / PREFIXES):
+            TextAssets.load(tmp_path)
 
 
 def test_ngrams_of_other_labels_are_refused(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from regard.text.tags import Scheme, detect
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
 
 LABELS, PROCESSORS = "labels.json", "processors.json"
+PREFIXES = "words.prefixes.json"
+"""The file of the prefixes that a text-to-text model learned; folders of earlier versions have none."""
 Kind = TypeVar("Kind")
 
 
@@ -49,6 +51,8 @@ class TextAssets:
         fitted: see :class:`FittedValues`.
         seen: words and pieces that training read; ``None`` where that is not known.
         ngrams: a linear classifier whose scores are added to the model's, if there is one.
+        prefixes: those that name a task of a text-to-text model, the most frequent first, ``""`` where it also learned
+            texts without one; empty where they are not known.
     """
 
     tokenizer: AnyTokenizer
@@ -56,6 +60,7 @@ class TextAssets:
     fitted: FittedValues = field(default_factory=FittedValues)
     seen: SeenWords | None = field(default=None, compare=False, kw_only=True)
     ngrams: LinearNGrams | None = field(default=None, compare=False, kw_only=True)
+    prefixes: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -77,6 +82,8 @@ class TextAssets:
             found[NGRAMS] = self.ngrams.content
         if self.labels:
             found[LABELS] = labels_content(self.labels, self.fitted)
+        if self.prefixes:
+            found[PREFIXES] = json_content({"prefixes": list(self.prefixes)})
         return found
 
     @property
@@ -94,7 +101,7 @@ class TextAssets:
         """
         tokenizer, seen, ngrams = read_tokenizer(folder / TOKENIZER), read_seen_words(folder), read_ngrams(folder)
         if not (folder / LABELS).exists():
-            return cls(tokenizer, seen=seen, ngrams=ngrams)
+            return cls(tokenizer, seen=seen, ngrams=ngrams, prefixes=read_prefixes(folder))
         read = read_json(folder / LABELS, LabelsFile)
         if ngrams is not None and len(ngrams.bias_C) != len(read.labels):
             raise Damaged(
@@ -160,6 +167,24 @@ class LabelsFile(BaseModel):
     def fitted(self) -> FittedValues:
         """The values fitted on the validation texts."""
         return FittedValues(self.temperature, self.threshold, self.ngrams)
+
+
+class PrefixesFile(BaseModel):
+    """What ``words.prefixes.json`` holds."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    prefixes: tuple[str, ...] = Field(min_length=1)
+
+
+def read_prefixes(folder: Path) -> tuple[str, ...]:
+    """The prefixes that the model of a folder learned; empty where they are not known.
+
+    Raises:
+        RegardError: the file is damaged, or a newer Regard wrote it.
+    """
+    path = folder / PREFIXES
+    return read_json(path, PrefixesFile).prefixes if path.exists() else ()
 
 
 class ProcessorFile(BaseModel):

@@ -1,6 +1,7 @@
 """``regard ask``: a line for each text, n best or drawn, or JSON."""
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,10 @@ class Letters(Unaware):
     info = TASKS["text-to-text"]
     device = device_name = "cpu"
     engine = None
+
+    def prefix_warning(self, text: str, prefix: str) -> str:
+        strange = prefix or text.partition(": ")[0]
+        return f"{strange} is new" if strange.startswith("foo") else ""
 
     def nbest(self, texts: list[str], n: int, beam: int | None, *, first: int) -> list[list[Answer]]:
         ends = ["" if beam is None else str(beam), *("!" * number for number in range(1, n))]
@@ -42,6 +47,17 @@ def test_a_line_for_each_text(regard, loaded) -> None:
 def test_a_prefix_is_put_before_all_but_blank_texts(regard, loaded) -> None:
     loaded(Letters())
     assert regard("ask", "model", "--prefix", "sort", stdin=b"b a\n\nd c\n").out == "SORT: B A\n\nSORT: D C\n"
+
+
+def test_a_prefix_that_was_not_learned_is_warned_of_once(regard, loaded, tmp_path: Path) -> None:
+    loaded(Letters())
+    done = regard("ask", "model", stdin=b"a: b\n\nfoo: a\nfood: b\n")
+    assert (done.code, done.out) == (0, "A: B\n\nFOO: A\nFOOD: B\n")
+    assert done.err == "regard: warning: foo is new\n"
+    (tmp_path / "a.txt").write_text("\na\nb\n")
+    done = regard("ask", "model", "--prefix", "foo", "--input", tmp_path / "a.txt", "--output", tmp_path / "b.txt")
+    assert done.err.count("foo is new") == 1
+    assert regard("ask", "model", "--prefix", "sort", "a").err == ""
 
 
 def test_the_best_are_numbered(regard, loaded) -> None:

@@ -13,6 +13,7 @@ from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
 from regard.cli.io.input_texts import Text
 from regard.cli.io.lines import json_line, one_cell, one_line, unseen_values
 from regard.cli.io.sampling import DRAWING, NO_SAMPLING, SamplingOptions
+from regard.cli.io.terminal import say
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ def ask(
 ) -> int:
     """Give texts to a text-to-text model, a line out for each: arguments, the lines of a file, or those of stdin.
 
-    The text begins with the prefix of its task, "sort: d a c b", or --prefix names it for all texts. Empty texts stay
-    empty.
+    The text begins with the prefix of its task, "sort: d a c b", or --prefix names it for all texts; a prefix that the
+    model never learned gives a warning. Empty texts stay empty.
 
     Args:
         folder: the model folder.
@@ -67,6 +68,15 @@ def ask(
         task = exchange.open_model()
         assert answers_text(task)
 
+        def watched(lines: Iterator[str]) -> Iterator[str]:
+            """The lines, and a warning before the first whose prefix the model never learned."""
+            warned = False
+            for line in lines:
+                if not warned and line.strip() and (sentence := task.prefix_warning(line, prefix or "")):
+                    say(f"warning: {sentence}")
+                    warned = True
+                yield line
+
         def answer(lines: list[str], first: int) -> Iterator[str]:
             whole = [with_prefix(line, prefix or "") if line.strip() else line for line in lines]
             if sample:
@@ -76,7 +86,7 @@ def ask(
             for number, (line, answers) in enumerate(zip(whole, found, strict=True), first):
                 yield from _format(number, answers, n, json, unseen_values(task, line) if json else {})
 
-        exchange.answer(answer)
+        exchange.answer(answer, watched)
     return 0
 
 

@@ -16,6 +16,8 @@ from regard.tasks.translation.text_to_text.corpus import (
     PrefixedPair,
     PreparedPrefixed,
     open_prefixed,
+    prefix_list,
+    task_prefixes,
     with_prefix,
 )
 from regard.tasks.translation.text_to_text.training import TextToTextJob
@@ -114,6 +116,7 @@ def test_what_was_prepared_is_found_again(tmp_path: Path) -> None:
     rows = [PrefixedPair(["sort", ""][n % 2], f"b:\t a {n} \\", f"a b {n}") for n in range(80)]
     found = prepared(tmp_path, [*rows, PrefixedPair("x", "", "y")])
     held = found.validation_examples()
+    assert found.prefixes in (("sort", ""), ("", "sort"))
     assert len(held) == found.validation_source.count == found.validation_target.count == 6
     assert set(held) < set(rows)
     assert found.validation_pairs() == [TextPair(with_prefix(one.source, one.prefix), one.target) for one in held]
@@ -131,6 +134,16 @@ def test_no_source_is_learned_from_that_is_validated_on(tmp_path: Path) -> None:
     held = {one.source for one in found.validation_examples()}
     assert found.left_out["counts"]["shared with validation"] == 2 * len(held) - 6
     assert found.pairs == 80 - 2 * len(held)
+
+
+def test_prefixes_name_tasks_where_they_are_few_and_not_empty() -> None:
+    assert task_prefixes(["sort", "", "sort", "a b"]) == ("sort", "", "a b")
+    assert task_prefixes([]) == task_prefixes(["", ""]) == ()
+    assert len(task_prefixes(map(str, range(1_000)))) == 1_000
+    assert task_prefixes(map(str, range(1_001))) == ()
+    assert prefix_list(["sort", ""]) == "sort, (no prefix)"
+    assert prefix_list(map(str, range(10))) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
+    assert prefix_list(map(str, range(11))) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …"
 
 
 def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:

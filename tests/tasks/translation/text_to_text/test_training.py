@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import regard
-from regard.tasks.assets import TextAssets
+from regard.tasks.assets import TextAssets, read_prefixes
 from regard.tasks.metrics.answers import exact_match
 from regard.tasks.metrics.bleu import score
 from regard.tasks.training.base import ProductPaths
@@ -71,6 +71,7 @@ def test_the_card_has_the_scores_of_each_prefix(taught) -> None:
     assert "A text-to-text model" in card
     for word in ("exact match", "ROUGE-L", "* same: ", "* large: ", "prefixes of the latter: "):
         assert word in card
+    assert set(read_prefixes(taught[1])) == {"same", "large"}
     log = [json.loads(line) for line in (taught[1] / "training" / "metrics.jsonl").read_text().splitlines()]
     (valid,) = [entry for entry in log if entry["kind"] == "valid"]
     assert valid["exact"] > 90
@@ -159,11 +160,15 @@ def test_it_begins_from_a_model_of_spans_and_from_one_of_its_own(taught, tmp_pat
         quiet=True,
         **{**HERE, "task": "span-corruption"},
     )
+    other = tmp_path / "a.tsv"
+    other.write_text(other.read_text().replace("large", "big"))
+    known = {"spans": {"same", "big"}, "model": {"same", "big", "large"}}
     still = ["training.steps=1", "training.rate=1e-12", "training.tokens=256"]
     for folder in (tmp_path / "spans", taught[1]):
         begun = {"train": tmp_path / "a.tsv", "start_from": folder, "settings": still}
         told = Counting()
         model = regard.train(output=tmp_path / f"from {folder.name}", reporter=told, **begun, **HERE)
+        assert set(model.assets.prefixes) == known[folder.name]
         before = regard.load(folder, device="cpu")
         assert model.assets.tokenizer.sha256 == before.assets.tokenizer.sha256
         assert not set(model.assets.tokenizer.sentinels) - set(model.symbols.without)

@@ -1,6 +1,7 @@
 """A text-to-text model answers as the search says, whatever the batch; and draws by number."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,49 @@ def test_scores_are_those_of_the_answers(model, tmp_path: Path) -> None:
     path.write_text("")
     with refused(RegardError, "a.tsv", "nothing to score"):
         model.evaluate(open_prefixed(path))
+
+
+def learned(*prefixes: str) -> Any:
+    """A model whose folder says which prefixes it learned."""
+    task = asker()
+    task.assets = replace(task.assets, prefixes=prefixes)
+    return task
+
+
+def test_a_prefix_that_was_not_learned_is_found(model) -> None:
+    asked = [("sort: a", ""), ("foo: a", ""), ("sort", ""), ("a", "sort"), ("a", "foo"), ("sort: a", "foo")]
+    found = [learned("turn round", "sort").unlearned_prefix(*one) for one in asked]
+    assert found == [None, "foo", "", None, "foo", "foo"]
+    found = [learned("turn round", "sort", "").unlearned_prefix(*one) for one in asked]
+    assert found == [None, None, None, None, "foo", "foo"]
+    assert [model.unlearned_prefix(*one) for one in asked] == [None] * len(asked)
+    folded = learned("Sort")
+    assert folded.unlearned_prefix("sort: a") == "sort"
+    folded.recipe = folded.recipe.model_copy(update={"text": folded.recipe.text.model_copy(update={"lowercase": True})})
+    assert folded.unlearned_prefix("sort: a") is None
+
+
+def test_a_warning_names_what_is_known(model) -> None:
+    task = learned("reverse", "sort")
+    said = task.prefix_warning("a b", "nothing")
+    assert said == "the model has not learned the prefix 'nothing'; it knows: reverse, sort"
+    assert task.prefix_warning("nothing: a b") == said
+    assert task.prefix_warning("a b") == "a text begins with no prefix: 'a b'; the model knows: reverse, sort"
+    assert task.prefix_warning("sort: a b") == model.prefix_warning("foo: a b") == ""
+
+
+def test_a_test_set_without_a_learned_prefix_is_refused(model, tmp_path: Path) -> None:
+    path, strange = tmp_path / "a.tsv", "foo\tthe animal\tx\n"
+    path.write_text(11 * strange)
+    task = learned("reverse", "sort")
+    with refused(RegardError, "a.tsv", "none of the prefixes: they are foo; it knows: reverse, sort"):
+        task.evaluate(open_prefixed(path), 1)
+    assert model.evaluate(open_prefixed(path), 1).texts == 11  # its folder does not say
+    path.write_text(11 * strange + "\tsort: the animal\tx\n")
+    with pytest.warns(UserWarning, match="the prefixes of 1 of 12 texts: of the others they are foo; it knows: rev"):
+        assert task.evaluate(open_prefixed(path), 1).texts == 12
+    path.write_text(9 * strange + "sort\tthe animal\tx\n")
+    assert task.evaluate(open_prefixed(path), 1).texts == 10
 
 
 def test_what_is_read_and_written_can_be_looked_at(model) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus, Records, TextPair, find_column, one_line, plain_name
 from regard.data.corpora.labelled import LabelledCsv, LabelledRows, LabelledTsv
 from regard.data.prepare.encoders import Encoded, Ids, RefusedExample, TextEncoder
@@ -23,11 +25,27 @@ SOURCES = ("source", "input", "inputs", "text", "question", "document", "article
 TARGETS = ("target", "output", "outputs", "answer", "summary", "label", "translation")
 """Column names that are recognised, the likeliest first."""
 COLUMNS = ("prefix", "source", "target")
+MOST = 1_000
+"""Different prefixes that are names of tasks; more are instructions, of which new ones are expected."""
+NAMED = 10
+"""Prefixes named in a sentence, at most."""
 
 
 def with_prefix(source: str, prefix: str = "") -> str:
     """What the encoder reads [Raffel20 §2.4]: ``prefix: source``, or the source alone."""
     return f"{prefix}: {source}" if prefix else source
+
+
+def task_prefixes(prefixes: Iterable[str]) -> tuple[str, ...]:
+    """Each prefix once, in order; none where they name no tasks: all are empty, or there are over :data:`MOST`."""
+    found = tuple(dict.fromkeys(prefixes))
+    return found if any(found) and len(found) <= MOST else ()
+
+
+def prefix_list(prefixes: Iterable[str]) -> str:
+    """The first :data:`NAMED` of them for a sentence."""
+    found = [excerpt(prefix) or "(no prefix)" for prefix in islice(prefixes, NAMED + 1)]
+    return ", ".join(found[:NAMED]) + (", …" if len(found) > NAMED else "")
 
 
 class PrefixedPair(NamedTuple):
@@ -153,13 +171,19 @@ def _names(columns: str) -> tuple[str, ...]:
 
 
 class PrefixedEncoder(TextEncoder[PrefixedPair]):
-    """Encodes what is read, ``prefix: source``, and what is written, each with its end; a longer one is left out."""
+    """Encodes what is read, ``prefix: source``, and what is written, each with its end; a longer one is left out.
+
+    Args:
+        tokenizer: text to pieces.
+        max_tokens: of a side, with its end.
+        prefixes: those that are learned, for the index; the data determine them, so the fingerprint is without them.
+    """
 
     keeps_validation = True
     windowed = False
 
-    def __init__(self, tokenizer: AnyTokenizer, max_tokens: int) -> None:
-        self.tokenizer, self.max_tokens = tokenizer, max_tokens
+    def __init__(self, tokenizer: AnyTokenizer, max_tokens: int, prefixes: tuple[str, ...] = ()) -> None:
+        self.tokenizer, self.max_tokens, self.prefixes = tokenizer, max_tokens, prefixes
         self.nothing = f"all pairs are empty or over {max_tokens} tokens"
 
     def sizes(self, part: str) -> tuple[int, int]:
@@ -172,6 +196,9 @@ class PrefixedEncoder(TextEncoder[PrefixedPair]):
     @property
     def own(self) -> dict[str, Any]:
         return {"prefixed": True}
+
+    def fields(self, counts: Sequence[int]) -> dict[str, Any]:
+        return {"own": {**self.own, "prefixes": list(self.prefixes)}}
 
     def encode(self, examples: Sequence[PrefixedPair], part: str) -> list[Encoded]:
         texts = [text for one in examples for text in (with_prefix(one.source, one.prefix), one.target)]
@@ -203,6 +230,7 @@ class PreparedPrefixed(PreparedExamples):
         self.pairs = self.count
         self.sizes: tuple[int, ...] = (self.count,)
         self.start = start_of(TextAssets.load(folder).tokenizer)
+        self.prefixes: tuple[str, ...] = tuple(self.own.get("prefixes", ()))
 
     def validation_examples(self) -> list[PrefixedPair]:
         """The validation examples as texts, in the order of their ids."""

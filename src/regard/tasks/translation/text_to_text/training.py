@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from regard.data.corpora.scan import DataScan, Scan
 from regard.data.prepare.split import Examples
 from regard.models.inputs import pairs
 from regard.models.transformer import Transformer
-from regard.tasks.assets import TextAssets
+from regard.tasks.assets import TextAssets, read_prefixes
 from regard.tasks.metrics.answers import exact_match
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
@@ -28,17 +28,16 @@ from regard.tasks.training.base import ProductPaths, TrainingJob, pair_loss
 from regard.tasks.training.model_writer import StoppableTrace
 from regard.tasks.translation.teacher_forcing import TeacherForcing
 from regard.tasks.translation.text_to_text.corpus import (
+    NAMED,
     PrefixedEncoder,
     PrefixedPair,
     PreparedPrefixed,
+    task_prefixes,
     with_prefix,
 )
 from regard.tasks.translation.text_to_text.writer import TextToText
 from regard.text.tokenizers.vocabulary import start_of
 from regard.training.objective import Loss
-
-NAMED = 10
-"""Prefixes named on the card, at most."""
 
 
 class TextToTextTraining(TeacherForcing[TextToText]):
@@ -107,19 +106,28 @@ class TextToTextJob(TrainingJob):
         recipe = self.recipe
 
         def learn(examples: Examples[PrefixedPair]) -> PrefixedEncoder:
-            texts = (
-                text for one in examples.train_examples() for text in (with_prefix(one.source, one.prefix), one.target)
-            )
-            return PrefixedEncoder(
-                learned_tokenizer(recipe.text, texts, self.pretrained, symbols=()), recipe.data.max_tokens
-            )
+            counts = Counter[str]()
+
+            def texts() -> Iterator[str]:
+                for one in examples.train_examples():
+                    if not one.is_empty:
+                        counts[one.prefix] += 1
+                    yield from (with_prefix(one.source, one.prefix), one.target)
+
+            tokenizer = learned_tokenizer(recipe.text, texts(), self.pretrained, symbols=())
+            prefixes = task_prefixes(prefix for prefix, _ in counts.most_common())
+            return PrefixedEncoder(tokenizer, recipe.data.max_tokens, prefixes)
 
         prepare_texts(self.scanned, recipe, folder, learn, self.more(), progress, "pairs", self.processes)
         return PreparedPrefixed(folder)
 
     def assets(self, prepared: PreparedPrefixed) -> TextAssets:
-        """The tokenizer."""
-        return prepared_assets(prepared, self.pretrained)
+        """The tokenizer, and the prefixes, also those of a model of this task that it begins from."""
+        prefixes, begun = prepared.prefixes, self.pretrained
+        if begun is not None and begun.recipe.info.learns_from == "prefixed":
+            before = read_prefixes(begun.folder)
+            prefixes = task_prefixes((*prefixes, *before)) if prefixes and before else ()
+        return replace(prepared_assets(prepared, begun), prefixes=prefixes)
 
     def begin(self, model: nn.Module) -> None:
         """Copy the weights of the pretrained model; what began its outputs becomes the piece that begins ours."""

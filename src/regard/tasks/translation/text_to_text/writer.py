@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
@@ -12,6 +13,7 @@ import numpy as np
 
 from regard.config import Recipe
 from regard.data.batches.batch import Ids
+from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
 from regard.decoding.hypotheses import Hypothesis
 from regard.decoding.search import sample
@@ -19,11 +21,13 @@ from regard.decoding.trace import Trace
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.metrics.answers import AnswerScores, score_answers
+from regard.tasks.metrics.labels import FEW
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.encoder_decoder import SharedVocabularyTask
 from regard.tasks.text.sampling import sampling_options
 from regard.tasks.text.task import Read, read_as, refuse_others
-from regard.tasks.translation.text_to_text.corpus import PrefixedPair, with_prefix
+from regard.tasks.translation.text_to_text.corpus import PrefixedPair, prefix_list, with_prefix
+from regard.text.counts import counted
 from regard.text.seen_words import Side
 from regard.text.tokenizers.vocabulary import start_of
 
@@ -150,17 +154,68 @@ class TextToText(SharedVocabularyTask):
             divide: answers the texts, perhaps in several processes.
 
         Raises:
-            RegardError: there are none; names the corpus.
+            RegardError: there are none, or a corpus has only prefixes that the model never learned; names the corpus.
+
+        Warns:
+            UserWarning: the model learned the prefixes of fewer than a tenth of a corpus.
         """
         every, where = (given, None) if isinstance(given, Sequence) else (given.examples(), given.name)
         if not (examples := [example for example in every if not example.is_empty]):
             raise RegardError("nothing to score: there are no texts", where)
+        if where is not None:
+            self._refuse_unlearned(examples, where)
 
         def best(some: Sequence[str], begin: int) -> list[str]:
             return [found[0].text for found in self.nbest(some, 1, beam, trace=trace, first=begin + 1)]
 
         said = divide(best, [with_prefix(one.source, one.prefix) for one in examples])
         return score_answers(said, [one.target for one in examples], [one.prefix for one in examples])
+
+    def unlearned_prefix(self, text: str, prefix: str = "") -> str | None:
+        """The prefix of a text where training never had it, ``""`` where the text lacks one.
+
+        Args:
+            text: with its prefix, or without it where ``prefix`` is given.
+            prefix: of the text.
+
+        Returns:
+            ``None`` where the model learned the prefix, or its folder does not say which it learned.
+        """
+        known, fold = self.assets.prefixes, str.lower if self.recipe.text.lowercase else str
+        begins = tuple(fold(f"{one}: ") for one in known if one)
+        if not known or fold(with_prefix(text, prefix)).startswith(begins) or (not prefix and "" in known):
+            return None
+        found, colon, _ = text.partition(": ")
+        return prefix or (found if colon else "")
+
+    def prefix_warning(self, text: str, prefix: str = "") -> str:
+        """A sentence where :meth:`unlearned_prefix` finds one; empty elsewhere."""
+        strange = self.unlearned_prefix(text, prefix)
+        if strange is None:
+            return ""
+        known = prefix_list(self.assets.prefixes)
+        if not strange:
+            return f"a text begins with no prefix: {excerpt(text)!r}; the model knows: {known}"
+        return f"the model has not learned the prefix {excerpt(strange)!r}; it knows: {known}"
+
+    def _refuse_unlearned(self, examples: Sequence[PrefixedPair], where: str) -> None:
+        """Raise where the model learned no prefix of a test set, and warn where it learned few.
+
+        Raises:
+            RegardError: it learned none.
+        """
+        found = (self.unlearned_prefix(one.source, one.prefix) for one in examples)
+        strange = Counter(prefix for prefix in found if prefix is not None)
+        learned = len(examples) - strange.total()
+        if learned >= FEW * len(examples):
+            return
+        theirs = prefix_list(prefix for prefix, _ in strange.most_common())
+        compared = f"they are {theirs}; it knows: {prefix_list(self.assets.prefixes)}"
+        instead = "if prefix, source and target are in other columns, name them by --columns, as in training"
+        if not learned:
+            raise RegardError(f"the model has learned none of the prefixes: {compared}; {instead}", where)
+        said = f"the model has learned the prefixes of {learned:,} of {counted(len(examples), 'text')}"
+        warnings.warn(f"{where}: {said}: of the others {compared}; {instead}", stacklevel=3)
 
     def unseen_pieces(self, side: Side) -> frozenset[int] | None:
         """The pieces that training has on neither side; None where the model folder does not say."""
