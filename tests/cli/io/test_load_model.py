@@ -10,6 +10,7 @@ from regard.cli import EXAMPLES
 from regard.cli.inference.fill import FILLERS
 from regard.cli.io.load_model import (
     check_threads,
+    example,
     open_model,
     refuse_no_file,
     refuse_other_tasks,
@@ -18,6 +19,7 @@ from regard.cli.io.load_model import (
 from regard.config import TASKS, TaskInfo
 from regard.config.tasks import import_name
 from regard.system.errors import UsageError
+from regard.tasks.assets import PREFIXES, json_content
 from tests.refusals import refused
 
 
@@ -49,6 +51,13 @@ def test_a_task_it_is_for_is_opened(loaded) -> None:
     assert open_model(Path("m")) is task
     with refused(UsageError, "m"):
         open_model(Path("m"), command="translate")
+
+
+def test_the_example_names_a_prefix_that_was_learned(tmp_path: Path) -> None:
+    info = TASKS["text-to-text"]
+    assert example(info, tmp_path) == f"regard ask {tmp_path} < texts.txt"
+    (tmp_path / PREFIXES).write_bytes(json_content({"prefixes": ["", "turn round", "sort"]}))
+    assert example(info, tmp_path) == f"regard ask {tmp_path} --prefix 'turn round' < texts.txt"
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:

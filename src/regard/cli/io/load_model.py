@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from regard import kernels
@@ -28,6 +29,11 @@ def example(info: TaskInfo, folder: Path) -> str:
         return f'echo "The [MASK] sleeps." | {command}'
     if info.writes == "continuation":  # a prompt may be empty
         return command
+    if info.learns_from == "prefixed":
+        from regard.tasks.assets import read_prefixes
+
+        if prefix := next(filter(None, read_prefixes(folder)), ""):
+            command += f" --prefix {quote(prefix)}"
     return f"{command} < {'images.csv' if info.reads == 'image' else 'texts.txt'}"
 
 
