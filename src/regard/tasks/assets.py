@@ -169,7 +169,7 @@ class LabelsFile(BaseModel):
         return FittedValues(self.temperature, self.threshold, self.ngrams)
 
 
-class PrefixesFile(BaseModel):
+class PrefixFile(BaseModel):
     """What ``words.prefixes.json`` holds."""
 
     model_config = ConfigDict(defer_build=True)
@@ -184,7 +184,7 @@ def read_prefixes(folder: Path) -> tuple[str, ...]:
         RegardError: the file is damaged, or a newer Regard wrote it.
     """
     path = folder / PREFIXES
-    return read_json(path, PrefixesFile).prefixes if path.exists() else ()
+    return read_json(path, PrefixFile).prefixes if path.exists() else ()
 
 
 class ProcessorFile(BaseModel):
