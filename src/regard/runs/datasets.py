@@ -71,7 +71,7 @@ def _pairs(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, desp
 def _prefixed_pairs(
     info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool
 ) -> TrainingJob:
-    """A task on prefixed pairs of texts; what they are to each other is not known, so only their encoding is checked."""
+    """A task on prefixed pairs of texts, of which only the encoding is checked: they may be anything to each other."""
     learned, validation = given.corpora(info.corpus())
     scanned: DataScan[Scan[Any]] = DataScan.of(learned, validation)
     for note in (note for corpus in (*learned, *([validation] if validation else [])) for note in corpus.notes):

@@ -189,7 +189,7 @@ def evaluate_demonstration(
 
 
 def telling(pairs: Sequence[Pair]) -> list[Pair]:
-    """The sentences in which the gender of the pronoun tells which noun it stands for; if there are none, all with one."""
+    """Sentences in which the pronoun's gender tells which noun is meant; without any, all with a pronoun."""
     found = [pair for pair in pairs if pair.pronoun]
     return [pair for pair in found if pair.pronoun and pair.pronoun.decides] or found
 
