@@ -43,7 +43,7 @@ QUESTIONS = (
     ("reading_vs_peers", "How good is reading beside other tools?", reading_page.beside_peers),
     ("few_labels", "What do texts without labels bring where few have one?", reading_page.few_labels),
     ("reading_kinds", "What else can be read, and how well?", reading_page.kinds),
-    ("text_to_text", "What do prefixes make one model do?", questions.text_to_text),
+    ("text_to_text", "How good are text-to-text models?", questions.text_to_text),
     ("reading", "What do other models and settings give there?", questions.alternatives),
     ("reading", "Does a classifier see that a text is of no class?", questions.no_class),
     ("reading", "Are the probabilities of classes right?", questions.calibration),
