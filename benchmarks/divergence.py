@@ -16,7 +16,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import command
 import machine
+from command import whole_number
 from corpus import data_folder
 
 from regard.system.errors import Diverged
@@ -43,7 +45,7 @@ def options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--way", choices=list(WAYS), action="append", help="default: all")
-    parser.add_argument("--seed", type=int, action="append", help="default: 1 and 2")
+    parser.add_argument("--seed", type=whole_number, action="append", help="default: 1 and 2")
     parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "divergence")
     parser.add_argument("--results", type=Path, default=RESULTS)
     return parser.parse_args()
@@ -115,4 +117,4 @@ def course(log: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from regard.system import processor
+from regard.system import disk, processor
+from regard.system.errors import RegardError
 
 
 def has_bf16() -> bool:
@@ -72,5 +73,24 @@ def append(results: Path, session: Mapping[str, object]) -> None:
 
 def rows_in(results: Path) -> list[dict[str, Any]]:
     """The rows of all sessions of a results file, the oldest first; none where there is no file."""
-    lines = results.read_text(encoding="utf-8").splitlines() if results.exists() else []
-    return [row for line in lines for row in json.loads(line)["rows"]]
+    return [row for session in sessions_in(results) for row in session["rows"]]
+
+
+def sessions_in(results: Path) -> list[dict[str, Any]]:
+    """The sessions of a results file, the oldest first; none where there is no file.
+
+    Raises:
+        RegardError: it is no file, or a line of it is no session.
+    """
+    if not results.exists():
+        return []
+    found = []
+    for number, line in enumerate(disk.content(results, kind="results file").splitlines(), 1):
+        try:
+            session = json.loads(line)
+        except ValueError:
+            session = None
+        if not (isinstance(session, dict) and isinstance(session.get("rows"), list)):
+            raise RegardError("is no line of results: a JSON object with rows is needed", f"{results}:{number}")
+        found.append(session)
+    return found

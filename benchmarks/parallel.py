@@ -25,8 +25,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import command
 import machine
 import torch
+from command import data_file, whole_number
 from corpus import DATA
 from layers import LAYERS, Guesser, layer, path
 from torch import Tensor, nn
@@ -36,6 +38,7 @@ from regard.system.memory import keep_pages
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "parallel.jsonl"
+TEXT = DATA / "lm-tinyshakespeare" / "input.txt.gz"
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 TOKENS = 2048
 SIZE = 256
@@ -56,7 +59,7 @@ Row = dict[str, Any]
 def options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, action="append", help="default: 1, 2 and 3")
+    parser.add_argument("--seed", type=whole_number, action="append", help="default: 1, 2 and 3")
     parser.add_argument("--part", choices=list(parts(0)), action="append", help="default: all")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no part after so many")
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -66,11 +69,13 @@ def options() -> argparse.Namespace:
 def main() -> None:
     """Each part of each seed that has no line yet."""
     asked, began = options(), time.monotonic()
-    stands = asked.results.read_text(encoding="utf-8") if asked.results.exists() else ""
+    stands = {session.get("name") for session in machine.sessions_in(asked.results)}
+    if any(part.startswith("reach") for part in asked.part or parts(0)):
+        data_file(TEXT)
     for seed in asked.seed or (1, 2, 3):
         for part, measure in parts(seed).items():
             name = f"{part} {seed}"
-            if (asked.part and part not in asked.part) or f'"name": "{name}"' in stands:
+            if (asked.part and part not in asked.part) or name in stands:
                 continue
             if time.monotonic() - began > 60 * asked.minutes:
                 print(f"{name} and what follows wait for the next call")
@@ -220,7 +225,7 @@ def reach(name: str, seed: int) -> list[Row]:
 
 def characters() -> tuple[Tensor, int]:
     """Tiny Shakespeare as numbers of characters, and how many different ones there are."""
-    text = gzip.decompress((DATA / "lm-tinyshakespeare" / "input.txt.gz").read_bytes()).decode()
+    text = gzip.decompress(TEXT.read_bytes()).decode()
     number = {character: i for i, character in enumerate(sorted(set(text)))}
     return torch.tensor([number[character] for character in text]), len(number)
 
@@ -274,4 +279,4 @@ def gradients(model: Guesser, batch: Tensor, state: str, distances: Sequence[int
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)

@@ -12,12 +12,13 @@ switched off in turn, in search, and the sentences are translated anew. One line
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import command
 import machine
+from command import positive_number, whole_number
 
 HERE = Path(__file__).resolve().parent
 TITLE = "The pronoun's head in the demonstration's model, and every head switched off in turn"
@@ -31,8 +32,8 @@ def options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("demo", type=Path, help="what regard demo made")
-    parser.add_argument("--seed", type=int, default=1, help="of the demonstration")
-    parser.add_argument("--sentences", type=int, default=1_000)
+    parser.add_argument("--seed", type=whole_number, default=1, help="of the demonstration")
+    parser.add_argument("--sentences", type=positive_number, default=1_000)
     parser.add_argument("--results", type=Path, default=HERE / "results" / "pronoun.jsonl")
     return parser.parse_args()
 
@@ -45,19 +46,18 @@ def main() -> None:
     from regard.runs.demo.translation import TRAIN, VALID
     from regard.tasks.model_folder import load
 
+    machine.sessions_in(asked.results)  # raises where it is no file of results
+    model = load(asked.demo / "model")
     made = corpus(TRAIN, VALID, DRAWN, asked.seed)
     pairs = [pair for pair in made.test if pair.pronoun and pair.pronoun.decides][: asked.sentences]
     if len(pairs) < asked.sentences:
         raise SystemExit(f"only {len(pairs):,} such sentences are among {DRAWN:,}")
-    model = load(asked.demo / "model")
     row: dict[str, Any] = {"sentences": len(pairs)}
     row["intact"] = said(model, pairs, ())
     valid = [pair for pair in made.valid if pair.pronoun]
     for kind in KINDS:
         row[kind] = measured(model, valid, pairs, kind)
-    asked.results.parent.mkdir(parents=True, exist_ok=True)
-    with asked.results.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({**begun, "name": TITLE, "rows": table(row)}) + "\n")
+    machine.append(asked.results, {**begun, "name": TITLE, "rows": table(row)})
     show(row)
 
 
@@ -153,4 +153,4 @@ def show(row: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)

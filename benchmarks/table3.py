@@ -27,7 +27,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import command
 import machine
+from command import positive_number, whole_number
 from corpus import data_folder
 from multi30k import course, scored
 
@@ -97,8 +99,10 @@ def options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--row", choices=[one.name for one in CHOICES], action="append", help="default: all")
-    parser.add_argument("--seed", type=int, action="append", help="default: 1, 2 and 3 of the base, 1 of others")
-    parser.add_argument("--steps", type=int, help="default: the recipe's")
+    parser.add_argument(
+        "--seed", type=whole_number, action="append", help="default: 1, 2 and 3 of the base, 1 of others"
+    )
+    parser.add_argument("--steps", type=positive_number, help="default: the recipe's")
     parser.add_argument(
         "--set", action="append", default=[], help="section.key=value, for every row; needs --results and --work"
     )
@@ -126,14 +130,17 @@ def main() -> None:
     if asked.dry_run:
         print("\n".join(listed(asked)))
         return
-    if device() != "cpu" and asked.results == RESULTS:
-        sys.exit("the table is of rows trained on a CPU; for a GPU's name another --results and another --work")
-    try:
-        for choice, seed in wanted(asked):
-            measure(asked, choice, seed)
-    except RegardError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+    refuse_gpu(asked.results, RESULTS)
+    for choice, seed in wanted(asked):
+        measure(asked, choice, seed)
+
+
+def refuse_gpu(results: Path, standard: Path) -> None:
+    """Runs of a GPU have no place among those of a CPU."""
+    if device() != "cpu" and results == standard:
+        raise RegardError(
+            f"{standard.name} is of runs trained on a CPU; for a GPU's name another --results and another --work"
+        )
 
 
 def wanted(asked: argparse.Namespace) -> list[tuple[Choice, int]]:
@@ -150,9 +157,10 @@ def listed(asked: argparse.Namespace) -> Iterator[str]:
     for choice, seed in wanted(asked):
         parameters, work = costs(asked, choice)
         minutes = recipe_of(asked, choice).training.steps * SECONDS * work / base / 60
+        known = result(asked, choice, seed)
         total += minutes
         row = f"{choice.name:<14} seed {seed}  {parameters / 1e6:5.2f} M parameters  about {minutes:3.0f} minutes"
-        yield row + ("  has a result" if result(asked, choice, seed) else "")
+        yield row + ("  has a result" if known else "")
     yield f"all: about {total / 60:.1f} hours of one core"
 
 
@@ -197,10 +205,7 @@ def settings_of_steps(recipe: Path, steps: int) -> tuple[str, ...]:
 
 def result(asked: argparse.Namespace, choice: Choice, seed: int) -> Row | None:
     """What stands in the results; a test set is scored once."""
-    if not asked.results.exists():
-        return None
-    lines = asked.results.read_text(encoding="utf-8").splitlines()
-    own = [row for line in lines for row in json.loads(line)["rows"] if row["run"] == run_name(asked, choice, seed)]
+    own = [row for row in machine.rows_in(asked.results) if row["run"] == run_name(asked, choice, seed)]
     return next((row for row in own if not asked.test or any("test_2016" in key for key in row)), None)
 
 
@@ -280,4 +285,4 @@ def losses(folder: Path) -> Row:
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)

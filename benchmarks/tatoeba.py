@@ -17,10 +17,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import command
 import machine
+from command import data_file, whole_number
 from corpus import DATA
 from multi30k import course
-from table3 import LAST, device, losses, settings_of_steps
+from table3 import LAST, device, losses, refuse_gpu, settings_of_steps
 
 from regard.text.lines import lines
 
@@ -40,7 +42,7 @@ def options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--system", choices=list(SYSTEMS), action="append", help="default: both")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=whole_number, default=1)
     parser.add_argument("--test", action="store_true", help="also score the test part, once")
     parser.add_argument("--set", action="append", default=[], help="section.key=value, for both systems")
     parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "tatoeba")
@@ -54,6 +56,7 @@ def options() -> argparse.Namespace:
 def main() -> None:
     """Every system that has no result yet."""
     asked = options()
+    refuse_gpu(asked.results, RESULTS)
     parts = {part: sides(asked.work, part) for part in ("train", "val", "test")}
     for system in asked.system or SYSTEMS:
         run = f"{system} {STEPS} {asked.seed}"
@@ -63,7 +66,7 @@ def main() -> None:
 
 def sides(work: Path, part: str) -> tuple[Path, Path]:
     """The two sides of a part as files."""
-    rows = list(lines(DATA / "tatoeba" / f"{part}.en-de.tsv.gz"))
+    rows = list(lines(data_file(DATA / "tatoeba" / f"{part}.en-de.tsv.gz")))
     found = []
     work.mkdir(parents=True, exist_ok=True)
     for place, language in enumerate(("en", "de")):
@@ -128,4 +131,4 @@ def done(results: Path, run: str, test: bool) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)

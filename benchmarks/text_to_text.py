@@ -24,7 +24,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import command
 import machine
+from command import data_file, positive_number, whole_number
 from corpus import DATA
 from reading import course, done
 
@@ -95,7 +97,7 @@ def trec() -> dict[str, list[Row]]:
 
 
 def _questions(path: Path) -> Iterator[Row]:
-    for line in gzip.decompress(path.read_bytes()).decode("latin-1").splitlines():
+    for line in gzip.decompress(data_file(path).read_bytes()).decode("latin-1").splitlines():
         label, _, text = line.partition(" ")
         yield "type of question", text, KINDS[label.partition(":")[0]]
 
@@ -114,10 +116,10 @@ def options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--set", choices=list(SETS), required=True)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=whole_number, default=1)
     parser.add_argument("--from", dest="start_from", type=Path, default=None, help="a model folder to begin from")
     parser.add_argument("--minutes", type=float, default=None)
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--threads", type=positive_number, default=1)
     parser.add_argument("--setting", action="append", default=[], help="section.key=value, as regard train has it")
     parser.add_argument("--name", default="recipe", help="what this run tries")
     parser.add_argument("--test", action="store_true", help="also score the test set: for final runs only")
@@ -132,6 +134,7 @@ def main() -> None:
     run = f"{asked.set} {asked.name} {asked.seed}"
     row: dict[str, Any] = {"run": run, "set": asked.set, "name": asked.name, "seed": asked.seed}
     row |= {"threads": asked.threads, "settings": " ".join(asked.setting)}
+    machine.sessions_in(asked.results)  # raises where it is no file of results
     if done(asked.results, row, asked.test):
         print(f"{run} stands in {asked.results} already")
         return
@@ -174,4 +177,4 @@ def scored(found: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)
