@@ -78,6 +78,20 @@ def test_rows_are_divided_and_listed_with_their_sizes(load: Any, asked: Any, cap
     assert sizes[0] == sizes[1] == sizes[2] < sizes[3] / 2
 
 
+def test_a_dry_run_adds_up_what_has_no_result(load: Any, asked: Any, capsys: Any) -> None:
+    table3 = load("table3")
+    named = ("--dry-run", "--row", "base", "--seed", "1", "--seed", "2")
+    totals = []
+    for seeds in ((), (1,), (1, 2)):
+        rows = [{"run": f"base en-de 11000 {seed}"} for seed in seeds]
+        asked(*named).results.write_text(json.dumps({"rows": rows}) + "\n")
+        table3.main()
+        *lines, total = capsys.readouterr().out.splitlines()
+        assert [line.endswith("has a result") for line in lines] == [seed in seeds for seed in (1, 2)]
+        totals.append(float(total.split()[-5]))
+    assert totals == [1.3, 0.6, 0.0]
+
+
 def test_parts_and_settings_that_cannot_be_are_refused(load: Any, asked: Any) -> None:
     for part in ("0/2", "3/2", "1/0", "half"):
         with pytest.raises(SystemExit):
