@@ -18,6 +18,12 @@ SHOWN = (16, 128, 1024)
 FLOOR = 1e-8
 """Norms below it are not drawn."""
 HUNDREDTH = 0.01
+CORES = 2
+"""Of the machine; two threads and two processes are measured on it."""
+APART = 1.5
+"""Seeds whose times differ by more than this factor have a disturbed measurement among them."""
+MARK = "†"
+PASSES = ("forward", "training")
 OPENING = """\
 # Parallel against sequential
 
@@ -64,13 +70,15 @@ def speed(rows: list[Row]) -> tuple[Lines, dict[str, str]]:
         drawn[f"parallel-{kind}.svg"] = by_length(own, "microseconds a token", title)
     trained = [row for row in alone if row["pass"] == "training"]
     longest = max(row["length"] for row in rows)
+    table = [at_lengths(alone, kind, name) for kind in PASSES for name in LAYERS]
     lines = [
         "## How long does a token take?",
         "",
         "Microseconds a token by the length of the texts, one thread:",
         "",
         *shown(drawn),
-        *grid([at_lengths(alone, kind, name) for kind in ("forward", "training") for name in LAYERS]),
+        *grid(table),
+        *footnote(table),
         "",
         f"In training, a token in texts of {longest:,} takes, against one in texts of 16:",
         "",
@@ -89,29 +97,58 @@ def cores(rows: list[Row]) -> tuple[Lines, dict[str, str]]:
     gained = [
         row | {"times": alone[key(row)] / row["microseconds a token"]}
         for row in rows
-        if row["workers"] != "one thread" and row["pass"] == "training" and key(row) in alone
+        if row["workers"] != "one thread" and key(row) in alone
     ]
     drawn, table = {}, []
-    for workers in ("two threads", "two processes"):
-        own = [row for row in gained if row["workers"] == workers]
-        if own:
-            name = workers.replace(" ", "-")
-            drawn[f"parallel-{name}.svg"] = by_length(
-                own, "times", f"Training by {workers}, against one thread", LINEAR
-            )
-            table += [{"by": workers, "layer": layer} | figures(own, layer, "times") for layer in LAYERS]
-    if not drawn:
+    for kind in PASSES:
+        for workers in ("two threads", "two processes"):
+            own = [row for row in gained if row["workers"] == workers and row["pass"] == kind]
+            named = {"pass": kind, "by": workers}
+            if own and kind == "training":
+                title = f"Training by {workers}, against one thread"
+                drawn[f"parallel-{workers.replace(' ', '-')}.svg"] = by_length(own, "times", title, LINEAR)
+            table += [named | {"layer": layer} | figures(own, layer, "times", marked) for layer in LAYERS if own]
+    if not table:
         return [], {}
     lines = [
         "## What do two cores give?",
         "",
-        "How many times as fast as one thread training is, by two threads that divide every product of matrices, and",
-        "by two processes that read half of the texts each (layers alone: nothing is exchanged between the processes).",
+        "How many times as fast as one thread reading and training are, by two threads that divide every product of",
+        "matrices, and by two processes that read half of the texts each (layers alone: nothing is exchanged between",
+        "the processes). Each seed is compared with itself; the pictures are of training.",
         "",
         *shown(drawn),
         *grid(table),
+        *footnote(table),
+        *beyond_cores([row for row in gained if row["length"] in SHOWN], alone),
     ]
     return lines, drawn
+
+
+def beyond_cores(gained: list[Row], alone: dict[tuple[object, ...], float]) -> Lines:
+    """Where figures above the number of cores come from: one thread that was disturbed, or the spread of the seeds."""
+    above = [row for row in gained if row["times"] > CORES]
+    disturbed: dict[str, list[float]] = {}
+    rest = []
+    for row in above:
+        seeds = sorted({other["seed"] for other in gained})
+        times = {seed: alone[one] for seed in seeds if (one := (*key(row)[:-1], seed)) in alone}
+        others = sorted(time for seed, time in times.items() if seed != row["seed"])
+        if times[row["seed"]] == max(times.values()) and is_disturbed(times.values()):
+            told = f"{row['pass']}, {row['layer']}, n = {row['length']:,}: with seed {row['seed']} one thread took "
+            told += f"{brief(times[row['seed']])} µs, with the others {' and '.join(map(brief, others))}, hence"
+            disturbed.setdefault(told, []).append(row["times"])
+        else:
+            rest.append(row["times"])
+    lines = []
+    if disturbed:
+        lines += ["", f"Above {CORES}, the number of cores, and no gain of theirs, but one disturbed measurement:", ""]
+        lines += [f"* {told} {' and '.join(map(brief, sorted(times)))}." for told, times in disturbed.items()]
+    if rest:
+        other = "Other figures" if disturbed else f"Figures above {CORES}, the number of cores,"
+        over = f" above {CORES}" if disturbed else ""
+        lines += ["", f"{other}{over} are at most {brief(max(rest))}, of single seeds whose times vary."]
+    return lines
 
 
 def memory(rows: list[Row]) -> tuple[Lines, dict[str, str]]:
@@ -169,7 +206,15 @@ def reach(rows: list[Row]) -> tuple[Lines, dict[str, str]]:
         *grid(table),
     ]
     if learned["attention"][0] > max(losses[-1] for name, losses in learned.items() if name != "attention"):
-        lines += ["", "Reach is not yet use: of every seed, the loss of attention is the largest after so few steps."]
+        own, rest = (
+            learned["attention"],
+            [loss for name, found in learned.items() if name != "attention" for loss in found],
+        )
+        lines += [
+            "",
+            "Reaching far does not mean learning sooner: after 300 steps attention has the highest loss in all",
+            f"{number_of(own)} seeds ({limits(own)}, against {limits(rest)} of the recurrent layers).",
+        ]
     return lines, drawn
 
 
@@ -220,13 +265,15 @@ def key(row: Row) -> tuple[object, ...]:
 def at_lengths(rows: list[Row], kind: str, layer: str) -> Row:
     """A row of the table of speeds."""
     own = [row for row in rows if row["pass"] == kind]
-    return {"pass": kind, "layer": layer} | figures(own, layer, "microseconds a token")
+    return {"pass": kind, "layer": layer} | figures(own, layer, "microseconds a token", marked)
 
 
-def figures(rows: list[Row], layer: str, value: str) -> dict[str, str]:
-    """The values of a layer at some lengths."""
+def figures(
+    rows: list[Row], layer: str, value: str, told: Callable[[Iterable[float]], str] | None = None
+) -> dict[str, str]:
+    """The values of a layer at some lengths, told as spans if nothing else is said."""
     return {
-        f"{length:,}": span(row[value] for row in rows if row["layer"] == layer and row["length"] == length)
+        f"{length:,}": (told or span)(row[value] for row in rows if row["layer"] == layer and row["length"] == length)
         for length in SHOWN
     }
 
@@ -252,6 +299,37 @@ def span(values: Iterable[float]) -> str:
     found = sorted(values)
     middle, ends = brief(median(found)), (brief(found[0]), brief(found[-1]))
     return middle if ends[0] == ends[1] else f"{middle} ({ends[0]} to {ends[1]})"
+
+
+def marked(values: Iterable[float]) -> str:
+    """The same, with a mark where one of the measurements was disturbed."""
+    found = list(values)
+    return span(found) + (MARK if is_disturbed(found) else "")
+
+
+def is_disturbed(values: Iterable[float]) -> bool:
+    """Whether seeds, which do the same work, differ by more than a half."""
+    found = sorted(values)
+    return found[-1] > APART * found[0]
+
+
+def footnote(table: list[Row]) -> Lines:
+    """What the mark means, where a table has it."""
+    if not any(str(value).endswith(MARK) for row in table for value in row.values()):
+        return []
+    told = "The seeds differ by more than a half, so that something disturbed a measurement; the median counts."
+    return ["", f"{MARK} {told}"]
+
+
+def limits(values: list[float]) -> str:
+    """The least and the largest."""
+    return f"{brief(min(values))} to {brief(max(values))}"
+
+
+def number_of(values: list[float]) -> str:
+    """How many there are, in words if few."""
+    words = {2: "two", 3: "three", 4: "four", 5: "five"}
+    return words.get(len(values), str(len(values)))
 
 
 def brief(value: float) -> str:

@@ -151,3 +151,52 @@ def test_the_page_says_what_was_measured(load: Any) -> None:
         assert f"({name})" in text
     assert "LSTM from 0.631 to 0.02512" in found["parallel-reach-trained.svg"]  # at 64 one seed is below the floor
     assert len(page.files(sessions[:1], "*measured*")) == 3
+    assert "| training | two threads | attention | 2 | 2 | 2 |" in text
+    assert "| forward | two threads | attention | 2 | 2 | 2 |" in text
+    assert page.MARK not in text
+    assert "Above 2" not in text
+    assert "does not mean learning sooner" not in text
+
+
+def test_the_page_says_which_figures_are_disturbed(load: Any) -> None:
+    page = load("parallel_page")
+
+    def times(workers: str, kind: str, usual: float, one: tuple[float, ...]) -> list[dict[str, Any]]:
+        """Of the GRU and n = 128 by seed; all others are usual."""
+        return [
+            {"layer": layer, "length": length, "pass": kind, "workers": workers, "seed": seed}
+            | {"microseconds a token": time if (layer, length) == ("GRU", 128) else usual}
+            for layer in page.LAYERS
+            for length in page.SHOWN
+            for seed, time in enumerate(one, 1)
+        ]
+
+    trained = times("one thread", "training", 8, (42, 44, 82)) + times("two threads", "training", 8, (24, 22, 20))
+    lines = page.cores(trained)[0]
+    told = "* training, GRU, n = 128: with seed 3 one thread took 82 µs, with the others 42 and 44, hence 4.1."
+    assert "| training | two threads | GRU | 1 | 2 (1.75 to 4.1)† | 1 |" in lines
+    assert sum(line.startswith("†") for line in lines) == 1
+    assert told in lines
+    assert not any("single seeds" in line for line in lines)
+
+    read = times("one thread", "forward", 8, (20, 21, 21)) + times("two threads", "forward", 8, (10, 10, 20))
+    lines = page.cores(trained + read)[0]
+    assert told in lines
+    assert "Other figures above 2 are at most 2.1, of single seeds whose times vary." in lines
+    lines, pictures = page.cores(read)
+    assert "Figures above 2, the number of cores, are at most 2.1, of single seeds whose times vary." in lines
+    assert not pictures
+
+
+def test_the_page_compares_the_losses_of_all_seeds(load: Any) -> None:
+    page = load("parallel_page")
+    rows = [
+        {"layer": layer, "state": state, "distance": d, "norm": 1.0, "seed": seed, "loss": loss + seed / 100}
+        for layer in page.LAYERS
+        for loss in [2.3 if layer == "attention" else 1.9]
+        for seed in (1, 2, 3)
+        for state in ("as drawn", "trained")
+        for d in (1, 2)
+    ]
+    found = " ".join(page.reach(rows)[0])
+    assert "attention has the highest loss in all three seeds (2.31 to 2.33, against 1.91 to 1.93 of the rec" in found
