@@ -68,7 +68,7 @@ def ask(
         task = exchange.open_model()
         assert answers_text(task)
 
-        def watched(lines: Iterator[str]) -> Iterator[str]:
+        def warn_once(lines: Iterator[str]) -> Iterator[str]:
             """The lines, and a warning before the first whose prefix the model never learned."""
             warned = False
             for line in lines:
@@ -86,7 +86,7 @@ def ask(
             for number, (line, answers) in enumerate(zip(whole, found, strict=True), first):
                 yield from _format(number, answers, n, json, unseen_values(task, line) if json else {})
 
-        exchange.answer(answer, watched)
+        exchange.answer(answer, warn_once)
     return 0
 
 

@@ -171,9 +171,11 @@ def evaluate_demonstration(
             raise Stopped("stopped before the scores; the model is saved, the same command makes them")
         return quality(made.test, translator.translate([pair.source for pair in made.test], **options))
 
-    deciding = [pair for pair in made.test if pair.pronoun and pair.pronoun.decides]
+    deciding = sentences_that_decide(made.test)
     guessed = [f"weil {majority_pronoun(made.train)} so"] * len(deciding)
-    valid, tested = telling(made.valid), telling(made.test)
+    valid, tested = (
+        sentences_that_decide(pairs) or [pair for pair in pairs if pair.pronoun] for pairs in (made.valid, made.test)
+    )
     return Demonstration(
         train=len(made.train),
         test=len(made.test),
@@ -188,10 +190,9 @@ def evaluate_demonstration(
     )
 
 
-def telling(pairs: Sequence[Pair]) -> list[Pair]:
-    """Sentences in which the pronoun's gender tells which noun is meant; without any, all with a pronoun."""
-    found = [pair for pair in pairs if pair.pronoun]
-    return [pair for pair in found if pair.pronoun and pair.pronoun.decides] or found
+def sentences_that_decide(pairs: Sequence[Pair]) -> list[Pair]:
+    """Those in which the pronoun's gender tells which noun is meant."""
+    return [pair for pair in pairs if pair.pronoun and pair.pronoun.decides]
 
 
 def quality(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> DemoScores:
