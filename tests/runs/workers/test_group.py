@@ -255,3 +255,15 @@ def test_a_signal_while_processes_start_ends_all_at_once(folder: Path) -> None:
     _, messages = process.communicate(timeout=20)
     assert process.returncode == 75
     assert "Traceback" not in messages
+
+
+def test_the_file_of_the_meeting_takes_no_other_files_place(tmp_path: Path) -> None:
+    """torch's store opens its path, a handle's, again at the end; no file opened meanwhile may have that handle."""
+    before = os.listdir("/proc/self/fd") if Path("/proc/self/fd").is_dir() else []
+    with group.worker_group(2, 2, lambda said: None):
+        files = [(tmp_path / str(number)).open("wb") for number in range(8)]
+    assert [os.path.getsize(file.name) for file in files] == [0] * 8
+    for file in files:
+        file.close()
+    if before:
+        assert len(os.listdir("/proc/self/fd")) == len(before)

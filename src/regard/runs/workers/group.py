@@ -120,10 +120,13 @@ class WorkerGroup:
     Args:
         world: of all of them.
         children: those that were started here.
+        handles: of the file by which they met. torch's store opens the file's path again when it is destroyed, so that
+            they are closed after it; where a process was lost, nobody knows when that is, and they stay open.
     """
 
     world: World = ALONE
     children: list[WorkerProcess] = field(default_factory=list)
+    handles: tuple[int, ...] = ()
 
     def say(self, what: str, **given: Any) -> None:
         """Tell the others what to do next, with plain values."""
@@ -230,6 +233,8 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> It
         yield found
         found.say("end")
         leave()
+        for handle in found.handles:
+            os.close(handle)
     except LostProcess as lost:
         _end(found.children)  # an exchange that nobody can finish ends with them
         if others:
@@ -254,10 +259,11 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> It
 
 
 def _start_all(group: WorkerGroup) -> None:
-    """Start the other processes, and connect with them; the file by which they meet is gone then."""
+    """Start the other processes, and connect with them."""
     _use_loopback()
     world = group.world
     with _meeting_file() as (path, handles):
+        group.handles = handles
         store = FileStore(path, world.size)
         for rank in range(1, world.size):
             group.children.append(_start(path, handles, rank, world))
@@ -295,13 +301,14 @@ def _join_torchrun(process: TorchrunProcess, world: World, tell: Callable[[str],
 
 @contextmanager
 def _meeting_file() -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The path of an empty file, and the handles a process needs for it; without a name where the system can open such.
+    """The path of an empty file, and the handles by which it stays open; without a name where the system can open such.
 
     A file without a name is gone with the processes that know it, even if they are killed.
     """
     if Path("/proc/self/fd").is_dir():
         with tempfile.TemporaryFile() as file:
-            yield f"/proc/self/fd/{file.fileno()}", (file.fileno(),)
+            handle = os.dup(file.fileno())
+        yield f"/proc/self/fd/{handle}", (handle,)
         return
     with tempfile.TemporaryDirectory(prefix="regard-") as folder:
         yield str(Path(folder) / "store"), ()
