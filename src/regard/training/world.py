@@ -34,6 +34,8 @@ _SHARE = 1 / 16
 long that the system moves a process to it that shares its own with another."""
 _CHECKED = 0.2
 """Seconds of waiting after which it is asked whether the others are alive."""
+_all_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
+"""Under its name of today, or that of older torch."""
 
 
 class LostProcess(RegardError):
@@ -175,7 +177,7 @@ class World:
     def gather(self, flat: Tensor) -> None:
         """Complete a buffer by the parts that the others have updated."""
         if self.size > 1:
-            self._finish(dist.all_gather_single(flat, self.own(flat).clone(), async_op=True))
+            self._finish(_all_gather(flat, self.own(flat).clone(), async_op=True))
 
     def whole(self, own: Tensor) -> Tensor:
         """The buffer of which each process holds its own part; the same tensor where there is one process."""
@@ -186,7 +188,7 @@ class World:
     def _stack(self, mine: Tensor) -> Tensor:
         """The tensors of all processes, which have the same shape, in order."""
         found = mine.new_empty(self.size, *mine.shape)
-        self._finish(dist.all_gather_single(found.view(-1), mine.contiguous().view(-1), async_op=True))
+        self._finish(_all_gather(found.view(-1), mine.contiguous().view(-1), async_op=True))
         return found
 
     def _broadcast(self, content: bytes) -> bytes:
