@@ -76,13 +76,14 @@ def equal(sessions: list[Session]) -> Lines:
     own = {session["machine"]["processor"]: session for session in sessions if session["name"] == "equal"}
     rows = [
         {
+            "processor": processor,
             "beside": name_of(row["tool"]),
             "beam": row["beam"],
             "same": f"{row['same']:,} of {row['sentences']:,}",
             "near": row["near"],
             "more probable": f"ours {row['ours more probable']}, theirs {row['theirs more probable']}",
         }
-        for session in own.values()
+        for processor, session in own.items()
         for row in session["rows"]
     ]
     return [*EQUAL, "", *grid(rows)] if rows else []
