@@ -77,15 +77,16 @@ def cut(
         shortened: makes another of each sentence before it is cut.
     """
     limit = max_tokens - 1
-    if _may_fit(text, tokenizer, limit) and len(tokenizer.encode(text).ids) <= limit:
+    if _fits(text, tokenizer, limit):
         return [text]
     found = map(shortened, sentences(text, language))
     return [part for sentence in found for part in _windows(sentence, tokenizer, limit)] or [""]
 
 
-def _may_fit(text: str, tokenizer: Tokenizer, limit: int) -> bool:
-    """Whether ``room`` of the longest pieces could hold a text; known before encoding."""
-    return len(text) <= limit or len(tokenizer.normalise(text).encode()) <= limit * tokenizer.longest
+def _fits(text: str, tokenizer: Tokenizer, limit: int) -> bool:
+    """Whether a text has at most ``limit`` pieces; encoded only where its bytes leave that open."""
+    size = len(tokenizer.normalise(text).encode())
+    return size <= limit or (size <= limit * tokenizer.longest and len(tokenizer.encode(text).ids) <= limit)
 
 
 def _windows(sentence: str, tokenizer: Tokenizer, limit: int) -> Iterator[str]:

@@ -7,9 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from regard.config import Decoding, Recipe
 from regard.data.batches.batch import Packed
 from regard.decoding.hypotheses import Hypothesis as TokenHypothesis
@@ -141,7 +138,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         decoding = self._decoding(n, beam, max_extra)
         parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
         flat = [part for group in parts for part in group]
-        sources = [self._ids(part) for part in flat]
+        sources = self.vocabularies.source.ids_batch(flat, ended=True)
         results = iter(search(step_of(self), sources, decoding, self.symbols, nbest=n, trace=trace) if sources else [])
         return [self._join_parts([next(results) for _ in group], n) for group in parts]
 
@@ -215,10 +212,6 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             more = f"; of words with more than {LONGEST_WORD:,} characters {left:,} are left out" if left else ""
             warnings.warn(f"{longer}{more}: {text[:40] + '…'!r}", stacklevel=4)
         return parts
-
-    def _ids(self, text: str) -> NDArray[np.int64]:
-        source = self.vocabularies.source
-        return np.append(source.ids_batch([text])[0], source.end).astype(np.int64)
 
     def _join_parts(self, parts: list[list[TokenHypothesis]], n: int) -> list[Hypothesis]:
         """The i-th best of every part, joined; a part with fewer gives its last."""
