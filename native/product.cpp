@@ -63,11 +63,12 @@ template <class Stored, Precision PRECISION> struct Weights {
 
 // A part of a product whose rows stay in the cache, f(part).
 template <class F> void each_chunk(const Product& p, F f) {
-  for (long row = 0; row < p.rows; row += CHUNK) {
+  const long chunk = chunk_of(p.matrix.inner);
+  for (long row = 0; row < p.rows; row += chunk) {
     Product part = p;
     part.x.at += row * p.x.stride;
     part.out.at += row * p.out.stride;
-    part.rows = p.rows - row < CHUNK ? p.rows - row : CHUNK;
+    part.rows = p.rows - row < chunk ? p.rows - row : chunk;
     f(part, row);
   }
 }

@@ -97,7 +97,7 @@ void Program::embed(Table table, std::shared_ptr<void> owner, float scale, int o
 void Program::product(int x, Matrix matrix, std::shared_ptr<void> owner, int out, Activation activation) {
   const long columns = width(out);
   expect(width(x) == matrix.inner && x != out, "shapes of a product do not fit");
-  if (matrix.precision == Precision::int8) quantised_ = std::max(quantised_, quantised_bytes(matrix.inner));
+  if (matrix.precision == Precision::int8) quantised_.insert(matrix.inner);
   calls_.push_back([=, owner = std::move(owner)](const Run& run) {
     in_use().product({read(run, x), matrix, rows(run, out), run.pass.rows, columns, activation, run.quantised});
   });
@@ -229,7 +229,9 @@ void Program::run(const Pass& pass, int result, float* out_TD, long stride) {
   std::unique_ptr<Rooms> rooms = take(pass.rows);
   const long longest = std::max(most(pass.length_T, pass.rows), most(pass.memory_length_T, pass.rows));
   std::vector<float> scratch(static_cast<size_t>(longest) + 32);
-  std::vector<char> quantised(static_cast<size_t>(std::min(pass.rows, CHUNK) * quantised_));
+  long bytes = 0;
+  for (long inner : quantised_) bytes = std::max(bytes, product_scratch(pass.rows, inner));
+  std::vector<char> quantised(static_cast<size_t>(bytes));
   const Run now{pass, *rooms, scratch.data(), quantised.data()};
   for (const auto& call : calls_) call(now);
   for (long t = 0; t < pass.rows; t++)

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "kernels.h"
@@ -82,7 +83,7 @@ class Program {
   std::unique_ptr<Rooms> take(long rows);
 
   std::vector<long> widths_;
-  long quantised_ = 0;  // bytes of the longest row of a product of bytes
+  std::set<long> quantised_;  // entries of the rows of products of bytes
   std::vector<std::function<void(const Run&)>> calls_;
   std::vector<std::function<void(const Pass&)>> checks_;  // what must hold of a pass, for each kind of call that is in it
   std::mutex mutex_;

@@ -72,10 +72,11 @@ def test_gate_is_the_activated_half_times_the_other() -> None:
     np.testing.assert_allclose(out, FUNCTIONS["swish"](x[:, :21].astype(np.float64)) * x[:, 21:], atol=1e-5)
 
 
-def test_a_row_has_the_same_bits_alone_and_among_others() -> None:
-    x, weight, bias = draw(100, 48), draw(70, 48, seed=1), draw(70, seed=2)
+@pytest.mark.parametrize("inner", [48, 800, 1000])  # so that 144, 108 or 72 rows stay in the cache
+def test_a_row_has_the_same_bits_alone_and_among_others(inner: int) -> None:
+    x, weight, bias = draw(200, inner), draw(70, inner, seed=1), draw(70, seed=2)
     together = multiplied(x, weight, bias)
-    for rows in (1, 2, 3, 4, 5, 11, 73):
+    for rows in (1, 2, 3, 4, 5, 11, 73, 109, 145):
         assert (multiplied(x[:rows], weight, bias) == together[:rows]).all(), rows
 
 

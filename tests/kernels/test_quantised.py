@@ -86,11 +86,12 @@ def test_the_activation_is_that_of_the_product(precision: Precision, activation:
 
 
 @pytest.mark.parametrize("precision", STORED)
-def test_a_row_has_the_same_bits_alone_and_among_others(precision: Precision) -> None:
-    x, weight, bias = draw(100, 50), draw(70, 50, seed=1), draw(70, seed=2)
-    x *= np.exp(draw(100, 1, seed=3))  # rows of other sizes beside it
+@pytest.mark.parametrize("inner", [50, 800, 1000])  # so that 144, 108 or 72 rows stay in the cache
+def test_a_row_has_the_same_bits_alone_and_among_others(precision: Precision, inner: int) -> None:
+    x, weight, bias = draw(200, inner), draw(70, inner, seed=1), draw(70, seed=2)
+    x *= np.exp(draw(200, 1, seed=3))  # rows of other sizes beside it
     together = multiplied(x, weight, bias, precision)
-    for rows in (1, 2, 3, 4, 5, 11, 73):
+    for rows in (1, 2, 3, 4, 5, 11, 73, 109, 145):
         assert (multiplied(x[:rows], weight, bias, precision) == together[:rows]).all(), rows
 
 
@@ -140,7 +141,7 @@ def test_a_program_multiplies_as_the_kernel_does(precision: Precision) -> None:
     from regard.kernels import _native
 
     table, one, two = (
-        draw(90, 10),
+        draw(200, 10),
         pack(draw(70, 10, seed=1), None, precision),
         pack(draw(6, 70, seed=2), None, precision),
     )
@@ -149,7 +150,7 @@ def test_a_program_multiplies_as_the_kernel_does(precision: Precision) -> None:
     made.embed(table, 1.0, rooms[0])
     made.product(rooms[0], one, rooms[1], ACTIVATIONS["relu"])
     made.product(rooms[1], two, rooms[2], 0)
-    for rows in (1, 90):
+    for rows in (1, 200):
         found, inner, expected = (np.empty((rows, width), np.float32) for width in (6, 70, 6))
         none = np.zeros(rows, np.int32)
         made.run(rooms[2], found, np.arange(rows), none, none)
