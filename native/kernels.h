@@ -59,9 +59,8 @@ struct Product {
   Activation activation;
   char* scratch;  // product_scratch bytes; where the matrix is of bytes, so are the rows of x
 };
-constexpr long chunk_of(long inner) {  // rows that stay in the second cache while panels pass: 384 KB, or 72
-  return 144 * inner <= 3L << 15 ? 144 : 108 * inner <= 3L << 15 ? 108 : 72;
-}
+constexpr long NEAR_INNER = 768;         // entries of a row that stay in the second cache while panels pass, and
+constexpr long chunk_of(long inner) { return inner > 512 ? 108 : 144; }  // rows
 constexpr long quantised_bytes(long inner) { return 8 + 4 * groups_of(inner); }  // of a row: scale, lowest, entries
 constexpr long product_scratch(long rows, long inner) {
   return (rows < chunk_of(inner) ? rows : chunk_of(inner)) * quantised_bytes(inner);

@@ -19,11 +19,12 @@ constexpr long LEAST_PART = 1L << 15;  // work of one
 // Weights as they are stored: floats, or the upper halves of floats.
 template <class Stored, Precision PRECISION> struct Weights {
   static constexpr int MOST_ROWS = LANES == 16 ? 12 : 6;  // with 2 words a row and their operands: 32 or 16 registers
+  static constexpr long INNER = NEAR_INNER;
   static constexpr int wide(long rows) {
     return rows == 1 ? 8 : rows == 2 ? (LANES == 16 ? 8 : 4) : rows == 3 || LANES == 16 ? 4 : 2;
   }
 
-  template <int ROWS, int WORDS> static void tile(const Product& p, long row, long word) {
+  template <int ROWS, int WORDS> static void tile(const Product& p, long row, long word, Part part) {
     constexpr int ACROSS = WORDS < PER_PANEL ? WORDS : PER_PANEL;  // words that one panel has of the tile
     const Stored* w[WORDS / ACROSS];
     const float* x[ROWS];
@@ -34,12 +35,13 @@ template <class Stored, Precision PRECISION> struct Weights {
       const long column = (word + j) % PER_PANEL * LANES;
       if (j % ACROSS == 0) w[j / ACROSS] = reinterpret_cast<const Stored*>(panel + PANEL_LINE) + column;
 #pragma GCC unroll 16
-      for (int i = 0; i < ROWS; i++) total[i][j] = load(reinterpret_cast<const float*>(panel) + column);
+      for (int i = 0; i < ROWS; i++)
+        total[i][j] = part.begin ? written(p, row + i, word + j) : load(reinterpret_cast<const float*>(panel) + column);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; i++) x[i] = p.x.at + (row + i) * p.x.stride;
 #pragma GCC unroll 4
-    for (long k = 0; k < p.matrix.inner; k++) {
+    for (long k = part.begin; k < part.end; k++) {
       Word column[WORDS];
 #pragma GCC unroll 16
       for (int j = 0; j < WORDS; j++) {

@@ -22,9 +22,10 @@ struct Head {  // of a quantised row; its bytes follow
 
 struct Fours {
   static constexpr int MOST_ROWS = LANES == 16 ? 12 : 4;
+  static constexpr long INNER = 1L << 62;  // sums of bytes become floats once: K is whole
   static constexpr int wide(long rows) { return rows <= 2 && LANES < 16 ? 4 : 2; }
 
-  template <int ROWS, int WORDS> static void tile(const Product& p, long row, long word) {
+  template <int ROWS, int WORDS> static void tile(const Product& p, long row, long word, Part) {
     const long groups = groups_of(p.matrix.inner);
     const char *panel[WORDS], *x[ROWS];
     Ints total[ROWS][WORDS];

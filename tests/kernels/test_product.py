@@ -72,7 +72,7 @@ def test_gate_is_the_activated_half_times_the_other() -> None:
     np.testing.assert_allclose(out, FUNCTIONS["swish"](x[:, :21].astype(np.float64)) * x[:, 21:], atol=1e-5)
 
 
-@pytest.mark.parametrize("inner", [48, 800, 1000])  # so that 144, 108 or 72 rows stay in the cache
+@pytest.mark.parametrize("inner", [48, 800, 1000])  # one part of K or two, of 144 rows or 108
 def test_a_row_has_the_same_bits_alone_and_among_others(inner: int) -> None:
     x, weight, bias = draw(200, inner), draw(70, inner, seed=1), draw(70, seed=2)
     together = multiplied(x, weight, bias)

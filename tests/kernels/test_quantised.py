@@ -86,7 +86,7 @@ def test_the_activation_is_that_of_the_product(precision: Precision, activation:
 
 
 @pytest.mark.parametrize("precision", STORED)
-@pytest.mark.parametrize("inner", [50, 800, 1000])  # so that 144, 108 or 72 rows stay in the cache
+@pytest.mark.parametrize("inner", [50, 800, 1000])  # one part of K or two, of 144 rows or 108
 def test_a_row_has_the_same_bits_alone_and_among_others(precision: Precision, inner: int) -> None:
     x, weight, bias = draw(200, inner), draw(70, inner, seed=1), draw(70, seed=2)
     x *= np.exp(draw(200, 1, seed=3))  # rows of other sizes beside it
