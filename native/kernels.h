@@ -59,8 +59,9 @@ struct Product {
   Activation activation;
   char* scratch;  // product_scratch bytes; where the matrix is of bytes, so are the rows of x
 };
-constexpr long NEAR_INNER = 768;         // entries of a row that stay in the second cache while panels pass, and
-constexpr long chunk_of(long inner) { return inner > 512 ? 108 : 144; }  // rows
+// Rows, and entries of each, that stay in the second cache while panels pass.
+constexpr long chunk_of(long inner) { return inner > 512 ? 108 : 144; }
+constexpr long NEAR_INNER = 768;
 constexpr long quantised_bytes(long inner) { return 8 + 4 * groups_of(inner); }  // of a row: scale, lowest, entries
 constexpr long product_scratch(long rows, long inner) {
   return (rows < chunk_of(inner) ? rows : chunk_of(inner)) * quantised_bytes(inner);

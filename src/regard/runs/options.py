@@ -145,8 +145,9 @@ def task_option(wishes: RecipeOptions) -> str:
 
 
 def ngrams_option(wishes: RecipeOptions) -> bool | None:
-    """``classification.ngrams``, known before the data; ``None``: the table chooses."""
-    found: bool | None = _merge_options(wishes)[1].get("classification", {}).get("ngrams")
+    """``classification.ngrams``, known before the data; ``None``: the table chooses. A number has none."""
+    section = _merge_options(wishes)[1].get("classification", {})
+    found: bool | None = section.get("ngrams", False if section.get("kind") == "regression" else None)
     return found
 
 

@@ -28,7 +28,7 @@ from regard.runs.plan import (
     teacher,
 )
 from regard.runs.workers.cores import independent_cores
-from regard.runs.workers.group import WorkerGroup, plain, worker_group
+from regard.runs.workers.group import WorkerGroup, plain, torchrun_process, worker_group
 from regard.runs.workers.worker_run import refuse_others
 from regard.system import VERSION
 from regard.system.cores import usable_cores
@@ -175,8 +175,10 @@ class Machine:
         """
         if self.device.type != "cpu" and self.processes not in (None, 1):
             raise UsageError(f"several processes are for the cpu, not for {self.device.type}", "processes")
-        if self.processes is not None:
-            refuse_division(shards, self.processes)
+        others = torchrun_process()
+        size = others.size if others else self.processes
+        if size is not None:
+            refuse_division(shards, size)
 
     def processes_for(self, shards: int) -> int:
         """How many processes divide the shards of a run."""

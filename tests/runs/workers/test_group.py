@@ -14,6 +14,7 @@ import torch
 from torch._C._distributed_c10d import TCPStore
 
 import regard
+from regard.runs import run
 from regard.runs.run import Machine
 from regard.runs.workers import cores, group
 from regard.runs.workers.group import TorchrunProcess, torchrun_process
@@ -128,14 +129,19 @@ def test_threads_belong_to_runs_without_shards() -> None:
         Machine(CPU, 2).threads_for(4, None)
 
 
-def test_processes_are_for_the_cpu() -> None:
+def test_processes_are_for_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Machine(torch.device("cuda"), None).processes_for(4) == 1
     with pytest.raises(UsageError, match="for the cpu"):
         Machine(torch.device("cuda"), None, 2).refuse_division(4)
-    with pytest.raises(UsageError, match="1, 2 or 4 do"):
+    with pytest.raises(UsageError, match=r"1, 2 or 4 do$"):
         Machine(CPU, None, 3).refuse_division(4)
+    with pytest.raises(UsageError, match=r"only 1 does, or set training\.shards=2$"):
+        Machine(CPU, None, 2).refuse_division(1)
     assert Machine(CPU, None, 4).processes_for(4) == 4
     assert Machine(CPU, None).processes_for(1) == 1
+    monkeypatch.setattr(run, "torchrun_process", lambda: TorchrunProcess(0, 2))
+    with pytest.raises(UsageError, match="2 cannot divide the 1 shard"):
+        Machine(CPU, None).refuse_division(1)
 
 
 @pytest.mark.parametrize(

@@ -270,7 +270,8 @@ def test_texts_with_labels_are_left_out_of_those_without(tmp_path: Path, monkeyp
     valid = [*rows(20, seed=3), (long, "food")]
     others = [text for text, _ in rows(30, seed=9)]
     given = tmp_path / "others.txt"
-    given.write_text("\n".join([*others, *(text for text, _ in valid), *(text for text, _ in rows(60))]))
+    spelled = (text.replace(" ", "  ").upper() for text, _ in valid)
+    given.write_text("\n".join([*others, *spelled, *(text for text, _ in valid), *(text for text, _ in rows(60))]))
     seen: list[list[str]] = []
     fit = training.fit_with_unlabelled
     monkeypatch.setattr(
@@ -320,3 +321,18 @@ def test_what_texts_without_labels_are_not_for(
     with refused(UsageError if where == "unlabelled" else RegardError, where):
         taught(tmp_path / "model", train, *settings, steps=2, **given)
     assert not (tmp_path / "model").exists()
+
+
+def test_a_number_is_not_learned_from_texts_without_one(tmp_path: Path) -> None:
+    train = written(tmp_path / "a.csv", [(text, str(len(text))) for text, _ in rows(60)])
+    with refused(UsageError, "unlabelled", "one label each"):
+        taught(tmp_path / "model", train, "classification.kind=regression", steps=2, unlabelled=train)
+
+
+def test_a_broken_scikit_learn_costs_the_comparison_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*given: Any) -> None:
+        raise ImportError("no libgomp")
+
+    monkeypatch.setattr(training.baseline, "score_baseline", broken)
+    taught(tmp_path / "model", written(tmp_path / "a.csv", rows(60)), steps=2)
+    assert "scikit-learn cannot be imported (no libgomp)" in (tmp_path / "model" / "card.md").read_text()

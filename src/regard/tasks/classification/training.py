@@ -101,8 +101,8 @@ def whole_texts(
 
 
 def _beginning(text: str) -> str:
-    """What tells texts apart: no more is read of a long one without a label."""
-    return text.strip()[:SAME]
+    """What tells texts apart, whatever their letter case and white space: no more is read of a long one."""
+    return " ".join(text.strip()[: 2 * SAME].split()).casefold()[:SAME]
 
 
 AnyLabelTask = TypeVar("AnyLabelTask", bound=LabelTask[Any, Any])
@@ -280,7 +280,10 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
         simple = task.recipe.classification.kind == "single" and task.info.texts == 1
         if not simple or not baseline.available() or self.prepared.wholes.count > baseline.MOST:
             return lines
-        found = self._baseline()
+        try:
+            found = self._baseline()
+        except ImportError as error:
+            return [*lines, f"* not compared with a linear SVM: scikit-learn cannot be imported ({error})"]
         return [*lines, f"* {found.line}"] if found else lines
 
     def _baseline(self) -> baseline.Baseline | None:

@@ -115,9 +115,9 @@ def left_out(prepared: PreparedData) -> list[str]:
     return ["Left out: " + ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) + "."]
 
 
-def validation_lines(best: Best, validation: Validation) -> list[str]:
-    """Card lines with the scores of the best validation."""
-    parts = [f"loss {validation.loss:.3f} nats a token"]
+def validation_lines(best: Best, validation: Validation, each: str = "token") -> list[str]:
+    """Card lines with the scores of the best validation; ``each``: of what the loss is, if it counts nats."""
+    parts = [f"loss {validation.loss:.3f}" + (f" nats a {each}" if each else "")]
     parts += [f"{TITLES.get(name, name)} {value:.1f}" for name, value in validation.scores.items()]
     return [f"At step {best.step:,}: {', '.join(parts)}."]
 
@@ -165,7 +165,8 @@ class ModelFolderWriter:
 
     def best(self, weights: Weights, best: Best, validation: Validation, seconds: float) -> None:
         """The model folder with the best weights so far, replaced as one."""
-        self._write({MODEL: store.chunks(weights)}, validation_lines(best, validation), seconds)
+        each = "" if self.recipe.info.has_labels else "token"
+        self._write({MODEL: store.chunks(weights)}, validation_lines(best, validation, each), seconds)
 
     def end(self, told: Callable[[str], None], should_stop: Callable[[], bool], seconds: float) -> None:
         """Write the card with the saved model's scores on the validation data.
