@@ -72,21 +72,22 @@ def line_of(row: Row) -> Row:
 
 
 def equal(sessions: list[Session]) -> Lines:
-    """The newest session of each processor."""
-    own = {session["machine"]["processor"]: session for session in sessions if session["name"] == "equal"}
-    rows = [
-        {
-            "processor": processor,
-            "beside": name_of(row["tool"]),
-            "beam": row["beam"],
-            "same": f"{row['same']:,} of {row['sentences']:,}",
-            "near": row["near"],
-            "more probable": f"ours {row['ours more probable']}, theirs {row['theirs more probable']}",
-        }
-        for processor, session in own.items()
-        for row in session["rows"]
-    ]
-    return [*EQUAL, "", *grid(rows)] if rows else []
+    """A table for the newest session of each processor."""
+    newest = {session["machine"]["processor"]: session for session in sessions if session["name"] == "equal"}
+    lines: Lines = [*EQUAL, ""]
+    for processor, session in newest.items():
+        rows = [
+            {
+                "beside": name_of(row["tool"]),
+                "beam": row["beam"],
+                "same": f"{row['same']:,} of {row['sentences']:,}",
+                "near": row["near"],
+                "more probable": f"ours {row['ours more probable']}, theirs {row['theirs more probable']}",
+            }
+            for row in session["rows"]
+        ]
+        lines += [f"{processor}:", "", *grid(rows), ""]
+    return lines[:-1] if newest else []
 
 
 def cores(sessions: list[Session]) -> Lines:

@@ -177,7 +177,7 @@ def test_a_difference_is_told_once_for_the_same_runs(conductor: Any, load: Any, 
     conductor(*words, "--seeds", "3", "--peer", "other")
     assert [row["part"] for row in rows_in(tmp_path)[13:]] == ["train", "valid", "test", "difference"]
     lines = load("reading_page").beside_peers([{"rows": rows_in(tmp_path)}])
-    assert "| labels | 75.00 ×2 | 75.00 ×3 (+0.0 to +0.0) |" in lines
+    assert "| labels | 75.00 ×2 | 75.00 ×3 (+0.0 to +0.0) | none known |" in lines
 
 
 def test_a_peer_that_fails_is_named_and_leaves_no_row(conductor: Any, tmp_path: Path, capsys: Any) -> None:
