@@ -286,7 +286,7 @@ def _join_torchrun(process: TorchrunProcess, world: World, tell: Callable[[str],
     def look(waited: float) -> None:
         if waited > _SAID and not said:
             said.append(True)
-            others = f"{process.size - 1} other process{'es' if process.size > 2 else ''}"
+            others = f"{process.size - 1} other processes" if process.size > 2 else "other process"
             tell(f"waiting for the {others} of torchrun (WORLD_SIZE is {process.size})")
 
     def connect() -> World:
