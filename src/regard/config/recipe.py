@@ -73,7 +73,8 @@ class Recipe(Section):
         if self.data.max_tokens > self.training.shard_tokens:
             limit = f"training.tokens {self.training.tokens}"
             limit += f" / training.shards {self.training.shards}" if (self.training.shards or 1) > 1 else ""
-            raise ValueError(f"data.max_tokens {self.data.max_tokens} is above {limit}; lower it, or raise training.tokens")
+            above = f"data.max_tokens {self.data.max_tokens} is above {limit}"
+            raise ValueError(f"{above}; lower it, or raise training.tokens")
         self._refuse_too_few_positions()
         if self.info.writes == "tags" and isinstance(self.model, RnnEncoderSection) and self.model.pool == "attention":
             raise ValueError('model.pool = "attention" weighs whole texts; for tags use "mean" or "max"')
