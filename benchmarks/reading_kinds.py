@@ -167,13 +167,15 @@ def svm_several(parts: list[Rows], weights: str) -> Figures:
 def ridge_number(parts: list[Rows], weights: str) -> Figures:
     """Counts of words and pairs of words, so that a long text has a long vector; its length is there too."""
     from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.linear_model import RidgeCV
+    from sklearn.linear_model import Ridge
+    from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline, make_union
 
     counts = CountVectorizer(ngram_range=(1, 2), min_df=2)
     every = CountVectorizer(token_pattern=r"\S+", vocabulary=None, preprocessor=lambda text: "w " * len(text.split()))
     learned, *_, scored = parts
-    model = make_pipeline(make_union(every, counts), RidgeCV(alphas=(1.0, 10.0, 100.0, 1000.0)))
+    ridge = GridSearchCV(Ridge(solver="sparse_cg"), {"alpha": (1.0, 10.0, 100.0, 1000.0)}, cv=3)
+    model = make_pipeline(make_union(every, counts), ridge)
     model.fit([text for text, _ in learned], [float(label) for _, label in learned])
     found = number_scores([float(label) for _, label in scored], model.predict([text for text, _ in scored]))
     return {"rmse": found.mean_squared_error**0.5, "pearson": found.pearson}
