@@ -222,8 +222,8 @@ def refuse_division(shards: int, processes: int) -> None:
     """Raise a UsageError unless so many processes can divide the shards."""
     if processes < 1 or shards % processes:
         works = [str(n) for n in range(1, shards + 1) if shards % n == 0]
-        fewest = 1 << (processes - 1).bit_length() if processes > 0 else 1
-        more = f", or set training.shards={fewest}" if fewest == processes > shards else ""
+        is_power = processes & (processes - 1) == 0  # as the number of shards must be
+        more = f", or set training.shards={processes}" if processes > shards and is_power else ""
         said = (f"{', '.join(works[:-1])} or {works[-1]} do" if len(works) > 1 else "only 1 does") + more
         what = "1 shard" if shards == 1 else f"{shards} shards"
         raise UsageError(f"{processes} cannot divide the {what} of a step (training.shards); {said}", "processes")
