@@ -298,7 +298,8 @@ def test_what_does_not_go_together_is_said(asked: dict[str, Any], holds: tuple[s
         recipe_from_options(RecipeOptions(options=FEW, **asked), 500)
 
 
-READS = {"classification": ("classification", "ngrams"), "tagging": ("model", "word_features")}
+NGRAMS = ("classification", "ngrams")
+READS = {"classification": NGRAMS, "sentence-pairs": NGRAMS, "tagging": ("model", "word_features")}
 
 
 @pytest.mark.parametrize(
@@ -307,7 +308,8 @@ READS = {"classification": ("classification", "ngrams"), "tagging": ("model", "w
         ("classification", (), True),
         ("classification", ("classification.ngrams=false",), False),
         ("classification", ("classification.kind=multi",), True),
-        ("classification", ("classification.kind=regression",), False),
+        ("classification", ("classification.kind=regression",), True),
+        ("sentence-pairs", (), True),
         ("classification", ("model.family=bert",), True),
         ("classification", ("model.norm_place=post", "model.pool=first", "model.pooler=true"), False),
         (

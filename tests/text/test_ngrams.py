@@ -1,9 +1,20 @@
 """Hashed n-grams: which a text has, and their weights."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from regard.text.ngrams import NGrams, character_ngrams, word_ngrams, words_of
+from regard.text.ngrams import (
+    OWN,
+    Vectorizer,
+    NGrams,
+    NumberNGrams,
+    PairNGrams,
+    character_ngrams,
+    word_ngrams,
+    words_of,
+)
 from tests.text.crc import crc32
 
 
@@ -50,20 +61,59 @@ def test_bags_lie_end_to_end() -> None:
     assert (bags.weights_N[bags.starts_B1[2] :] == alone[1]).all()
 
 
-@pytest.mark.parametrize("text", ["the cat saw the cat", "cat", "", "a b a b!"])
-def test_the_bags_of_words_add_up_to_the_bag_of_the_text(text: str) -> None:
-    ngrams = NGrams(1 << 22)
-    whole = dict(zip(*ngrams.bag(text), strict=True))
-    added: dict[int, float] = {}
-    bags = ngrams.bags_of_words(text)
-    assert len(bags) == len(words_of(text))
+@pytest.mark.parametrize(
+    ("maker", "text"),
+    [
+        *((maker, text) for maker in (NGrams, NumberNGrams) for text in ("the cat saw the cat", "cat", "", "a b a b!")),
+        *((PairNGrams, pair) for pair in (("a cat a cat", "the cat"), ("dog", "cats"), ("", "a"), ("", ""))),
+    ],
+)
+def test_the_bags_of_words_add_up_to_the_bag_of_the_text(maker: type[Vectorizer[Any]], text: Any) -> None:
+    ngrams: Any = maker(1 << 22)  # type: ignore[call-arg]
+    whole, bags = added([ngrams.bag(text)]), ngrams.bags_of_words(text)
+    assert len(bags) == len(ngrams.words(text))
+    known = added(bags)
+    ends = {bucket for bucket in whole if bucket not in known}  # the pair of both ends belongs to no word
+    assert all(not words_of(one) for one in ([text] if isinstance(text, str) else text)) or len(ends) <= 2
+    assert {bucket: weight for bucket, weight in known.items() if weight} == pytest.approx(
+        {bucket: whole[bucket] for bucket in known if whole[bucket]}, rel=1e-4
+    )
+
+
+def added(bags: Any) -> dict[int, float]:
+    found: dict[int, float] = {}
     for buckets_N, weights_N in bags:
         for bucket, weight in zip(buckets_N.tolist(), weights_N.tolist(), strict=True):
-            added[bucket] = added.get(bucket, 0.0) + weight
-    if words_of(text):
-        assert added == pytest.approx(whole, rel=1e-5)
-    else:
-        assert not added  # the pair of both ends belongs to no word
+            found[bucket] = found.get(bucket, 0.0) + weight
+    return found
+
+
+def test_a_number_follows_how_long_a_text_is() -> None:
+    buckets, most = NumberNGrams(1 << 22).bag("a b c"), 1 << 22
+    assert (buckets[0][:-2] == NGrams(most).bag("a b c")[0]).all()
+    assert buckets[0][-2:].tolist() == [most, most + 1]
+    assert buckets[1][-2:] == pytest.approx([0.3, np.log(4)])
+
+
+def test_two_texts_share_ngrams() -> None:
+    most = 1 << 22
+    pairs, ngrams = PairNGrams(most), NGrams(most)
+    same, other, apart = (added([pairs.bag(("red wine", second))]) for second in ("red wine", "red", "dogs"))
+    assert (same[most], same[most + 1]) == pytest.approx((1, 1))  # cosines of words and of characters
+    assert 0 < other[most] < 1
+    assert apart[most] == apart[most + 1] == 0
+    words, characters = ngrams.kinds("red wine")
+    first = added([(words[0], OWN * words[1]), (characters[0], OWN * characters[1])])
+    assert {bucket: same[bucket] for bucket in first} == pytest.approx(first)  # the first text alone
+    entries = len(first)
+    assert len(same) == 3 * entries + 2  # both texts, what both have, and two cosines
+    assert len(apart) == entries + len(ngrams.bag("dogs")[0]) + 2
+    squares = sum(weight**2 for bucket, weight in other.items() if bucket < most)
+    own = OWN**2 * sum(np.square(ngrams.bag(one)[1]).sum() for one in ("red wine", "red"))
+    assert squares - own == pytest.approx(other[most] + other[most + 1], rel=1e-4)
+    turned = added([pairs.bag(("red", "red wine"))])
+    assert turned.keys() != other.keys()  # the order counts
+    assert (turned[most], turned[most + 1]) == pytest.approx((other[most], other[most + 1]))
 
 
 def test_a_word_has_what_only_it_occurs_in() -> None:

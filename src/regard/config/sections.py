@@ -258,12 +258,6 @@ class Classification(Section):
     )
     calibrate: bool = Field(True, description="probabilities are fitted to the validation texts by one temperature")
 
-    @model_validator(mode="after")
-    def _ngrams_are_of_classes(self) -> Classification:
-        if self.ngrams and self.kind == "regression":
-            raise ValueError('ngrams tell classes apart; kind = "regression" has none')
-        return self
-
 
 class Images(Section):
     """Image augmentation during training."""

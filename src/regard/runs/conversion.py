@@ -150,12 +150,13 @@ def _tokenizer(assets: Any) -> AnyTokenizer | None:
 
 
 def _weights_with_temperature(task: Task) -> dict[str, Tensor]:
-    """The weights, the scores of labels divided by the temperature that was fitted, for which there is no field."""
+    """The weights, with the temperature and shift of the scores that were fitted, for which there are no fields."""
     weights = store.weights(task.model)
     fitted = getattr(task.assets, "fitted", None)
-    if fitted is not None and fitted.temperature != 1.0:
+    if fitted is not None and (fitted.temperature, fitted.shift) != (1.0, 0.0):
         for name in ("head.classes.weight", "head.classes.bias"):
             weights[name] = weights[name] / fitted.temperature
+        weights["head.classes.bias"] = weights["head.classes.bias"] + fitted.shift
     return weights
 
 

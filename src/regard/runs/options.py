@@ -65,8 +65,7 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, A
     sized = merge(table, wishes.begun, _nest({**wishes.guessed, **guessed}))
     tokens = sized["training"]["tokens"]
     for section, name in BESIDE:
-        numbers = section == "classification" and chosen.get("classification", {}).get("kind") == "regression"
-        if numbers or (wishes.earlier is not None and f"{section}.{name}" not in wishes.earlier):
+        if wishes.earlier is not None and f"{section}.{name}" not in wishes.earlier:
             sized.get(section, {}).pop(name, None)
     recipe_from(merge(sized, _complete(given, tokens)), where)
     found = recipe_from(merge(sized, _complete(chosen, tokens)), "--set" if wishes.settings else where)
@@ -145,9 +144,8 @@ def task_option(wishes: RecipeOptions) -> str:
 
 
 def ngrams_option(wishes: RecipeOptions) -> bool | None:
-    """``classification.ngrams``, known before the data; ``None``: the table chooses. A number has none."""
-    section = _merge_options(wishes)[1].get("classification", {})
-    found: bool | None = section.get("ngrams", False if section.get("kind") == "regression" else None)
+    """``classification.ngrams``, known before the data; ``None``: the table chooses."""
+    found: bool | None = _merge_options(wishes)[1].get("classification", {}).get("ngrams")
     return found
 
 

@@ -34,11 +34,13 @@ class FittedValues:
         temperature: scores are divided by it, so that probabilities are calibrated [Guo17].
         threshold: a text whose best label is less probable is out of scope.
         ngrams: what the scores of a classifier of n-grams, where there is one, are multiplied by.
+        shift: what is added to the score of a regression, divided by the temperature, to give its number.
     """
 
     temperature: float = 1.0
     threshold: float = 0.0
     ngrams: float = 1.0
+    shift: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,9 @@ class TagAssets(TextAssets):
 
 def labels_content(labels: Sequence[str], fitted: FittedValues, **more: str) -> bytes:
     """The bytes of ``labels.json``."""
-    values = {name: value for name, value in asdict(fitted).items() if name != "ngrams" or value != 1.0}
+    usual = FittedValues()
+    same = {name for name in ("ngrams", "shift") if getattr(fitted, name) == getattr(usual, name)}
+    values = {name: value for name, value in asdict(fitted).items() if name not in same}
     return json_content({"labels": list(labels), **values, **more})
 
 
@@ -161,12 +165,13 @@ class LabelsFile(BaseModel):
     temperature: float = Field(gt=0, allow_inf_nan=False)
     threshold: float = Field(ge=0, le=1)
     ngrams: float = Field(1.0, ge=0, allow_inf_nan=False)
+    shift: float = Field(0.0, allow_inf_nan=False)
     scheme: Scheme | None = None
 
     @property
     def fitted(self) -> FittedValues:
         """The values fitted on the validation texts."""
-        return FittedValues(self.temperature, self.threshold, self.ngrams)
+        return FittedValues(self.temperature, self.threshold, self.ngrams, self.shift)
 
 
 class PrefixFile(BaseModel):

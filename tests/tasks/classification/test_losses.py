@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from regard.config import Classification as Section
@@ -76,4 +77,38 @@ def test_labels_are_named_for_people() -> None:
     assert [one.label_text(ids.of(label), NAMES) for label in ("b", "x", "oos")] == ["b", "(not known)", "oos"]
     ids = LabelIds("multi", NAMES)
     assert [several.label_text(ids.of(label), NAMES) for label in ("c|a", "x", "")] == ["c|a", "(none)", "(none)"]
-    assert Regression(section(), 0.0, 1, None).label_text(LabelIds("regression", ()).of("-2.5"), ()) == "-2.5"
+    assert Regression(section()).label_text(LabelIds("regression", ()).of("-2.5"), ()) == "-2.5"
+
+
+def test_numbers_are_learned_in_units_of_their_variance() -> None:
+    labels = Labels(bits([1000.0, 1200.0, 800.0]), np.ones(3, np.int64))
+    one = Regression.of(section(), 0.0, 1, labels)
+    assert (one.mean, one.deviation) == (pytest.approx(1000), pytest.approx(163.3, abs=0.1))
+    wanted_B = one.targets(labels, torch.device("cpu"))
+    exact_BC = ((wanted_B.double() - one.mean) / one.deviation)[:, None]
+    assert one.loss(exact_BC, wanted_B, True).total == pytest.approx(0, abs=1e-9)
+    start = one.start()
+    assert exact_BC[:, 0].numpy() / start.temperature + start.shift == pytest.approx(wanted_B.numpy())
+    assert one.scaled(exact_BC.numpy(), start) == pytest.approx(exact_BC.numpy())
+
+
+def test_numbers_are_calibrated_by_least_squares() -> None:
+    draw = np.random.default_rng(1)
+    own_B1, more_B1 = draw.normal(size=(2, 50, 1))
+    wanted_B = 5 + 3 * own_B1[:, 0] + 2 * more_B1[:, 0]
+    one = Regression(section(), 5.0, 4.0)
+    mixed = one.fit_mixture(own_B1, more_B1, wanted_B)
+    assert (1 / mixed.temperature, mixed.ngrams, mixed.shift) == pytest.approx((3, 2 / 3, 5))
+    alone = one.fit(own_B1, 7 + 2 * own_B1[:, 0])
+    assert (1 / alone.temperature, alone.shift) == pytest.approx((2, 7))
+    against = one.fit_mixture(own_B1, more_B1, -own_B1[:, 0] - more_B1[:, 0])
+    assert against == one.start() == one.fit(own_B1, -own_B1[:, 0])  # neither tells anything
+    assert Regression(section(calibrate=False), 5.0, 4.0).fit(own_B1, wanted_B) == one.start()
+    useless = one.fit_mixture(-wanted_B[:, None], wanted_B[:, None], wanted_B)
+    assert useless.ngrams == pytest.approx(100)  # the most
+    said_B = (-wanted_B + useless.ngrams * wanted_B) / useless.temperature + useless.shift
+    assert said_B.mean() == pytest.approx(wanted_B.mean())
+
+
+def bits(numbers: list[float]) -> np.ndarray:
+    return np.array(numbers, np.float32).view(np.uint32).astype(np.int64)

@@ -123,37 +123,45 @@ def _ranked(verdict: Prediction, several: bool) -> Output:
 def _text_classes(task: Task, text: str) -> Output:
     """The same of a text, with what n-grams add, where there is a classifier of them."""
     assert labels_texts(task)
-    if task.assets.ngrams is None:
+    if task.assets.ngrams is None or (texts := task.parse_line(text, 1)) is None:
         return classes(task, text)
-    score_C = task.scores([text])[0]
+    score_C = task.scores([texts])[0]
     found = _ranked(task.predictions(score_C[None])[0], task.recipe.classification.kind == "multi")
-    ngrams = ngram_shares(task, task.assets.ngrams, text, score_C, [label for label, _ in found["classes"][:LABELS]])
+    labels = [label for label, _ in found["classes"][:LABELS]] or list(task.assets.labels)
+    ngrams = ngram_shares(task, task.assets.ngrams, texts, score_C, labels)
     return found if ngrams is None else {**found, "ngrams": ngrams}
 
 
 def ngram_shares(
-    task: TextLabelTask, ngrams: LinearNGrams, text: str, score_C: NDArray[np.float64], labels: Sequence[str]
+    task: TextLabelTask, ngrams: LinearNGrams, texts: Any, score_C: NDArray[np.float64], labels: Sequence[str]
 ) -> Output | None:
     """What the linear classifier of n-grams adds to the scores of some labels, and what each word of the text does.
 
-    Scores are as the softmax, or of several labels the sigmoid, takes them: with its factor, by the temperature.
+    Scores are as the softmax, or of several labels the sigmoid, takes them: with its factor, by the temperature. The
+    score of a regression is its number.
+
+    Args:
+        task, ngrams: a model, and its classifier.
+        texts: a text, or two.
+        score_C: of it.
+        labels: to explain.
 
     Returns:
         ``labels``; of each label ``whole``, its score, and ``ngrams``, the part of n-grams with ``bias`` in it;
         ``words`` with the part of each word in each label's. ``None``: the text has several windows.
     """
-    tokenizer = task.assets.tokenizer
-    ids = tokenizer.ids_batch([text])[0]
-    if len(list(task.frame.windows(ids))) != 1:
+    windows = task.windows([texts])[0]
+    if len(windows) != 1:
         return None
+    read = task.spell(task.assets.tokenizer, windows[0].tolist())  # what the model reads of the text
     fitted, places = task.assets.fitted, [task.assets.labels.index(label) for label in labels]
     factor = fitted.ngrams / fitted.temperature
-    words, share_WC = ngrams.contributions(tokenizer.decode(ids.tolist()))  # what the model reads of the text
+    words, share_WC = ngrams.contributions(read)
     bias_L = factor * ngrams.bias_C[places]
     share_WL = factor * share_WC[:, places]
     return {
         "labels": list(labels),
-        "whole": (score_C[places] / fitted.temperature).tolist(),
+        "whole": (score_C[places] / fitted.temperature + fitted.shift).tolist(),
         "ngrams": (share_WL.sum(0) + bias_L).tolist(),
         "bias": bias_L.tolist(),
         "words": [[word, row] for word, row in zip(words, share_WL.tolist(), strict=True)],

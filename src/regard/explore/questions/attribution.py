@@ -197,7 +197,7 @@ def _class(seen: ModelInputs, label: str | None) -> Score:
         score_C = task.model.head(hidden_TD, _whole(hidden_TD))[0].double()
         score_C = score_C + score_C.new_tensor(added_C)
         if section.kind == "regression":
-            return score_C[0]
+            return score_C[0] / assets.fitted.temperature + assets.fitted.shift
         score_C = score_C / assets.fitted.temperature
         if not chosen:
             chosen.append(int(score_C.argmax()))

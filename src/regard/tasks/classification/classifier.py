@@ -35,6 +35,7 @@ from regard.tasks.text.task import AnyModel, BaseTask, TextReader, mean_over_win
 
 if TYPE_CHECKING:
     from regard.models.rnn import Reader
+    from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Scores = NDArray[np.float64]
 AnyLabelAssets = TypeVar("AnyLabelAssets", TextAssets, ImageAssets)
@@ -92,9 +93,13 @@ class Predictor:
     def predictions(self, score_BC: Scores) -> list[Prediction]:
         """Scores as labels and probabilities."""
         if self.section.kind == "regression":
-            return [Prediction((), 1.0, float(score)) for score in score_BC[:, 0]]
+            return [Prediction((), 1.0, value) for value in self.values(score_BC).tolist()]
         one = self._several if self.section.kind == "multi" else self._one
         return [one(row) for row in self.probabilities(score_BC)]
+
+    def values(self, score_BC: Scores) -> Scores:
+        """``value_B``: the numbers of a regression."""
+        return score_BC[:, 0] / self.fitted.temperature + self.fitted.shift
 
     def probabilities(self, score_BC: Scores) -> Scores:
         """Of every label: together one, or where a text may have several each on its own."""
@@ -174,7 +179,7 @@ def evaluate_labels(judge: Predictor, score: Callable[[Sequence[str]], Scores], 
     texts, labels = ([pairs[place][side] for place in kept] for side in (0, 1))
     if kind == "regression":
         numbers = [_number(label, corpus, place) for place, label in zip(kept, labels, strict=True)]
-        return ClassEvaluation(number_scores(numbers, score(texts)[:, 0]), None, None, {}, *left)
+        return ClassEvaluation(number_scores(numbers, judge.values(score(texts))), None, None, {}, *left)
     there = Counter(label for one in labels for label in (split_labels(one) if kind == "multi" else [one]))
     known = {*judge.labels, judge.section.out_of_scope}
     refuse_unknown_labels(there, known.__contains__, judge.labels, "label", corpus.name)
@@ -243,7 +248,7 @@ class LabelTask(BaseTask[AnyLabelAssets, AnyModel]):
 
     @abstractmethod
     def scores(self, examples: Sequence[Any]) -> Scores:
-        """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
+        """``score_BC``: the scores of every label before temperature and softmax; of a regression one."""
 
     def predictor(self, threshold: float | None = None) -> Predictor:
         """What turns scores into labels and probabilities.
@@ -281,12 +286,29 @@ class TextLabelTask(LabelTask[TextAssets, "Reader"], TextReader):
     def parse_line(self, line: str, number: int) -> Any:
         """What a numbered line asks for; ``None`` for an empty one."""
 
+    @staticmethod
+    @abstractmethod
+    def spell(tokenizer: AnyTokenizer, ids: Sequence[int]) -> Any:
+        """What a window reads, as n-grams are counted of it: a text, or two."""
+
+    @abstractmethod
+    def windows(self, examples: Sequence[Any]) -> list[list[Ids]]:
+        """The windows in which each example is read."""
+
+    def scores(self, examples: Sequence[Any]) -> Scores:
+        """``score_BC``: the mean scores of the windows of each example, with what n-grams add."""
+        groups = self.windows(examples)
+        framed = [one for group in groups for one in group]
+        rows = self.read_windows(framed)
+        score_WC = np.array(rows, np.float64).reshape(len(rows), len(self.assets.labels)) + self.ngram_scores(framed)
+        return mean_over_windows(score_WC, np.array([len(group) for group in groups], np.int64))
+
     def ngram_scores(self, windows: Sequence[Ids]) -> Scores:
         """``score_WC``: what the n-grams of each window add to the scores of its labels; zeros without a classifier."""
         if self.assets.ngrams is None:
             return np.zeros((len(windows), 1))
-        decode = self.source_tokenizer.decode
-        return self.assets.fitted.ngrams * self.assets.ngrams.scores([decode(ids.tolist()) for ids in windows])
+        spelled = [self.spell(self.source_tokenizer, ids.tolist()) for ids in windows]
+        return self.assets.fitted.ngrams * self.assets.ngrams.scores(spelled)
 
 
 class Classification(TextLabelTask):
@@ -324,11 +346,13 @@ class Classification(TextLabelTask):
         """The text of a line; none of a blank one."""
         return line if line.strip() else None
 
-    def scores(self, texts: Sequence[str]) -> Scores:
-        """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
-        pieces = self.assets.tokenizer.ids_batch(list(texts))
-        windows = [[window.ids for window in self.frame.windows(ids)] for ids in pieces]
-        framed = [one for group in windows for one in group]
-        rows = self.read_windows(framed)
-        score_WC = np.array(rows).reshape(len(rows), len(self.assets.labels)) + self.ngram_scores(framed)
-        return mean_over_windows(score_WC, np.array(list(map(len, windows)), np.int64))
+    @staticmethod
+    def spell(tokenizer: AnyTokenizer, ids: Sequence[int]) -> str:
+        """The text of a window."""
+        return tokenizer.decode(ids)
+
+    def windows(self, texts: Sequence[str]) -> list[list[Ids]]:
+        """The windows of each text."""
+        return [
+            [window.ids for window in self.frame.windows(ids)] for ids in self.assets.tokenizer.ids_batch(list(texts))
+        ]

@@ -59,6 +59,28 @@ class SingleLabel:
     def __init__(self, section: Section, smoothing: float, classes: int, weights: Tensor | None) -> None:
         self.section, self.smoothing, self.classes, self.weights = section, smoothing, classes, weights
 
+    @classmethod
+    def of(cls, section: Section, smoothing: float, classes: int, learned: LabelledBatch) -> SingleLabel:
+        """The criterion of a run.
+
+        Args:
+            section, smoothing, classes: as of the class.
+            learned: the labels of all that is learned from, by which class weights are balanced.
+        """
+        if section.class_weights == "none":
+            return cls(section, smoothing, classes, None)
+        counts_C = np.bincount(learned.labels_X, minlength=classes)[:classes]
+        weights_C = counts_C.sum() / (classes * np.maximum(counts_C, 1))  # the mean over all is one
+        return cls(section, smoothing, classes, torch.from_numpy(weights_C).float())
+
+    def start(self) -> FittedValues:
+        """What a model has before anything is fitted."""
+        return FittedValues()
+
+    def scaled(self, score_BC: Floats, fitted: FittedValues) -> Floats:
+        """Scores as :meth:`loss` takes them, where they are calibrated."""
+        return score_BC / fitted.temperature
+
     def targets(self, batch: LabelledBatch, device: torch.device) -> Tensor:
         """The class of each text; values after the last: unknown, or out of scope, see ``data.prepare.encoders``."""
         return torch.from_numpy(batch.labels_X).to(device)
@@ -104,12 +126,13 @@ class SingleLabel:
         )
         return FittedValues(warm, chosen.value)
 
-    def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_B: Ids) -> tuple[float, float]:
-        """What scores and others are multiplied by before they are added, by texts whose class is known."""
+    def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_B: Ids) -> FittedValues:
+        """What other scores are multiplied by before they are added, and the temperature, by texts of known class."""
         known_B = wanted_B < self.classes
         if not known_B.any():
-            return 1.0, 1.0
-        return calibration.mixture(score_BC[known_B], more_BC[known_B], wanted_B[known_B])
+            return FittedValues()
+        own, more = calibration.mixture(score_BC[known_B], more_BC[known_B], wanted_B[known_B])
+        return FittedValues(1 / own, ngrams=more / own)
 
     def _confidence(self, score_BC: Floats, wanted_B: Ids, warm: float) -> tuple[Floats, Bools]:
         score_BC = score_BC / warm
@@ -170,10 +193,11 @@ class MultiLabel(SingleLabel):
             return FittedValues()
         return FittedValues(calibration.temperature_of_labels(score_BC, wanted_BC > 0.5))
 
-    def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_BC: Ids) -> tuple[float, float]:
+    def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_BC: Ids) -> FittedValues:
         """Each label there or not is a choice of its own."""
-        own, more = (np.stack([np.zeros(one.size), one.ravel()], 1) for one in (score_BC, more_BC))
-        return calibration.mixture(own, more, (wanted_BC > 0.5).ravel().astype(np.int64))
+        two = [np.stack([np.zeros(one.size), one.ravel()], 1) for one in (score_BC, more_BC)]
+        own, more = calibration.mixture(two[0], two[1], (wanted_BC > 0.5).ravel().astype(np.int64))
+        return FittedValues(1 / own, ngrams=more / own)
 
     def notes(self, score_BC: Floats, wanted_BC: Ids, fitted: FittedValues) -> list[str]:
         confidence_BC = 1 / (1 + np.exp(-np.abs(score_BC) / fitted.temperature))
@@ -182,14 +206,34 @@ class MultiLabel(SingleLabel):
 
 
 class Regression(SingleLabel):
-    """A number a text: squared error."""
+    """A number a text: squared error, in units of the variance of the numbers that are learned from.
+
+    Args:
+        section: whether numbers are calibrated.
+        mean, deviation: of the numbers that are learned from.
+    """
+
+    def __init__(self, section: Section, mean: float = 0.0, deviation: float = 1.0) -> None:
+        super().__init__(section, 0.0, 1, None)
+        self.mean, self.deviation = mean, deviation
+
+    @classmethod
+    def of(cls, section: Section, smoothing: float, classes: int, learned: LabelledBatch) -> Regression:
+        return cls(section, *mean_and_deviation(numbers_of(learned.labels_X)))
+
+    def start(self) -> FittedValues:
+        return FittedValues(1 / self.deviation, shift=self.mean)
+
+    def scaled(self, score_BC: Floats, fitted: FittedValues) -> Floats:
+        return (score_BC / fitted.temperature + fitted.shift - self.mean) / self.deviation
 
     def targets(self, batch: LabelledBatch, device: torch.device) -> Tensor:
         """The number of each text."""
-        return torch.from_numpy(batch.labels_X.astype(np.uint32).view(np.float32)).to(device)
+        return torch.from_numpy(numbers_of(batch.labels_X)).to(device)
 
     def loss(self, score_BC: Tensor, wanted_B: Tensor, training: bool) -> Loss:
         """Summed over texts."""
+        wanted_B = ((wanted_B.double() - self.mean) / self.deviation).float()
         total = F.mse_loss(score_BC[:, 0].float(), wanted_B, reduction="sum")
         return Loss(total, total.detach(), len(wanted_B))
 
@@ -199,14 +243,47 @@ class Regression(SingleLabel):
         return {"pearson": found.pearson, "spearman": found.spearman}
 
     def label_text(self, label: Ids, labels: Sequence[str]) -> str:
-        return f"{label.astype(np.uint32).view(np.float32)[0]:.3g}"
+        return f"{numbers_of(label)[0]:.3g}"
 
     def fit(self, score_BC: Floats, wanted_B: Ids) -> FittedValues:
-        return FittedValues()
+        """Temperature and shift, by least squares."""
+        if not self.section.calibrate:
+            return self.start()
+        (factor,) = calibration.least_squares(score_BC, wanted_B)
+        return (
+            FittedValues(1 / factor, shift=float((wanted_B - factor * score_BC[:, 0]).mean()))
+            if factor
+            else self.start()
+        )
+
+    def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_B: Ids) -> FittedValues:
+        """By least squares."""
+        own, more = calibration.least_squares(np.concatenate([score_BC, more_BC], 1), wanted_B)
+        if not (own := max(own, more / calibration.LARGEST_MIXTURE)):
+            return self.start()
+        shift = float((wanted_B - own * score_BC[:, 0] - more * more_BC[:, 0]).mean())
+        return FittedValues(1 / own, ngrams=more / own, shift=shift)
 
     def notes(self, score_BC: Floats, wanted_B: Ids, fitted: FittedValues) -> list[str]:
-        error = float(np.sqrt(np.square(score_BC[:, 0] - wanted_B).mean()))
+        error = float(np.sqrt(np.square(score_BC[:, 0] / fitted.temperature + fitted.shift - wanted_B).mean()))
         return [f"root of the mean squared error {error:.4g}"]
+
+
+def numbers_of(labels_X: Ids) -> NDArray[np.float32]:
+    """The numbers whose bits labels are."""
+    return labels_X.astype(np.uint32).view(np.float32)
+
+
+def mean_and_deviation(number_B: NDArray[np.float32]) -> tuple[float, float]:
+    """Of numbers; the deviation is 1 where all are the same."""
+    number_B = number_B.astype(np.float64)
+    return float(number_B.mean()), float(number_B.std()) or 1.0
+
+
+def standardised(number_B: NDArray[np.float32]) -> Floats:
+    """Numbers as a regression learns them."""
+    mean, deviation = mean_and_deviation(number_B)
+    return (number_B.astype(np.float64) - mean) / deviation
 
 
 CRITERIA: dict[str, type[SingleLabel]] = {"single": SingleLabel, "multi": MultiLabel, "regression": Regression}

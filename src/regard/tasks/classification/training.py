@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.config import Classification as Section
@@ -30,11 +31,11 @@ from regard.data.prepare.windowing import DocumentIndex, Frame
 from regard.models.inputs import Patches, Tokens
 from regard.nn import ops
 from regard.system.errors import RegardError
-from regard.tasks.assets import TextAssets
+from regard.tasks.assets import FittedValues, TextAssets
 from regard.tasks.classification import baseline
 from regard.tasks.classification.classifier import Classification, LabelTask, Scores, TextLabelTask
-from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels
-from regard.tasks.classification.ngrams.fit import fit
+from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels, numbers_of, standardised
+from regard.tasks.classification.ngrams.fit import fit, fit_numbers
 from regard.tasks.classification.ngrams.linear import BUCKETS, is_fitted, write_ngrams
 from regard.tasks.classification.ngrams.self_training import fit_with_unlabelled
 from regard.tasks.protocols import ShouldStop
@@ -42,7 +43,7 @@ from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prep
 from regard.tasks.text.task import mean_over_windows
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.text.counts import counted
-from regard.text.ngrams import NGrams
+from regard.text.ngrams import FORMS, Form
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, predict
 from regard.training.world import ALONE, World
@@ -100,6 +101,13 @@ def whole_texts(
     return [tokenizer.decode(frame.join(part).tolist()) for part in parts]
 
 
+def _targets(labels: Labels, classes: int) -> NDArray[np.bool_]:
+    """Which classes each text is of; labels from ``classes`` on are of none."""
+    found_BC = np.zeros((len(labels.counts_B), classes + 2), np.bool_)
+    found_BC[np.repeat(np.arange(len(labels.counts_B)), labels.counts_B), labels.labels_X] = True
+    return found_BC[:, :classes]
+
+
 def _beginning(text: str) -> str:
     """What tells texts apart, whatever their letter case and white space: no more is read of a long one."""
     return " ".join(text.strip()[: 2 * SAME].split()).casefold()[:SAME]
@@ -127,9 +135,11 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
         super().__init__(task, prepared, paths, prepared.wholes.count)
         self._refuse_nothing_to_tell_apart()
         section = task.recipe.classification
-        self.criterion = CRITERIA[section.kind](
-            section, task.recipe.training.label_smoothing, len(task.assets.labels), self._weights()
-        )
+        learned = Labels(*prepared.labels.gather(0, np.arange(prepared.count)))
+        smoothing, classes = task.recipe.training.label_smoothing, len(task.assets.labels)
+        self.criterion = CRITERIA[section.kind].of(section, smoothing, classes, learned)
+        if task.assets.fitted == FittedValues():
+            task.assets = replace(task.assets, fitted=self.criterion.start())
 
     @abstractmethod
     def model_inputs(self, batch: Any) -> Tokens | Patches:
@@ -160,15 +170,6 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
         """The labels of the validation examples."""
         return Labels(*self.prepared.validation_labels.gather(0, self.prepared.validation_wholes.first_B))
 
-    def _weights(self) -> Tensor | None:
-        """A weight for each class, the mean over all windows being one, where they are to be balanced."""
-        section = self.task.recipe.classification
-        if section.class_weights == "none" or section.kind == "regression":
-            return None
-        labels, _ = self.prepared.labels.gather(0, np.arange(self.prepared.count))
-        counts_C = np.bincount(labels, minlength=len(self.task.assets.labels))[: len(self.task.assets.labels)]
-        return torch.from_numpy(counts_C.sum() / (len(counts_C) * np.maximum(counts_C, 1))).float()
-
     def loss(self, batch: Any) -> Loss:
         """The loss of a batch's windows; those with unknown labels are ignored. In training it may be adversarial."""
         given = self.model_inputs(batch)
@@ -182,7 +183,8 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
     def validate(self, generate: bool, world: World = ALONE) -> Validation:
         """Loss and scores of the validation examples, in full precision."""
         score_BC, wanted = self.predict_validation(world=world), self._targets
-        loss = self.criterion.loss(torch.from_numpy(score_BC / self.task.assets.fitted.temperature), wanted, False)
+        scaled_BC = torch.from_numpy(self.criterion.scaled(score_BC, self.task.assets.fitted))
+        loss = self.criterion.loss(scaled_BC, wanted, False)
         scores = self.criterion.scores(score_BC, wanted.numpy())
         return Validation(float(loss.nll) / max(1, loss.count), scores, self._samples(score_BC))
 
@@ -259,19 +261,19 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
         score_BC = super().predict_validation(done, world)
         if self._ngrams_BC is None:
             return score_BC
-        own, more = self.criterion.fit_mixture(score_BC, self._ngrams_BC, self._targets.numpy())
-        weight = more / own
-        fitted = replace(self.task.assets.fitted, ngrams=weight, temperature=1 / own)
+        found = self.criterion.fit_mixture(score_BC, self._ngrams_BC, self._targets.numpy())
+        fitted = replace(found, threshold=self.task.assets.fitted.threshold)
         self.task.assets = replace(self.task.assets, fitted=fitted)
-        return score_BC + weight * self._ngrams_BC
+        return score_BC + fitted.ngrams * self._ngrams_BC
 
     @cached_property
     def _ngrams_BC(self) -> Scores | None:
         """What n-grams say of the validation texts."""
-        ngrams, text, decode = self.task.assets.ngrams, self.prepared.validation_text, self.task.source_tokenizer.decode
+        ngrams, text, tokenizer = self.task.assets.ngrams, self.prepared.validation_text, self.task.source_tokenizer
         if ngrams is None:
             return None
-        score_WC = ngrams.scores([decode(text.sentence(place).tolist()) for place in range(text.count)])
+        windows = (text.sentence(place).tolist() for place in range(text.count))
+        score_WC = ngrams.scores([self.task.spell(tokenizer, ids) for ids in windows])
         return mean_over_windows(score_WC, self.prepared.validation_wholes.windows_B)
 
     def finish(self, task: TextLabelTask, should_stop: ShouldStop) -> list[str]:
@@ -339,20 +341,26 @@ class ClassificationJob(TrainingJob):
         """Fit the linear classifier of n-grams, unless it lies with the data already."""
         if is_fitted(prepared.folder, prepared.fingerprint):
             return
-        tokenizer, labels = read_tokenizer(prepared.folder / TOKENIZER), prepared.own["labels"]
-        texts = (tokenizer.decode(prepared.text.sentence(place)) for place in range(prepared.count))
-        labels_X, counts_B = prepared.labels.gather(0, np.arange(prepared.count))
-        of_B = np.repeat(np.arange(prepared.count), counts_B)
-        targets_BC = np.zeros((prepared.count, len(labels) + 2), np.bool_)
-        targets_BC[of_B, labels_X] = True
-        targets_BC = targets_BC[:, : len(labels)]
+        tokenizer, data = read_tokenizer(prepared.folder / TOKENIZER), prepared.fingerprint
+        windows = (prepared.text.sentence(place).tolist() for place in range(prepared.count))
+        texts = (self.task.spell(tokenizer, ids) for ids in windows)
+        labels = Labels(*prepared.labels.gather(0, np.arange(prepared.count)))
+        numbers = self.recipe.classification.kind == "regression"
+        form: Form = "pair" if self.recipe.info.texts > 1 else "number" if numbers else "text"
         progress("fit", 0)
-        if self.unlabelled is None:
-            fitted = fit(NGrams(BUCKETS).bags(texts), targets_BC, prepared.fingerprint)
+        if numbers:
+            number_B = standardised(numbers_of(labels.labels_X))
+            fitted = fit_numbers(FORMS[form](BUCKETS).bags(texts), number_B, data, form=form)
+        elif self.unlabelled is None:
+            targets_BC = _targets(labels, len(prepared.own["labels"]))
+            fitted = fit(FORMS[form](BUCKETS).bags(texts), targets_BC, data, form=form)
         else:
             progress("unlabelled", 0)
-            others = self._without_labelled(prepared, tokenizer)
-            fitted = fit_with_unlabelled(list(texts), targets_BC, others, prepared.fingerprint)
+            others, targets_BC = (
+                self._without_labelled(prepared, tokenizer),
+                _targets(labels, len(prepared.own["labels"])),
+            )
+            fitted = fit_with_unlabelled(list(texts), targets_BC, others, data)
         write_ngrams(prepared.folder, fitted)
 
     def _without_labelled(self, prepared: PreparedExamples, tokenizer: AnyTokenizer) -> list[str]:

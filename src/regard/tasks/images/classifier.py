@@ -117,7 +117,7 @@ class ImageClassification(LabelTask[ImageAssets, "Vit"]):
 
     @inference_mode
     def scores(self, images: Sequence[Image]) -> Scores:
-        """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
+        """``score_BC``: the scores of every label before temperature and softmax; of a regression one."""
         found = [self.model(batch).double().cpu().numpy() for batch in self.batches(self.images(images))]
         return np.concatenate([np.zeros((0, len(self.assets.labels))), *found])
 

@@ -123,6 +123,23 @@ def mixture(logits_BC: Floats, more_BC: Floats, gold_B: NDArray[np.int64]) -> tu
     return max(own, more / LARGEST_MIXTURE, _RIDGE), more
 
 
+def least_squares(number_BK: Floats, wanted_B: NDArray[Any]) -> tuple[float, ...]:
+    """What K kinds of numbers are multiplied by, so that their sum and a constant are near to what is wanted.
+
+    No factor is negative: where one would be, its numbers are left out.
+    """
+    centred_BK, centred_B = number_BK - number_BK.mean(0), wanted_B - wanted_B.mean()
+    factor_K, kept = np.zeros(number_BK.shape[1]), list(range(number_BK.shape[1]))
+    while kept:
+        some_BK = centred_BK[:, kept]
+        found_K = np.linalg.solve(some_BK.T @ some_BK + _RIDGE * np.eye(len(kept)), some_BK.T @ centred_B)
+        if found_K.min() >= 0:
+            factor_K[kept] = found_K
+            break
+        kept.pop(int(found_K.argmin()))
+    return tuple(factor_K.tolist())
+
+
 def sure(texts: int) -> float:
     """Highest probability of the right label that n texts can support: ``(n + 1) / (n + 2)`` [Platt99]."""
     return (texts + 1) / (texts + 2)

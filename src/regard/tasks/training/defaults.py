@@ -18,8 +18,8 @@ BESIDE = (("classification", "ngrams"), ("model", "word_features"))
 """What only Regard reads beside pieces, by section and field: no other format has a form for it."""
 _CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
 _MANY: dict[str, dict[str, Any]] = {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}
-_PAIRS = {**_CLASSES, "model": {"segments": 2, "dropout": 0.1}}
-_READ = {**_CLASSES, "classification": {"ngrams": True}}
+_READ: dict[str, dict[str, Any]] = {**_CLASSES, "classification": {"ngrams": True}}
+_PAIRS = {**_READ, "model": {"segments": 2, "dropout": 0.1}}
 _MOVED = {**_CLASSES, "classification": {"ngrams": True, "adversarial": 0.5}}
 _TAGS: dict[str, Any] = {"text": {"vocabulary": 3000}, "training": {"tokens": 512}, "model": {"word_features": 1 << 15}}
 _CHAINED: dict[str, Any] = {
@@ -141,16 +141,14 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
         ),
     ),
     "sentence-pairs": (
-        ReadingDefaults(10_000, "classifier-tiny", 12, _PAIRS, ReadingDefaults(10_000, "classifier-rnn", 17, _CLASSES)),
-        ReadingDefaults(
-            100_000, "classifier-tiny", 15, _PAIRS, ReadingDefaults(100_000, "classifier-rnn", 15, _CLASSES)
-        ),
+        ReadingDefaults(10_000, "classifier-tiny", 12, _PAIRS, ReadingDefaults(10_000, "classifier-rnn", 17, _READ)),
+        ReadingDefaults(100_000, "classifier-tiny", 15, _PAIRS, ReadingDefaults(100_000, "classifier-rnn", 15, _READ)),
         ReadingDefaults(
             float("inf"),
             "classifier-tiny",
             4,
             {**_PAIRS, **_MANY},
-            ReadingDefaults(float("inf"), "classifier-rnn", 4, _MANY),
+            ReadingDefaults(float("inf"), "classifier-rnn", 4, {**_READ, **_MANY}),
         ),
     ),
     "tagging": (

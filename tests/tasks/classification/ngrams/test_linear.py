@@ -1,6 +1,7 @@
 """The linear classifier of n-grams: the minimum of its objective, its file, and what a classifier does with it."""
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from safetensors.numpy import save
 from safetensors.torch import save as torch_save
 
 import regard
+from regard.explore.forward.outputs import _text_classes as text_classes
 from regard.system.errors import Damaged, UsageError
 from regard.tasks.classification.ngrams import fit as fitting
-from regard.tasks.classification.ngrams.fit import fit
+from regard.tasks.classification.ngrams.fit import fit, fit_numbers
 from regard.tasks.classification.ngrams.linear import (
     BUCKETS,
     NGRAMS,
@@ -23,7 +25,7 @@ from regard.tasks.classification.ngrams.linear import (
     write_ngrams,
 )
 from regard.tasks.classification.ngrams.self_training import fit_with_unlabelled
-from regard.text.ngrams import NGrams
+from regard.text.ngrams import NGrams, NumberNGrams
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import WORDS, rows, taught, written
 
@@ -193,14 +195,68 @@ def test_a_finished_run_is_recognised_and_a_lost_file_is_fitted_again(tmp_path: 
     assert (more.assets.ngrams.weight_XC == first.assets.ngrams.weight_XC).all()
 
 
-def test_numbers_have_no_ngrams(tmp_path: Path) -> None:
-    with refused(UsageError, None, "ngrams", "regression"):
-        taught(
-            tmp_path / "model",
-            written(tmp_path / "a.csv", [(text, "1.5") for text, _ in rows(40)]),
-            "classification.ngrams=true",
-            "classification.kind=regression",
-        )
+def test_numbers_are_fitted_by_a_ridge_regression() -> None:
+    """As the normal equations give it, on the columns that occur."""
+    draw = np.random.default_rng(1)
+    texts = [" ".join(draw.choice(["a", "cat", "dog", "see"], draw.integers(1, 9))) for _ in range(60)]
+    number_B = np.array([len(text.split()) for text in texts], np.float64)
+    number_B = (number_B - number_B.mean()) / number_B.std()
+    bags = NumberNGrams(BUCKETS).bags(texts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "FEW", 0)
+        patch.setattr(fitting, "RIDGE_SOLVED", 1e-6)
+        fitted = fit_numbers(bags, number_B)
+    used, place_N = np.unique(bags.buckets_N, return_inverse=True)
+    x = np.zeros((len(texts), len(used) + 1))
+    x[np.repeat(np.arange(len(texts)), np.diff(bags.starts_B1)), place_N] = bags.weights_N
+    x[:, -1] = 1.0
+    weight = np.linalg.solve(x.T @ x + np.eye(x.shape[1]), x.T @ number_B)
+    assert fitted.form == "number"
+    assert fitted.weight_XC[:, 0] == pytest.approx(weight[:-1], abs=2e-3)
+    assert fitted.scores(texts)[:, 0] == pytest.approx(x @ weight, abs=5e-3)
+
+
+def test_a_number_is_said_in_its_own_units(tmp_path: Path) -> None:
+    """Far from 0 and 1, by the network and by n-grams, which add up word by word."""
+    train = written(tmp_path / "a.csv", [(text, NUMBERS[label]) for text, label in rows(120, labels=tuple(NUMBERS))])
+    task = taught(tmp_path / "model", train, "classification.ngrams=true", "classification.kind=regression", steps=30)
+    assert task.assets.ngrams.form == "number"
+    for text, wanted in (("the star near my moon", 51_000), ("a ball like the race", 50_000)):
+        said = task.classify(text).value
+        assert said == pytest.approx(wanted, abs=300)
+        shares = text_classes(task, text)["ngrams"]
+        assert shares["labels"] == ["number"]
+        assert shares["whole"] == pytest.approx([said])
+        parts = sum(row[0] for _, row in shares["words"]) + shares["bias"][0]
+        assert parts == pytest.approx(shares["ngrams"][0], rel=1e-4)
+    plain = taught(tmp_path / "plain", train, "classification.ngrams=false", "classification.kind=regression", steps=60)
+    higher, lower = (plain.classify(text).value for text in ("the star near my moon", "a ball like the race"))
+    assert higher - lower == pytest.approx(1_000, abs=300)
+    card = (tmp_path / "model" / "card.md").read_text()
+    assert "root of the mean squared error" in card
+
+
+NUMBERS = {"sport": "50000", "sky": "51000"}
+
+
+def test_two_texts_have_ngrams_of_both(tmp_path: Path) -> None:
+    """Whether a word occurs in both; the page shows the words of both texts."""
+    draw = random.Random(1)
+    words = [f"w{place}x" for place in range(40)]
+    pairs = [(one := draw.choice(words), one if place % 2 else draw.choice(words)) for place in range(400)]
+    rows = "".join(f"{one},{other},{'same' if one == other else 'other'}\n" for one, other in pairs)
+    (tmp_path / "a.csv").write_text("text1,text2,label\n" + rows)
+    settings = ("classification.ngrams=true", "model.segments=2")
+    task = taught(tmp_path / "model", tmp_path / "a.csv", *settings, steps=6, task="sentence-pairs")
+    assert task.assets.ngrams.form == read_ngrams(tmp_path / "model").form == "pair"
+    said = task.classify([("w3x", "w3x"), ("w3x", "w4x"), ("new", "new"), ("new", "old")])
+    assert [one.label for one in said] == ["same", "other", "same", "other"]
+    found = text_classes(task, "w3x\tw3x w5x")
+    assert [word for word, _ in found["ngrams"]["words"]] == ["w3x", "w3x", "w5x"]
+    parts = np.array([row for _, row in found["ngrams"]["words"]]).sum(0) + found["ngrams"]["bias"]
+    assert parts == pytest.approx(np.array(found["ngrams"]["ngrams"]), rel=1e-3)
+    with refused(UsageError, "line 1", "two texts"):
+        text_classes(task, "w3x")
 
 
 def test_several_labels_each_have_their_own(tmp_path: Path) -> None:

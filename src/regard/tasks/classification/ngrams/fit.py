@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.tasks.classification.ngrams.linear import BUCKETS, LinearNGrams, unit_scale
 from regard.tasks.classification.ngrams.sparse import SparseMatrix, one_thread
-from regard.text.ngrams import Bags
+from regard.text.ngrams import Bags, Form
 from regard.text.word_vectors import WordVectors
 
 MOST = 1 << 18
@@ -18,8 +18,12 @@ FEW = 3000
 """Texts below which rare n-grams count more. Of 300 texts that gains two to three points, of thousands nothing."""
 PENALTY = 1.0
 """C: what an error costs beside the size of the weights."""
+NUMBER_PENALTY = 0.5
+"""The same of a number, whose errors are all counted."""
 STEPS, INNER = 10, 5
 """Of Newton's method, and of conjugate gradients within one, at most."""
+RIDGE_STEPS, RIDGE_SOLVED = 50, 1e-3
+"""Of conjugate gradients for numbers, at most, and the part of the first residual that is left."""
 CLOSE, SOLVED = 2e-2, 0.1
 """The gradient is small enough at this part of the first, and a step solved at this part of its own."""
 
@@ -29,6 +33,7 @@ def fit(
     targets_BC: NDArray[np.bool_],
     data: str = "",
     *,
+    form: Form = "text",
     words: WordVectors | None = None,
     importance_B: NDArray[np.float32] | None = None,
 ) -> LinearNGrams:
@@ -41,14 +46,14 @@ def fit(
             weighed by how rare they are.
         targets_BC: which classes each text is of.
         data: the fingerprint of the texts.
+        form: of the bags.
         words: vectors of words, where the bags have those of texts.
         importance_B: what an error of each text counts; default: 1.
     """
     with torch.no_grad(), one_thread():
-        buckets_X, counts_X = _most_common(bags.buckets_N)
-        texts = len(bags.starts_B1) - 1
-        rarity_X = _rarity(buckets_X, counts_X, texts) if texts < FEW else None
+        buckets_X, rarity_X = _weighed(bags)
         by_text, by_ngram = _matrices(bags, buckets_X, rarity_X)
+        texts = len(bags.starts_B1) - 1
         count_B1 = torch.ones(texts, 1) if importance_B is None else torch.from_numpy(importance_B)[:, None]
         sign_BC = torch.from_numpy(np.where(targets_BC, 1.0, -1.0).astype(np.float32))
         weight_XC = torch.zeros(len(buckets_X) + 1, sign_BC.shape[1])
@@ -67,8 +72,46 @@ def fit(
                 break
             inside_BO = (short_BO[:, left_O] > 0) * count_B1
             weight_XC[:, open_C] += _newton_step(by_text, by_ngram, inside_BO, gradient_XO[:, left_O])
+    return _classifier(buckets_X, weight_XC, rarity_X, words, data, form)
+
+
+def fit_numbers(bags: Bags, number_B: NDArray[np.float64], data: str = "", *, form: Form = "number") -> LinearNGrams:
+    """A ridge regression of numbers of mean 0 and variance 1, by conjugate gradients and one thread.
+
+    Args:
+        bags: as of :func:`fit`.
+        number_B: of each text.
+        data: the fingerprint of the texts.
+        form: of the bags.
+    """
+    with torch.no_grad(), one_thread():
+        buckets_X, rarity_X = _weighed(bags)
+        by_text, by_ngram = _matrices(bags, buckets_X, rarity_X)
+        number_B1 = torch.from_numpy(number_B.astype(np.float32))[:, None]
+        gradient_X1 = -2 * NUMBER_PENALTY * by_ngram.times(number_B1)
+        weight_X1 = _newton_step(
+            by_text, by_ngram, torch.ones_like(number_B1), gradient_X1, NUMBER_PENALTY, RIDGE_STEPS, RIDGE_SOLVED
+        )
+    return _classifier(buckets_X, weight_X1, rarity_X, None, data, form)
+
+
+def _classifier(
+    buckets_X: NDArray[np.int32],
+    weight_XC: Tensor,
+    rarity_X: NDArray[np.float32] | None,
+    words: WordVectors | None,
+    data: str,
+    form: Form,
+) -> LinearNGrams:
     weight, bias = weight_XC[:-1].numpy().astype(np.float16), weight_XC[-1].numpy().copy()
-    return LinearNGrams(buckets_X, weight, bias, rarity_X, words, data)
+    return LinearNGrams(buckets_X, weight, bias, rarity_X, words, data, form)
+
+
+def _weighed(bags: Bags) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
+    """The n-grams that get weights and, of few texts, what each is weighed by."""
+    buckets_X, counts_X = _most_common(bags.buckets_N)
+    texts = len(bags.starts_B1) - 1
+    return buckets_X, _rarity(buckets_X, counts_X, texts) if texts < FEW else None
 
 
 def _most_common(buckets_N: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -84,16 +127,24 @@ def _rarity(buckets_X: NDArray[np.int32], counts_X: NDArray[np.int64], texts: in
     return np.where(buckets_X < BUCKETS, found_X, 1).astype(np.float32)
 
 
-def _newton_step(by_text: SparseMatrix, by_ngram: SparseMatrix, inside_BC: Tensor, gradient_XC: Tensor) -> Tensor:
+def _newton_step(
+    by_text: SparseMatrix,
+    by_ngram: SparseMatrix,
+    inside_BC: Tensor,
+    gradient_XC: Tensor,
+    penalty: float = PENALTY,
+    steps: int = INNER,
+    solved: float = SOLVED,
+) -> Tensor:
     """What solves ``Hessian · move = -gradient`` nearly, for each class by itself, by conjugate gradients."""
     move_XC, rest_XC = torch.zeros_like(gradient_XC), -gradient_XC
     direction_XC, square_C = rest_XC.clone(), rest_XC.square().sum(0)
-    wanted_C = SOLVED**2 * square_C
-    for _ in range(INNER):
+    wanted_C = solved**2 * square_C
+    for _ in range(steps):
         open_C = square_C > wanted_C
         if not open_C.any():
             break
-        curved_XC = direction_XC + 2 * PENALTY * by_ngram.times(inside_BC * by_text.times(direction_XC))
+        curved_XC = direction_XC + 2 * penalty * by_ngram.times(inside_BC * by_text.times(direction_XC))
         size_C = torch.where(open_C, square_C / (direction_XC * curved_XC).sum(0), 0.0)
         move_XC += size_C * direction_XC
         rest_XC -= size_C * curved_XC

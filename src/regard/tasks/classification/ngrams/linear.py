@@ -12,21 +12,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.system import disk
 from regard.system.errors import Damaged
-from regard.text.ngrams import Bag, Bags, NGrams, words_of
+from regard.text.ngrams import FORMS, Bag, Vectorizer, Bags, Form
 from regard.text.word_vectors import WordVectors
 
 NGRAMS = "ngrams.safetensors"
 BUCKETS = 1 << 24
 """Numbers of n-grams; so many that two hardly ever share one. Entries of a text vector are numbered from here on."""
-SEALED = " sha256:"
-"""Stands in the file between the fingerprint of the texts and the sha256 of its tensors."""
+SEALED, FORM = " sha256:", " form:"
+"""Stand in the file behind the fingerprint of the texts, and before the sha256 of its tensors and their form."""
 LENGTH = 2**0.5
 """Of a text's n-grams, since words and characters have the length one each."""
 
@@ -42,6 +42,7 @@ class LinearNGrams:
         rarity_X: what the n-grams of a text are weighed by, where the classifier learned from few texts.
         words: what gives a text its vector, where it learned from unlabelled texts too.
         data: the fingerprint of the texts it was fitted to.
+        form: what it is given: texts, or pairs of them.
     """
 
     buckets_X: NDArray[np.int32]
@@ -50,10 +51,11 @@ class LinearNGrams:
     rarity_X: NDArray[np.float32] | None = None
     words: WordVectors | None = None
     data: str = ""
+    form: Form = "text"
 
-    def scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """``score_BC``: above 0 where a text is of a class, 1 and more where that is sure."""
-        return self._scores(len(texts), map(self._ngrams.bag, texts))
+    def scores(self, texts: Sequence[Any]) -> NDArray[np.float64]:
+        """``score_BC``: above 0 where a text is of a class, 1 and more where that is sure; or a number of mean 0."""
+        return self._scores(len(texts), map(self._vectorizer.bag, texts))
 
     def scores_of(self, bags: Bags) -> NDArray[np.float64]:
         """``score_BC`` of texts whose n-grams are counted, with the vectors of these words where there are some."""
@@ -66,17 +68,17 @@ class LinearNGrams:
             row += (weights_N * self._length(rows_N, weights_N)) @ self.weight_XC[rows_N].astype(np.float32)
         return found
 
-    def contributions(self, text: str) -> tuple[list[str], NDArray[np.float64]]:
+    def contributions(self, text: Any) -> tuple[list[str], NDArray[np.float64]]:
         """The words of a text, in lower case, and ``score_WC``: what each adds to the scores; the bias is the rest."""
-        whole_N, known_N = self._rows(self._ngrams.bag(text))
+        whole_N, known_N = self._rows(self._vectorizer.bag(text))
         length_X = np.ones(len(self.buckets_X))
         length_X[whole_N] = self._length(whole_N, known_N)
-        bags = self._ngrams.bags_of_words(text)
+        bags = self._vectorizer.bags_of_words(text)
         found = np.zeros((len(bags), len(self.bias_C)))
         for row, bag in zip(found, bags, strict=True):
             rows_N, weights_N = self._rows(bag)
             row += (weights_N * length_X[rows_N]) @ self.weight_XC[rows_N].astype(np.float32)
-        return words_of(text), found
+        return self._vectorizer.words(text), found
 
     def _rows(self, bag: Bag) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The places of the n-grams of a bag that have weights, and how much of each there is."""
@@ -90,9 +92,9 @@ class LinearNGrams:
         return unit_scale(self.buckets_X[rows_N] < BUCKETS, weights_N, np.zeros(len(rows_N), np.int64), 1)
 
     @cached_property
-    def _ngrams(self) -> NGrams:
+    def _vectorizer(self) -> Vectorizer[Any]:
         """Remembers the n-grams of words from call to call."""
-        return NGrams(BUCKETS, self.words)
+        return FORMS[self.form](BUCKETS, self.words)
 
     @property
     def content(self) -> bytes:
@@ -104,7 +106,9 @@ class LinearNGrams:
             tensors["rarity"] = self.rarity_X
         if self.words is not None:
             tensors |= {"words": self.words.hashes_W, "vectors": self.words.vector_WD}
-        return save(tensors, {"data": f"{self.data}{SEALED}{_sha256(tensors)}"})  # several keys have no fixed order
+        form = "" if self.form == "text" else f"{FORM}{self.form}"
+        # several keys have no fixed order
+        return save(tensors, {"data": f"{self.data}{SEALED}{_sha256(tensors, self.form)}{form}"})
 
 
 def unit_scale(
@@ -148,18 +152,20 @@ def read_ngrams(folder: Path) -> LinearNGrams | None:
     try:
         with disk.naming(path), safe_open(path, "np") as file:
             found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # it is no mapping
-            data, _, sha256 = (file.metadata() or {}).get("data", "").partition(SEALED)
+            data, _, rest = (file.metadata() or {}).get("data", "").partition(SEALED)
+            sha256, _, form = rest.partition(FORM)
     except (SafetensorError, ValueError, TypeError) as error:
         raise Damaged("is damaged", str(path)) from error
-    if not _fits(found) or sha256 not in ("", _sha256(found)):
+    form = form or "text"
+    if not _fits(found) or form not in FORMS or sha256 not in ("", _sha256(found, form)):
         raise Damaged("is damaged", str(path))
     words = WordVectors(found["words"], found["vectors"]) if "words" in found else None
     parts = (found["buckets"], found["weight"], found["bias"], found.get("rarity"))
-    return LinearNGrams(*parts, words, data)
+    return LinearNGrams(*parts, words, data, cast(Form, form))
 
 
-def _sha256(tensors: Mapping[str, NDArray[Any]]) -> str:
-    found = hashlib.sha256()
+def _sha256(tensors: Mapping[str, NDArray[Any]], form: str) -> str:
+    found = hashlib.sha256(b"" if form == "text" else form.encode())
     for name in sorted(tensors):
         found.update(f"{name} {tensors[name].dtype} {tensors[name].shape} ".encode() + tensors[name].tobytes())
     return found.hexdigest()

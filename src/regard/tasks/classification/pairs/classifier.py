@@ -6,16 +6,16 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, overload
 
-import numpy as np
-
 from regard.config import Recipe
 from regard.system.errors import UsageError
-from regard.tasks.classification.classifier import NOTHING, Classification, Prediction, Scores, TextLabelTask
+from regard.tasks.classification.classifier import NOTHING, Classification, Prediction, TextLabelTask
 from regard.tasks.classification.pairs.corpus import join_pieces, kept_pieces
 from regard.tasks.text.task import BETWEEN, Read, read_as
 
 if TYPE_CHECKING:
+    from regard.data.batches.batch import Ids
     from regard.models.rnn import Reader
+    from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Pair = tuple[str, str] | str
 """Two texts, or both on one line with a tab or ``[SEP]`` between them."""
@@ -98,10 +98,14 @@ class PairClassification(TextLabelTask):
             (end, len(known), len(known)),
         ]
 
-    def scores(self, pairs: Sequence[Pair]) -> Scores:
-        """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
+    @staticmethod
+    def spell(tokenizer: AnyTokenizer, ids: Sequence[int]) -> tuple[str, str]:
+        """The two texts of ``[CLS] first </s> second </s>``."""
+        first = list(ids).index(tokenizer.end) + 1
+        return tokenizer.decode(ids[:first]), tokenizer.decode(ids[first:])
+
+    def windows(self, pairs: Sequence[Pair]) -> list[list[Ids]]:
+        """The one window of each pair."""
         texts = [text for pair in pairs for text in split_pair(pair)]
         pieces = iter(self.assets.tokenizer.ids_batch(texts))
-        joined = [join_pieces(self.frame, next(pieces), next(pieces)) for _ in pairs]
-        rows = self.read_windows(joined)
-        return np.array(rows, np.float64).reshape(len(rows), len(self.assets.labels))
+        return [[join_pieces(self.frame, next(pieces), next(pieces))] for _ in pairs]
