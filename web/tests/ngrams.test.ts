@@ -25,8 +25,11 @@ describe('what n-grams add', () => {
     expect(lead(shares, 1, true)).toMatchObject({ label: 'bad', against: null, reader: 2, ngrams: -1 })
   })
 
-  it('is nothing where there is no other label', () => {
-    expect(lead({ ...shares, labels: ['good'] }, 0, false)).toBeNull()
+  it('stands alone where there is one number', () => {
+    expect(lead({ ...shares, labels: ['number'] }, 0, false)).toMatchObject({ label: 'number', against: null, reader: 1, ngrams: 2 })
+  })
+
+  it('is nothing where there is no such label', () => {
     expect(lead(shares, 5, false)).toBeNull()
   })
 })

@@ -147,8 +147,8 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
             float("inf"),
             "classifier-tiny",
             4,
-            {**_PAIRS, **_MANY},
-            ReadingDefaults(float("inf"), "classifier-rnn", 4, {**_READ, **_MANY}),
+            {**_MANY, "model": _PAIRS["model"]},
+            ReadingDefaults(float("inf"), "classifier-rnn", 4, _MANY),
         ),
     ),
     "tagging": (
