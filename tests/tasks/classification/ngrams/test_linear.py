@@ -203,9 +203,9 @@ def test_numbers_are_fitted_by_a_ridge_regression() -> None:
     number_B = (number_B - number_B.mean()) / number_B.std()
     bags = NumberNGrams(BUCKETS).bags(texts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fitting, "FEW", 0)
         patch.setattr(fitting, "RIDGE_SOLVED", 1e-6)
         fitted = fit_numbers(bags, number_B)
+    assert fitted.rarity_X is None  # although there are few
     used, place_N = np.unique(bags.buckets_N, return_inverse=True)
     x = np.zeros((len(texts), len(used) + 1))
     x[np.repeat(np.arange(len(texts)), np.diff(bags.starts_B1)), place_N] = bags.weights_N

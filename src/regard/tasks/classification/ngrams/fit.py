@@ -15,7 +15,8 @@ from regard.text.word_vectors import WordVectors
 MOST = 1 << 18
 """N-grams that have weights: those in most texts."""
 FEW = 3000
-"""Texts below which rare n-grams count more. Of 300 texts that gains two to three points, of thousands nothing."""
+"""Texts below which rare n-grams count more. Of 300 texts that gains two to three points, of thousands nothing,
+and of pairs and numbers it loses up to two."""
 PENALTY = 1.0
 """C: what an error costs beside the size of the weights."""
 NUMBER_PENALTY = 0.5
@@ -42,8 +43,8 @@ def fit(
     By one thread, so that the bits do not depend on how many cores a machine has.
 
     Args:
-        bags: the n-grams of the texts, of :data:`BUCKETS` different ones; of fewer than :data:`FEW` texts they are
-            weighed by how rare they are.
+        bags: the n-grams of the texts, of :data:`BUCKETS` different ones; of fewer than :data:`FEW` single texts they
+            are weighed by how rare they are.
         targets_BC: which classes each text is of.
         data: the fingerprint of the texts.
         form: of the bags.
@@ -51,7 +52,7 @@ def fit(
         importance_B: what an error of each text counts; default: 1.
     """
     with torch.no_grad(), one_thread():
-        buckets_X, rarity_X = _weighed(bags)
+        buckets_X, rarity_X = _weighed(bags, form)
         by_text, by_ngram = _matrices(bags, buckets_X, rarity_X)
         texts = len(bags.starts_B1) - 1
         count_B1 = torch.ones(texts, 1) if importance_B is None else torch.from_numpy(importance_B)[:, None]
@@ -85,7 +86,7 @@ def fit_numbers(bags: Bags, number_B: NDArray[np.float64], data: str = "", *, fo
         form: of the bags.
     """
     with torch.no_grad(), one_thread():
-        buckets_X, rarity_X = _weighed(bags)
+        buckets_X, rarity_X = _weighed(bags, form)
         by_text, by_ngram = _matrices(bags, buckets_X, rarity_X)
         number_B1 = torch.from_numpy(number_B.astype(np.float32))[:, None]
         gradient_X1 = -2 * NUMBER_PENALTY * by_ngram.times(number_B1)
@@ -107,11 +108,11 @@ def _classifier(
     return LinearNGrams(buckets_X, weight, bias, rarity_X, words, data, form)
 
 
-def _weighed(bags: Bags) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
-    """The n-grams that get weights and, of few texts, what each is weighed by."""
+def _weighed(bags: Bags, form: Form) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
+    """The n-grams that get weights and, of few texts with classes, what each is weighed by."""
     buckets_X, counts_X = _most_common(bags.buckets_N)
     texts = len(bags.starts_B1) - 1
-    return buckets_X, _rarity(buckets_X, counts_X, texts) if texts < FEW else None
+    return buckets_X, _rarity(buckets_X, counts_X, texts) if texts < FEW and form == "text" else None
 
 
 def _most_common(buckets_N: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
