@@ -7,10 +7,10 @@ import pytest
 
 from regard.text.ngrams import (
     OWN,
-    Vectorizer,
     NGrams,
     NumberNGrams,
     PairNGrams,
+    Vectorizer,
     character_ngrams,
     word_ngrams,
     words_of,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from regard.system import disk
 from regard.system.errors import Damaged
-from regard.text.ngrams import FORMS, Bag, Vectorizer, Bags, Form
+from regard.text.ngrams import FORMS, Bag, Bags, Form, Vectorizer
 from regard.text.word_vectors import WordVectors
 
 NGRAMS = "ngrams.safetensors"
