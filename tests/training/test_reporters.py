@@ -83,6 +83,12 @@ def test_validations_show_scores_and_samples() -> None:
     assert "all steps done: 100 steps in 2:05; best at step 50 (bleu 33.210); 2 updates skipped" in text
 
 
+def test_a_correlation_has_three_decimals() -> None:
+    stream = io.StringIO()
+    LineReporter(stream).on_validation(5, Validation(0.2, {"pearson": 0.8974, "f1": 89.74}, ()), False)
+    assert "pearson 0.897, F1 89.7" in stream.getvalue()
+
+
 def test_the_bar_moves_while_it_measures() -> None:
     shown = BarReporter(io.StringIO())
     shown.on_event("measuring how fast this machine is")

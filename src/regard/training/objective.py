@@ -15,11 +15,18 @@ from regard.training.world import ALONE, World
 
 TITLES = {"bleu": "BLEU", "chrf": "chrF", "exact": "exact match", "f1": "F1"}
 """How people write the names of scores, where otherwise than we do."""
+CORRELATIONS = ("pearson", "spearman")
+"""Scores from -1 to 1; others are percent or points."""
 Done = Callable[[float], None]
 """Callback with the share of work done, from 0 to 1."""
 _Part = TypeVar("_Part")
 Weights = Mapping[str, torch.Tensor]
 """Tensors by parameter name, tied ones once."""
+
+
+def format_score(name: str, value: float) -> str:
+    """A score with its name, for people."""
+    return f"{TITLES.get(name, name)} {value:.{3 if name in CORRELATIONS else 1}f}"
 
 
 @dataclass(frozen=True)

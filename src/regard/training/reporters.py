@@ -42,10 +42,10 @@ def format_parameters(count: int) -> str:
 
 def scores(step: int, validation: Validation, best: bool) -> str:
     """A validation in one line."""
-    from regard.training.objective import TITLES
+    from regard.training.objective import format_score
 
     parts = [f"step {step:,}: validation loss {validation.loss:.3f}"]
-    parts += [f"{TITLES.get(name, name)} {value:.1f}" for name, value in validation.scores.items()]
+    parts += [format_score(name, value) for name, value in validation.scores.items()]
     return ", ".join(parts) + (" (best so far, saved)" if best else "")
 
 

@@ -23,7 +23,7 @@ from regard.text.counts import counted
 from regard.training.checkpoints import checkpoint, manifest
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.provenance import Provenance
-from regard.training.objective import TITLES, Validation, Weights
+from regard.training.objective import Validation, Weights, format_score
 from regard.training.progress import Best, load_progress
 
 CARD = "card.md"
@@ -118,7 +118,7 @@ def left_out(prepared: PreparedData) -> list[str]:
 def validation_lines(best: Best, validation: Validation, each: str = "token") -> list[str]:
     """Card lines with the scores of the best validation; ``each``: of what the loss is, if it counts nats."""
     parts = [f"loss {validation.loss:.3f}" + (f" nats a {each}" if each else "")]
-    parts += [f"{TITLES.get(name, name)} {value:.1f}" for name, value in validation.scores.items()]
+    parts += [format_score(name, value) for name, value in validation.scores.items()]
     return [f"At step {best.step:,}: {', '.join(parts)}."]
 
 
