@@ -256,7 +256,11 @@ class Classification(Section):
         description="metric that tunes the threshold; balanced: the mean of accuracy in scope and recall out of scope, "
         "whatever their counts; accuracy: of all texts; f1: of out of scope",
     )
-    calibrate: bool = Field(True, description="probabilities are fitted to the validation texts by one temperature")
+    calibrate: bool = Field(
+        True,
+        description="probabilities are fitted to the validation texts by one temperature, numbers by a factor "
+        "and a shift (with n-grams always)",
+    )
 
 
 class Images(Section):

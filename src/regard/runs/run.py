@@ -231,7 +231,7 @@ def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ())
         RegardError: the model does not fit into memory, the data cannot be used, or the folder is in other use.
     """
     recipe, told = work.recipe, work.hooks.reporter.on_event
-    refuse_too_large(recipe.model, _vectorizer(work, (FEWEST, FEWEST)), work.machine.device)
+    refuse_too_large(recipe.model, _maker(work, (FEWEST, FEWEST)), work.machine.device)
     if resume == "never" or not (work.output / "training").exists():  # else the run knows its shards
         shards = shards_of(recipe, work.machine.device)
         work.machine.threads_for(shards, None)
@@ -249,7 +249,7 @@ def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ())
     return load(work.output, str(work.machine.device))
 
 
-def _vectorizer(work: TrainingRun, sizes: tuple[int, int]) -> Callable[[], nn.Module]:
+def _maker(work: TrainingRun, sizes: tuple[int, int]) -> Callable[[], nn.Module]:
     return lambda: work.job.task.build(work.recipe, sizes)
 
 
@@ -271,7 +271,7 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     assets = work.job.assets(prepared)
     if odd := odd_label(work.recipe.task, work.recipe.classification.kind, getattr(assets, "labels", ())):
         told(f"the label {odd[0]} {odd[1]}: a model that has it cannot be exported")
-    refuse_too_large(work.recipe.model, _vectorizer(work, assets.sizes), work.machine.device)
+    refuse_too_large(work.recipe.model, _maker(work, assets.sizes), work.machine.device)
     torch.set_num_threads(threads)
     with worker_group(shards, work.machine.processes_for(shards), told) as group:
         costs, saver, summary = _learn_together(work, prepared, chosen, shards, group, allow)

@@ -1,5 +1,6 @@
 """What a classifier is judged by: what is not known counts nothing, what is of no class is for the threshold alone."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 
 from regard.config import Classification as Section
 from regard.data.prepare.encoders import LabelIds
+from regard.tasks.assets import FittedValues
 from regard.tasks.classification.losses import Labels, MultiLabel, Regression, SingleLabel
 
 NAMES = ("a", "b", "c")
@@ -94,20 +96,41 @@ def test_numbers_are_learned_in_units_of_their_variance() -> None:
 
 def test_numbers_are_calibrated_by_least_squares() -> None:
     draw = np.random.default_rng(1)
-    own_B1, more_B1 = draw.normal(size=(2, 50, 1))
-    wanted_B = 5 + 3 * own_B1[:, 0] + 2 * more_B1[:, 0]
+    own_B1, more_B1 = draw.normal(size=(2, 20_000, 1))
+    wanted_B = 5 + 4 * (0.1 + 0.6 * own_B1[:, 0] + 0.3 * more_B1[:, 0])
     one = Regression(section(), 5.0, 4.0)
     mixed = one.fit_mixture(own_B1, more_B1, wanted_B)
-    assert (1 / mixed.temperature, mixed.ngrams, mixed.shift) == pytest.approx((3, 2 / 3, 5))
+    assert (1 / mixed.temperature, mixed.ngrams, mixed.shift) == pytest.approx((2.4, 0.5, 5.4), rel=2e-3)
+    assert one.fit(own_B1, wanted_B, mixed) == mixed
     alone = one.fit(own_B1, 7 + 2 * own_B1[:, 0])
-    assert (1 / alone.temperature, alone.shift) == pytest.approx((2, 7))
-    against = one.fit_mixture(own_B1, more_B1, -own_B1[:, 0] - more_B1[:, 0])
-    assert against == one.start() == one.fit(own_B1, -own_B1[:, 0])  # neither tells anything
-    assert Regression(section(calibrate=False), 5.0, 4.0).fit(own_B1, wanted_B) == one.start()
-    useless = one.fit_mixture(-wanted_B[:, None], wanted_B[:, None], wanted_B)
+    assert (1 / alone.temperature, alone.shift) == pytest.approx((2, 7), rel=2e-3)
+    against = one.fit_mixture(own_B1, more_B1, 5 - own_B1[:, 0] - more_B1[:, 0])
+    assert against == one.start() == one.fit(own_B1, 5 - own_B1[:, 0])  # neither tells anything
+    uncalibrated = Regression(section(calibrate=False), 5.0, 4.0)
+    assert uncalibrated.fit(own_B1, wanted_B) == one.start()
+    assert uncalibrated.fit(own_B1, wanted_B, mixed) == mixed
+    useless = one.fit_mixture(-wanted_B[:, None], (wanted_B[:, None] - 5) / 4, wanted_B)
     assert useless.ngrams == pytest.approx(100)  # the most
-    said_B = (-wanted_B + useless.ngrams * wanted_B) / useless.temperature + useless.shift
-    assert said_B.mean() == pytest.approx(wanted_B.mean())
+
+
+def test_a_few_texts_calibrate_hardly() -> None:
+    """Two could be met exactly by three values."""
+    one = Regression(section(), 100.0, 10.0)
+    found = one.fit_mixture(np.array([[0.2], [0.3]]), np.array([[0.1], [-0.3]]), np.array([130.0, 70.0]))
+    assert 1 / found.temperature == pytest.approx(5, abs=0.5)
+    assert found.ngrams == pytest.approx(1, abs=0.5)
+    assert found.shift == pytest.approx(100, abs=3)
+
+
+def test_the_part_of_ngrams_stays_with_and_without_calibration() -> None:
+    _, score_BC = drawn()
+    mixed, gold_B = FittedValues(0.5, ngrams=3.0), np.arange(len(score_BC)) % 3
+    for calibrate in (True, False):
+        one = SingleLabel(section(calibrate=calibrate), 0.0, 3, None)
+        found = one.fit(score_BC, gold_B, mixed)
+        assert found.ngrams == 3
+        assert (found.temperature == 1) is not calibrate
+        assert found == replace(one.fit(score_BC, gold_B), ngrams=3.0)
 
 
 def bits(numbers: list[float]) -> np.ndarray:

@@ -90,7 +90,7 @@ def format_verdict(verdict: Prediction | None) -> str:
     if verdict is None:
         return ""
     if verdict.value is not None:
-        return f"{verdict.value:.6g}"
+        return f"{verdict.value:.7g}"
     return f"{one_cell(verdict.label)}\t{verdict.probability:.4f}"
 
 

@@ -8,7 +8,6 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -25,6 +24,8 @@ from regard.system.errors import RegardError, UsageError
 from regard.text.lines import LONE_RETURNS, LONGEST, InvalidLines, row_lines
 from regard.text.tokenizers.byte_pieces import replace_surrogates
 
+LARGEST = 3.4028234e38
+"""The largest number of single precision, in which numbers are kept."""
 Kind = Literal["single", "multi", "regression"]
 """Whether a text has one label, any number of labels, or a number."""
 SEPARATOR = "|"
@@ -58,12 +59,12 @@ def join_labels(labels: Sequence[str]) -> str:
 
 
 def parse_number(label: str) -> float | None:
-    """The finite number in a label, with a decimal point; None if it is not a number."""
+    """The number in a label, with a decimal point; None if it is not a number, or not finite in single precision."""
     try:
         value = float(label)
     except ValueError:
         return None
-    return value if isfinite(value) and "_" not in label else None
+    return value if abs(value) <= LARGEST and "_" not in label else None
 
 
 @dataclass

@@ -111,20 +111,26 @@ class SingleLabel:
             return labels[label[0]]
         return self.section.out_of_scope if len(label) and label[0] == len(labels) + OUTSIDE else "(not known)"
 
-    def fit(self, score_BC: Floats, wanted_B: Ids) -> FittedValues:
-        """Temperature by texts whose class is known; threshold by those, and by those that have none."""
+    def fit(self, score_BC: Floats, wanted_B: Ids, mixed: FittedValues | None = None) -> FittedValues:
+        """Temperature by texts whose class is known; threshold by those, and by those that have none.
+
+        Args:
+            score_BC: with what n-grams add.
+            wanted_B: the classes.
+            mixed: what :meth:`fit_mixture` found, where there are n-grams.
+        """
         known_B, outside_B = wanted_B < self.classes, wanted_B == self.classes + OUTSIDE
-        warm = 1.0
+        warm, ngrams = 1.0, mixed.ngrams if mixed else 1.0
         if self.section.calibrate and known_B.any():
             warm = calibration.temperature(score_BC[known_B], wanted_B[known_B])
         if self.section.threshold or not outside_B.any():
-            return FittedValues(warm, self.section.threshold)
+            return FittedValues(warm, self.section.threshold, ngrams)
         confidence_B, right_B = self._confidence(score_BC, wanted_B, warm)
         some_B = known_B | outside_B
         chosen = calibration.choose_threshold(
             confidence_B[some_B], right_B[some_B], outside_B[some_B], self.section.threshold_by
         )
-        return FittedValues(warm, chosen.value)
+        return FittedValues(warm, chosen.value, ngrams)
 
     def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_B: Ids) -> FittedValues:
         """What other scores are multiplied by before they are added, and the temperature, by texts of known class."""
@@ -188,10 +194,11 @@ class MultiLabel(SingleLabel):
     def label_text(self, label: Ids, labels: Sequence[str]) -> str:
         return "|".join(labels[one] for one in label if one < len(labels)) or "(none)"
 
-    def fit(self, score_BC: Floats, wanted_BC: Ids) -> FittedValues:
+    def fit(self, score_BC: Floats, wanted_BC: Ids, mixed: FittedValues | None = None) -> FittedValues:
+        ngrams = mixed.ngrams if mixed else 1.0
         if not self.section.calibrate:
-            return FittedValues()
-        return FittedValues(calibration.temperature_of_labels(score_BC, wanted_BC > 0.5))
+            return FittedValues(ngrams=ngrams)
+        return FittedValues(calibration.temperature_of_labels(score_BC, wanted_BC > 0.5), ngrams=ngrams)
 
     def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_BC: Ids) -> FittedValues:
         """Each label there or not is a choice of its own."""
@@ -245,24 +252,23 @@ class Regression(SingleLabel):
     def label_text(self, label: Ids, labels: Sequence[str]) -> str:
         return f"{numbers_of(label)[0]:.3g}"
 
-    def fit(self, score_BC: Floats, wanted_B: Ids) -> FittedValues:
-        """Temperature and shift, by least squares."""
-        if not self.section.calibrate:
-            return self.start()
-        (factor,) = calibration.least_squares(score_BC, wanted_B)
-        return (
-            FittedValues(1 / factor, shift=float((wanted_B - factor * score_BC[:, 0]).mean()))
-            if factor
-            else self.start()
-        )
+    def fit(self, score_BC: Floats, wanted_B: Ids, mixed: FittedValues | None = None) -> FittedValues:
+        """Temperature and shift, by least squares; with n-grams they are fitted together with these."""
+        if mixed or not self.section.calibrate:
+            return mixed or self.start()
+        return self._fit(score_BC, wanted_B)
 
     def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_B: Ids) -> FittedValues:
         """By least squares."""
-        own, more = calibration.least_squares(np.concatenate([score_BC, more_BC], 1), wanted_B)
+        return self._fit(np.concatenate([score_BC, more_BC], 1), wanted_B)
+
+    def _fit(self, score_BK: Floats, wanted_B: Ids) -> FittedValues:
+        """Of the network's scores and, behind them, of n-grams'."""
+        factors, shift = calibration.least_squares(score_BK, (wanted_B.astype(np.float64) - self.mean) / self.deviation)
+        own, more = factors[0], sum(factors[1:])
         if not (own := max(own, more / calibration.LARGEST_MIXTURE)):
             return self.start()
-        shift = float((wanted_B - own * score_BC[:, 0] - more * more_BC[:, 0]).mean())
-        return FittedValues(1 / own, ngrams=more / own, shift=shift)
+        return FittedValues(1 / (own * self.deviation), ngrams=more / own, shift=self.mean + shift * self.deviation)
 
     def notes(self, score_BC: Floats, wanted_B: Ids, fitted: FittedValues) -> list[str]:
         error = float(np.sqrt(np.square(score_BC[:, 0] / fitted.temperature + fitted.shift - wanted_B).mean()))

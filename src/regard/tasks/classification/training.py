@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.config import Classification as Section
 from regard.config import nearest
@@ -224,7 +224,8 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
     def finish(self, task: AnyLabelTask, should_stop: ShouldStop) -> list[str]:
         """Fit temperature and threshold to the validation examples; returns their scores as card lines."""
         score_BC, wanted = type(self)(task, self.prepared, self.paths).predict_validation(), self._targets.numpy()
-        fitted = replace(self.criterion.fit(score_BC, wanted), ngrams=task.assets.fitted.ngrams)
+        mixed = task.assets.fitted if getattr(task.assets, "ngrams", None) is not None else None
+        fitted = self.criterion.fit(score_BC, wanted, mixed)
         task.assets = replace(task.assets, fitted=fitted)
         scores = [f"{name} {value:.2f}" for name, value in self.criterion.scores(score_BC, wanted).items()]
         return [f"* {line}" for line in scores + self.criterion.notes(score_BC, wanted, fitted)]
@@ -331,6 +332,16 @@ class ClassificationJob(TrainingJob):
         if section.ngrams:
             self._fit_ngrams(prepared, progress)
         return prepared
+
+    def begin(self, model: nn.Module) -> None:
+        """As of any task; the last layer of a number stays fresh, since it has the units of other numbers."""
+        last = [one for name, one in model.named_parameters() if name.startswith("head.classes.")]
+        fresh = [one.detach().clone() for one in last]
+        super().begin(model)
+        if self.recipe.classification.kind == "regression":
+            with torch.no_grad():
+                for one, kept in zip(last, fresh, strict=True):
+                    one.copy_(kept)
 
     def more(self) -> dict[str, str]:
         """Also the fingerprint of the texts without labels."""

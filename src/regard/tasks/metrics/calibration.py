@@ -20,6 +20,8 @@ Score = Callable[["AcceptanceScores"], Floats]
 COLDEST, HOTTEST = 0.1, 1000.0
 """Limits of the temperature: where every validation text is right, the best one would be 0."""
 
+PRIOR = 10.0
+"""Texts that what was known before counts as, where factors of numbers are fitted."""
 _GOLDEN = (5**0.5 - 1) / 2
 _STEPS = 60
 LARGEST_MIXTURE = 100.0
@@ -123,21 +125,24 @@ def mixture(logits_BC: Floats, more_BC: Floats, gold_B: NDArray[np.int64]) -> tu
     return max(own, more / LARGEST_MIXTURE, _RIDGE), more
 
 
-def least_squares(number_BK: Floats, wanted_B: NDArray[Any]) -> tuple[float, ...]:
-    """What K kinds of numbers are multiplied by, so that their sum and a constant are near to what is wanted.
+def least_squares(number_BK: Floats, wanted_B: Floats) -> tuple[list[float], float]:
+    """What K kinds of numbers are multiplied by and what is added, so that their sum is near to what is wanted.
 
-    No factor is negative: where one would be, its numbers are left out.
+    All are standardised. As long as there are few texts the factors stay near 1/K and what is added near 0: these count
+    as much as :data:`PRIOR` texts. No factor is negative: where one would be, its numbers are left out.
     """
-    centred_BK, centred_B = number_BK - number_BK.mean(0), wanted_B - wanted_B.mean()
-    factor_K, kept = np.zeros(number_BK.shape[1]), list(range(number_BK.shape[1]))
-    while kept:
-        some_BK = centred_BK[:, kept]
-        found_K = np.linalg.solve(some_BK.T @ some_BK + _RIDGE * np.eye(len(kept)), some_BK.T @ centred_B)
-        if found_K.min() >= 0:
-            factor_K[kept] = found_K
-            break
-        kept.pop(int(found_K.argmin()))
-    return tuple(factor_K.tolist())
+    kinds = number_BK.shape[1]
+    given_BK = np.concatenate([number_BK, np.ones((len(number_BK), 1))], 1)
+    prior_K, found_K = np.append(np.full(kinds, 1 / kinds), 0.0), np.zeros(kinds + 1)
+    kept = list(range(kinds + 1))
+    while True:
+        some_BK = given_BK[:, kept]
+        matrix_KK = some_BK.T @ some_BK + PRIOR * np.eye(len(kept))
+        some_K = np.linalg.solve(matrix_KK, some_BK.T @ wanted_B + PRIOR * prior_K[kept])
+        if some_K[:-1].min(initial=0.0) >= 0:
+            found_K[kept] = some_K
+            return found_K[:-1].tolist(), float(found_K[-1])
+        kept.pop(int(some_K[:-1].argmin()))
 
 
 def sure(texts: int) -> float:
