@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import fmean
+from statistics import fmean, median
 
 from questions import best_known
 from reading_splits import SETS
@@ -158,22 +158,28 @@ KINDS = {
 }
 KINDS_BESIDE = (
     "Sets made of texts at hand, beside a linear model of scikit-learn on TF-IDF (of a number, a ridge regression of",
-    "counts). Test parts, one seed; seconds of the clock, and how many programs were at work on the machine's cores.",
+    "counts). Test parts, means of as many seeds as stand in brackets, else one; seconds of the clock, and how many",
+    "programs were at work on the machine's cores.",
 )
 
 
 def kinds(sessions: list[Session]) -> Lines:
-    """A row for each figure of each set."""
-    found: dict[tuple[str, str, str], Row] = {}
+    """A row for each figure of each set, the mean over seeds of the newest run of each."""
+    newest: dict[tuple[str, str, str], dict[int, tuple[Row, float]]] = {}
     for session in sessions:
         for row in session["rows"]:
-            if row["part"] != "test":
-                continue
-            figures = {key: f"{value:.4g}" for key, value in row.items() if key not in NOT_FIGURES}
-            figures["seconds"] = f"{row['seconds']:.0f} (load {session['machine']['load']:.1f})"
-            for name, value in figures.items():
-                head = {"set": row["kind"], "class weights": row["weights"], "figure": name}
-                found.setdefault((row["kind"], row["weights"], name), head)[row["who"]] = value
+            if row["part"] == "test":
+                runs = newest.setdefault((row["kind"], row["weights"], row["who"]), {})
+                runs[row["seed"]] = (row, session["machine"]["load"])
+    found: dict[tuple[str, str, str], Row] = {}
+    for (kind, weights, who), runs in newest.items():
+        rows, loads = zip(*runs.values(), strict=True)
+        count = f" ({len(rows)})" if len(rows) > 1 else ""
+        figures = {key: f"{fmean(row[key] for row in rows):.4g}{count}" for key in rows[0] if key not in NOT_FIGURES}
+        figures["seconds"] = f"{median(row['seconds'] for row in rows):.0f} (load {median(loads):.1f})"
+        for name, value in figures.items():
+            head = {"set": kind, "class weights": weights, "figure": name}
+            found.setdefault((kind, weights, name), head)[who] = value
     shown = {kind for kind, _, _ in found}
     sets = [f"* *{kind}*: {made}" for kind, made in KINDS.items() if kind in shown]
     return [*KINDS_BESIDE, "", *sets, "", *grid(list(found.values()))]

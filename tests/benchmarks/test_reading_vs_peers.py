@@ -248,3 +248,9 @@ def test_kinds_stand_beside_the_simple_thing(load: Any) -> None:
     last = "| number | none | seconds | 9 (load 2.3) | 9 (load 2.3) |"
     assert lines[-2:] == ["| number | none | rmse | 1.234 | 2 |", last]
     assert [line for line in lines if line.startswith("* ")] == [f"* *number*: {page.KINDS['number']}"]
+    again = [{**rows[0], "seed": 1, "rmse": 2.0}, {**rows[0], "seed": 2, "rmse": 1.0, "seconds": 11.0}]
+    more = page.kinds([{"rows": rows, "machine": {"load": 2.34}}, {"rows": again, "machine": {"load": 1.0}}])
+    assert more[-2:] == [
+        "| number | none | rmse | 1.5 (2) | 2 |",
+        "| number | none | seconds | 10 (load 1.0) | 9 (load 2.3) |",
+    ]
