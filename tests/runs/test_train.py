@@ -275,7 +275,7 @@ def test_data_that_was_refused_may_be_repaired(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["exact", "onednn", "numpy"])
 def test_a_first_start_validates_by_the_path_that_it_writes_down(small: Any, path: str) -> None:
     if path not in ops.full_paths("cpu"):
-        pytest.skip("this machine does not have this path")
+        pytest.skip("this processor does not have this path")
     training.train(**small, quiet=True, settings=[f"training.product={path}"])
     assert resolved.read_fields(small["output"] / "training")["chosen.exact"] == path
     written = json.loads((small["output"] / "processors.json").read_text())

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from regard import kernels
 from regard.fast import packed_file
 from regard.kernels import packing
 from regard.system.errors import RegardError
-from regard.tasks import engine
+from regard.tasks import engine, model_path
 from regard.tasks.engine import open_without_torch, write_packed
 from regard.tasks.model_path import MODEL, weights_sha256
 from regard.tasks.text import packed_weights
@@ -211,10 +212,17 @@ def test_weights_that_are_replaced_while_they_are_packed_are_not_kept(
     before, after = said(folder), said(other)
     if packed:
         write_packed(folder, "int8")
-    plain = engine.WeightFile
+    plain, verify, verified = engine.WeightFile, model_path.verify, threading.Event()
+
+    def told(*given: Any, **named: Any) -> Any:
+        try:
+            return verify(*given, **named)
+        finally:
+            verified.set()
 
     def swapped(path: Path) -> Any:
         found = plain(path)
+        assert verified.wait(60)  # halfway, the manifest would not be of the weights
         for name in (MODEL, manifest.NAME):
             fresh = path.with_name("fresh")
             fresh.write_bytes((other / name).read_bytes())
@@ -223,6 +231,7 @@ def test_weights_that_are_replaced_while_they_are_packed_are_not_kept(
 
     with monkeypatch.context() as patch:
         patch.setattr(engine, "WeightFile", swapped)
+        patch.setattr(model_path, "verify", told)
         with refused(RegardError, "m", "being replaced"):
             write_packed(folder, "int8")
         assert said(folder) == after  # the swap has happened: it is its own now
