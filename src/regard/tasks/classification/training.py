@@ -367,10 +367,8 @@ class ClassificationJob(TrainingJob):
             fitted = fit(FORMS[form](BUCKETS).bags(texts), targets_BC, data, form=form)
         else:
             progress("unlabelled", 0)
-            others, targets_BC = (
-                self._without_labelled(prepared, tokenizer),
-                _targets(labels, len(prepared.own["labels"])),
-            )
+            others = self._without_labelled(prepared, tokenizer)
+            targets_BC = _targets(labels, len(prepared.own["labels"]))
             fitted = fit_with_unlabelled(list(texts), targets_BC, others, data)
         write_ngrams(prepared.folder, fitted)
 
