@@ -199,7 +199,8 @@ def test_a_label_that_cannot_be_joined_is_refused(labels: list[str]) -> None:
 
 def test_numbers() -> None:
     assert [parse_number(label) for label in ("3", " -1.5e3 ", "0")] == [3.0, -1500.0, 0.0]
-    assert [parse_number(label) for label in ("", "x", "1,5", "nan", "inf", "1_000")] == [None] * 6
+    refused_labels = ("", "x", "1,5", "nan", "inf", "1_000", "3.5e38", "-1e300")
+    assert [parse_number(label) for label in refused_labels] == [None] * 8
 
 
 @pytest.mark.parametrize(

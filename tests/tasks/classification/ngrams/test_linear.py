@@ -236,7 +236,33 @@ def test_a_number_is_said_in_its_own_units(tmp_path: Path) -> None:
     assert "root of the mean squared error" in card
 
 
+def test_a_number_begun_from_others_has_its_own_units(tmp_path: Path) -> None:
+    """Prices after thousands of them: the last layer is fresh, the rest is not."""
+    first = taught(
+        tmp_path / "first",
+        written(tmp_path / "a.csv", [(text, NUMBERS[label]) for text, label in rows(120, labels=tuple(NUMBERS))]),
+        "classification.ngrams=false",
+        "classification.kind=regression",
+    )
+    train = written(tmp_path / "b.csv", [(text, SMALLER[label]) for text, label in rows(120, 2, tuple(NUMBERS))])
+    settings = ("data.validation=20", "training.rate=0.001", "classification.kind=regression")
+    more = regard.train(
+        task="classification",
+        train=train,
+        output=tmp_path / "more",
+        start_from=tmp_path / "first",
+        settings=(*settings, "classification.ngrams=false"),
+        steps=1,
+        threads=1,
+        device="cpu",
+    )
+    weights = [one.model.head.classes.weight for one in (first, more)]
+    assert not torch.allclose(*weights, atol=0.02)  # a step of 0.001 would not move it as far
+    assert all(abs(one.value) < 5 for one in more.classify(["the star near my moon", "a ball like the race"]))
+
+
 NUMBERS = {"sport": "50000", "sky": "51000"}
+SMALLER = {"sport": "0.5", "sky": "1.0"}
 
 
 def test_two_texts_have_ngrams_of_both(tmp_path: Path) -> None:
