@@ -91,7 +91,7 @@ def test_numbers_are_learned_in_units_of_their_variance() -> None:
     assert one.loss(exact_BC, wanted_B, True).total == pytest.approx(0, abs=1e-9)
     start = one.start()
     assert exact_BC[:, 0].numpy() / start.temperature + start.shift == pytest.approx(wanted_B.numpy())
-    assert one.scaled(exact_BC.numpy(), start) == pytest.approx(exact_BC.numpy())
+    assert one.loss_scores(exact_BC.numpy(), start) == pytest.approx(exact_BC.numpy())
 
 
 def test_numbers_are_calibrated_by_least_squares() -> None:

@@ -77,7 +77,7 @@ class SingleLabel:
         """What a model has before anything is fitted."""
         return FittedValues()
 
-    def scaled(self, score_BC: Floats, fitted: FittedValues) -> Floats:
+    def loss_scores(self, score_BC: Floats, fitted: FittedValues) -> Floats:
         """Scores as :meth:`loss` takes them, where they are calibrated."""
         return score_BC / fitted.temperature
 
@@ -172,10 +172,7 @@ class MultiLabel(SingleLabel):
 
     def targets(self, batch: LabelledBatch, device: torch.device) -> Tensor:
         """1.0 where a text has a label."""
-        rows = np.repeat(np.arange(len(batch.counts_B)), batch.counts_B)
-        there_BC = np.zeros((len(batch.counts_B), self.classes + 2), np.float32)
-        there_BC[rows, batch.labels_X] = 1.0
-        return torch.from_numpy(there_BC[:, : self.classes]).to(device)
+        return torch.from_numpy(class_matrix(batch, self.classes).astype(np.float32)).to(device)
 
     def loss(self, score_BC: Tensor, wanted_BC: Tensor, training: bool) -> Loss:
         """Summed over texts and labels, divided by the number of labels."""
@@ -231,7 +228,7 @@ class Regression(SingleLabel):
     def start(self) -> FittedValues:
         return FittedValues(1 / self.deviation, shift=self.mean)
 
-    def scaled(self, score_BC: Floats, fitted: FittedValues) -> Floats:
+    def loss_scores(self, score_BC: Floats, fitted: FittedValues) -> Floats:
         return (score_BC / fitted.temperature + fitted.shift - self.mean) / self.deviation
 
     def targets(self, batch: LabelledBatch, device: torch.device) -> Tensor:
@@ -275,6 +272,13 @@ class Regression(SingleLabel):
         return [f"root of the mean squared error {error:.4g}"]
 
 
+def class_matrix(batch: LabelledBatch, classes: int) -> Bools:
+    """``there_BC``: which classes each text is of; labels from ``classes`` on are of none."""
+    there_BC = np.zeros((len(batch.counts_B), classes + 2), np.bool_)
+    there_BC[np.repeat(np.arange(len(batch.counts_B)), batch.counts_B), batch.labels_X] = True
+    return there_BC[:, :classes]
+
+
 def numbers_of(labels_X: Ids) -> NDArray[np.float32]:
     """The numbers whose bits labels are."""
     return labels_X.astype(np.uint32).view(np.float32)
@@ -286,7 +290,7 @@ def mean_and_deviation(number_B: NDArray[np.float32]) -> tuple[float, float]:
     return float(number_B.mean()), float(number_B.std()) or 1.0
 
 
-def standardised(number_B: NDArray[np.float32]) -> Floats:
+def z_scores(number_B: NDArray[np.float32]) -> Floats:
     """Numbers as a regression learns them."""
     mean, deviation = mean_and_deviation(number_B)
     return (number_B.astype(np.float64) - mean) / deviation

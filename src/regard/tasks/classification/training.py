@@ -12,7 +12,6 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.config import Classification as Section
@@ -34,7 +33,7 @@ from regard.system.errors import RegardError
 from regard.tasks.assets import FittedValues, TextAssets
 from regard.tasks.classification import baseline
 from regard.tasks.classification.classifier import Classification, LabelTask, Scores, TextLabelTask
-from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels, numbers_of, standardised
+from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels, class_matrix, numbers_of, z_scores
 from regard.tasks.classification.ngrams.fit import fit, fit_numbers
 from regard.tasks.classification.ngrams.linear import BUCKETS, is_fitted, write_ngrams
 from regard.tasks.classification.ngrams.self_training import fit_with_unlabelled
@@ -99,13 +98,6 @@ def whole_texts(
     frame = Frame.of(tokenizer, max_tokens)
     parts = ([text.sentence(window) for window in wholes.windows(place).tolist()] for place in places)
     return [tokenizer.decode(frame.join(part).tolist()) for part in parts]
-
-
-def _targets(labels: Labels, classes: int) -> NDArray[np.bool_]:
-    """Which classes each text is of; labels from ``classes`` on are of none."""
-    found_BC = np.zeros((len(labels.counts_B), classes + 2), np.bool_)
-    found_BC[np.repeat(np.arange(len(labels.counts_B)), labels.counts_B), labels.labels_X] = True
-    return found_BC[:, :classes]
 
 
 def _beginning(text: str) -> str:
@@ -183,7 +175,7 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
     def validate(self, generate: bool, world: World = ALONE) -> Validation:
         """Loss and scores of the validation examples, in full precision."""
         score_BC, wanted = self.predict_validation(world=world), self._targets
-        scaled_BC = torch.from_numpy(self.criterion.scaled(score_BC, self.task.assets.fitted))
+        scaled_BC = torch.from_numpy(self.criterion.loss_scores(score_BC, self.task.assets.fitted))
         loss = self.criterion.loss(scaled_BC, wanted, False)
         scores = self.criterion.scores(score_BC, wanted.numpy())
         return Validation(float(loss.nll) / max(1, loss.count), scores, self._samples(score_BC))
@@ -360,15 +352,15 @@ class ClassificationJob(TrainingJob):
         form: Form = "pair" if self.recipe.info.texts > 1 else "number" if numbers else "text"
         progress("fit", 0)
         if numbers:
-            number_B = standardised(numbers_of(labels.labels_X))
+            number_B = z_scores(numbers_of(labels.labels_X))
             fitted = fit_numbers(FORMS[form](BUCKETS).bags(texts), number_B, data, form=form)
         elif self.unlabelled is None:
-            targets_BC = _targets(labels, len(prepared.own["labels"]))
+            targets_BC = class_matrix(labels, len(prepared.own["labels"]))
             fitted = fit(FORMS[form](BUCKETS).bags(texts), targets_BC, data, form=form)
         else:
             progress("unlabelled", 0)
             others = self._without_labelled(prepared, tokenizer)
-            targets_BC = _targets(labels, len(prepared.own["labels"]))
+            targets_BC = class_matrix(labels, len(prepared.own["labels"]))
             fitted = fit_with_unlabelled(list(texts), targets_BC, others, data)
         write_ngrams(prepared.folder, fitted)
 

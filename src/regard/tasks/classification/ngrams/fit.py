@@ -52,7 +52,7 @@ def fit(
         importance_B: what an error of each text counts; default: 1.
     """
     with torch.no_grad(), one_thread():
-        buckets_X, rarity_X = _weighed(bags, form)
+        buckets_X, rarity_X = _ngrams_and_rarity(bags, form)
         by_text, by_ngram = _matrices(bags, buckets_X, rarity_X)
         texts = len(bags.starts_B1) - 1
         count_B1 = torch.ones(texts, 1) if importance_B is None else torch.from_numpy(importance_B)[:, None]
@@ -86,7 +86,7 @@ def fit_numbers(bags: Bags, number_B: NDArray[np.float64], data: str = "", *, fo
         form: of the bags.
     """
     with torch.no_grad(), one_thread():
-        buckets_X, rarity_X = _weighed(bags, form)
+        buckets_X, rarity_X = _ngrams_and_rarity(bags, form)
         by_text, by_ngram = _matrices(bags, buckets_X, rarity_X)
         number_B1 = torch.from_numpy(number_B.astype(np.float32))[:, None]
         gradient_X1 = -2 * NUMBER_PENALTY * by_ngram.times(number_B1)
@@ -108,7 +108,7 @@ def _classifier(
     return LinearNGrams(buckets_X, weight, bias, rarity_X, words, data, form)
 
 
-def _weighed(bags: Bags, form: Form) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
+def _ngrams_and_rarity(bags: Bags, form: Form) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
     """The n-grams that get weights and, of few texts with classes, what each is weighed by."""
     buckets_X, counts_X = _most_common(bags.buckets_N)
     texts = len(bags.starts_B1) - 1
