@@ -3,6 +3,10 @@
 #ifdef REGARD_X86
 #include <cpuid.h>
 #endif
+#ifdef REGARD_AMX
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 #ifdef REGARD_ARM
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -15,11 +19,26 @@ extern const Kernels avx512vnni_table, avx512_table, avx2_table;
 #ifdef REGARD_AVXVNNI
 extern const Kernels avxvnni_table;
 #endif
+#ifdef REGARD_AMX
+extern const Kernels amx_table;
+#endif
 #endif
 #ifdef REGARD_ARM
 extern const Kernels dotprod_table;
 #endif
 extern const Kernels portable_table;
+
+#ifdef REGARD_AMX
+namespace {
+// Linux gives a process tiles when it asks for them.
+bool may_use_amx() {
+  constexpr long ASK = 0x1023, TILES = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool has = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 24 & 1) && (d >> 25 & 1);
+  return has && syscall(SYS_arch_prctl, ASK, TILES) == 0;
+}
+}  // namespace
+#endif
 
 #ifdef REGARD_AVXVNNI
 namespace {
@@ -37,6 +56,9 @@ std::vector<const Kernels*> supported() {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#ifdef REGARD_AMX
+  if (avx512 && __builtin_cpu_supports("avx512vnni") && may_use_amx()) found.push_back(&amx_table);
+#endif
   if (avx512 && __builtin_cpu_supports("avx512vnni")) found.push_back(&avx512vnni_table);
   if (avx512) found.push_back(&avx512_table);
 #ifdef REGARD_AVXVNNI

@@ -62,7 +62,9 @@ struct Product {
 // Rows, and entries of each, that stay in the second cache while panels pass.
 constexpr long chunk_of(long inner) { return inner > 512 ? 108 : 144; }
 constexpr long NEAR_INNER = 768;
-constexpr long quantised_bytes(long inner) { return 8 + 4 * groups_of(inner); }  // of a row: scale, lowest, entries
+// Of a row: scale and lowest, then entries, both in whole lines of the cache
+constexpr long QUANTISED_HEAD = 64;
+constexpr long quantised_bytes(long inner) { return QUANTISED_HEAD + (inner + 63) / 64 * 64; }
 constexpr long product_scratch(long rows, long inner) {
   return (rows < chunk_of(inner) ? rows : chunk_of(inner)) * quantised_bytes(inner);
 }

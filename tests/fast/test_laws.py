@@ -21,7 +21,7 @@ from tests.laws.test_search import LIMIT, VOCABULARY, log_probability, sources_o
 from tests.models.small_models import PIECES, assert_near, batch, sentences, tolerance
 
 MOST = tolerance(torch.float32)
-SETS = ("portable", "avx2", "avxvnni", "avx512", "avx512vnni", "dotprod")
+SETS = ("portable", "avx2", "avxvnni", "avx512", "avx512vnni", "amx", "dotprod")
 
 
 @pytest.fixture
