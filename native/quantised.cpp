@@ -23,6 +23,15 @@ struct Head {  // of a quantised row; its bytes follow
   float scale, low;
 };
 
+struct Extent {  // of the words of a row
+  Word high = all(-__builtin_inff()), low = all(__builtin_inff()), none = all(0.0f);
+  REGARD_INLINE void add(Word entry) {
+    high = most(entry, high);
+    low = least(entry, low);
+    none += entry * 0.0f;  // no number where an entry is none, or infinite
+  }
+};
+
 REGARD_INLINE const Head& head_of(const char* row) { return *reinterpret_cast<const Head*>(row); }
 
 // Of a word of a panel: t, t sum_k v_k and the bias. Each addition has one product, so that all tiles round alike.
@@ -148,14 +157,15 @@ void multiply_bytes(const Product& p) {
 void quantise(ConstRows x, long rows, long inner, char* to) {
   for (long row = 0; row < rows; row++, to += quantised_bytes(inner)) {
     const float* from = x.at + row * x.stride;
-    Word high = all(-__builtin_inff()), low = all(__builtin_inff()), none = all(0.0f);
-    each_word(inner, [&](long place, long lanes) {
-      const Word entry = load(from + place, lanes, from[place]);
-      high = most(entry, high);
-      low = least(entry, low);
-      none += entry * 0.0f;  // no number where an entry is none, or infinite
-    });
-    const float lowest = -largest(-low), range = largest(high) - lowest;
+    Extent odd, even;  // two, since each waits for itself
+    long k = 0;
+    for (; k + 2 * LANES <= inner; k += 2 * LANES) {
+      even.add(load(from + k));
+      odd.add(load(from + k + LANES));
+    }
+    each_word(inner - k, [&](long place, long lanes) { even.add(load(from + k + place, lanes, from[k])); });
+    const Word none = even.none + odd.none;
+    const float lowest = -largest(-least(even.low, odd.low)), range = largest(most(even.high, odd.high)) - lowest;
     const float factor = range > SMALLEST ? MOST_X / range : 0.0f;
     Head& head = *reinterpret_cast<Head*>(to);
     head.scale = (factor > 0.0f ? range / MOST_X : 0.0f) + sum(none);
@@ -168,7 +178,7 @@ void quantise(ConstRows x, long rows, long inner, char* to) {
       else
         for (long lane = 0; lane < lanes; lane++) bytes[place + lane] = entry[lane];
     });
-    for (long k = inner; k < quantised_bytes(inner) - QUANTISED_HEAD; k++) bytes[k] = 0;
+    for (k = inner; k < quantised_bytes(inner) - QUANTISED_HEAD; k++) bytes[k] = 0;
   }
 }
 

@@ -91,7 +91,7 @@ def test_a_row_has_the_same_bits_alone_and_among_others(precision: Precision, in
     x, weight, bias = draw(200, inner), draw(70, inner, seed=1), draw(70, seed=2)
     x *= np.exp(draw(200, 1, seed=3))  # rows of other sizes beside it
     together = multiplied(x, weight, bias, precision)
-    for rows in (1, 2, 3, 4, 5, 11, 73, 109, 145):
+    for rows in (1, 2, 3, 4, 5, 11, 16, 17, 33, 64, 73, 109, 145):
         assert (multiplied(x[:rows], weight, bias, precision) == together[:rows]).all(), rows
 
 
@@ -114,9 +114,10 @@ def test_rows_and_columns_of_one_value_and_of_tiny_ones() -> None:
 
 
 @pytest.mark.parametrize("precision", STORED)
-def test_products_of_nothing_are_the_bias(precision: Precision) -> None:
+@pytest.mark.parametrize("rows", [3, 20])
+def test_products_of_nothing_are_the_bias(precision: Precision, rows: int) -> None:
     bias = draw(40, seed=2)
-    assert (multiplied(draw(3, 0), draw(40, 0), bias, precision) == bias).all()
+    assert (multiplied(draw(rows, 0), draw(40, 0), bias, precision) == bias).all()
     assert multiplied(draw(0, 5), draw(4, 5), None, precision).shape == (0, 4)
 
 
