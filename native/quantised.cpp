@@ -46,6 +46,8 @@ struct Columns {
   }
 };
 
+constexpr long AHEAD = 16;  // lines of a panel that are asked for before they are needed, where rows keep the loads busy
+
 struct Fours {
   static constexpr int MOST_ROWS = LANES == 16 ? 12 : 4;
   static constexpr long INNER = 1L << 62;  // sums of bytes become floats once: K is whole
@@ -69,8 +71,13 @@ struct Fours {
       Ints column[WORDS], next[WORDS];
 #pragma GCC unroll 16
       for (int j = 0; j < WORDS; j++) {
-        column[j] = load_ints(panel[j] + (3 + g) * PANEL_LINE);
-        next[j] = load_ints(panel[j] + (4 + g) * PANEL_LINE);
+        const char* at = panel[j] + (3 + g) * PANEL_LINE;
+        column[j] = load_ints(at);
+        next[j] = load_ints(at + PANEL_LINE);
+        if (ROWS > 1 && j * LANES % 16 == 0) {
+          __builtin_prefetch(at + AHEAD * PANEL_LINE);
+          __builtin_prefetch(at + (AHEAD + 1) * PANEL_LINE);
+        }
       }
 #pragma GCC unroll 16
       for (int i = 0; i < ROWS; i++) {
@@ -91,7 +98,7 @@ struct Fours {
 
 #ifdef __AMX_INT8__
 
-constexpr long LEAST_AMX_ROWS = 4;      // fewer are multiplied by words in the same time
+constexpr long LEAST_AMX_ROWS = 5;      // fewer are as fast by words, and those read weights from afar sooner
 constexpr long NEAR_BYTES = 1L << 19;  // of panels that stay in the second cache while rows pass
 
 // Entries of out from sums of `rows` rows and one panel.
