@@ -95,6 +95,33 @@ def language_model(folder: Path) -> Path:
     return _single_stack(folder, "language-model", GPT, ())
 
 
+def demonstration(made: Path, folder: Path) -> Path:
+    """A model of the demonstration's recipe and corpus whose encoder has the decoder's number of heads, trained once.
+
+    Args:
+        made: what ``regard demo --output`` wrote.
+        folder: of the model.
+    """
+    import regard
+    from regard.tasks.model_path import RECIPE, load_recipe_and_assets
+
+    def file(part: str, language: str) -> Path:
+        return made / "corpus" / f"{part}.{language}"
+
+    recipe, _ = load_recipe_and_assets(made / "model")
+    regard.train(
+        source=file("train", "en"),
+        target=file("train", "de"),
+        valid_source=file("valid", "en"),
+        valid_target=file("valid", "de"),
+        output=folder,
+        recipe=made / "model" / RECIPE,
+        settings=[f"model.heads={recipe.model.decoder_heads}"],
+        threads=1,
+    )
+    return folder
+
+
 def _single_stack(folder: Path, name: str, sizes: dict[str, Any], symbols: tuple[str, ...]) -> Path:
     from regard.tasks.assets import TextAssets
     from regard.text.tokenizers.tokenizer import learn

@@ -6,8 +6,9 @@
     python benchmarks/decode_vs_peers.py --work equal --model FOLDER --source val.en.gz --sentences 1000
 
 Works: ``base``, a translator of the paper's base shape; ``encoder`` of BERT's base size and ``language-model`` of
-GPT-2's, all of made-up weights; ``model``, a translator that was trained, and ``demo``, the demonstration's; ``equal``,
-whether its outputs are those of torch and of CTranslate2.
+GPT-2's, all of made-up weights; ``model``, a translator that was trained, and ``demo``, one of the demonstration's
+recipe and corpus, trained first, with as many heads in the encoder as in the decoder, since CTranslate2 reads no other;
+``equal``, whether a model's outputs are those of torch and of CTranslate2.
 
 Every tool opens the same weights, which Regard's exporters wrote, in one process of one thread, all on one core.
 Regard's are packed before (``regard pack``), as CTranslate2's are converted. For each measure (greedy, beam 4, one
@@ -122,7 +123,8 @@ def of_work(work: str, asked: argparse.Namespace) -> tuple[Path, list[str]]:
             MADE[work](folder)
         return folder, decode_models.texts(folder, asked.sentences)
     if work == "demo":
-        folder, source = asked.demo / "model", asked.demo / "corpus" / "valid.en"
+        folder = decode_models.demonstration(asked.demo, asked.environments / "decoding" / "demonstration")
+        source = asked.demo / "corpus" / "valid.en"
     else:
         folder, source = asked.model, asked.source
     kept = decode_models.copied(folder, asked.environments / "decoding")

@@ -44,6 +44,14 @@ inline Rows rows(const Out2& a) {
   expect_rows(a);
   return {a.data(), static_cast<long>(a.stride(0))};
 }
+// Rows of keys or values: float32, or uint16, which is bf16.
+using AnyRows = nb::ndarray<nb::ndim<2>, nb::device::cpu>;
+using AnyConstRows = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+template <class A> bool halves(const A& a) {
+  expect_rows(a);
+  expect(a.dtype() == nb::dtype<float>() || a.dtype() == nb::dtype<uint16_t>(), "keys and values are float32 or uint16");
+  return a.dtype() == nb::dtype<uint16_t>();
+}
 template <class A> auto line(const A& a, long size) {
   expect(rows_of(a) == size, "an array has another length than its axis");
   expect(size <= 1 || a.stride(0) == 1, "an array must lie in one piece");

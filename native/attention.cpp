@@ -13,18 +13,18 @@ namespace {
 
 constexpr int MOST_WORDS = 8;  // of a value's entries that are summed in registers at once
 
-struct Neighbours {
-  const float *key, *value;
+template <class T> struct Neighbours {  // T: float, or the upper half of one
+  const T *key, *value;
   long key_stride, value_stride;
-  const float* key_of(long s) const { return key + s * key_stride; }
-  const float* value_of(long s) const { return value + s * value_stride; }
+  const T* key_of(long s) const { return key + s * key_stride; }
+  const T* value_of(long s) const { return value + s * value_stride; }
 };
-struct Scattered {
-  const float *key, *value;
+template <class T> struct Scattered {
+  const T *key, *value;
   long key_stride, value_stride;
   const int32_t* place_S;
-  const float* key_of(long s) const { return key + place_S[s] * key_stride; }
-  const float* value_of(long s) const { return value + place_S[s] * value_stride; }
+  const T* key_of(long s) const { return key + place_S[s] * key_stride; }
+  const T* value_of(long s) const { return value + place_S[s] * value_stride; }
 };
 
 // score_S = scale query_K key_SK^T + bias_S; the last word is filled up with minus infinity. Its largest entry.
@@ -36,7 +36,7 @@ float scores(const Attention& a, const float* query, const Keys& keys, long leng
     for (int lane = 0; lane < LANES; lane++) {
       products[lane] = all(0.0f);
       if (s + lane < length) {
-        const float* key = keys.key_of(s + lane);
+        const auto* key = keys.key_of(s + lane);
         each_word(a.key_size, [&](long place, long lanes) {
           products[lane] = load(query + place, lanes) * load(key + place, lanes) + products[lane];
         });
@@ -69,7 +69,7 @@ void weighted(const Keys& keys, const float* weight, long length, float factor, 
   Word part[WORDS];
   for (int j = 0; j < WORDS; j++) part[j] = all(0.0f);
   for (long s = 0; s < length; s++) {
-    const float* value = keys.value_of(s) + begin;
+    const auto* value = keys.value_of(s) + begin;
 #pragma GCC unroll 8
     for (int j = 0; j < WORDS; j++) part[j] = weight[s] * load(value + j * LANES) + part[j];
   }
@@ -102,9 +102,7 @@ template <class Keys> void one_head(const Attention& a, const float* query, cons
   values(a, keys, a.scratch, length, 1.0f / total, context);
 }
 
-}  // namespace
-
-void attention(const Attention& a) {
+template <class T> void all_rows(const Attention& a) {
   for (long row = 0; row < a.rows; row++) {
     const float* query = a.query.at + row * a.query.stride;
     if (a.length_T[row] <= 0) {
@@ -112,16 +110,21 @@ void attention(const Attention& a) {
       continue;
     }
     for (long head = 0; head < a.heads; head++) {
-      const float *key = a.key.at + head * a.key_size, *value = a.value.at + head * a.value_size;
+      const T* key = static_cast<const T*>(a.key.at) + head * a.key_size;
+      const T* value = static_cast<const T*>(a.value.at) + head * a.value_size;
       if (a.places_TS)
         one_head(a, query + head * a.key_size,
-                 Scattered{key, value, a.key.stride, a.value.stride, a.places_TS + row * a.places_stride}, row, head);
+                 Scattered<T>{key, value, a.key.stride, a.value.stride, a.places_TS + row * a.places_stride}, row, head);
       else
         one_head(a, query + head * a.key_size,
-                 Neighbours{key + a.first_T[row] * a.key.stride, value + a.first_T[row] * a.value.stride,
-                            a.key.stride, a.value.stride}, row, head);
+                 Neighbours<T>{key + a.first_T[row] * a.key.stride, value + a.first_T[row] * a.value.stride,
+                               a.key.stride, a.value.stride}, row, head);
     }
   }
 }
+
+}  // namespace
+
+void attention(const Attention& a) { return a.halves ? all_rows<uint16_t>(a) : all_rows<float>(a); }
 
 }  // namespace regard::REGARD_SET

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -123,9 +124,21 @@ void check_norm(long columns, NormKind kind) {
   expect("norm", columns, out, wanted, 2e-5);
 }
 
-void check_attention(long heads, long size, int32_t length) {
+void check_attention(long heads, long size, int32_t length, bool of_bf16) {
   const long width = heads * size;
-  const Floats query = drawn(width), key = drawn(length * width), value = drawn(length * width);
+  const Floats query = drawn(width);
+  Floats key = drawn(length * width), value = drawn(length * width);
+  std::vector<uint16_t> key_halves(key.size()), value_halves(key.size());
+  const auto halve = [&](Floats& x, std::vector<uint16_t>& halves) {
+    in_use().halve({{x.data(), width}, halves.data(), width, length, width});
+    for (size_t i = 0; i < x.size(); i++) {
+      const uint32_t bits = static_cast<uint32_t>(halves[i]) << 16;
+      std::memcpy(&x[i], &bits, sizeof bits);
+    }
+  };
+  if (of_bf16) halve(key, key_halves), halve(value, value_halves);
+  const void* const kept_key = of_bf16 ? static_cast<const void*>(key_halves.data()) : key.data();
+  const void* const kept_value = of_bf16 ? static_cast<const void*>(value_halves.data()) : value.data();
   Floats context(static_cast<size_t>(width)), scratch(static_cast<size_t>(length) + 64);
   std::vector<int32_t> places;
   for (int32_t s = 0; s < length; s++) places.push_back(length - 1 - s);
@@ -148,8 +161,8 @@ void check_attention(long heads, long size, int32_t length) {
   }
   const int32_t first = 0;
   for (const int32_t* table : {static_cast<const int32_t*>(nullptr), static_cast<const int32_t*>(places.data())}) {
-    in_use().attention({{query.data(), width}, {key.data(), width}, {value.data(), width}, {context.data(), width},
-                        &first, table, length, &length, nullptr, 0, 0, nullptr, 1, heads, size, size, 0.3f,
+    in_use().attention({{query.data(), width}, {kept_key, width}, {kept_value, width}, of_bf16,
+                        {context.data(), width}, &first, table, length, &length, nullptr, 0, 0, nullptr, 1, heads, size, size, 0.3f,
                         scratch.data()});
     expect("attention", length, context, wanted, 1e-5);
   }
@@ -286,7 +299,8 @@ int main() {
       check_gate(3, columns);
       for (NormKind kind : {NormKind::layer, NormKind::rms, NormKind::affine}) check_norm(columns, kind);
     }
-    for (int32_t length : {1, 3, 16, 50}) check_attention(2, 20, length);
+    for (int32_t length : {1, 3, 16, 50})
+      for (bool of_bf16 : {false, true}) check_attention(2, 20, length, of_bf16);
     for (int64_t length : {1, 3, 16, 50})
       for (long size : {5, 16, 67})
         for (bool causal : {false, true}) check_training_attention(size, length, causal);

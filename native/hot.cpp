@@ -50,7 +50,7 @@ void run_attention(bool scattered) {
   std::vector<int32_t> places;
   for (int32_t s = 0; s < LENGTH; s++) places.push_back(LENGTH - 1 - s);
   const int32_t first = 0;
-  in_use().attention({{query.data(), D}, {keys.data(), D}, {keys.data(), D}, {context.data(), D}, &first,
+  in_use().attention({{query.data(), D}, {keys.data(), D}, {keys.data(), D}, false, {context.data(), D}, &first,
                       scattered ? places.data() : nullptr, KEYS, &LENGTH, nullptr, 0, 0, nullptr, 1, HEADS, D / HEADS,
                       D / HEADS, 0.125f, scratch.data()});
 }

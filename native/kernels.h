@@ -87,9 +87,24 @@ struct Norm {
   float epsilon;
 };
 
+// Rows of floats, or of bf16: their upper halves, rounded to the nearest, ties to even. Strides are in entries.
+struct KeptRows {
+  const void* at;
+  long stride;
+};
+
+// out_TK = x_TK in bf16
+struct Halving {
+  ConstRows x;
+  uint16_t* out;
+  long out_stride, rows, columns;
+};
+
 // context_THU = softmax(scale query_THK key_SHK^T + bias) value_SHU, each query over keys of its own
 struct Attention {
-  ConstRows query, key, value;
+  ConstRows query;
+  KeptRows key, value;
+  bool halves;  // keys and values are of bf16
   Rows context;
   const int32_t* first_T;    // where the keys of a query begin, if they are neighbours ...
   const int32_t* places_TS;  // ... else (not null) where each of them is: the ancestor table
@@ -189,6 +204,7 @@ struct Kernels {
   void (*softmax)(const Softmax&);
   void (*dropout)(const Dropout&);
   void (*rotation)(const Rotation&);
+  void (*halve)(const Halving&);
   void (*training_attention)(const TrainingAttention&);
   void (*attention_gradient)(const TrainingAttention&, const AttentionGradient&);
 };

@@ -70,8 +70,8 @@ long most_keys(const Ints1& first, const Maybe<Ints2>& places, const Ints1& leng
   return most;
 }
 
-void py_attention(const Floats2& query, const Floats2& key, const Floats2& value, const Out2& context, long heads,
-                  float scale, const Ints1& length, const Ints1& first, const Maybe<Ints2>& places,
+void py_attention(const Floats2& query, const AnyConstRows& key, const AnyConstRows& value, const Out2& context,
+                  long heads, float scale, const Ints1& length, const Ints1& first, const Maybe<Ints2>& places,
                   const Maybe<Floats2>& bias, const Maybe<Ints1>& place) {
   const long count = rows_of(query);
   expect(heads >= 1 && columns_of(query) % heads == 0 && columns_of(context) % heads == 0,
@@ -99,7 +99,10 @@ void py_attention(const Floats2& query, const Floats2& key, const Floats2& value
     }
   }
   const std::unique_ptr<float[]> scratch(new float[static_cast<size_t>(most) + 32]);
-  in_use().attention({rows(query), rows(key), rows(value), rows(context), first.data(),
+  const bool of_bf16 = halves(key);
+  expect(halves(value) == of_bf16, "keys and values have different types");
+  in_use().attention({rows(query), {key.data(), static_cast<long>(key.stride(0))},
+                      {value.data(), static_cast<long>(value.stride(0))}, of_bf16, rows(context), first.data(),
                       places ? places->data() : nullptr, places ? static_cast<long>(places->stride(0)) : 0,
                       length.data(), bias ? bias->data() : nullptr, bias ? static_cast<long>(bias->stride(0)) : 0,
                       ahead, place ? place->data() : nullptr, count, heads, columns_of(query) / heads,
@@ -256,6 +259,12 @@ void py_rotation(const Out2& x, long heads, const Floats2& cos, const Floats2& s
   in_use().rotation({rows(x), cos.data(), sin.data(), place.data(), count, heads, columns_of(x) / heads});
 }
 
+void py_halve(const Floats2& x, const Array<uint16_t, 2>& out) {
+  expect_rows(out);
+  expect(rows_of(out) == rows_of(x) && columns_of(out) == columns_of(x), "shapes of a rounding do not fit");
+  in_use().halve({rows(x), out.data(), static_cast<long>(out.stride(0)), rows_of(x), columns_of(x)});
+}
+
 std::vector<std::string> sets() {
   std::vector<std::string> names;
   for (const Kernels* kernels : supported()) names.push_back(kernels->name);
@@ -307,5 +316,6 @@ NB_MODULE(_native, m) {
   def_dropout(py_dropout<float>, py_add_dropout<float>);
   def_dropout(py_dropout<uint16_t>, py_add_dropout<uint16_t>);
   m.def("rotation", py_rotation, free, array("x"), "heads"_a, array("cos"), array("sin"), array("place"));
+  m.def("halve", py_halve, free, array("x"), array("out"));
   bind_program(m);
 }

@@ -145,9 +145,9 @@ void Program::attend(int projected, int out, Heads heads) {
   });
   calls_.push_back([=](const Run& run) {
     const Pass& pass = run.pass;
-    in_use().attention({read(run, projected), read(run, projected, heads.keys()),
-                        read(run, projected, 2 * heads.keys()), rows(run, out), pass.first_T, nullptr, 0, pass.length_T,
-                        heads.biased ? pass.bias.at : nullptr, pass.bias.stride, pass.bias.columns / 2, pass.place_T,
+    const ConstRows key = read(run, projected, heads.keys()), value = read(run, projected, 2 * heads.keys());
+    in_use().attention({read(run, projected), {key.at, key.stride}, {value.at, value.stride}, false, rows(run, out),
+                        pass.first_T, nullptr, 0, pass.length_T, heads.biased ? pass.bias.at : nullptr, pass.bias.stride, pass.bias.columns / 2, pass.place_T,
                         pass.rows, heads.heads, heads.d_k, heads.d_v, heads.scale, run.scratch});
   });
 }
@@ -174,11 +174,13 @@ void Program::attend_past(int projected, int out, Heads heads, long layer) {
     const Pass& pass = run.pass;
     const ConstRows written = read(run, projected, heads.keys());
     const KeysAndValues& past = of_layer(pass.past, layer);
-    for (long t = 0; t < pass.rows; t++)
-      std::memcpy(past.at + pass.slot_T[t] * past.stride, written.at + t * written.stride,
-                  static_cast<size_t>(own) * sizeof(float));
-    in_use().attention({read(run, projected), {past.at, past.stride}, {past.at + heads.keys(), past.stride},
-                        rows(run, out), nullptr, pass.ancestors_TS, pass.ancestors_stride, pass.length_T,
+    for (long t = 0; t < pass.rows; t++) {
+      const ConstRows one = {written.at + t * written.stride, own};
+      const long place = pass.slot_T[t] * past.stride;
+      if (past.halves) in_use().halve({one, static_cast<uint16_t*>(past.at) + place, own, 1, own});
+      else std::memcpy(static_cast<float*>(past.at) + place, one.at, static_cast<size_t>(own) * sizeof(float));
+    }
+    in_use().attention({read(run, projected), past.from(0), past.from(heads.keys()), past.halves, rows(run, out), nullptr, pass.ancestors_TS, pass.ancestors_stride, pass.length_T,
                         heads.biased ? pass.bias.at : nullptr, pass.bias.stride, pass.bias.columns / 2, pass.place_T,
                         pass.rows, heads.heads, heads.d_k, heads.d_v, heads.scale, run.scratch});
   });
@@ -195,8 +197,7 @@ void Program::attend_memory(int query, int out, Heads heads, long layer) {
   calls_.push_back([=](const Run& run) {
     const Pass& pass = run.pass;
     const KeysAndValues& memory = of_layer(pass.memory, layer);
-    in_use().attention({read(run, query), {memory.at, memory.stride}, {memory.at + heads.keys(), memory.stride},
-                        rows(run, out), pass.memory_first_T, nullptr, 0, pass.memory_length_T, nullptr, 0, 0, nullptr,
+    in_use().attention({read(run, query), memory.from(0), memory.from(heads.keys()), memory.halves, rows(run, out), pass.memory_first_T, nullptr, 0, pass.memory_length_T, nullptr, 0, 0, nullptr,
                         pass.rows, heads.heads, heads.d_k, heads.d_v, heads.scale, run.scratch});
   });
 }

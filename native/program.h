@@ -13,9 +13,13 @@
 
 namespace regard {
 
-struct KeysAndValues {  // of one layer, side by side in a row for each token
-  float* at = nullptr;
+struct KeysAndValues {  // of one layer, side by side in a row for each token; floats, or bf16
+  void* at = nullptr;
+  bool halves = false;
   long rows = 0, columns = 0, stride = 0;
+  KeptRows from(long column) const {
+    return {static_cast<const char*>(at) + column * (halves ? 2 : 4), stride};
+  }
 };
 struct Table {
   const float* at = nullptr;

@@ -19,14 +19,12 @@ template <class A> Table table(const Maybe<A>& array) {
   return {at.at, rows_of(*array), columns_of(*array), at.stride};
 }
 
-using Layers = std::vector<Out2>;
+using Layers = std::vector<AnyRows>;
 std::vector<KeysAndValues> layers(const Maybe<Layers>& arrays) {
   std::vector<KeysAndValues> found;
   if (arrays)
-    for (const Out2& array : *arrays) {
-      const Rows at = rows(array);
-      found.push_back({at.at, rows_of(array), columns_of(array), at.stride});
-    }
+    for (const AnyRows& array : *arrays)
+      found.push_back({array.data(), halves(array), rows_of(array), columns_of(array), static_cast<long>(array.stride(0))});
   return found;
 }
 

@@ -14,6 +14,7 @@ void vocabulary(const Vocabulary&);
 void softmax(const Softmax&);
 void dropout(const Dropout&);
 void rotation(const Rotation&);
+void halve(const Halving&);
 void training_attention(const TrainingAttention&);
 void attention_gradient(const TrainingAttention&, const AttentionGradient&);
 

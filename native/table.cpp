@@ -10,7 +10,8 @@ extern const Kernels REGARD_TABLE;
 const Kernels REGARD_TABLE = {REGARD_NAME(REGARD_SET), REGARD_SET::product,    REGARD_SET::gate,
                               REGARD_SET::norm,        REGARD_SET::attention,  REGARD_SET::vocabulary,
                               REGARD_SET::softmax,     REGARD_SET::dropout,
-                              REGARD_SET::rotation,    REGARD_SET::training_attention,
+                              REGARD_SET::rotation,    REGARD_SET::halve,
+                              REGARD_SET::training_attention,
                               REGARD_SET::attention_gradient};
 
 }  // namespace regard

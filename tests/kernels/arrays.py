@@ -27,3 +27,14 @@ def apart(x: NDArray[np.float32]) -> NDArray[np.float32]:
     room = np.full((len(x), x.shape[1] + 5), np.nan, np.float32)
     room[:, : x.shape[1]] = x
     return room[:, : x.shape[1]]
+
+
+def halved(x: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """bf16 as its bits: the upper halves, rounded to the nearest, ties to even."""
+    bits = np.ascontiguousarray(x).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def widened(halves: NDArray[np.uint16]) -> NDArray[np.float32]:
+    """Floats of such bits."""
+    return (halves.astype(np.uint32) << 16).view(np.float32)

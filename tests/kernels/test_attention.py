@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.kernels.arrays import apart, draw
+from tests.kernels.arrays import apart, draw, halved, widened
 
 pytestmark = pytest.mark.usefixtures("instruction_set")
 SIZES = [(1, 1, 1), (2, 3, 5), (2, 16, 16), (4, 32, 32), (1, 64, 64), (3, 40, 24), (1, 200, 300)]
@@ -30,13 +30,20 @@ def attended(query, key, value, heads, scale, places, bias=None, place=None):
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("biased", [False, True])
-def test_neighbouring_and_scattered_keys_are_the_equation(sizes: tuple[int, int, int], biased: bool) -> None:
+@pytest.mark.parametrize("halves", [False, True])
+def test_neighbouring_and_scattered_keys_are_the_equation(
+    sizes: tuple[int, int, int], biased: bool, halves: bool
+) -> None:
     from regard.kernels import _native
 
     heads, key_size, value_size = sizes
     length, first = ints([0, 1, 2, 15, 16, 17, 40, 33]), ints([90, 8, 0, 3, 30, 1, 7, 7])
     query, key = apart(draw(8, heads * key_size)), apart(draw(50, heads * key_size, seed=1))
     value = apart(draw(50, heads * value_size, seed=2))
+    given = key, value
+    if halves:
+        given = halved(key), halved(value)
+        key, value = widened(given[0]), widened(given[1])
     bias, place = (draw(heads, 101, seed=3), ints([0, 0, 1, 3, 15, 0, 39, 20])) if biased else (None, None)
     scattered = np.stack([np.random.default_rng(n).permutation(50) for n in range(8)]).astype(np.int32)
     scattered[np.arange(50) >= length[:, None]] = 2**31 - 1  # never looked at
@@ -46,7 +53,7 @@ def test_neighbouring_and_scattered_keys_are_the_equation(sizes: tuple[int, int,
         ]
         expected = attended(query, key, value, heads, 0.3, places, bias, place)
         context = apart(np.full((8, heads * value_size), 7, np.float32))
-        _native.attention(query, key, value, context, heads, 0.3, length, first, table, bias, place)
+        _native.attention(query, *given, context, heads, 0.3, length, first, table, bias, place)
         np.testing.assert_allclose(context, expected, atol=2e-5)
 
 

@@ -52,6 +52,7 @@ def transformer(
             Stack(target, scale, writing.positions, writing.decoder_layers(section.decoder_layers)),
             [writing.memory(f"layers.{n}.cross") for n in layers],
             writing.heads.keys + writing.heads.values,
+            pack.precision,
         ),
         Output(output[:-1] * np.float32(section.d_model**-0.5) if section.scale_output else output[:-1], pack),
     )
@@ -76,7 +77,7 @@ def gpt(section: GptSection, pieces: int, window: int, take: Take, pack: Packer 
     stack = StackParts(section, take, "decoder", two_way=False, pack=pack)
     whole, new = (Stack(table, 1.0, stack.positions, layers) for layers in stack.causal_layers(section.layers))
     window = min(window, section.max_positions) if section.positions == "learned" else window
-    causal = DecoderStack(whole, new, section.layers, stack.heads.keys + stack.heads.values)
+    causal = DecoderStack(whole, new, section.layers, stack.heads.keys + stack.heads.values, pack.precision)
     return FastGpt(causal, Output(table, pack), window)
 
 

@@ -16,6 +16,7 @@ from regard.fast.parts import Floats
 from regard.fast.past import ROOM, Past
 from regard.fast.stack import Stack
 from regard.fast.texts import Texts
+from regard.kernels.packing import Precision
 
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
@@ -30,12 +31,14 @@ class DecoderStack:
     Args:
         layers: how many there are.
         size: entries of a token's keys and values in one of them.
+        precision: of the weights.
     """
 
     whole: Stack
     new: Stack
     layers: int
     size: int
+    precision: Precision
 
 
 @dataclass
@@ -74,7 +77,7 @@ class FastGpt:
     def start(self, sources: Sequence[Ids]) -> GptState:
         """Read every token of the prompts, and open one row for each."""
         no_ids, no_places = np.zeros((0, ROOM), np.int64), np.zeros((0, ROOM), np.int32)
-        past = Past(self.stack.layers, self.stack.size)
+        past = Past(self.stack.layers, self.stack.size, self.stack.precision)
         return self.admit(GptState(np.zeros(0, np.int32), no_ids, no_places, past), sources)
 
     def admit(self, state: GptState, sources: Sequence[Ids]) -> GptState:

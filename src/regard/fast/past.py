@@ -1,4 +1,7 @@
-"""Keys and values of a search: of the rows' own tokens, found by ancestor tables, and of the sentences they read."""
+"""Keys and values of a search: of the rows' own tokens, found by ancestor tables, and of the sentences they read.
+
+Where weights are bf16 or int8, keys and values are bf16: half the memory, which is most of what a large batch takes.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.kernels.packing import aligned_array
+from regard.kernels import _native
+from regard.kernels.packing import Precision, aligned_array
 from regard.system.memory import lazy_pages
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
-
+Kept = NDArray[Any]
+"""Keys and values: float32, or uint16, which are bf16 as the bits they are."""
 
 ROOM = 32
 """Tokens that a row's ancestors have room for at first; it doubles."""
@@ -26,11 +31,12 @@ class Past:
     Args:
         layers: of the decoder.
         size: entries of a token's keys and values in a layer.
-        room: places at first; it grows by half where three quarters of them are named.
+        precision: of the weights; see above.
+        room: places at first; it grows by a quarter where three quarters of them are named.
     """
 
-    def __init__(self, layers: int, size: int, room: int = 64) -> None:
-        self.of_layer = [aligned_array((room, size)) for _ in range(layers)]
+    def __init__(self, layers: int, size: int, precision: Precision = "fp32", room: int = 64) -> None:
+        self.of_layer = [aligned_array((room, size), _type(precision)) for _ in range(layers)]
         self._room = room
         self._free = np.arange(room, dtype=np.int32)
 
@@ -55,9 +61,9 @@ class Past:
         named[ancestors_NS[np.arange(ancestors_NS.shape[1]) < lengths_N[:, None]]] = True
         wanted = (int(named.sum()) + count) * 4 // 3
         if wanted > self._room:
-            _enlarge(self.of_layer, wanted * 3 // 2, np.arange(self._room))
-            named = np.append(named, np.zeros(wanted * 3 // 2 - self._room, np.bool_))
-            self._room = wanted * 3 // 2
+            _enlarge(self.of_layer, wanted * 5 // 4, np.arange(self._room))
+            named = np.append(named, np.zeros(wanted * 5 // 4 - self._room, np.bool_))
+            self._room = wanted * 5 // 4
         self._free = np.flatnonzero(~named).astype(np.int32)
 
 
@@ -67,13 +73,14 @@ class Memory:
     Args:
         layers: of the decoder.
         size: entries of a token's keys and values in a layer.
+        precision: of the weights; see above.
     """
 
-    def __init__(self, layers: int, size: int) -> None:
-        self.of_layer = [aligned_array((0, size)) for _ in range(layers)]
+    def __init__(self, layers: int, size: int, precision: Precision = "fp32") -> None:
+        self.of_layer = [aligned_array((0, size), _type(precision)) for _ in range(layers)]
         self._room = self._used = 0
 
-    def extend(self, first_B: Ints, length_B: Ints, lengths_A: NDArray[np.int64]) -> tuple[list[Floats], Ints]:
+    def extend(self, first_B: Ints, length_B: Ints, lengths_A: NDArray[np.int64]) -> tuple[list[Kept], Ints]:
         """Room of each layer for further sentences, and where all of them begin now, the further ones last.
 
         Args:
@@ -83,7 +90,7 @@ class Memory:
         more = int(lengths_A.sum())
         if self._used + more > self._room:
             kept_S = np.repeat(first_B - _begins(length_B), length_B) + np.arange(int(length_B.sum()))
-            wanted = 2 * (len(kept_S) + more)
+            wanted = (len(kept_S) + more) * 5 // 4
             if wanted > self._room:
                 _enlarge(self.of_layer, wanted, kept_S)
                 self._room = wanted
@@ -96,22 +103,34 @@ class Memory:
         return rooms, np.append(first_B, begin + _begins(lengths_A)).astype(np.int32)
 
 
-def _enlarge(of_layer: list[Floats], room: int, kept_K: NDArray[np.int64]) -> None:
+def keep(x_SE: Floats, room_SE: Kept) -> None:
+    """Write keys and values to their room."""
+    if room_SE.dtype == np.float32:
+        room_SE[:] = x_SE
+    else:
+        _native.halve(x_SE, room_SE)
+
+
+def _type(precision: Precision) -> type[np.generic]:
+    return np.float32 if precision == "fp32" else np.uint16
+
+
+def _enlarge(of_layer: list[Kept], room: int, kept_K: NDArray[np.int64]) -> None:
     """Replace each array by one with room for so many tokens, which begins with those kept.
 
     One layer after another: only one of them is in memory twice.
     """
     for number, old_XE in enumerate(of_layer):
-        new_XE = _room_of(room, old_XE.shape[1])
+        new_XE = _room_of(room, old_XE.shape[1], old_XE.dtype.type)
         np.take(old_XE, kept_K, axis=0, out=new_XE[: len(kept_K)], mode="clip")
         of_layer[number] = new_XE
 
 
-def _room_of(tokens: int, size: int) -> Floats:
+def _room_of(tokens: int, size: int, kind: type[np.generic]) -> Kept:
     """An array for the keys and values of so many tokens."""
-    if (bytes_ := 4 * tokens * size) < LARGE:
-        return aligned_array((tokens, size))
-    return np.frombuffer(lazy_pages(bytes_), np.float32).reshape(tokens, size)
+    if (bytes_ := np.dtype(kind).itemsize * tokens * size) < LARGE:
+        return aligned_array((tokens, size), kind)
+    return np.frombuffer(lazy_pages(bytes_), kind).reshape(tokens, size)
 
 
 def _begins(length_B: NDArray[Any]) -> NDArray[Any]:

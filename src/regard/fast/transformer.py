@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 
 from regard.fast.answer import FastAnswer, Output
 from regard.fast.parts import Floats, Linear
-from regard.fast.past import ROOM, Memory, Past
+from regard.fast.past import ROOM, Memory, Past, keep
 from regard.fast.stack import Stack
 from regard.fast.texts import Texts
+from regard.kernels.packing import Precision
 
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
+CHUNK = 512
+"""Tokens whose keys and values are in the cache when they are written to their room."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Decoder:
     memories: Sequence[Linear]
     size: int
     """Entries of a token's keys and values in a layer, its own or its memory's."""
+    precision: Precision
+    """Of the weights."""
 
 
 @dataclass
@@ -66,10 +71,10 @@ class FastTransformer:
 
     def start(self, sources: Sequence[Ids]) -> FastState:
         """Encode sentences (ids with ``</s>``) and open one row for each."""
-        layers = len(self.decoder.memories)
+        decoder = self.decoder
+        sizes = len(decoder.memories), decoder.size, decoder.precision
         none, rows = np.zeros(0, np.int32), np.zeros(0, np.int64)
-        past, memory = Past(layers, self.decoder.size), Memory(layers, self.decoder.size)
-        nothing = FastState(none, rows, np.zeros((0, ROOM), np.int32), past, memory, none, none)
+        nothing = FastState(none, rows, np.zeros((0, ROOM), np.int32), Past(*sizes), Memory(*sizes), none, none)
         return self.admit(nothing, sources)
 
     def admit(self, state: FastState, sources: Sequence[Ids]) -> FastState:
@@ -78,7 +83,9 @@ class FastTransformer:
         memory_SD = self.read(Texts(np.concatenate(sources), length_B))
         rooms, first_B = state.memory.extend(state.memory_first_B, state.memory_length_B, length_B)
         for memory, room_SE in zip(self.decoder.memories, rooms, strict=True):
-            memory(memory_SD, room_SE)
+            for begin in range(0, len(memory_SD), CHUNK):
+                part = slice(begin, begin + CHUNK)
+                keep(memory.rows(memory_SD[part]), room_SE[part])
         old, count, width = len(state.memory_first_B), len(sources), state.ancestors_NS.shape[1]
         return FastState(
             np.append(state.lengths_N, np.zeros(count, np.int32)),

@@ -14,6 +14,9 @@ Ints = NDArray[np.int32]
 Panels = NDArray[Any]
 """A packed matrix: float32 panels are fp32, uint16 ones bf16, int8 ones int8."""
 
+Kept = NDArray[np.float32] | NDArray[np.uint16]
+"""Rows of keys or values, uint16 ones of bf16."""
+
 PANEL: int
 KEPT: int
 """Attention weights of a query are kept in rows of a multiple of so many."""
@@ -57,8 +60,8 @@ def norm(
 
 def attention(
     query: Floats,
-    key: Floats,
-    value: Floats,
+    key: Kept,
+    value: Kept,
     context: Floats,
     heads: int,
     scale: float,
@@ -161,6 +164,9 @@ def add_dropout(
 ) -> None:
     """``sum = stream + scale x`` where ``drawn`` is the threshold or more, else ``stream``."""
 
+def halve(x: Floats, out: NDArray[np.uint16]) -> None:
+    """``x_TK`` in bf16: the upper halves of its floats, rounded to the nearest."""
+
 def rotation(x: Floats, heads: int, cos: Floats, sin: Floats, place: Ints) -> None:
     """Every head of ``x_THK`` turned in place by the angles of its row's place, of which each has K / 2."""
 
@@ -215,8 +221,8 @@ class Program:
         first: Ints | None = None,
         slot: Ints | None = None,
         ancestors: Ints | None = None,
-        past: list[Floats] | None = None,
-        memory: list[Floats] | None = None,
+        past: list[NDArray[Any]] | None = None,
+        memory: list[NDArray[Any]] | None = None,
         memory_first: Ints | None = None,
         memory_length: Ints | None = None,
         positions: Floats | None = None,
@@ -227,5 +233,5 @@ class Program:
     ) -> None:
         """All calls, and the room ``result`` written to ``out``; what no call needs may be missing.
 
-        ``past`` and ``memory`` hold an array for each layer.
+        ``past`` and ``memory`` hold an array for each layer, of float32, or of uint16, which is bf16.
         """
