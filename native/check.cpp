@@ -219,7 +219,7 @@ void check_vocabulary(long rows, long inner, long columns, long k) {
   const Floats hidden = drawn(rows * inner);
   const long together = vocabulary_together(columns);
   Floats score(static_cast<size_t>(rows * k)), scratch(static_cast<size_t>(vocabulary_scratch(rows, together)));
-  std::vector<char> quantised(static_cast<size_t>(rows * quantised_bytes(inner)));
+  std::vector<char> quantised(static_cast<size_t>(quantised_scratch(rows, inner)));
   std::vector<int32_t> ids(score.size());
   std::vector<double> log_sum(static_cast<size_t>(rows)), wanted, wanted_sum;
   for (long n = 0; n < rows; n++) {

@@ -65,8 +65,11 @@ constexpr long NEAR_INNER = 768;
 // Of a row: scale and lowest, then entries, both in whole lines of the cache
 constexpr long QUANTISED_HEAD = 64;
 constexpr long quantised_bytes(long inner) { return QUANTISED_HEAD + (inner + 63) / 64 * 64; }
+// Room for rows of bytes that begin at a line, wherever it begins itself.
+constexpr long quantised_scratch(long rows, long inner) { return rows * quantised_bytes(inner) + QUANTISED_HEAD; }
+inline char* at_line(char* scratch) { return scratch + -reinterpret_cast<uintptr_t>(scratch) % QUANTISED_HEAD; }
 constexpr long product_scratch(long rows, long inner) {
-  return (rows < chunk_of(inner) ? rows : chunk_of(inner)) * quantised_bytes(inner);
+  return quantised_scratch(rows < chunk_of(inner) ? rows : chunk_of(inner), inner);
 }
 
 // out_TF = activation(x_TF) * gate_TF, where x_T2F holds both side by side
@@ -152,7 +155,7 @@ struct Vocabulary {
   long rows, columns, k;
   long together;     // blocks that are computed side by side, at least one
   float* scratch;    // vocabulary_scratch floats
-  char* quantised;  // rows * quantised_bytes(inner)
+  char* quantised;  // quantised_scratch bytes
 };
 constexpr long VOCABULARY_BLOCK = 512;  // columns whose scores are in the cache when they are looked at
 constexpr long VOCABULARY_STRIDE = VOCABULARY_BLOCK + 16;  // rows a power of two apart would share places in a cache

@@ -211,7 +211,7 @@ void py_vocabulary(const Floats2& hidden, const AnyPanels& packed, long columns,
   expect(count <= 1 || (ids.stride(0) == k && score.stride(0) == k), "results must lie in one piece");
   const long together = vocabulary_together(columns);
   const std::unique_ptr<float[]> scratch(new float[static_cast<size_t>(vocabulary_scratch(count, together))]);
-  const auto quantised = scratch_of(matrix, count * quantised_bytes(matrix.inner));
+  const auto quantised = scratch_of(matrix, quantised_scratch(count, matrix.inner));
   in_use().vocabulary({rows(hidden), matrix, without ? line(*without, columns) : nullptr, ids.data(), score.data(),
                        line(log_sum, count), count, columns, k, together, scratch.get(), quantised.get()});
 }

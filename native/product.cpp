@@ -102,7 +102,8 @@ void divided_chunk(const Product& p) {
 }  // namespace
 
 void product(const Product& p) {
-  each_chunk(p, [](const Product& part, long) {
+  each_chunk(p, [](Product part, long) {
+    part.scratch = at_line(part.scratch);
     if (part.matrix.precision == Precision::int8) quantise(part.x, part.rows, part.matrix.inner, part.scratch);
     divided_chunk(part);
   });

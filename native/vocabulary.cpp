@@ -97,7 +97,8 @@ void vocabulary(const Vocabulary& v) {
     highest_N[row] = -__builtin_inff();
     v.log_sum_N[row] = 0.0;
   }
-  if (w.precision == Precision::int8) quantise(v.hidden, v.rows, w.inner, v.quantised);
+  char* const quantised = at_line(v.quantised);
+  if (w.precision == Precision::int8) quantise(v.hidden, v.rows, w.inner, quantised);
   const auto columns_of = [&](long block) {
     const long left = v.columns - block * VOCABULARY_BLOCK;
     return left < VOCABULARY_BLOCK ? left : VOCABULARY_BLOCK;
@@ -109,7 +110,7 @@ void vocabulary(const Vocabulary& v) {
       const Matrix matrix = {w.at + panel * bytes, w.inner, w.precision};
       float* at = score + number * v.rows * VOCABULARY_STRIDE;
       product_of_quantised({v.hidden, matrix, {at, VOCABULARY_STRIDE}, v.rows, columns_of(block), Activation::none,
-                            v.quantised});
+                            quantised});
       for (long row = 0; row < v.rows; row++)
         look_BN[number * v.rows + row] = look(at + row * VOCABULARY_STRIDE, columns_of(block));
     });
