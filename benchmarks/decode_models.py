@@ -116,7 +116,7 @@ def demonstration(made: Path, folder: Path) -> Path:
         valid_target=file("valid", "de"),
         output=folder,
         recipe=made / "model" / RECIPE,
-        settings=[f"model.heads={recipe.model.decoder_heads}"],
+        settings=[f"model.heads={recipe.model.decoder_heads or recipe.model.heads}"],
         threads=1,
     )
     return folder

@@ -1,12 +1,14 @@
-// Sums of products of bytes by AMX, whose registers are tiles of 16 rows of 64 bytes: one instruction multiplies 16 rows of
-// x, 64 entries of each, by 16 columns of W. A panel already has its bytes in the order of such tiles: a line is a row of
-// two of them, four entries of K for each column. The sums are whole numbers, those of bytes.h.
+// Sums of products of bytes by AMX, whose registers are tiles of 16 rows of 64 bytes: one instruction multiplies 16 rows
+// of x, 64 entries of each, by 16 columns of W. A panel already has its bytes in the order of such tiles: a line is a row
+// of two of them, four entries of K for each column. The sums are whole numbers, those of bytes.h.
 //
 //              W: one panel                     W: two panels, where x has 16 rows or fewer
 //              ┌──6──┬──7──┐                    ┌──6──┬──7──┬──6──┬──7──┐
 //     x  ┌─4─┐ │  0  │  1  │             x ┌─4─┐│  0  │  1  │  2  │  3  │
 //        ├─5─┤ │  2  │  3  │               └───┘└─────┴─────┴─────┴─────┘
-//        └───┘ └─────┴─────┘             (the numbers of tiles; four sums side by side hide the time of an addition)
+//        └───┘ └─────┴─────┘
+//
+// Numbers are those of the tiles. Four sums side by side hide the time that an addition takes.
 #pragma once
 
 #include <immintrin.h>
@@ -23,7 +25,7 @@ struct AmxShapes {  // of the tiles, as the processor reads them
   uint16_t bytes[16] = {};
   uint8_t rows[16] = {};
 
-  // Of rows of x as tiles 4 and 5; no lower ones: two panels.
+  // Upper rows of x in tile 4, lower ones in tile 5; without lower rows all sums are of the upper ones, by two panels.
   AmxShapes(long upper, long lower) {
     for (int tile = 0; tile < 8; tile++) {
       const bool below = lower > 0 && (tile == 2 || tile == 3 || tile == 5);
@@ -33,11 +35,14 @@ struct AmxShapes {  // of the tiles, as the processor reads them
   }
 };
 
-// Some rows of x, and the fours of one panel or two. Of what K leaves after whole tiles there is a copy, zeros behind it.
+// GCC's own intrinsic says that it reads 8 bytes, so that the others may not have been written.
+REGARD_INLINE void amx_begin(const AmxShapes& shapes) { asm volatile("ldtilecfg %0" ::"m"(shapes)); }
+
+// Some rows of x, and the fours of one panel or two. What K leaves after whole tiles is a copy, with zeros behind it.
 struct AmxBlock {
-  const char *x, *below;                // the bytes of the rows of tile 4, and of tile 5: null where there are two panels
-  long x_stride;                        // in bytes
-  long steps;                           // whole tiles of K
+  const char *x, *below;  // bytes of the rows of tile 4, and of tile 5: null where there are two panels
+  long x_stride;          // in bytes
+  long steps;             // whole tiles of K
   const char* panel[2];
   const char (*rest)[AMX_LINES][PANEL_LINE];  // of each panel; null if nothing is left
 };

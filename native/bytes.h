@@ -1,4 +1,4 @@
-// The dot product of bytes: the one place where instruction sets differ in more than their width.
+// The dot product of bytes: with amx.h the one place where instruction sets differ in more than their width.
 //
 // A lane holds four bytes. Those of x are 0 to 127 and those of w -63 to 63, so that four products add up to a 16-bit
 // number (4 * 127 * 63 < 2^15): no set saturates, signed and unsigned instructions agree, and all give the same sums.

@@ -162,8 +162,8 @@ void check_attention(long heads, long size, int32_t length, bool of_bf16) {
   const int32_t first = 0;
   for (const int32_t* table : {static_cast<const int32_t*>(nullptr), static_cast<const int32_t*>(places.data())}) {
     in_use().attention({{query.data(), width}, {kept_key, width}, {kept_value, width}, of_bf16,
-                        {context.data(), width}, &first, table, length, &length, nullptr, 0, 0, nullptr, 1, heads, size, size, 0.3f,
-                        scratch.data()});
+                        {context.data(), width}, &first, table, length, &length, nullptr, 0, 0, nullptr, 1, heads, size,
+                        size, 0.3f, scratch.data()});
     expect("attention", length, context, wanted, 1e-5);
   }
 }

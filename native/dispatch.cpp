@@ -1,5 +1,7 @@
 #include "dispatch.h"
 
+#include <atomic>
+
 #ifdef REGARD_X86
 #include <cpuid.h>
 #endif
@@ -30,12 +32,13 @@ extern const Kernels portable_table;
 
 #ifdef REGARD_AMX
 namespace {
-// Linux gives a process tiles when it asks for them.
-bool may_use_amx() {
-  constexpr long ASK = 0x1023, TILES = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+constexpr long TILES = 18;  // XFEATURE_XTILEDATA
+bool has_amx() {
+  constexpr long ARCH_GET_XCOMP_SUPP = 0x1021;
   unsigned a = 0, b = 0, c = 0, d = 0;
+  unsigned long features = 0;
   const bool has = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 24 & 1) && (d >> 25 & 1);
-  return has && syscall(SYS_arch_prctl, ASK, TILES) == 0;
+  return has && syscall(SYS_arch_prctl, ARCH_GET_XCOMP_SUPP, &features) == 0 && (features >> TILES & 1);
 }
 }  // namespace
 #endif
@@ -57,7 +60,7 @@ std::vector<const Kernels*> supported() {
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 #ifdef REGARD_AMX
-  if (avx512 && __builtin_cpu_supports("avx512vnni") && may_use_amx()) found.push_back(&amx_table);
+  if (avx512 && __builtin_cpu_supports("avx512vnni") && has_amx()) found.push_back(&amx_table);
 #endif
   if (avx512 && __builtin_cpu_supports("avx512vnni")) found.push_back(&avx512vnni_table);
   if (avx512) found.push_back(&avx512_table);
@@ -74,18 +77,37 @@ std::vector<const Kernels*> supported() {
 }
 
 namespace {
-const Kernels*& chosen() {
-  static const Kernels* kernels = supported().front();
-  return kernels;
+
+std::atomic<const Kernels*> chosen{nullptr};
+
+// Linux gives a process tiles when it asks for them. Signal handlers then need larger stacks of their own, so nobody asks
+// who does not use them.
+bool allowed(const Kernels* kernels) {
+#ifdef REGARD_AMX
+  constexpr long ARCH_REQ_XCOMP_PERM = 0x1023;
+  if (kernels == &amx_table) return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILES) == 0;
+#endif
+  return kernels != nullptr;
 }
+
+const Kernels* fastest() {
+  for (const Kernels* kernels : supported())
+    if (allowed(kernels)) return kernels;
+  return &portable_table;
+}
+
 }  // namespace
 
-const Kernels& in_use() { return *chosen(); }
+const Kernels& in_use() {
+  const Kernels* kernels = chosen.load(std::memory_order_relaxed);
+  if (!kernels) chosen.store(kernels = fastest(), std::memory_order_relaxed);
+  return *kernels;
+}
 
 bool use(const std::string& name) {
   for (const Kernels* kernels : supported())
-    if (name == kernels->name) {
-      chosen() = kernels;
+    if (name == kernels->name && allowed(kernels)) {
+      chosen.store(kernels, std::memory_order_relaxed);
       return true;
     }
   return false;

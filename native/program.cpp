@@ -147,7 +147,8 @@ void Program::attend(int projected, int out, Heads heads) {
     const Pass& pass = run.pass;
     const ConstRows key = read(run, projected, heads.keys()), value = read(run, projected, 2 * heads.keys());
     in_use().attention({read(run, projected), {key.at, key.stride}, {value.at, value.stride}, false, rows(run, out),
-                        pass.first_T, nullptr, 0, pass.length_T, heads.biased ? pass.bias.at : nullptr, pass.bias.stride, pass.bias.columns / 2, pass.place_T,
+                        pass.first_T, nullptr, 0, pass.length_T,
+                        heads.biased ? pass.bias.at : nullptr, pass.bias.stride, pass.bias.columns / 2, pass.place_T,
                         pass.rows, heads.heads, heads.d_k, heads.d_v, heads.scale, run.scratch});
   });
 }
@@ -180,7 +181,8 @@ void Program::attend_past(int projected, int out, Heads heads, long layer) {
       if (past.halves) in_use().halve({one, static_cast<uint16_t*>(past.at) + place, own, 1, own});
       else std::memcpy(static_cast<float*>(past.at) + place, one.at, static_cast<size_t>(own) * sizeof(float));
     }
-    in_use().attention({read(run, projected), past.from(0), past.from(heads.keys()), past.halves, rows(run, out), nullptr, pass.ancestors_TS, pass.ancestors_stride, pass.length_T,
+    in_use().attention({read(run, projected), past.from(0), past.from(heads.keys()), past.halves, rows(run, out),
+                        nullptr, pass.ancestors_TS, pass.ancestors_stride, pass.length_T,
                         heads.biased ? pass.bias.at : nullptr, pass.bias.stride, pass.bias.columns / 2, pass.place_T,
                         pass.rows, heads.heads, heads.d_k, heads.d_v, heads.scale, run.scratch});
   });
@@ -197,7 +199,8 @@ void Program::attend_memory(int query, int out, Heads heads, long layer) {
   calls_.push_back([=](const Run& run) {
     const Pass& pass = run.pass;
     const KeysAndValues& memory = of_layer(pass.memory, layer);
-    in_use().attention({read(run, query), memory.from(0), memory.from(heads.keys()), memory.halves, rows(run, out), pass.memory_first_T, nullptr, 0, pass.memory_length_T, nullptr, 0, 0, nullptr,
+    in_use().attention({read(run, query), memory.from(0), memory.from(heads.keys()), memory.halves, rows(run, out),
+                        pass.memory_first_T, nullptr, 0, pass.memory_length_T, nullptr, 0, 0, nullptr,
                         pass.rows, heads.heads, heads.d_k, heads.d_v, heads.scale, run.scratch});
   });
 }

@@ -24,7 +24,8 @@ std::vector<KeysAndValues> layers(const Maybe<Layers>& arrays) {
   std::vector<KeysAndValues> found;
   if (arrays)
     for (const AnyRows& array : *arrays)
-      found.push_back({array.data(), halves(array), rows_of(array), columns_of(array), static_cast<long>(array.stride(0))});
+      found.push_back({array.data(), halves(array), rows_of(array), columns_of(array),
+                       static_cast<long>(array.stride(0))});
   return found;
 }
 

@@ -74,7 +74,7 @@ struct Fours {
         const char* at = panel[j] + (3 + g) * PANEL_LINE;
         column[j] = load_ints(at);
         next[j] = load_ints(at + PANEL_LINE);
-        if (ROWS > 1 && j * LANES % 16 == 0) {
+        if (ROWS > 1 && j * LANES % 16 == 0) {  // once for each line of the cache
           __builtin_prefetch(at + AHEAD * PANEL_LINE);
           __builtin_prefetch(at + (AHEAD + 1) * PANEL_LINE);
         }
@@ -98,8 +98,10 @@ struct Fours {
 
 #ifdef __AMX_INT8__
 
-constexpr long LEAST_AMX_ROWS = 5;      // fewer are as fast by words, and those read weights from afar sooner
 constexpr long NEAR_BYTES = 1L << 19;  // of panels that stay in the second cache while rows pass
+
+// Fewer rows, or rows of few entries, are as fast by words, which also wait less for weights beyond the second cache.
+bool worth_amx(const Product& p) { return p.rows >= (p.matrix.inner < 256 ? 8 : 5); }
 
 // Entries of out from sums of `rows` rows and one panel.
 void finish(const Product& p, long row, long rows, long panel, const int32_t (*sums)[PANEL]) {
@@ -117,8 +119,8 @@ void finish(const Product& p, long row, long rows, long panel, const int32_t (*s
   }
 }
 
-// Blocks of at most two tiles of rows are alike, so that the shapes are set once: the last may begin before the one above
-// it ends, and computes some rows again.
+// Blocks of at most two tiles of rows are alike, so that the shapes are set once: the last may begin before the one
+// above it ends, and computes some rows again.
 void multiply_by_amx(const Product& p) {
   const long inner = p.matrix.inner, lines = groups_of(inner), bytes = panel_bytes(Precision::int8, inner);
   const long blocks = (p.rows + 2 * AMX_ROWS - 1) / (2 * AMX_ROWS), rows = (p.rows + blocks - 1) / blocks;
@@ -142,7 +144,7 @@ void multiply_by_amx(const Product& p) {
     apply(p.activation, {p.out.at + row * p.out.stride + place, p.out.stride}, rows,
           (end < p.columns ? end : p.columns) - place);
   };
-  _tile_loadconfig(&shapes);
+  amx_begin(shapes);
   for (long first = 0; first < panels; first += near)
     for (long n = 0; n < blocks; n++)
       for (long panel = first; panel < panels && panel < first + near; panel += across)
@@ -156,7 +158,7 @@ void multiply_by_amx(const Product& p) {
 
 void multiply_bytes(const Product& p) {
 #ifdef __AMX_INT8__
-  if (p.rows >= LEAST_AMX_ROWS) return multiply_by_amx(p);
+  if (worth_amx(p)) return multiply_by_amx(p);
 #endif
   all_tiles<Fours>(p);
 }

@@ -41,7 +41,8 @@ REGARD_INLINE Word load(const uint16_t* from) {
   return reinterpret_cast<Word>(__builtin_convertvector(upper, Ints) << 16);
 #endif
 }
-// Rounded; of two equally near the even one. NaN stays NaN where its lower half is zero, as of what was bf16 before.
+// Rounded; of two equally near the even one. NaN stays NaN if its lower half is zero, as that of what was bf16 before and
+// the one that arithmetic makes are; others are for the caller.
 REGARD_INLINE void store(uint16_t* to, Word x) {
   const Bits bits = reinterpret_cast<Bits>(x);
   *reinterpret_cast<LooseHalves*>(to) = __builtin_convertvector((bits + 0x7fff + (bits >> 16 & 1)) >> 16, Halves);

@@ -53,12 +53,12 @@ def recurrent(model: Any, choices: Mapping[str, Any]) -> Any:
     return rnn_encoder(section, small.PIECES, HeadShape(choices["head"], small.CLASSES), taken(model))
 
 
-def gpt(model: Any, choices: Mapping[str, Any], window: int = 1000) -> Any:
+def gpt(model: Any, choices: Mapping[str, Any], window: int = 1000, precision: Precision = "fp32") -> Any:
     """The engine of a small decoder-only model."""
     from regard.fast.build import gpt
 
     section = GptSection(**{"layers": 2, **small.SIZES, **choices})
-    return gpt(section, small.PIECES, window, taken(model))
+    return gpt(section, small.PIECES, window, taken(model), Packer(precision))
 
 
 def texts(given: Tokens) -> Any:

@@ -54,6 +54,34 @@ def test_the_window_slides_as_the_models_does(family: Family) -> None:
             beside.select([[0, 0, 2], [2, 1, 0], [1, 1, 0]][step // 4 % 3])
 
 
+@pytest.mark.one_of(4)
+@held("gpt", gpt=3)
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_rows_of_fewer_bits_depend_on_no_neighbour_while_the_window_slides(family: Family, precision: str) -> None:
+    """To the bit, beside rows of other ages, with prompts that enter; a prompt at once is its tokens in steps."""
+    fast, random = (
+        gpt(family.model(torch.float32), family.choices, window=7, precision=precision),
+        np.random.default_rng(2),
+    )
+    prompts = sentences([3, 11, 6])
+    among, alone = fast.start(prompts), [fast.start([prompt]) for prompt in prompts]
+    for now in range(25):
+        token_N = random.integers(2, PIECES, len(alone))
+        among, answer = fast.step(among, token_N)
+        for row, state in enumerate(alone):
+            alone[row], own = fast.step(state, token_N[row : row + 1])
+            assert (own.all()[0] == answer.all()[row]).all(), (now, row)
+        if now % 5 == 4:
+            entering = sentences([int(random.integers(1, 14))], seed=now)
+            among = fast.admit(fast.select(among, np.array([2, 0])), entering)
+            alone = [alone[2], alone[0], fast.start(entering)]
+    once, steps = fast.start([prompts[0]]), fast.start([np.zeros(0, np.int64)])
+    for token in prompts[0]:
+        steps, _ = fast.step(steps, np.array([token]))
+    answers = [fast.step(state, np.array([4]))[1].all() for state in (once, steps)]
+    assert (answers[0] == answers[1]).all()
+
+
 @held("gpt")
 def test_whole_texts_are_read_as_by_the_model_and_alone_as_among_others(family: Family) -> None:
     model, given = family.model(torch.float32), small.texts(SOURCES)

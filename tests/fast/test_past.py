@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from regard.fast import past as past_of
-from regard.fast.past import Memory, Past
+from regard.fast.past import CHUNK, Memory, Past, project
+from regard.kernels.packing import Precision
 
 
 @pytest.fixture(params=[past_of.LARGE, 0], autouse=True)
@@ -47,3 +48,22 @@ def test_memories_move_together_when_their_room_is_full() -> None:
         kept = random.permutation(len(held))[:5]
         first_B, length_B, held = first_B[kept], length_B[kept], [held[place] for place in kept]
     assert len(memory.of_layer[0]) < 200
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_keys_and_values_beside_weights_of_fewer_bits_are_their_upper_halves(precision: Precision) -> None:
+    from regard.fast.parts import Linear
+
+    random, tokens = np.random.default_rng(0), CHUNK + 70
+    linear = Linear([random.standard_normal((6, 4), np.float32)], [None])
+    x_TD = random.standard_normal((tokens, 4), np.float32)
+    memory = Memory(1, 6, precision)
+    (room_TE,), _ = memory.extend(np.zeros(0, np.int32), np.zeros(0, np.int32), np.array([tokens]))
+    project(linear, x_TD, room_TE)
+    expected = linear.rows(x_TD)
+    found = room_TE if precision == "fp32" else (room_TE.astype(np.uint32) << 16).view(np.float32)
+    assert (
+        Past(1, 6, precision).of_layer[0].dtype == room_TE.dtype == (np.float32 if precision == "fp32" else np.uint16)
+    )
+    assert (np.abs(found - expected) <= (0 if precision == "fp32" else np.abs(expected) * 2.0**-8)).all()
+    assert (found != 0).all()

@@ -23,10 +23,13 @@ def test_rows_are_rounded_to_the_nearest(shape: tuple[int, int]) -> None:
 def test_ties_are_even_and_what_is_no_number_stays_none() -> None:
     from regard.kernels import _native
 
-    x = np.uint32([[0x3F808000, 0x3F818000, 0x3F808001, 0xBF808000, 0x7F800000, 0x7FC00000, 0x80000000]])
+    x = np.uint32([[0x3F808000, 0x3F818000, 0x3F808001, 0xBF808000, 0x7F800000, 0x80000000]])
     out = np.empty(x.shape, np.uint16)
     _native.halve(x.view(np.float32), out)
-    assert out.tolist() == [[0x3F80, 0x3F82, 0x3F81, 0xBF80, 0x7F80, 0x7FC0, 0x8000]]
+    assert out.tolist() == [[0x3F80, 0x3F82, 0x3F81, 0xBF80, 0x7F80, 0x8000]]
+    none = np.uint32([[0x7FC00000, 0xFFC00000, 0x7F800001, 0x7FFFFFFF, 0xFFFFFFFF, 0x7FFF8000]])
+    _native.halve(none.view(np.float32), out)
+    assert np.isnan(widened(out)).all()
 
 
 def test_other_shapes_and_types_are_refused() -> None:

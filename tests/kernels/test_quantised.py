@@ -95,6 +95,25 @@ def test_a_row_has_the_same_bits_alone_and_among_others(precision: Precision, in
         assert (multiplied(x[:rows], weight, bias, precision) == together[:rows]).all(), rows
 
 
+@pytest.mark.parametrize("inner", [19, 256, 330])
+def test_every_set_multiplies_bytes_as_the_others_do(inner: int) -> None:
+    """Sums are whole numbers; entries made of them have the same bits by words alike, else they are near."""
+    from regard import kernels
+    from regard.kernels import _native
+
+    here = _native.in_use()
+    alike = {"amx": "avx512vnni", "avx512vnni": "avx512", "avxvnni": "avx2"}.get(here)
+    for rows in (4, 5, 8, 17, 40, 150):
+        x, weight, bias = draw(rows, inner), draw(97, inner, seed=1), draw(97, seed=2)
+        found = multiplied(x, weight, bias, "int8")
+        try:
+            kernels.use(alike or "portable")
+            other = multiplied(x, weight, bias, "int8")
+        finally:
+            kernels.use(here)
+        np.testing.assert_allclose(found, other, rtol=0, atol=0 if alike else 1e-4)
+
+
 @pytest.mark.parametrize("precision", STORED)
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
 def test_what_is_no_number_stays_in_its_row_and_column(precision: Precision, wrong: float) -> None:

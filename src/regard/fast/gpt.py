@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 
 from regard.fast.answer import FastAnswer, Output
 from regard.fast.parts import Floats
-from regard.fast.past import ROOM, Past
+from regard.fast.past import CHUNK, ROOM, Past
 from regard.fast.stack import Stack
 from regard.fast.texts import Texts
 from regard.kernels.packing import Precision
 
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
-CHUNK = 512
-"""Tokens of prompts that are read at once: each has a row of the table of ancestors."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Keys and values of a search: of the rows' own tokens, found by ancestor tables, and of the sentences they read.
 
-Where weights are bf16 or int8, keys and values are bf16: half the memory, which is most of what a large batch takes.
+Where a Transformer's weights are bf16 or int8, these are bf16: half the memory, which is most of what a large batch
+takes. Recurrent models keep theirs in fp32.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.fast.parts import Linear
 from regard.kernels import _native
 from regard.kernels.packing import Precision, aligned_array
 from regard.system.memory import lazy_pages
@@ -21,6 +23,8 @@ Kept = NDArray[Any]
 
 ROOM = 32
 """Tokens that a row's ancestors have room for at first; it doubles."""
+CHUNK = 512
+"""Tokens that are read or projected at once: what they need between two calls of kernels should stay in the cache."""
 LARGE = 1 << 20
 """Bytes from which on the room of a layer takes memory only as it is filled."""
 
@@ -61,14 +65,17 @@ class Past:
         named[ancestors_NS[np.arange(ancestors_NS.shape[1]) < lengths_N[:, None]]] = True
         wanted = (int(named.sum()) + count) * 4 // 3
         if wanted > self._room:
-            _enlarge(self.of_layer, wanted * 5 // 4, np.arange(self._room))
-            named = np.append(named, np.zeros(wanted * 5 // 4 - self._room, np.bool_))
-            self._room = wanted * 5 // 4
+            room = wanted * 5 // 4
+            _enlarge(self.of_layer, room, np.arange(self._room))
+            named = np.append(named, np.zeros(room - self._room, np.bool_))
+            self._room = room
         self._free = np.flatnonzero(~named).astype(np.int32)
 
 
 class Memory:
-    """Keys and values of sentences end to end, ``memory_SE`` of each layer; what no sentence uses is dropped at times.
+    """Keys and values of sentences end to end, ``memory_SE`` of each layer.
+
+    Where room is short, what no sentence uses is dropped, and there is a quarter more of it than is then needed.
 
     Args:
         layers: of the decoder.
@@ -103,12 +110,14 @@ class Memory:
         return rooms, np.append(first_B, begin + _begins(lengths_A)).astype(np.int32)
 
 
-def keep(x_SE: Floats, room_SE: Kept) -> None:
-    """Write keys and values to their room."""
-    if room_SE.dtype == np.float32:
-        room_SE[:] = x_SE
-    else:
-        _native.halve(x_SE, room_SE)
+def project(linear: Linear, x_TD: Floats, room_TE: Kept) -> None:
+    """Keys and values of tokens, by a linear layer, written to their room."""
+    if room_TE.dtype == np.float32:
+        linear(x_TD, room_TE)
+        return
+    for begin in range(0, len(x_TD), CHUNK):
+        part = slice(begin, begin + CHUNK)
+        _native.halve(linear.rows(x_TD[part]), room_TE[part])
 
 
 def _type(precision: Precision) -> type[np.generic]:

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from regard.fast.layers import SubLayer
 from regard.fast.parts import Floats, Recording
+from regard.fast.past import CHUNK
 from regard.fast.positions import Positions
 from regard.fast.texts import Texts
 
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
-ROOM = 512
-"""Tokens that are read at once: what they need between two calls of kernels should stay in the cache."""
 
 
 class Stack:
@@ -70,10 +69,10 @@ class Stack:
 
 
 def _parts(lengths_B: Ids) -> Iterator[tuple[int, int]]:
-    """Where texts begin and end that are read at once: :data:`ROOM` tokens at most, or one longer text."""
+    """Where texts begin and end that are read at once: :data:`CHUNK` tokens at most, or one longer text."""
     begin = end = 0
     for length in lengths_B.tolist():
-        if end > begin and end + length > begin + ROOM:
+        if end > begin and end + length > begin + CHUNK:
             yield begin, end
             begin = end
         end += length

@@ -14,15 +14,13 @@ from numpy.typing import NDArray
 
 from regard.fast.answer import FastAnswer, Output
 from regard.fast.parts import Floats, Linear
-from regard.fast.past import ROOM, Memory, Past, keep
+from regard.fast.past import ROOM, Memory, Past, project
 from regard.fast.stack import Stack
 from regard.fast.texts import Texts
 from regard.kernels.packing import Precision
 
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
-CHUNK = 512
-"""Tokens whose keys and values are in the cache when they are written to their room."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +81,7 @@ class FastTransformer:
         memory_SD = self.read(Texts(np.concatenate(sources), length_B))
         rooms, first_B = state.memory.extend(state.memory_first_B, state.memory_length_B, length_B)
         for memory, room_SE in zip(self.decoder.memories, rooms, strict=True):
-            for begin in range(0, len(memory_SD), CHUNK):
-                part = slice(begin, begin + CHUNK)
-                keep(memory.rows(memory_SD[part]), room_SE[part])
+            project(memory, memory_SD, room_SE)
         old, count, width = len(state.memory_first_B), len(sources), state.ancestors_NS.shape[1]
         return FastState(
             np.append(state.lengths_N, np.zeros(count, np.int32)),
