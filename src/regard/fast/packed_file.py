@@ -11,6 +11,7 @@ import hashlib
 import math
 import mmap
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import get_args
 
@@ -75,16 +76,19 @@ class RecordingPacker(Packer):
 class MappedPacker(Packer):
     """Gives the matrices of a file in the place of packing them.
 
+    Compute nothing with them before :meth:`verify`.
+
     Args:
         path: of the file.
         weights_sha256: of the weights that it must have been made of.
         wanted: the precision that it must have.
+        pool: computes the sha256 meanwhile.
 
     Raises:
         StalePack: it has another one, was made of other weights, or is damaged.
     """
 
-    def __init__(self, path: Path, weights_sha256: str, wanted: Precision) -> None:
+    def __init__(self, path: Path, weights_sha256: str, wanted: Precision, pool: Executor) -> None:
         try:
             self._header, metadata = read_header_and_metadata(path)
             with path.open("rb") as file:
@@ -99,9 +103,11 @@ class MappedPacker(Packer):
         if metadata.get("weights") != weights_sha256 or metadata.get("layout") != LAYOUT:
             raise StalePack("is of other weights, or of another Regard", precision)
         begin = 8 + int.from_bytes(bytes_[:8].tobytes(), "little")
+        if begin % LINE:
+            raise StalePack("is damaged: its matrices begin between two lines", precision)
         self._matrices = bytes_[begin:]
-        if begin % LINE or hashlib.sha256(self._matrices.data).hexdigest() != metadata.get("sha256"):
-            raise StalePack("is damaged: its sha256 differs, or its header", precision)
+        self._sha256 = metadata.get("sha256")
+        self._found = pool.submit(hashlib.sha256, self._matrices.data)
         super().__init__(precision)
         self._number = self._end = 0
 
@@ -122,12 +128,14 @@ class MappedPacker(Packer):
         self._number, self._end = self._number + 1, end
         return found
 
-    def refuse_surplus(self) -> None:
-        """Refuse a file with more matrices than were asked for.
+    def verify(self) -> None:
+        """Refuse a file whose sha256 differs, or with more matrices than were asked for.
 
         Raises:
-            StalePack: it has more.
+            StalePack: it is such a file.
         """
+        if self._found.result().hexdigest() != self._sha256:
+            raise StalePack("is damaged: its sha256 differs", self.precision)
         if self._number != len(self._header) or self._end != len(self._matrices):
             raise StalePack("is damaged: it has more than the model's matrices", self.precision)
 

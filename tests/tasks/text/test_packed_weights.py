@@ -14,6 +14,7 @@ from regard import kernels
 from regard.fast import packed_file
 from regard.kernels import packing
 from regard.system.errors import RegardError
+from regard.system.threads import ended_threads
 from regard.tasks import engine, model_path
 from regard.tasks.engine import open_without_torch, write_packed
 from regard.tasks.model_path import MODEL, weights_sha256
@@ -140,10 +141,11 @@ def test_matrices_of_another_precision_are_not_read(tmp_path: Path) -> None:
     path = write_packed(folder, "int8")
     weights = _metadata(path)["weights"]
     path.write_bytes(path.read_bytes()[:-64])
-    with pytest.raises(packed_file.StalePack, match="has int8, not fp32"):
-        packed_file.MappedPacker(path, weights, "fp32")
-    with pytest.raises(packed_file.StalePack, match="sha256 differs"):
-        packed_file.MappedPacker(path, weights, "int8")
+    with ended_threads(1) as pool:
+        with pytest.raises(packed_file.StalePack, match="has int8, not fp32"):
+            packed_file.MappedPacker(path, weights, "fp32", pool)
+        with pytest.raises(packed_file.StalePack, match="sha256 differs"):
+            packed_file.MappedPacker(path, weights, "int8", pool).verify()
 
 
 def test_a_file_of_other_weights_is_written_anew(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from regard.fast.packed_file import MappedPacker, RecordingPacker, StalePack
 from regard.kernels.packing import Packer, Precision
 from regard.system.errors import RegardError
+from regard.system.threads import ended_threads
 from regard.tasks.model_path import weights_sha256
 from regard.tasks.text.derived_files import derived_files, write_derived
 from regard.training.checkpoints.manifest import NEXT
@@ -53,9 +54,10 @@ def build_engine(
     stale = False
     for path in derived_files(folder, weights, FILE) if weights else ():
         try:
-            mapped = MappedPacker(path, weights or "", precision)
-            engine = build(mapped)
-            mapped.refuse_surplus()
+            with ended_threads(1) as pool:
+                mapped = MappedPacker(path, weights or "", precision, pool)
+                engine = build(mapped)
+                mapped.verify()
         except StalePack as wrong:
             stale = stale or wrong.precision in (None, precision)
             continue
