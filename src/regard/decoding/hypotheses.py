@@ -109,9 +109,16 @@ class Choice:
     token_log_probability_M: Floats
 
 
+ROOM = 16
+"""Tokens that histories have room for at a time while the rows stay the same, as in greedy search."""
+
+
 @dataclass(frozen=True)
 class Rows:
-    """N live rows of B sentences. ``sentence_N`` points into ``sentences`` and never falls; histories fit in T."""
+    """N live rows of B sentences. ``sentence_N`` points into ``sentences`` and never falls; histories fit in T.
+
+    What a history holds after a row's length is not defined: rows that continue alike write there in place.
+    """
 
     sentences: list[Sentence]
     sentence_N: Ints
@@ -129,18 +136,28 @@ class Rows:
 
     def extend(self, choice: Choice) -> Rows:
         """The rows after a step: each parent's tokens plus the chosen token."""
-        parent_M = choice.parent_M
-        length_M = self.length_N.take(parent_M)
+        parent_M, row_M = choice.parent_M, np.arange(len(choice.parent_M))
+        same = len(parent_M) == self.count and (parent_M == row_M).all()
+        length_M = self.length_N if same else self.length_N.take(parent_M)
         longest = int(length_M.max(initial=0))  # shrinks when a long sentence has left
-        places = (np.arange(len(parent_M)), length_M)
+        places = (row_M, length_M)
+        if same and longest < self.tokens_NT.shape[1]:
+            tokens_MT, token_log_probability_MT = self.tokens_NT, self.token_log_probability_NT
+        else:
+            room = ROOM if same else 1
+            tokens_MT = _longer(self.tokens_NT[:, :longest], parent_M, room)
+            token_log_probability_MT = _longer(self.token_log_probability_NT[:, :longest], parent_M, room)
+        tokens_MT[places] = choice.token_M
+        token_log_probability_MT[places] = choice.token_log_probability_M
         return Rows(
             self.sentences,
-            self.sentence_N.take(parent_M),
+            self.sentence_N if same else self.sentence_N.take(parent_M),
             length_M + 1,
             choice.token_M,
-            self.log_probability_N.take(parent_M) + choice.token_log_probability_M,
-            _longer(self.tokens_NT[:, :longest], parent_M, places, choice.token_M),
-            _longer(self.token_log_probability_NT[:, :longest], parent_M, places, choice.token_log_probability_M),
+            (self.log_probability_N if same else self.log_probability_N.take(parent_M))
+            + choice.token_log_probability_M,
+            tokens_MT,
+            token_log_probability_MT,
         )
 
     def keep(self, live_N: NDArray[np.bool_]) -> Rows:
@@ -184,14 +201,12 @@ class Rows:
         )
 
 
-def _longer(
-    history_NT: NDArray[Number], parent_M: Ints, places: tuple[Ints, Ints], new_M: NDArray[Number]
-) -> NDArray[Number]:
-    """The parents' histories, one entry wider, and the new entries in their places."""
-    wider_MT1 = np.zeros((len(parent_M), history_NT.shape[1] + 1), history_NT.dtype)
-    wider_MT1[:, :-1] = history_NT.take(parent_M, axis=0)
-    wider_MT1[places] = new_M
-    return wider_MT1
+def _longer(history_NT: NDArray[Number], parent_M: Ints, room: int) -> NDArray[Number]:
+    """The parents' histories, and room for so many more entries."""
+    longest = history_NT.shape[1]
+    wider_MR = np.zeros((len(parent_M), longest + room), history_NT.dtype)
+    wider_MR[:, :longest] = history_NT.take(parent_M, axis=0)
+    return wider_MR
 
 
 NO_ROWS = Rows(

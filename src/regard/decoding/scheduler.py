@@ -150,7 +150,7 @@ class Scheduler:
     def _finish(self, grown: Rows, ended_M: NDArray[np.bool_], over_M: NDArray[np.bool_]) -> None:
         """Rows that ended in ``</s>`` or were stopped, and are good enough, become hypotheses of their sentence."""
         alpha = self.decoding.length_penalty
-        for row in np.flatnonzero(over_M).tolist():
+        for row in over_M.nonzero()[0].tolist():
             best = grown.sentences[grown.sentence_N[row]].best
             score = float(grown.log_probability_N[row]) / length_penalty(float(grown.length_N[row]), alpha)
             if score > best.bar or len(best.hypotheses) < best.size:
@@ -178,7 +178,7 @@ class Scheduler:
         """The sentences without a live row; one that finished nothing gets its rows, cut off as they are."""
         live_B = np.bincount(grown.sentence_N[live_M], minlength=len(grown.sentences))
         closed: list[Sentence] = []
-        for place in np.flatnonzero(live_B == 0).tolist():
+        for place in (live_B == 0).nonzero()[0].tolist():
             sentence = grown.sentences[place]
             if not sentence.best.hypotheses:
                 # Without any continuation (all of them excluded) the rows before this step are what there is.
@@ -190,7 +190,7 @@ class Scheduler:
 
     def _leave(self, kept: Rows, choice: Choice, live_M: NDArray[np.bool_]) -> None:
         """Continue with the live rows; the step's state is reordered only if the rows changed."""
-        rows = choice.parent_M[live_M]
+        rows = choice.parent_M if kept.count == len(live_M) else choice.parent_M[live_M]
         if not kept.count:
             self._state = None
         elif len(rows) != self._rows.count or (rows != np.arange(len(rows))).any():

@@ -29,7 +29,11 @@ def greedy(without: Sequence[int] = ()) -> Choose:
 
     def choose(rows: Rows, answer: Answer) -> Choice:
         ids_Nk, log_probability_Nk = answer.best(1, without)
-        row_M = np.flatnonzero(_numbers(log_probability_Nk)[:, 0] > -np.inf)
+        possible_N = log_probability_Nk[:, 0] > -np.inf
+        if possible_N.all():
+            return Choice(np.arange(len(ids_Nk)), ids_Nk[:, 0], log_probability_Nk[:, 0])
+        _numbers(log_probability_Nk)
+        row_M = possible_N.nonzero()[0]
         return Choice(row_M, ids_Nk[row_M, 0], log_probability_Nk[row_M, 0])
 
     return choose
