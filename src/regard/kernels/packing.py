@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -85,7 +86,7 @@ def form(weights: Sequence[Floats], precision: Precision) -> tuple[tuple[int, in
 
 def aligned_array(shape: tuple[int, ...], dtype: type[np.generic] = np.float32) -> NDArray[Any]:
     """Room for numbers that begins at a cache line; what is in it is not defined."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    size = math.prod(shape) * np.dtype(dtype).itemsize
     room = np.empty(size + LINE, np.uint8)
     begin = -room.ctypes.data % LINE
     return room[begin : begin + size].view(dtype).reshape(shape)
