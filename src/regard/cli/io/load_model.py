@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from regard import kernels
 from regard.system.cores import usable_cores
 from regard.system.errors import RegardError, UsageError
+from regard.system.threads import one_numpy_thread
 
 if TYPE_CHECKING:
     from regard.config import TaskInfo
@@ -120,7 +121,8 @@ def open_model(
     """
     check_threads(threads)
     if command in BY_ENGINE:
-        from regard.tasks.engine import open_without_torch
+        with one_numpy_thread():  # the engine multiplies by kernels
+            from regard.tasks.engine import open_without_torch
         from regard.tasks.text.precisions import PACKED
 
         precision = "fp32" if precision == "auto" and command not in PACKED else precision
