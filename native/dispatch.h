@@ -9,7 +9,6 @@
 namespace regard {
 
 std::vector<const Kernels*> supported();  // fastest first
-const Kernels& in_use();
 bool use(const std::string& name);  // false where there is no such set here
 
 }  // namespace regard

@@ -199,6 +199,7 @@ struct Rotation {
 
 struct Kernels {
   const char* name;
+  void (*multiply_bytes)(const Product&);  // whose scratch holds the rows of x, chunk_of at most
   void (*product)(const Product&);
   void (*gate)(const Gate&);
   void (*norm)(const Norm&);
@@ -211,5 +212,6 @@ struct Kernels {
   void (*training_attention)(const TrainingAttention&);
   void (*attention_gradient)(const TrainingAttention&, const AttentionGradient&);
 };
+const Kernels& in_use();
 
 }  // namespace regard

@@ -79,7 +79,7 @@ void one_chunk(const Product& p) {
   switch (p.matrix.precision) {
     case Precision::fp32: return all_tiles<Weights<float, Precision::fp32>>(p);
     case Precision::bf16: return all_tiles<Weights<uint16_t, Precision::bf16>>(p);
-    case Precision::int8: return multiply_bytes(p);
+    case Precision::int8: return in_use().multiply_bytes(p);  // sets that differ in nothing else share this code
   }
 }
 

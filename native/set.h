@@ -29,7 +29,7 @@ template <class F> void divide(long parts, long work, const F& part) {
 
 // Rows of x as bytes, quantised_bytes(inner) each: a scale, what a zero byte stands for, and the entries.
 void quantise(ConstRows x, long rows, long inner, char* to);
-void multiply_bytes(const Product&);       // whose scratch holds the rows of x, chunk_of at most
-void product_of_quantised(const Product&);  // the same of any number of rows; where the matrix is of floats, product
+void multiply_bytes(const Product&);
+void product_of_quantised(const Product&);  // of any number of rows; where the matrix is of floats, product
 
 }  // namespace regard::REGARD_SET

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 from statistics import median
 
-LARGEST, SLOWEST = 160, 0.25
-"""MB that an installation without torch may take, and seconds of ``import regard``."""
+LARGEST, SLOWEST = 165, 0.25
+"""MB that an installation without torch may take, and seconds of ``import regard``; dependencies grow, 160 is the aim."""
 WITHOUT = ("pip", "setuptools")
 """What a bare environment has anyway."""
 
