@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 LARGEST, SLOWEST = 165, 0.25
-"""MB that an installation without torch may take, and seconds of ``import regard``; dependencies grow, 160 is the aim."""
+"""MB that an installation without torch may take (the aim is 160; dependencies grow), and seconds of ``import regard``."""
 WITHOUT = ("pip", "setuptools")
 """What a bare environment has anyway."""
 
