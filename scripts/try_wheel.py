@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 LARGEST, SLOWEST = 165, 0.25
-"""MB that an installation without torch may take (the aim is 160; dependencies grow), and seconds of ``import regard``."""
+"""MB of an installation without torch at most (the aim is 160; dependencies grow), and seconds of ``import regard``."""
 WITHOUT = ("pip", "setuptools")
 """What a bare environment has anyway."""
 
