@@ -32,7 +32,7 @@ def translate(model: Any, texts: list[str], beam: int, batch: int) -> Answers:
     """The batch is given in source tokens times beam; hypotheses are compared by the sum of their log-probabilities."""
     chosen = {"tokens": batch, "length_penalty": 0.0}
     model.recipe = model.recipe.model_copy(update={"decoding": model.recipe.decoding.model_copy(update=chosen)})
-    return [list(found[0].tokens) for found in model.nbest(texts, 1, beam=beam, max_extra=EXTRA)]
+    return [list(found[0].tokens) for found in model.nbest(texts, 1, beam=beam, max_extra=EXTRA, scores=False)]
 
 
 def encode(model: Any, texts: list[str], batch: int) -> Answers:

@@ -233,10 +233,34 @@ void check_vocabulary(long rows, long inner, long columns, long k) {
     wanted.insert(wanted.end(), all.begin(), all.begin() + k);
     wanted_sum.push_back(std::log(total));
   }
-  in_use().vocabulary({{hidden.data(), inner}, w.matrix(), nullptr, ids.data(), score.data(), log_sum.data(), rows,
-                       columns, k, together, scratch.data(), quantised.data()});
+  in_use().vocabulary({{{hidden.data(), inner}, w.matrix(), nullptr, rows, columns, together, scratch.data(),
+                        quantised.data()}, ids.data(), score.data(), log_sum.data(), k});
   expect("vocabulary", columns, score, wanted, 2e-5);
   expect("log sum", columns, Floats(log_sum.begin(), log_sum.end()), wanted_sum, 2e-5);
+}
+
+void check_argmax(long rows, long inner, long columns) {
+  Weights w(columns, inner);
+  w.bias_N.assign(w.bias_N.size(), 0.0f);
+  const Floats hidden = drawn(rows * inner);
+  const long together = vocabulary_together(columns), panels = (columns + PANEL - 1) / PANEL;
+  std::vector<char> screen(static_cast<size_t>(panels * panel_bytes(Precision::int8, inner)));
+  pack({{w.weight_NK.data(), inner}, nullptr, w.packed.data(), Precision::fp32, columns, inner, 0});
+  pack({{w.weight_NK.data(), inner}, nullptr, screen.data(), Precision::int8, columns, inner, 0});
+  Floats scratch(static_cast<size_t>(argmax_scratch(rows, columns, together))), score;
+  std::vector<char> quantised(static_cast<size_t>(quantised_scratch(rows, inner)));
+  std::vector<int32_t> ids(static_cast<size_t>(rows));
+  std::vector<double> wanted;
+  in_use().argmax({{{hidden.data(), inner}, {screen.data(), inner, Precision::int8}, nullptr, rows, columns, together,
+                    scratch.data(), quantised.data()}, w.matrix(), ids.data()});
+  for (long n = 0; n < rows; n++) {
+    const float* x = &hidden[static_cast<size_t>(n * inner)];
+    double most = -INFINITY;
+    for (long v = 0; v < columns; v++) most = std::max(most, w.at(x, v));
+    score.push_back(static_cast<float>(w.at(x, std::max(ids[static_cast<size_t>(n)], 0))));
+    wanted.push_back(most);
+  }
+  expect("argmax", columns, score, wanted, 1e-6);
 }
 
 void check_softmax(long columns) {
@@ -305,6 +329,7 @@ int main() {
       for (long size : {5, 16, 67})
         for (bool causal : {false, true}) check_training_attention(size, length, causal);
     for (long columns : {7, 512, 1300}) check_vocabulary(3, 24, columns, 5);
+    for (long columns : {7, 512, 1300}) check_argmax(5, 48, columns);
     for (long columns : {1, 7, 16, 1300}) check_softmax(columns);
     for (long size : {1, 16, 67}) check_dropout(size);
     for (long size : {2, 6, 64}) check_rotation(size);

@@ -62,8 +62,8 @@ void run_vocabulary(Precision precision, long rows) {
   std::vector<int32_t> ids(score.size());
   std::vector<double> log_sum(static_cast<size_t>(rows));
   std::vector<char> quantised(static_cast<size_t>(quantised_scratch(rows, D)));
-  in_use().vocabulary({{hidden.data(), D}, w.matrix, nullptr, ids.data(), score.data(), log_sum.data(), rows, PIECES,
-                       BEST, 1, scratch.data(), quantised.data()});
+  in_use().vocabulary({{{hidden.data(), D}, w.matrix, nullptr, rows, PIECES, 1, scratch.data(), quantised.data()},
+                       ids.data(), score.data(), log_sum.data(), BEST});
 }
 
 struct Call {

@@ -30,11 +30,12 @@ struct Matrix {
   Precision precision;
 };
 constexpr long PANEL_LINE = 128;  // bytes of PANEL floats, and of PANEL columns of four bytes: rows of a panel
+constexpr long BYTES_HEAD = 4;    // lines before the bytes: scales, biases, sums of a column's bytes, norms of it
 constexpr long groups_of(long inner) { return (inner + 7) / 8 * 2; }  // of four bytes, two of which go together
 constexpr long panel_bytes(Precision precision, long inner) {
   return precision == Precision::fp32   ? PANEL_LINE + inner * PANEL_LINE        // biases, then a row for every k
          : precision == Precision::bf16 ? PANEL_LINE + inner * (PANEL_LINE / 2)  // the same, rows of half the size
-                                        : 3 * PANEL_LINE + groups_of(inner) * PANEL_LINE;  // scales, biases, sums, fours of k
+                                        : (BYTES_HEAD + groups_of(inner)) * PANEL_LINE;  // heads of columns, fours of k
 }
 constexpr int MOST_X = 127, MOST_W = 63;  // of an entry that is a byte: 0 to 127 in x, -63 to 63 in W; see bytes.h
 constexpr float SMALLEST = 1e-30f;         // what is nearer to zero is zero as a byte; rows and columns have one scale
@@ -144,27 +145,44 @@ struct AttentionGradient {
 constexpr long KEPT = 16;  // weights of a query are whole words of every set
 constexpr long kept(long keys) { return (keys + KEPT - 1) / KEPT * KEPT; }
 
-// The k largest of score_NV = hidden_ND W_DV, ties to the smaller id, and log sum exp score_NV
-struct Vocabulary {
+// score_NV = hidden_ND W_DV, in blocks of columns that are looked at while they are in the cache
+struct Scores {
   ConstRows hidden;
   Matrix matrix;
-  const uint8_t* without_V;  // null, or not zero where a token must not be among the k
-  int32_t* ids_Nk;           // -1 where there is none
-  float* score_Nk;
-  double* log_sum_N;
-  long rows, columns, k;
-  long together;     // blocks that are computed side by side, at least one
-  float* scratch;    // vocabulary_scratch floats
+  const uint8_t* without_V;  // null, or not zero where a token must not be chosen
+  long rows, columns;
+  long together;    // blocks that are computed side by side, at least one
+  float* scratch;   // vocabulary_scratch or argmax_scratch floats
   char* quantised;  // quantised_scratch bytes
 };
-constexpr long VOCABULARY_BLOCK = 512;  // columns whose scores are in the cache when they are looked at
+constexpr long VOCABULARY_BLOCK = 512;
 constexpr long VOCABULARY_STRIDE = VOCABULARY_BLOCK + 16;  // rows a power of two apart would share places in a cache
 inline long vocabulary_together(long columns) {  // for the threads that there are
   const long blocks = (columns + VOCABULARY_BLOCK - 1) / VOCABULARY_BLOCK, several = 4 * threads();
   return threads() == 1 ? 1 : blocks < several ? blocks : several;
 }
+
+// The k largest of each row, ties to the smaller id, and log sum exp score_NV
+struct Vocabulary {
+  Scores scores;
+  int32_t* ids_Nk;  // -1 where there is none
+  float* score_Nk;
+  double* log_sum_N;
+  long k;
+};
 constexpr long vocabulary_scratch(long rows, long together) {
   return together * rows * (VOCABULARY_STRIDE + 4) + rows + 1;
+}
+
+// The largest of hidden_ND W_DV in each row, ties to the smaller id; only few of its entries are computed where
+// `scores` are of the same W in bytes. W has no biases.
+struct Argmax {
+  Scores scores;
+  Matrix exact;   // W
+  int32_t* id_N;  // -1 where there is none, or a score that was computed is not finite
+};
+constexpr long argmax_scratch(long rows, long columns, long together) {
+  return together * rows * VOCABULARY_STRIDE + ((columns + PANEL - 1) / PANEL) * (rows + 2) + PANEL;
 }
 
 // x_RV = softmax(x_RV) in place, and log sum exp x_RV
@@ -205,6 +223,7 @@ struct Kernels {
   void (*norm)(const Norm&);
   void (*attention)(const Attention&);
   void (*vocabulary)(const Vocabulary&);
+  void (*argmax)(const Argmax&);
   void (*softmax)(const Softmax&);
   void (*dropout)(const Dropout&);
   void (*rotation)(const Rotation&);

@@ -212,8 +212,20 @@ void py_vocabulary(const Floats2& hidden, const AnyPanels& packed, long columns,
   const long together = vocabulary_together(columns);
   const std::unique_ptr<float[]> scratch(new float[static_cast<size_t>(vocabulary_scratch(count, together))]);
   const auto quantised = scratch_of(matrix, quantised_scratch(count, matrix.inner));
-  in_use().vocabulary({rows(hidden), matrix, without ? line(*without, columns) : nullptr, ids.data(), score.data(),
-                       line(log_sum, count), count, columns, k, together, scratch.get(), quantised.get()});
+  in_use().vocabulary({{rows(hidden), matrix, without ? line(*without, columns) : nullptr, count, columns, together,
+                        scratch.get(), quantised.get()}, ids.data(), score.data(), line(log_sum, count), k});
+}
+
+void py_argmax(const Floats2& hidden, const AnyPanels& screen, const AnyPanels& exact, long columns,
+               const Maybe<Array<const uint8_t, 1>>& without, const Array<int32_t, 1>& ids) {
+  const long count = rows_of(hidden), inner = columns_of(hidden), together = vocabulary_together(columns);
+  const Matrix matrix = matrix_of(screen, inner, columns), other = matrix_of(exact, inner, columns);
+  expect(matrix.at == other.at || (matrix.precision == Precision::int8 && other.precision == Precision::fp32),
+         "int8 screens for fp32; else both are one matrix");
+  const std::unique_ptr<float[]> scratch(new float[static_cast<size_t>(argmax_scratch(count, columns, together))]);
+  const auto quantised = scratch_of(matrix, quantised_scratch(count, inner));
+  in_use().argmax({{rows(hidden), matrix, without ? line(*without, columns) : nullptr, count, columns, together,
+                    scratch.get(), quantised.get()}, other, line(ids, count)});
 }
 
 template <class T> void py_softmax(const Array<T, 2>& x, const Array<float, 1>& log_sum) {
@@ -306,6 +318,8 @@ NB_MODULE(_native, m) {
         array("bias").none(), array("weights"), array("bias_gradient").none());
   m.def("vocabulary", py_vocabulary, free, array("hidden"), array("packed"), "columns"_a, array("without").none(),
         array("ids"), array("score"), array("log_sum"));
+  m.def("argmax", py_argmax, free, array("hidden"), array("screen"), array("exact"), "columns"_a,
+        array("without").none(), array("ids"));
   m.def("softmax", py_softmax<float>, free, array("x"), array("log_sum"));
   m.def("softmax", py_softmax<uint16_t>, free, array("x"), array("log_sum"));
   const auto def_dropout = [&](auto alone, auto add) {

@@ -2,8 +2,8 @@
 //
 //   fp32   biases | a row of 32 weights for every k
 //   bf16   biases | the same, each weight rounded to its upper 16 bits, to the nearest, ties to even
-//   int8   scales | biases | sums of a column's bytes, all floats | for every four k 32 fours of bytes, one a column;
-//          weight = scale * byte, the largest of a column at 63
+//   int8   scales | biases | sums of a column's bytes | norms of its scaled bytes, all floats |
+//          for every four k 32 fours of bytes, one a column; weight = scale * byte, the largest of a column at 63
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -80,18 +80,22 @@ void pack_bytes(const Pack& p) {
     const bool finite = std::isfinite(most);
     const float factor = finite && most > SMALLEST ? MOST_W / most : 0.0f;
     int sum = 0;
+    long squares = 0;
     for (long k = 0; finite && k < p.inner; k++) {
       const float scaled = from[k] * factor;
       const int byte = static_cast<int>(scaled + (scaled < 0.0f ? -0.5f : 0.5f));
       bytes[static_cast<size_t>(k)] = static_cast<int8_t>(byte);
       sum += byte;
+      squares += byte * byte;
     }
     if (!finite) std::fill(bytes.begin(), bytes.end(), int8_t{0});
-    char* to = reinterpret_cast<char*>(head(p, n, 3));
+    char* to = reinterpret_cast<char*>(head(p, n, BYTES_HEAD));
     for (long g = 0; g < groups_of(p.inner); g++) std::memcpy(to + g * PANEL_LINE, bytes.data() + 4 * g, 4);
-    *head(p, n, 0) = finite ? most / MOST_W : std::numeric_limits<float>::quiet_NaN();
+    const float scale = finite ? most / MOST_W : std::numeric_limits<float>::quiet_NaN();
+    *head(p, n, 0) = scale;
     *head(p, n, 1) = p.bias_N ? p.bias_N[n] : 0.0f;
     *head(p, n, 2) = static_cast<float>(sum);
+    *head(p, n, 3) = scale * std::sqrt(static_cast<float>(squares));
   }
 }
 

@@ -71,7 +71,7 @@ struct Fours {
       Ints column[WORDS], next[WORDS];
 #pragma GCC unroll 16
       for (int j = 0; j < WORDS; j++) {
-        const char* at = panel[j] + (3 + g) * PANEL_LINE;
+        const char* at = panel[j] + (BYTES_HEAD + g) * PANEL_LINE;
         column[j] = load_ints(at);
         next[j] = load_ints(at + PANEL_LINE);
         if (ROWS > 1 && j * LANES % 16 == 0) {  // once for each line of the cache
@@ -136,7 +136,7 @@ void multiply_by_amx(const Product& p) {
     block.x = p.scratch + row * block.x_stride + QUANTISED_HEAD;
     block.below = lower > 0 ? block.x + upper * block.x_stride : nullptr;
     for (long n = 0; n < 2; n++) {  // where there is but one panel it stands for the other, too
-      block.panel[n] = p.matrix.at + (panel + (n < count ? n : 0)) * bytes + 3 * PANEL_LINE;
+      block.panel[n] = p.matrix.at + (panel + (n < count ? n : 0)) * bytes + BYTES_HEAD * PANEL_LINE;
       if (left > 0) __builtin_memcpy(rest[n], block.panel[n] + steps * AMX_LINES * PANEL_LINE, left * PANEL_LINE);
     }
     amx_sums(block, sums, lower > 0 ? upper : AMX_ROWS);

@@ -11,6 +11,7 @@ void gate(const Gate&);
 void norm(const Norm&);
 void attention(const Attention&);
 void vocabulary(const Vocabulary&);
+void argmax(const Argmax&);
 void softmax(const Softmax&);
 void dropout(const Dropout&);
 void rotation(const Rotation&);

@@ -4,9 +4,7 @@
 // sum exp(score - largest). Then, block by block in their order, what enters the k best (of most blocks nothing), and
 // the shares, scaled to the highest score yet. Threads have blocks of their own; the result is the same for any number.
 // In training, whose scores exist, their softmax takes their place.
-#include "set.h"
-
-#include "words.h"
+#include "scores.h"
 
 namespace regard::REGARD_SET {
 
@@ -52,7 +50,7 @@ void add(const Vocabulary& v, long row, const Look& block, long begin, long colu
   int32_t* id_k = v.ids_Nk + row * v.k;
   if (block.highest > score_k[v.k - 1])
     for (long place = 0; place < columns; place++)
-      if (block.score[place] > score_k[v.k - 1] && !(v.without_V && v.without_V[begin + place]))
+      if (block.score[place] > score_k[v.k - 1] && !(v.scores.without_V && v.scores.without_V[begin + place]))
         enter(score_k, id_k, v.k, block.score[place], static_cast<int32_t>(begin + place));
   if (block.highest > highest) {
     v.log_sum_N[row] *= static_cast<double>(exp(all(highest - block.highest))[0]);
@@ -84,42 +82,31 @@ void softmax(const Softmax& s) {
 }
 
 void vocabulary(const Vocabulary& v) {
-  const Matrix& w = v.matrix;
-  const long bytes = panel_bytes(w.precision, w.inner), blocks = (v.columns + VOCABULARY_BLOCK - 1) / VOCABULARY_BLOCK;
-  float* const highest_N = v.scratch;
-  Look* const look_BN = reinterpret_cast<Look*>(highest_N + (v.rows + 1) / 2 * 2);
-  float* const score = reinterpret_cast<float*>(look_BN + v.together * v.rows);
-  for (long place = 0; place < v.rows * v.k; place++) {
+  const Scores& s = v.scores;
+  float* const highest_N = s.scratch;
+  Look* const look_BN = reinterpret_cast<Look*>(highest_N + (s.rows + 1) / 2 * 2);
+  float* const score = reinterpret_cast<float*>(look_BN + s.together * s.rows);
+  for (long place = 0; place < s.rows * v.k; place++) {
     v.score_Nk[place] = -__builtin_inff();
     v.ids_Nk[place] = -1;
   }
-  for (long row = 0; row < v.rows; row++) {
+  for (long row = 0; row < s.rows; row++) {
     highest_N[row] = -__builtin_inff();
     v.log_sum_N[row] = 0.0;
   }
-  char* const quantised = at_line(v.quantised);
-  if (w.precision == Precision::int8) quantise(v.hidden, v.rows, w.inner, quantised);
-  const auto columns_of = [&](long block) {
-    const long left = v.columns - block * VOCABULARY_BLOCK;
-    return left < VOCABULARY_BLOCK ? left : VOCABULARY_BLOCK;
-  };
-  for (long first = 0; first < blocks; first += v.together) {
-    const long count = blocks - first < v.together ? blocks - first : v.together;
-    divide(count, work_of(count * (VOCABULARY_BLOCK / PANEL) * bytes, v.rows), [&](long number) {
-      const long block = first + number, panel = block * VOCABULARY_BLOCK / PANEL;
-      const Matrix matrix = {w.at + panel * bytes, w.inner, w.precision};
-      float* at = score + number * v.rows * VOCABULARY_STRIDE;
-      product_of_quantised({v.hidden, matrix, {at, VOCABULARY_STRIDE}, v.rows, columns_of(block), Activation::none,
-                            quantised});
-      for (long row = 0; row < v.rows; row++)
-        look_BN[number * v.rows + row] = look(at + row * VOCABULARY_STRIDE, columns_of(block));
-    });
-    for (long number = 0; number < count; number++)
-      for (long row = 0; row < v.rows; row++)
-        add(v, row, look_BN[number * v.rows + row], (first + number) * VOCABULARY_BLOCK, columns_of(first + number),
-            highest_N[row]);
-  }
-  for (long row = 0; row < v.rows; row++)
+  each_block(
+      s, score,
+      [&](long block, long number, const float* at) {
+        for (long row = 0; row < s.rows; row++)
+          look_BN[number * s.rows + row] = look(at + row * VOCABULARY_STRIDE, columns_of(s, block));
+      },
+      [&](long first, long count) {
+        for (long number = 0; number < count; number++)
+          for (long row = 0; row < s.rows; row++)
+            add(v, row, look_BN[number * s.rows + row], (first + number) * VOCABULARY_BLOCK,
+                columns_of(s, first + number), highest_N[row]);
+      });
+  for (long row = 0; row < s.rows; row++)
     v.log_sum_N[row] = static_cast<double>(highest_N[row]) + __builtin_log(v.log_sum_N[row]);
 }
 

@@ -58,6 +58,12 @@ class TableAnswer:
         ids_Nk = np.array(lines, np.int64)
         return ids_Nk, np.take_along_axis(self._table_NV, ids_Nk, axis=1)
 
+    def most_probable(self, without: Sequence[int] = ()) -> np.ndarray:
+        ids_Nk, log_probability_Nk = self.best(1, without)
+        if not ids_Nk.shape[1]:
+            return np.full(len(ids_Nk), -1)
+        return np.where(log_probability_Nk > -np.inf, ids_Nk, -1)[:, 0]
+
     def of(self, tokens_N: np.ndarray) -> np.ndarray:
         return np.array([line[token] for line, token in zip(self._table_NV, tokens_N, strict=True)])
 

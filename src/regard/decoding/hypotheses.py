@@ -25,7 +25,10 @@ Stop = Callable[[Ints], bool]
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One output of a search. ``tokens`` come without ``</s>``; log-probabilities are natural logarithms."""
+    """One output of a search. ``tokens`` come without ``</s>``; log-probabilities are natural logarithms.
+
+    Score and log-probabilities are NaN where a greedy search was not asked for them.
+    """
 
     tokens: tuple[int, ...]
     score: float

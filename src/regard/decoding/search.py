@@ -24,10 +24,19 @@ from regard.system.errors import RegardError, UsageError
 from regard.system.keys import key
 
 
-def greedy(without: Sequence[int] = ()) -> Choose:
-    """Each row continues with its most probable token (ties to the smaller id)."""
+def greedy(without: Sequence[int] = (), scores: bool = True) -> Choose:
+    """Each row continues with its most probable token (ties to the smaller id).
+
+    Args:
+        without: tokens that are never chosen.
+        scores: whether log-probabilities are wanted; without them an engine may find the token sooner, and they are NaN.
+    """
 
     def choose(rows: Rows, answer: Answer) -> Choice:
+        if not scores:
+            token_N = answer.most_probable(without)
+            if token_N.min() >= 0:
+                return Choice(np.arange(len(token_N)), token_N, np.full(len(token_N), np.nan))
         ids_Nk, log_probability_Nk = answer.best(1, without)
         possible_N = log_probability_Nk[:, 0] > -np.inf
         if possible_N.all():
@@ -88,6 +97,7 @@ def search(
     firsts: Sequence[int] | None = None,
     limits: Sequence[int] | None = None,
     trace: Trace | None = None,
+    scores: bool = True,
 ) -> list[list[Hypothesis]]:
     """The n best hypotheses of each source, best first, in the order of the sources.
 
@@ -101,10 +111,13 @@ def search(
         firsts: the last token of each prompt; without them every row begins with the start symbol.
         limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
         trace: records every step, if given; it slows the search.
+        scores: whether scores and log-probabilities are wanted. Without them greedy search is faster where an engine
+            computes, and they may be NaN; tokens are the same.
     """
     if not 1 <= nbest <= decoding.beam:
         raise UsageError(f"nbest {nbest} must lie between 1 and the beam, {decoding.beam}", "nbest")
-    choose = greedy(symbols.without) if decoding.beam == 1 else beam(decoding.beam, symbols.without)
+    wanted = scores or trace is not None
+    choose = greedy(symbols.without, wanted) if decoding.beam == 1 else beam(decoding.beam, symbols.without)
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
     enqueue(scheduler, sources, decoding.max_extra, nbest=nbest, firsts=firsts, limits=limits)
     found = {sentence.index: sentence.best.hypotheses for sentence in scheduler.run()}

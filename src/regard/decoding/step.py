@@ -31,6 +31,13 @@ class Answer(Protocol):
         """
         ...
 
+    def most_probable(self, without: Sequence[int] = ()) -> NDArray[np.int64]:
+        """The most probable token of each row, ties to the smaller id, as ``best`` finds it but without its probability.
+
+        -1 where no token is left, or a score is not a number.
+        """
+        ...
+
     def of(self, tokens_N: NDArray[np.int64]) -> NDArray[np.float64]:
         """The log-probability of one given token per row."""
         ...

@@ -18,11 +18,15 @@ Ids = NDArray[np.int64]
 
 
 class Output:
-    """The pre-softmax projection onto every piece [Vaswani17 §3.4]."""
+    """The pre-softmax projection onto every piece [Vaswani17 §3.4].
+
+    Beside fp32 it is kept in int8, too, which finds out by a bound which of its entries can be the largest of a row.
+    """
 
     def __init__(self, weight_VD: Floats, pack: Packer = FP32) -> None:
         self.pieces = len(weight_VD)
         self.project = Linear([weight_VD], [None], pack=pack)
+        self._screen = pack([weight_VD], [None], "int8") if pack.precision == "fp32" else self.project.packed
         self._masks: dict[tuple[int, ...], NDArray[np.uint8]] = {}
 
     def best(self, hidden_ND: Floats, k: int, without: Sequence[int]) -> tuple[Ids, Scores]:
@@ -33,6 +37,13 @@ class Output:
         packed, mask_V = self.project.packed, self._mask(tuple(without))
         _native.vocabulary(hidden_ND, packed, self.pieces, mask_V, ids_Nk, score_Nk, log_sum_N)
         return np.maximum(ids_Nk, 0).astype(np.int64), score_Nk - log_sum_N[:, None]
+
+    def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> NDArray[np.int32]:
+        """The id of the largest score of each row; -1 where there is none, or one that is not finite."""
+        id_N = np.empty(len(hidden_ND), np.int32)
+        mask_V = self._mask(tuple(without))
+        _native.argmax(hidden_ND, self._screen, self.project.packed, self.pieces, mask_V, id_N)
+        return id_N
 
     def scores(self, hidden_ND: Floats) -> Floats:
         """``score_NV``: those of all pieces."""
@@ -58,6 +69,10 @@ class FastAnswer:
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[Ids, Scores]:
         """The k most probable tokens of each row, best first, ties to the smaller id."""
         return self._output.best(self._hidden_ND, k, without)
+
+    def most_probable(self, without: Sequence[int] = ()) -> Ids:
+        """The most probable token of each row, ties to the smaller id; -1 where none is left, or a score is none."""
+        return self._output.argmax(self._hidden_ND, without).astype(np.int64)
 
     def of(self, tokens_N: Ids) -> Scores:
         """The log-probability of one given token per row."""

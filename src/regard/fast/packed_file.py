@@ -45,9 +45,11 @@ class RecordingPacker(Packer):
         super().__init__(precision)
         self.matrices: list[Panels] = []
 
-    def __call__(self, weights: Sequence[Floats], biases: Sequence[Floats | None]) -> Panels:
+    def __call__(
+        self, weights: Sequence[Floats], biases: Sequence[Floats | None], precision: Precision | None = None
+    ) -> Panels:
         """The matrices of linear layers of one input as one."""
-        self.matrices.append(super().__call__(weights, biases))
+        self.matrices.append(super().__call__(weights, biases, precision))
         return self.matrices[-1]
 
     def content(self, weights_sha256: str) -> Iterator[bytes | memoryview]:
@@ -111,19 +113,22 @@ class MappedPacker(Packer):
         super().__init__(precision)
         self._number = self._end = 0
 
-    def __call__(self, weights: Sequence[Floats], biases: Sequence[Floats | None]) -> Panels:
+    def __call__(
+        self, weights: Sequence[Floats], biases: Sequence[Floats | None], precision: Precision | None = None
+    ) -> Panels:
         """The next matrix; its first panel must be that of the weights.
 
         Raises:
             StalePack: the file has another one there, or none.
         """
-        shape, dtype = form(weights, self.precision)
+        form_of = precision or self.precision
+        shape, dtype = form(weights, form_of)
         begin, end = self._end, self._end + math.prod(shape) * np.dtype(dtype).itemsize
         entry = {"dtype": CODES[dtype], "shape": list(shape), "data_offsets": [begin, end]}
         if self._header.get(str(self._number)) != entry or end > len(self._matrices):
             raise StalePack(f"is damaged: matrix {self._number} is another one", self.precision)
         found: Panels = self._matrices[begin:end].view(dtype).reshape(shape)
-        if len(found) and not np.array_equal(_first_panel(weights, biases, self.precision), found[0]):
+        if len(found) and not np.array_equal(_first_panel(weights, biases, form_of), found[0]):
             raise StalePack(f"is of other weights: matrix {self._number} differs", self.precision)
         self._number, self._end = self._number + 1, end
         return found

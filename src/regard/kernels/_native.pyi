@@ -141,6 +141,20 @@ def vocabulary(
     Ties go to the smaller id; tokens marked in ``without`` are never among the best; -1 where there is none.
     """
 
+def argmax(
+    hidden: Floats,
+    screen: Panels,
+    exact: Panels,
+    columns: int,
+    without: NDArray[np.uint8] | None,
+    ids: Ints,
+) -> None:
+    """The id of the largest score of each row, ``id_N``; -1 where there is none, or one that is not finite.
+
+    Ties go to the smaller id. ``screen`` is ``exact`` itself, or the same matrix in int8, without biases: then only few
+    entries are computed exactly, which ids do not depend on.
+    """
+
 def softmax(x: Floats | NDArray[np.uint16], log_sum: Floats) -> None:
     """Every row of ``x_RV`` replaced by its softmax, and ``log_sum_R``, log sum exp of it; uint16 holds bf16."""
 

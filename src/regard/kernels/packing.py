@@ -20,7 +20,7 @@ LINE = 64
 """Bytes of a cache line, at which panels begin."""
 MOST_INNER = 1 << 17
 """Entries of a row that int8 can add up."""
-LAYOUT = "1"
+LAYOUT = "2"
 """Of panels, raised whenever ``native/packing.cpp`` orders them otherwise: files of packed matrices name it."""
 
 
@@ -34,9 +34,16 @@ class Packer:
     def __init__(self, precision: Precision = "fp32") -> None:
         self.precision = precision
 
-    def __call__(self, weights: Sequence[Floats], biases: Sequence[Floats | None]) -> Panels:
-        """The matrices of linear layers of one input as one; see :func:`pack_side_by_side`."""
-        return pack_side_by_side(weights, biases, self.precision)
+    def __call__(
+        self, weights: Sequence[Floats], biases: Sequence[Floats | None], precision: Precision | None = None
+    ) -> Panels:
+        """The matrices of linear layers of one input as one; see :func:`pack_side_by_side`.
+
+        Args:
+            weights, biases: of the layers.
+            precision: another one than the model's.
+        """
+        return pack_side_by_side(weights, biases, precision or self.precision)
 
 
 FP32 = Packer()
@@ -81,7 +88,7 @@ def form(weights: Sequence[Floats], precision: Precision) -> tuple[tuple[int, in
         return (panels, 1 + inner, PANEL), np.float32
     if precision == "bf16":
         return (panels, 2 + inner, PANEL), np.uint16
-    return (panels, 3 + 2 * -(-inner // 8), 4 * PANEL), np.int8
+    return (panels, 4 + 2 * -(-inner // 8), 4 * PANEL), np.int8
 
 
 def aligned_array(shape: tuple[int, ...], dtype: type[np.generic] = np.float32) -> NDArray[Any]:

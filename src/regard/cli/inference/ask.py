@@ -82,7 +82,7 @@ def ask(
             if sample:
                 found = task.sample(whole, n, seed=seed, first=first, **values)
             else:
-                found = task.nbest(whole, n, beam, first=first)
+                found = task.nbest(whole, n, beam, first=first, scores=json or n > 1)
             for number, (line, answers) in enumerate(zip(whole, found, strict=True), first):
                 yield from _format(number, answers, n, json, unseen_values(task, line) if json else {})
 

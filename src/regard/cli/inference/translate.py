@@ -45,7 +45,7 @@ def translate(
         assert translates(task)
 
         def answer(lines: list[str], first: int) -> Iterator[str]:
-            found = task.nbest(lines, n=nbest, beam=beam, first=first)
+            found = task.nbest(lines, n=nbest, beam=beam, first=first, scores=json or nbest > 1)
             for number, hypotheses in enumerate(found, first):
                 unseen = unseen_values(task, lines[number - first]) if json else {}
                 yield from _format_hypotheses(number, hypotheses, nbest, json, unseen)

@@ -40,6 +40,11 @@ class NextTokenScores:
         order = np.lexsort((ids, -log_probability_NR), axis=1)
         return np.take_along_axis(ids, order, 1), np.take_along_axis(log_probability_NR, order, 1)
 
+    def most_probable(self, without: Sequence[int] = ()) -> NDArray[np.int64]:
+        """The most probable token of each row; -1 where none is left, or its score is not a number."""
+        ids_N1, log_probability_N1 = self.best(1, without)
+        return np.where(log_probability_N1 > -np.inf, ids_N1, -1)[:, 0]
+
     def of(self, tokens_N: NDArray[np.int64]) -> NDArray[np.float64]:
         """The log-probability of one given token per row."""
         tokens = torch.from_numpy(tokens_N).to(self._score_NV.device)[:, None]

@@ -72,7 +72,13 @@ class SharedVocabularyTask(TextTask[TextAssets, "Transformer"]):
         return decoding.model_copy(update={"beam": max(k, decoding.beam if beam is None else beam)})
 
     def search(
-        self, sources: Sequence[Ids], k: int, beam: int | None, max_extra: int | None = None, trace: Trace | None = None
+        self,
+        sources: Sequence[Ids],
+        k: int,
+        beam: int | None,
+        max_extra: int | None = None,
+        trace: Trace | None = None,
+        scores: bool = True,
     ) -> list[list[Hypothesis]]:
         """The ``k`` best outputs of each source, best first.
 
@@ -82,9 +88,12 @@ class SharedVocabularyTask(TextTask[TextAssets, "Transformer"]):
             beam: hypotheses kept while searching, ``k`` at least; default: the recipe's.
             max_extra: tokens an output may have more than its source; default: the recipe's.
             trace: told of every step.
+            scores: whether they are wanted; greedy search is faster without.
         """
         if not sources:
             return []
         decoding = self.decoding(k, beam)
         limits = [len(source) + (decoding.max_extra if max_extra is None else max_extra) for source in sources]
-        return search(self.stepper(), sources, decoding, self.symbols, nbest=k, limits=limits, trace=trace)
+        return search(
+            self.stepper(), sources, decoding, self.symbols, nbest=k, limits=limits, trace=trace, scores=scores
+        )

@@ -149,7 +149,8 @@ class TeacherForcing(BaseTraining[AnyWriter]):
 
     def _greedy(self, texts: Sequence[TextPair], trace: Trace | None = None) -> list[GeneratedText]:
         sources = [source for source, _ in texts]
-        return [best[0] for best in self.task.nbest(sources, 1, beam=1, max_extra=self.max_extra, trace=trace)]
+        found = self.task.nbest(sources, 1, beam=1, max_extra=self.max_extra, trace=trace, scores=False)
+        return [best[0] for best in found]
 
     def _target_tokens(self, count: int) -> int:
         return int(self.prepared.validation_target.lengths(0, np.arange(count)).sum())

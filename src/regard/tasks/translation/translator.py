@@ -105,7 +105,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             text: one text or several; an empty one stays empty.
             beam: hypotheses kept while searching; 1 is greedy; default: the recipe's.
         """
-        best = [hypotheses[0].text for hypotheses in self.nbest([text] if isinstance(text, str) else text, 1, beam)]
+        texts = [text] if isinstance(text, str) else text
+        best = [hypotheses[0].text for hypotheses in self.nbest(texts, 1, beam, scores=False)]
         return best[0] if isinstance(text, str) else best
 
     def nbest(
@@ -117,6 +118,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         max_extra: int | None = None,
         trace: Trace | None = None,
         first: int = 1,
+        scores: bool = True,
     ) -> list[list[Hypothesis]]:
         """The n best translations of each text, best first.
 
@@ -130,6 +132,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             max_extra: tokens an output may have more than its source; default: the recipe's.
             trace: told of every step of the search, numbered by part.
             first: line number of the first text, for warnings.
+            scores: whether they are wanted; a greedy search is faster without, and they may be NaN.
 
         Raises:
             UsageError: ``texts`` is no list of texts, or ``n`` and ``beam`` do not fit.
@@ -139,7 +142,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
         flat = [part for group in parts for part in group]
         sources = self.vocabularies.source.ids_batch(flat, ended=True)
-        results = iter(search(step_of(self), sources, decoding, self.symbols, nbest=n, trace=trace) if sources else [])
+        step, options = step_of(self), {"nbest": n, "trace": trace, "scores": scores}
+        results = iter(search(step, sources, decoding, self.symbols, **options) if sources else [])
         return [self._join_parts([next(results) for _ in group], n) for group in parts]
 
     def evaluate(
@@ -154,7 +158,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         """BLEU and chrF of the translations of ``sources`` against ``references``, with signatures and intervals."""
 
         def best(some: Sequence[str], begin: int) -> list[str]:
-            return [found[0].text for found in self.nbest(some, 1, beam, trace=trace, first=begin + 1)]
+            return [found[0].text for found in self.nbest(some, 1, beam, trace=trace, first=begin + 1, scores=False)]
 
         return score(divide(best, sources), references, self.recipe.text.target_language, lowercase)
 

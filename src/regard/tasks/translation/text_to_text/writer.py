@@ -81,7 +81,9 @@ class TextToText(SharedVocabularyTask):
         """
         texts = [text] if isinstance(text, str) else text
         refuse_others(texts)
-        best = [found[0].text for found in self.nbest([with_prefix(one, prefix) for one in texts], 1, beam)]
+        best = [
+            found[0].text for found in self.nbest([with_prefix(one, prefix) for one in texts], 1, beam, scores=False)
+        ]
         return best[0] if isinstance(text, str) else best
 
     def nbest(
@@ -93,6 +95,7 @@ class TextToText(SharedVocabularyTask):
         max_extra: int | None = None,
         trace: Trace | None = None,
         first: int = 1,
+        scores: bool = True,
     ) -> list[list[Answer]]:
         """The ``n`` best outputs for each text, best first.
 
@@ -104,12 +107,13 @@ class TextToText(SharedVocabularyTask):
             max_extra: tokens an output may have more than its source; default: the recipe's.
             trace: told of every step of the search.
             first: line number of the first text, for warnings.
+            scores: whether they are wanted; a greedy search is faster without, and they may be NaN.
 
         Raises:
             UsageError: ``texts`` is no list of texts, or ``n`` is not in 1 … ``MOST``.
         """
         sources = self._sources(texts, n, first)
-        found = iter(self.search([one for one in sources if one is not None], n, beam, max_extra, trace))
+        found = iter(self.search([one for one in sources if one is not None], n, beam, max_extra, trace, scores))
         return [[NOTHING] if one is None else list(map(self._answer, next(found))) for one in sources]
 
     def sample(
@@ -166,7 +170,7 @@ class TextToText(SharedVocabularyTask):
             self._refuse_unlearned(examples, where)
 
         def best(some: Sequence[str], begin: int) -> list[str]:
-            return [found[0].text for found in self.nbest(some, 1, beam, trace=trace, first=begin + 1)]
+            return [found[0].text for found in self.nbest(some, 1, beam, trace=trace, first=begin + 1, scores=False)]
 
         said = divide(best, [with_prefix(one.source, one.prefix) for one in examples])
         return score_answers(said, [one.target for one in examples], [one.prefix for one in examples])
