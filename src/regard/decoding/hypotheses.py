@@ -107,20 +107,26 @@ class Choice:
     Rows of one sentence stay adjacent, sentences in order; within a sentence the best row comes first.
     """
 
-    parent_M: Ints
+    parent_M: Ints | None
+    """None: every row continues, in order."""
     token_M: Ints
     token_log_probability_M: Floats
 
+    def parents(self) -> Ints:
+        """``parent_M``, as numbers also where every row continues."""
+        return np.arange(len(self.token_M)) if self.parent_M is None else self.parent_M
 
-ROOM = 16
-"""Tokens that histories have room for at a time while the rows stay the same, as in greedy search."""
+
+RECENT = 16
+"""Steps that are kept as choices at most before they are written to the histories."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """N live rows of B sentences. ``sentence_N`` points into ``sentences`` and never falls; histories fit in T.
+    """N live rows of B sentences. ``sentence_N`` points into ``sentences`` and never falls.
 
-    What a history holds after a row's length is not defined: rows that continue alike write there in place.
+    A step only notes its choice, since most steps of a search end nothing; :meth:`settled` writes these choices to the
+    histories, whose rows are those before the ``recent`` steps. After a row's length a history holds anything.
     """
 
     sentences: list[Sentence]
@@ -131,69 +137,100 @@ class Rows:
     log_probability_N: Floats
     tokens_NT: Ints
     token_log_probability_NT: Floats
+    longest: int = 0
+    """Length of the longest row."""
+    recent: tuple[Choice, ...] = ()
 
     @property
     def count(self) -> int:
         """N, the rows there are."""
         return len(self.sentence_N)
 
+    def all_sentences_live(self) -> bool:
+        """Whether each sentence has a row."""
+        sentence_N = self.sentence_N
+        changes = np.count_nonzero(sentence_N[1:] != sentence_N[:-1]) if len(self.sentences) > 1 else 0
+        return self.count > 0 and changes + 1 == len(self.sentences)
+
     def extend(self, choice: Choice) -> Rows:
         """The rows after a step: each parent's tokens plus the chosen token."""
-        parent_M, row_M = choice.parent_M, np.arange(len(choice.parent_M))
-        same = len(parent_M) == self.count and (parent_M == row_M).all()
-        length_M = self.length_N if same else self.length_N.take(parent_M)
-        longest = int(length_M.max(initial=0))  # shrinks when a long sentence has left
-        places = (row_M, length_M)
-        if same and longest < self.tokens_NT.shape[1]:
-            tokens_MT, token_log_probability_MT = self.tokens_NT, self.token_log_probability_NT
-        else:
-            room = ROOM if same else 1
-            tokens_MT = _longer(self.tokens_NT[:, :longest], parent_M, room)
-            token_log_probability_MT = _longer(self.token_log_probability_NT[:, :longest], parent_M, room)
-        tokens_MT[places] = choice.token_M
-        token_log_probability_MT[places] = choice.token_log_probability_M
+        if len(self.recent) == RECENT:
+            return self.settled().extend(choice)
+        sentence_M, length_M, log_probability_M = self.sentence_N, self.length_N, self.log_probability_N
+        longest = self.longest
+        if choice.parent_M is not None:
+            sentence_M, length_M = sentence_M.take(choice.parent_M), length_M.take(choice.parent_M)
+            log_probability_M = log_probability_M.take(choice.parent_M)
+            longest = int(length_M.max(initial=0))  # less when a long sentence has left
         return Rows(
             self.sentences,
-            self.sentence_N if same else self.sentence_N.take(parent_M),
+            sentence_M,
             length_M + 1,
             choice.token_M,
-            (self.log_probability_N if same else self.log_probability_N.take(parent_M))
-            + choice.token_log_probability_M,
-            tokens_MT,
-            token_log_probability_MT,
+            log_probability_M + choice.token_log_probability_M,
+            self.tokens_NT,
+            self.token_log_probability_NT,
+            longest + 1,
+            (*self.recent, choice),
         )
+
+    def settled(self) -> Rows:
+        """The same rows with all their tokens in the histories."""
+        if not self.recent:
+            return self
+        row_N, steps = np.arange(self.count), len(self.recent)
+        tokens_NS = np.empty((self.count, steps), np.int64)
+        token_log_probability_NS = np.empty((self.count, steps))
+        before_N = row_N
+        for step, choice in zip(range(steps - 1, -1, -1), reversed(self.recent), strict=True):
+            tokens_NS[:, step] = choice.token_M.take(before_N)
+            token_log_probability_NS[:, step] = choice.token_log_probability_M.take(before_N)
+            before_N = before_N if choice.parent_M is None else choice.parent_M.take(before_N)
+        places = row_N[:, None], (self.length_N - steps)[:, None] + np.arange(steps)
+        tokens_NT = _longer(self.tokens_NT, before_N, self.longest)
+        token_log_probability_NT = _longer(self.token_log_probability_NT, before_N, self.longest)
+        tokens_NT[places] = tokens_NS
+        token_log_probability_NT[places] = token_log_probability_NS
+        histories = tokens_NT, token_log_probability_NT
+        own = self.sentences, self.sentence_N, self.length_N, self.token_N, self.log_probability_N
+        return Rows(*own, *histories, self.longest)
 
     def keep(self, live_N: NDArray[np.bool_]) -> Rows:
         """Only the rows marked, and only the sentences that still have one."""
         if live_N.all():
             return self
-        used_B = np.bincount(self.sentence_N[live_N], minlength=len(self.sentences)) > 0
+        rows = self.settled()
+        used_B = np.bincount(rows.sentence_N[live_N], minlength=len(rows.sentences)) > 0
+        length_M = rows.length_N[live_N]
         return Rows(
-            [sentence for sentence, used in zip(self.sentences, used_B, strict=True) if used],
-            (np.cumsum(used_B) - 1)[self.sentence_N[live_N]],
-            self.length_N[live_N],
-            self.token_N[live_N],
-            self.log_probability_N[live_N],
-            self.tokens_NT[live_N],
-            self.token_log_probability_NT[live_N],
+            [sentence for sentence, used in zip(rows.sentences, used_B, strict=True) if used],
+            (np.cumsum(used_B) - 1)[rows.sentence_N[live_N]],
+            length_M,
+            rows.token_N[live_N],
+            rows.log_probability_N[live_N],
+            rows.tokens_NT[live_N],
+            rows.token_log_probability_NT[live_N],
+            int(length_M.max(initial=0)),
         )
 
     def open(self, sentences: list[Sentence], start: int) -> Rows:
         """These rows, followed by one empty row for each new sentence, before its ``first`` token or ``start``."""
-        more, longest = len(sentences), self.tokens_NT.shape[1]
+        rows, more = self.settled(), len(sentences)
+        wide = rows.tokens_NT.shape[1]
         first = [start if sentence.first is None else sentence.first for sentence in sentences]
         return Rows(
-            self.sentences + sentences,
-            np.append(self.sentence_N, len(self.sentences) + np.arange(more)),
-            np.append(self.length_N, np.zeros(more, np.int64)),
-            np.append(self.token_N, np.array(first, np.int64)),
-            np.append(self.log_probability_N, np.zeros(more)),
-            np.concatenate([self.tokens_NT, np.zeros((more, longest), np.int64)]),
-            np.concatenate([self.token_log_probability_NT, np.zeros((more, longest))]),
+            rows.sentences + sentences,
+            np.append(rows.sentence_N, len(rows.sentences) + np.arange(more)),
+            np.append(rows.length_N, np.zeros(more, np.int64)),
+            np.append(rows.token_N, np.array(first, np.int64)),
+            np.append(rows.log_probability_N, np.zeros(more)),
+            np.concatenate([rows.tokens_NT, np.zeros((more, wide), np.int64)]),
+            np.concatenate([rows.token_log_probability_NT, np.zeros((more, wide))]),
+            rows.longest,
         )
 
     def hypothesis(self, row: int, alpha: float, finished: bool) -> Hypothesis:
-        """Row ``row`` as a hypothesis; a finished one ends in ``</s>``, which counts but is not among its tokens."""
+        """Row ``row`` of settled rows as a hypothesis; ``</s>`` at its end counts but is not among its tokens."""
         length, log_probability = int(self.length_N[row]), float(self.log_probability_N[row])
         return Hypothesis(
             tokens=tuple(self.tokens_NT[row, : length - finished].tolist()),
@@ -204,12 +241,12 @@ class Rows:
         )
 
 
-def _longer(history_NT: NDArray[Number], parent_M: Ints, room: int) -> NDArray[Number]:
-    """The parents' histories, and room for so many more entries."""
-    longest = history_NT.shape[1]
-    wider_MR = np.zeros((len(parent_M), longest + room), history_NT.dtype)
-    wider_MR[:, :longest] = history_NT.take(parent_M, axis=0)
-    return wider_MR
+def _longer(history_NT: NDArray[Number], row_M: Ints, longest: int) -> NDArray[Number]:
+    """The histories of some rows, with room for ``longest`` entries."""
+    longer_ML = np.empty((len(row_M), longest), history_NT.dtype)
+    wide = min(longest, history_NT.shape[1])
+    longer_ML[:, :wide] = history_NT[:, :wide].take(row_M, axis=0)
+    return longer_ML
 
 
 NO_ROWS = Rows(

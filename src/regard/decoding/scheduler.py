@@ -112,14 +112,26 @@ class Scheduler:
         choice = self.choose(self._rows, answer)
         grown = self._rows.extend(choice)
         ended_M = grown.token_N == self.symbols.end
+        if self._ends_nothing(choice, grown, ended_M):
+            self._continue(grown, choice.parent_M)
+            return grown, []
+        grown = grown.settled()
         over_M = ended_M if self.stop is None else ended_M | self._hits_stop_string(grown)
         self._finish(grown, ended_M, over_M)
         live_M = ~over_M & self._can_improve(grown)
         if self.trace is not None:
             self.trace.record(self._rows, answer, choice, ended_M, live_M)
         closed = self._close(grown, live_M)
-        self._leave(grown.keep(live_M), choice, live_M)
+        self._continue(grown.keep(live_M), choice.parents()[live_M])
         return grown, closed
+
+    def _ends_nothing(self, choice: Choice, grown: Rows, ended_M: NDArray[np.bool_]) -> bool:
+        """Whether a step, as most do, clearly left all rows alive; otherwise they are looked at one by one."""
+        if self.stop is not None or self.trace is not None or np.count_nonzero(ended_M):
+            return False
+        if choice.parent_M is not None and not grown.all_sentences_live():
+            return False
+        return all(grown.longest < one.limit and not one.best.hypotheses for one in grown.sentences)
 
     def _hits_stop_string(self, grown: Rows) -> NDArray[np.bool_]:
         assert self.stop is not None
@@ -182,17 +194,20 @@ class Scheduler:
             sentence = grown.sentences[place]
             if not sentence.best.hypotheses:
                 # Without any continuation (all of them excluded) the rows before this step are what there is.
-                rows = grown if (grown.sentence_N == place).any() else self._rows
+                rows = grown if (grown.sentence_N == place).any() else self._rows.settled()
                 for row in np.flatnonzero(rows.sentence_N == place).tolist():
                     sentence.best.add(rows.hypothesis(row, self.decoding.length_penalty, finished=False))
             closed.append(sentence)
         return closed
 
-    def _leave(self, kept: Rows, choice: Choice, live_M: NDArray[np.bool_]) -> None:
-        """Continue with the live rows; the step's state is reordered only if the rows changed."""
-        rows = choice.parent_M if kept.count == len(live_M) else choice.parent_M[live_M]
-        if not kept.count:
+    def _continue(self, rows: Rows, parent_M: Ints | None) -> None:
+        """The rows of the next step, and their parents; the step's state is reordered only if the rows changed."""
+        if not rows.count:
             self._state = None
-        elif len(rows) != self._rows.count or (rows != np.arange(len(rows))).any():
-            self._state = self.step.select(self._state, rows)
-        self._rows = kept
+        elif parent_M is not None and not (len(parent_M) == self._rows.count and _are_in_order(parent_M)):
+            self._state = self.step.select(self._state, parent_M)
+        self._rows = rows
+
+
+def _are_in_order(row_M: Ints) -> bool:
+    return bool((row_M == np.arange(len(row_M))).all())

@@ -29,18 +29,18 @@ def greedy(without: Sequence[int] = (), scores: bool = True) -> Choose:
 
     Args:
         without: tokens that are never chosen.
-        scores: whether log-probabilities are wanted; without them an engine may find the token sooner, and they are NaN.
+        scores: whether log-probabilities are wanted; without them an engine may find tokens sooner, and they are NaN.
     """
 
     def choose(rows: Rows, answer: Answer) -> Choice:
         if not scores:
             token_N = answer.most_probable(without)
             if token_N.min() >= 0:
-                return Choice(np.arange(len(token_N)), token_N, np.full(len(token_N), np.nan))
+                return Choice(None, token_N, np.full(len(token_N), np.nan))
         ids_Nk, log_probability_Nk = answer.best(1, without)
         possible_N = log_probability_Nk[:, 0] > -np.inf
         if possible_N.all():
-            return Choice(np.arange(len(ids_Nk)), ids_Nk[:, 0], log_probability_Nk[:, 0])
+            return Choice(None, ids_Nk[:, 0], log_probability_Nk[:, 0])
         _numbers(log_probability_Nk)
         row_M = possible_N.nonzero()[0]
         return Choice(row_M, ids_Nk[row_M, 0], log_probability_Nk[row_M, 0])
@@ -59,25 +59,28 @@ def beam(width: int, without: Sequence[int] = ()) -> Choose:
     def choose(rows: Rows, answer: Answer) -> Choice:
         ids_Nk, log_probability_Nk = answer.best(width, without)
         total_Nk = rows.log_probability_N[:, None] + _numbers(log_probability_Nk)
-        first_B = np.searchsorted(rows.sentence_N, np.arange(len(rows.sentences)))
-        row_M, column_M = _best_of_sentences(total_Nk, rows.sentence_N, first_B, width)
-        return Choice(row_M, ids_Nk[row_M, column_M], log_probability_Nk[row_M, column_M])
+        place_M = _best_of_sentences(total_Nk, rows, width)
+        row_M = place_M // total_Nk.shape[1]
+        return Choice(row_M, ids_Nk.take(place_M), log_probability_Nk.take(place_M))
 
     return choose
 
 
-def _best_of_sentences(total_Nk: Floats, sentence_N: Ints, first_B: Ints, width: int) -> tuple[Ints, Ints]:
-    """Row and column of the ``width`` best possible candidates of each sentence, sentence by sentence, best first."""
-    k = total_Nk.shape[1]
-    place_N = np.arange(len(sentence_N)) - first_B[sentence_N]  # each row's place inside its sentence
-    table = np.full((len(first_B), int(place_N.max()) + 1, k), -np.inf)
-    table[sentence_N, place_N] = total_Nk
-    line = table.reshape(len(first_B), -1)  # a sentence's candidates side by side
-    order = np.argsort(-line, axis=1, kind="stable")[:, :width]  # stable: ties to the smaller row, then column
-    possible = line[np.arange(len(line))[:, None], order] > -np.inf
-    sentence, rank = np.nonzero(possible)
-    candidate = order[sentence, rank]
-    return first_B[sentence] + candidate // k, candidate % k
+def _best_of_sentences(total_Nk: Floats, rows: Rows, width: int) -> Ints:
+    """Places in ``total_Nk`` of each sentence's ``width`` best possible candidates, best first."""
+    sentences, k = len(rows.sentences), total_Nk.shape[1]
+    if sentences == 1:
+        line_C = total_Nk.ravel()
+        order_W = (-line_C).argsort(kind="stable")[:width]  # stable: ties to the smaller row, then column
+        return order_W[line_C.take(order_W) > -np.inf]
+    first_B = np.searchsorted(rows.sentence_N, np.arange(sentences))
+    place_N = np.arange(rows.count) - first_B[rows.sentence_N]  # each row's place inside its sentence
+    table = np.full((sentences, int(place_N.max()) + 1, k), -np.inf)
+    table[rows.sentence_N, place_N] = total_Nk
+    line_BC = table.reshape(sentences, -1)  # a sentence's candidates side by side
+    order_BW = (-line_BC).argsort(axis=1, kind="stable")[:, :width]
+    possible_BW = line_BC[np.arange(sentences)[:, None], order_BW] > -np.inf
+    return (order_BW + (first_B * k)[:, None])[possible_BW]  # sentences' rows lie one after another
 
 
 def _numbers(log_probability: Floats) -> Floats:
@@ -163,6 +166,8 @@ def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = ()) 
         seen_NS = None if decoding.repetition_penalty == 1.0 else seen_tokens(rows)
         token_N = answer.sample(uniforms(rows, seed), decoding, without, seen_NS)
         log_probability_N = _numbers(answer.of(np.maximum(token_N, 0)))
+        if token_N.min() >= 0:
+            return Choice(None, token_N, log_probability_N)
         row_M = np.flatnonzero(token_N >= 0)
         return Choice(row_M, token_N[row_M], log_probability_N[row_M])
 
@@ -183,7 +188,8 @@ def seen_tokens(rows: Rows) -> Ints:
     prompt_BS = np.full((len(prompts), longest), -1, np.int64)
     for place, prompt in enumerate(prompts):
         prompt_BS[place, : len(prompt)] = prompt
-    own_NT = np.where(np.arange(rows.tokens_NT.shape[1]) < rows.length_N[:, None], rows.tokens_NT, -1)
+    tokens_NT = rows.settled().tokens_NT
+    own_NT = np.where(np.arange(tokens_NT.shape[1]) < rows.length_N[:, None], tokens_NT, -1)
     return np.concatenate([prompt_BS[rows.sentence_N], own_NT], axis=1)
 
 

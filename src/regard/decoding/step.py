@@ -32,7 +32,7 @@ class Answer(Protocol):
         ...
 
     def most_probable(self, without: Sequence[int] = ()) -> NDArray[np.int64]:
-        """The most probable token of each row, ties to the smaller id, as ``best`` finds it but without its probability.
+        """The most probable token of each row, ties to the smaller id: that of ``best``, without its probability.
 
         -1 where no token is left, or a score is not a number.
         """

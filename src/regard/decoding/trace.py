@@ -57,16 +57,17 @@ class Trace:
     ) -> None:
         """Record one step of every sentence: its rows, their candidates, and the choice."""
         ids_Nk, log_probability_Nk = answer.best(self.k, self.without)
-        total_M = rows.log_probability_N[choice.parent_M] + choice.token_log_probability_M
+        parent_M = choice.parents()
+        total_M = rows.log_probability_N[parent_M] + choice.token_log_probability_M
         for place, sentence in enumerate(rows.sentences):
             entering = np.flatnonzero(rows.sentence_N == place)
-            chosen = np.flatnonzero(rows.sentence_N[choice.parent_M] == place)
+            chosen = np.flatnonzero(rows.sentence_N[parent_M] == place)
             live = live_M[chosen]
             step = TraceStep(
                 candidates=tuple(tuple(line) for line in ids_Nk[entering].tolist()),
                 candidate_log_probabilities=tuple(tuple(line) for line in log_probability_Nk[entering].tolist()),
                 rows=tuple(np.where(live, np.cumsum(live) - 1, -1).tolist()),
-                parents=tuple((choice.parent_M[chosen] - entering[0]).tolist()),
+                parents=tuple((parent_M[chosen] - entering[0]).tolist()),
                 tokens=tuple(choice.token_M[chosen].tolist()),
                 token_log_probabilities=tuple(choice.token_log_probability_M[chosen].tolist()),
                 log_probabilities=tuple(total_M[chosen].tolist()),

@@ -97,7 +97,7 @@ class FastGpt:
         """Append one token to each row; the answer is the distribution of the next."""
         self._slide(state)
         place_N, tokens_N = state.lengths_N, np.ascontiguousarray(tokens_N)
-        ancestors_NS, slot_N = state.past.extend(state.ancestors_NS, place_N)
+        ancestors_NS, slot_N = state.past.extend(state.ancestors_NS, place_N, int(place_N.max(initial=0)))
         if (more := ancestors_NS.shape[1] - state.read_NS.shape[1]) > 0:
             state.read_NS = np.pad(state.read_NS, ((0, 0), (0, more)))
         state.read_NS[np.arange(len(tokens_N)), place_N] = tokens_N
@@ -136,5 +136,6 @@ class FastGpt:
 
     def _new(self, state: GptState, ids_T: Ids, place_T: Ints, slot_T: Ints, ancestors_TS: Ints) -> Floats:
         """``hidden_TD`` of new tokens of rows."""
-        past = state.past.of_layer
-        return self.stack.new(ids_T, place_T, place_T + np.int32(1), slot=slot_T, ancestors=ancestors_TS, past=past)
+        past, length_T = state.past.of_layer, place_T + np.int32(1)
+        longest = int(length_T.max(initial=0))
+        return self.stack.new(ids_T, place_T, length_T, longest, slot=slot_T, ancestors=ancestors_TS, past=past)

@@ -51,10 +51,10 @@ class Past:
         taken, self._free = self._free[:count], self._free[count:]
         return taken
 
-    def extend(self, ancestors_NS: Ints, lengths_N: Ints) -> tuple[Ints, Ints]:
-        """The ancestors with a place for one more token of each row, and these places."""
+    def extend(self, ancestors_NS: Ints, lengths_N: Ints, longest: int) -> tuple[Ints, Ints]:
+        """The ancestors with a place for one more token of each row, and these places; ``longest`` is the most lengths."""
         count, width = ancestors_NS.shape
-        if int(lengths_N.max(initial=0)) >= width:
+        if longest >= width:
             ancestors_NS = np.pad(ancestors_NS, ((0, 0), (0, width)))
         taken_N = self.take(count, ancestors_NS, lengths_N)
         ancestors_NS[np.arange(count), lengths_N] = taken_N

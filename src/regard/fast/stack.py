@@ -35,17 +35,18 @@ class Stack:
         self._result = layers.record(recording, stream)
         self._program = recording.program
 
-    def __call__(self, ids_T: Ids, place_T: Ints, length_T: Ints, **more: Any) -> Floats:
+    def __call__(self, ids_T: Ids, place_T: Ints, length_T: Ints, longest: int, **more: Any) -> Floats:
         """``hidden_TD``.
 
         Args:
             ids_T: of the tokens.
             place_T: of each in its text.
             length_T: keys that it attends to, of its own text.
+            longest: the most of them.
             more: where these are.
         """
         hidden_TD = np.empty((len(ids_T), self.size), np.float32)
-        tables: dict[str, Any] = {**self.positions.tables(int(length_T.max(initial=0)))}
+        tables: dict[str, Any] = {**self.positions.tables(longest)}
         self._program.run(self._result, hidden_TD, ids_T, place_T, length_T, **more, **tables)
         return hidden_TD
 
@@ -60,11 +61,12 @@ class Stack:
         first_T, place_T = texts.first_T, texts.place_T
         length_T = place_T + np.int32(1) if causal else np.repeat(texts.lengths_B, texts.lengths_B).astype(np.int32)
         hidden_TD = np.empty((len(texts.ids_T), self.size), np.float32)
+        longest = int(texts.lengths_B.max(initial=0))
         for begin, end in _parts(texts.lengths_B):
             now = slice(begin, end)
             added = None if added_TD is None else added_TD[now]
             first = first_T[now] - np.int32(begin)
-            hidden_TD[now] = self(texts.ids_T[now], place_T[now], length_T[now], first=first, added=added)
+            hidden_TD[now] = self(texts.ids_T[now], place_T[now], length_T[now], longest, first=first, added=added)
         return hidden_TD
 
 

@@ -21,6 +21,7 @@ from regard.kernels.packing import Precision
 
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
+ONE = np.int32(1)
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,19 @@ class FastState:
     """Search state: consumed by every call, use the returned one.
 
     Args:
-        lengths_N: tokens each row has read.
+        lengths_N: tokens each row has read; ``longest`` is the most of them.
         sentence_N: which sentence a row belongs to, ascending.
         ancestors_NS: where the keys and values of each row's tokens are.
-        memory_first_B, memory_length_B: where those of each sentence are.
+        memory_first_N, memory_length_N: where those of its sentence are.
+        memory_first_B, memory_length_B: the same, sentence by sentence.
     """
 
     lengths_N: Ints
+    longest: int
     sentence_N: Ids
     ancestors_NS: Ints
+    memory_first_N: Ints
+    memory_length_N: Ints
     past: Past
     memory: Memory
     memory_first_B: Ints
@@ -71,8 +76,8 @@ class FastTransformer:
         """Encode sentences (ids with ``</s>``) and open one row for each."""
         decoder = self.decoder
         sizes = len(decoder.memories), decoder.size, decoder.precision
-        none, rows = np.zeros(0, np.int32), np.zeros(0, np.int64)
-        nothing = FastState(none, rows, np.zeros((0, ROOM), np.int32), Past(*sizes), Memory(*sizes), none, none)
+        none, rows, places = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros((0, ROOM), np.int32)
+        nothing = FastState(none, 0, rows, places, none, none, Past(*sizes), Memory(*sizes), none, none)
         return self.admit(nothing, sources)
 
     def admit(self, state: FastState, sources: Sequence[Ids]) -> FastState:
@@ -83,45 +88,58 @@ class FastTransformer:
         for memory, room_SE in zip(self.decoder.memories, rooms, strict=True):
             project(memory, memory_SD, room_SE)
         old, count, width = len(state.memory_first_B), len(sources), state.ancestors_NS.shape[1]
+        sentence_N = np.append(state.sentence_N, old + np.arange(count))
+        memory_length_B = np.append(state.memory_length_B, length_B.astype(np.int32))
         return FastState(
             np.append(state.lengths_N, np.zeros(count, np.int32)),
-            np.append(state.sentence_N, old + np.arange(count)),
+            state.longest,
+            sentence_N,
             np.append(state.ancestors_NS, np.zeros((count, width), np.int32), axis=0),
+            first_B[sentence_N],
+            memory_length_B[sentence_N],
             state.past,
             state.memory,
             first_B,
-            np.append(state.memory_length_B, length_B.astype(np.int32)),
+            memory_length_B,
         )
 
     def step(self, state: FastState, tokens_N: Ids) -> tuple[FastState, FastAnswer]:
         """Append one token to each row; the answer is the distribution of the next."""
         place_N = state.lengths_N
-        state.lengths_N = place_N + np.int32(1)
-        state.ancestors_NS, slots_N = state.past.extend(state.ancestors_NS, place_N)
+        state.ancestors_NS, slots_N = state.past.extend(state.ancestors_NS, place_N, state.longest)
+        state.lengths_N = place_N + ONE
+        state.longest += 1
         hidden_ND = self.decoder.stack(
             np.ascontiguousarray(tokens_N),
             place_N,
             state.lengths_N,
+            state.longest,
             slot=slots_N,
             ancestors=state.ancestors_NS,
             past=state.past.of_layer,
             memory=state.memory.of_layer,
-            memory_first=state.memory_first_B[state.sentence_N],
-            memory_length=state.memory_length_B[state.sentence_N],
+            memory_first=state.memory_first_N,
+            memory_length=state.memory_length_N,
         )
         return state, FastAnswer(hidden_ND, self.output)
 
     def select(self, state: FastState, rows_M: Ids) -> FastState:
         """New row *i* continues old row ``rows_M[i]``; a sentence without rows is dropped."""
-        sentence_M = state.sentence_N[rows_M]
-        begins_M = np.diff(sentence_M, prepend=-1) != 0
+        sentence_M = state.sentence_N.take(rows_M)
+        begins_M = np.empty(len(rows_M), np.bool_)
+        begins_M[:1] = True
+        np.not_equal(sentence_M[1:], sentence_M[:-1], out=begins_M[1:])
         kept_B = sentence_M[begins_M]
+        lengths_M = state.lengths_N.take(rows_M)
         return FastState(
-            state.lengths_N[rows_M],
+            lengths_M,
+            int(lengths_M.max(initial=0)),
             begins_M.cumsum() - 1,
-            state.ancestors_NS[rows_M],
+            state.ancestors_NS.take(rows_M, axis=0),
+            state.memory_first_N.take(rows_M),
+            state.memory_length_N.take(rows_M),
             state.past,
             state.memory,
-            state.memory_first_B[kept_B],
-            state.memory_length_B[kept_B],
+            state.memory_first_B.take(kept_B),
+            state.memory_length_B.take(kept_B),
         )

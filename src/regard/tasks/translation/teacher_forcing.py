@@ -58,8 +58,9 @@ class Writer(TargetWriter, Protocol):
         *,
         max_extra: int | None = None,
         trace: Trace | None = None,
+        scores: bool = True,
     ) -> Sequence[Sequence[GeneratedText]]:
-        """The ``n`` best of each text, best first."""
+        """The ``n`` best of each text, best first; their scores may be left out."""
 
 
 AnyWriter = TypeVar("AnyWriter", bound=Writer)

@@ -142,8 +142,10 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
         flat = [part for group in parts for part in group]
         sources = self.vocabularies.source.ids_batch(flat, ended=True)
-        step, options = step_of(self), {"nbest": n, "trace": trace, "scores": scores}
-        results = iter(search(step, sources, decoding, self.symbols, **options) if sources else [])
+        found: list[list[TokenHypothesis]] = []
+        if sources:
+            found = search(step_of(self), sources, decoding, self.symbols, nbest=n, trace=trace, scores=scores)
+        results = iter(found)
         return [self._join_parts([next(results) for _ in group], n) for group in parts]
 
     def evaluate(
