@@ -52,7 +52,12 @@ class Past:
         return taken
 
     def extend(self, ancestors_NS: Ints, lengths_N: Ints, longest: int) -> tuple[Ints, Ints]:
-        """The ancestors with a place for one more token of each row, and these places; ``longest`` is the most lengths."""
+        """The ancestors with a place for one more token of each row, and these places.
+
+        Args:
+            ancestors_NS, lengths_N: of the rows.
+            longest: the most of the lengths.
+        """
         count, width = ancestors_NS.shape
         if longest >= width:
             ancestors_NS = np.pad(ancestors_NS, ((0, 0), (0, width)))

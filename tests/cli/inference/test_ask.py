@@ -23,7 +23,7 @@ class Letters(Unaware):
         strange = prefix or text.partition(": ")[0]
         return f"{strange} is new" if strange.startswith("foo") else ""
 
-    def nbest(self, texts: list[str], n: int, beam: int | None, *, first: int) -> list[list[Answer]]:
+    def nbest(self, texts: list[str], n: int, beam: int | None, *, first: int, scores: bool) -> list[list[Answer]]:
         ends = ["" if beam is None else str(beam), *("!" * number for number in range(1, n))]
         return [self._answers(text, ends) if text.strip() else [NOTHING] for text in texts]
 

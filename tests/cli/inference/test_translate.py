@@ -38,7 +38,9 @@ class Shouts:
     def unseen_words(self, text: str) -> None:
         return None
 
-    def nbest(self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1) -> list[list[Hypothesis]]:
+    def nbest(
+        self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1, scores: bool = True
+    ) -> list[list[Hypothesis]]:
         return [[Hypothesis(text.upper() + "!" * i, (len(text), i), -0.5 - i) for i in range(n)] for text in texts]
 
 
@@ -178,7 +180,9 @@ def test_an_interrupt_is_quiet(child) -> None:
 
 def test_warnings_are_sentences_too(regard, loaded, recwarn, monkeypatch) -> None:
     class Warns(Shouts):
-        def nbest(self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1) -> Any:
+        def nbest(
+            self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1, scores: bool = True
+        ) -> Any:
             warnings.simplefilter("always")
             for line in range(first, first + len(texts)):
                 warnings.warn(f"line {line} is cut", stacklevel=2)
