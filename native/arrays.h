@@ -86,6 +86,11 @@ inline Matrix matrix_of(const AnyPanels& packed, long inner, long columns) {
   return {static_cast<const char*>(packed.data()), inner, precision};
 }
 
+inline void expect_screen(const Matrix& screen, const Matrix& exact) {
+  expect(screen.at == exact.at || (screen.precision == Precision::int8 && exact.precision == Precision::fp32),
+         "int8 screens for fp32; else both are one matrix");
+}
+
 inline Activation activation_of(int number) {
   expect(number >= 0 && number <= static_cast<int>(Activation::swish), "no such activation");
   return static_cast<Activation>(number);

@@ -220,8 +220,7 @@ void py_argmax(const Floats2& hidden, const AnyPanels& screen, const AnyPanels& 
                const Maybe<Array<const uint8_t, 1>>& without, const Array<int32_t, 1>& ids) {
   const long count = rows_of(hidden), inner = columns_of(hidden), together = vocabulary_together(columns);
   const Matrix matrix = matrix_of(screen, inner, columns), other = matrix_of(exact, inner, columns);
-  expect(matrix.at == other.at || (matrix.precision == Precision::int8 && other.precision == Precision::fp32),
-         "int8 screens for fp32; else both are one matrix");
+  expect_screen(matrix, other);
   const std::unique_ptr<float[]> scratch(new float[static_cast<size_t>(argmax_scratch(count, columns, together))]);
   const auto quantised = scratch_of(matrix, quantised_scratch(count, inner));
   in_use().argmax({{rows(hidden), matrix, without ? line(*without, columns) : nullptr, count, columns, together,

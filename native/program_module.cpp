@@ -2,9 +2,10 @@
 #include "program_module.h"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include "arrays.h"
-#include "program.h"
+#include "search.h"
 
 namespace regard {
 namespace {
@@ -35,6 +36,59 @@ template <class A> auto maybe_line(const Maybe<A>& array, long size) {
 
 using Ids = Array<const int64_t, 1>;
 
+void add_tables(Pass& pass, const Maybe<Layers>& past, const Maybe<Layers>& memory, const Maybe<Floats2>& positions,
+                const Maybe<Floats2>& bias, const Maybe<Floats2>& cos, const Maybe<Floats2>& sin) {
+  pass.past = layers(past);
+  pass.memory = layers(memory);
+  pass.positions = table(positions);
+  pass.bias = table(bias);
+  pass.cos = table(cos);
+  pass.sin = table(sin);
+}
+
+template <class T> Column<T> column(const Array<T, 1>& array, long rows) { return {line(array, rows), 1}; }
+template <class T> Column<T> columns(const Array<T, 2>& array, long rows, long least) {
+  const long size = columns_of(array);
+  expect(rows_of(array) == rows && size >= least, "a table of rows has another size");
+  expect(rows <= 1 || array.stride(0) == size, "an array must lie in one piece");
+  expect(size <= 1 || array.stride(1) == 1, "an array must lie in one piece");
+  return {array.data(), size};
+}
+
+using Longs = Array<int64_t, 1>;
+using Places = Array<int32_t, 1>;
+
+std::tuple<long, long, long> search_(
+    Program& program, int result, const Out2& hidden, const AnyPanels& screen, const AnyPanels& exact, long pieces,
+    const Maybe<Array<const uint8_t, 1>>& without, int64_t end, long width, long steps, bool scored, long count,
+    const Ints1& slots, const Longs& token, const Longs& sentence, const Longs& origin, const Places& length,
+    const Array<int32_t, 2>& ancestors, const Places& memory_first, const Places& memory_length,
+    const Array<double, 1>& log_probability, const Array<double, 1>& bar, const Array<double, 1>& penalty,
+    const Array<int64_t, 2>& tokens, const Array<double, 2>& log_probabilities,
+    const Maybe<Layers>& past, const Maybe<Layers>& memory, const Maybe<Floats2>& positions,
+    const Maybe<Floats2>& bias, const Maybe<Floats2>& cos, const Maybe<Floats2>& sin) {
+  const long most = rows_of(hidden), inner = program.width(result);
+  expect(columns_of(hidden) == inner && (most <= 1 || hidden.stride(0) == inner), "the result has another size");
+  expect(width >= 1 && pieces >= 1 && steps >= 0 && count >= 1 && count <= most, "there is no such search");
+  long sentences = 1;
+  for (long row = 1; row < count; row++) sentences += sentence.data()[row] != sentence.data()[row - 1];
+  expect(sentences * width <= most, "there is no room for the rows of the search");
+  SearchRows rows{count, most, column(token, most), column(sentence, most), column(origin, most), column(length, most),
+                  column(memory_first, most), column(memory_length, most), columns(ancestors, most, 1),
+                  column(log_probability, most), columns(log_probabilities, most, steps), column(bar, most), column(penalty, most),
+                  columns(tokens, most, steps)};
+  for (long row = 0; row < count; row++)
+    expect(length.data()[row] >= 0 && length.data()[row] + steps < columns_of(ancestors), "rows are too long");
+  const Matrix screening = matrix_of(screen, inner, pieces), output = matrix_of(exact, inner, pieces);
+  expect_screen(screening, output);
+  Search given{program, {}, result, screening, output,
+               without ? line(*without, pieces) : nullptr, pieces, width, steps, end, scored,
+               line(slots, (steps + 1) * most), hidden.data()};
+  add_tables(given.pass, past, memory, positions, bias, cos, sin);
+  const Searched found = search(given, rows);
+  return {rows.rows, found.steps, found.slots};
+}
+
 void run(Program& program, int result, const Out2& out, const Ids& ids, const Ints1& place, const Ints1& length,
          const Maybe<Ints1>& first, const Maybe<Ints1>& slot, const Maybe<Ints2>& ancestors,
          const Maybe<Layers>& past, const Maybe<Layers>& memory, const Maybe<Ints1>& memory_first,
@@ -55,14 +109,9 @@ void run(Program& program, int result, const Out2& out, const Ids& ids, const In
     pass.ancestors_columns = columns_of(*ancestors);
     pass.ancestors_stride = static_cast<long>(ancestors->stride(0));
   }
-  pass.past = layers(past);
-  pass.memory = layers(memory);
   pass.memory_first_T = maybe_line(memory_first, pass.rows);
   pass.memory_length_T = maybe_line(memory_length, pass.rows);
-  pass.positions = table(positions);
-  pass.bias = table(bias);
-  pass.cos = table(cos);
-  pass.sin = table(sin);
+  add_tables(pass, past, memory, positions, bias, cos, sin);
   pass.added = table(added);
   const Rows to = rows(out);
   program.run(pass, result, to.at, to.stride);
@@ -108,7 +157,13 @@ void bind_program(nb::module_& m) {
            array("place"), array("length"), array("first") = nb::none(), array("slot") = nb::none(), array("ancestors") = nb::none(),
            array("past") = nb::none(), array("memory") = nb::none(), array("memory_first") = nb::none(), array("memory_length") = nb::none(),
            array("positions") = nb::none(), array("bias") = nb::none(), array("cos") = nb::none(), array("sin") = nb::none(),
-           array("added") = nb::none());
+           array("added") = nb::none())
+      .def("search", search_, nb::call_guard<nb::gil_scoped_release>(), "result"_a, array("hidden"), array("screen"),
+           array("exact"), "pieces"_a, array("without").none(), "end"_a, "width"_a, "steps"_a, "scored"_a, "count"_a,
+           array("slots"), array("token"), array("sentence"), array("origin"), array("length"), array("ancestors"),
+           array("memory_first"), array("memory_length"), array("log_probability"), array("bar"), array("penalty"), array("tokens"),
+           array("log_probabilities"), array("past") = nb::none(), array("memory") = nb::none(),
+           array("positions") = nb::none(), array("bias") = nb::none(), array("cos") = nb::none(), array("sin") = nb::none());
 }
 
 }  // namespace regard

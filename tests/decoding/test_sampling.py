@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from regard.config import Decoding
 from regard.decoding.hypotheses import NO_ROWS, NBest, Sentence, Symbols
 from regard.decoding.scheduler import Scheduler
-from regard.decoding.search import beam, enqueue, random_sampling, sample, search, seen_tokens, uniforms
+from regard.decoding.search import enqueue, random_sampling, sample, search, seen_tokens, uniforms
+from regard.decoding.strategies import Beam
 from regard.system.errors import RegardError, UsageError
 from tests.decoding.table_step import END, Table, TableStep, chances
 from tests.refusals import refused
@@ -230,7 +231,7 @@ def test_an_output_without_a_token_is_told_too():
 
 
 def test_a_beam_cannot_be_followed():
-    scheduler = Scheduler(TableStep(Table()), beam(2), Decoding(beam=2), symbols(Table()))
+    scheduler = Scheduler(TableStep(Table()), Beam(2), Decoding(beam=2), symbols(Table()))
     with refused(UsageError, "decoding.beam"):
         next(scheduler.tokens())
 
@@ -255,7 +256,7 @@ def test_outputs_end_where_they_are_stopped(sources, seed):
 def test_a_beam_keeps_what_was_stopped_beside_what_finished():
     table = Table(seed=2, end=0.0)
     stop = lambda tokens: tokens[-1] == 3  # noqa: E731
-    scheduler = Scheduler(TableStep(table), beam(4), Decoding(beam=4), symbols(table), stop=stop)
+    scheduler = Scheduler(TableStep(table), Beam(4), Decoding(beam=4), symbols(table), stop=stop)
     scheduler.put(0, np.array([2, END]), 8, nbest=4)
     [sentence] = scheduler.run()
     assert len(sentence.best.hypotheses) == 4

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from regard.config import Decoding
 from regard.decoding.hypotheses import Symbols
 from regard.decoding.scheduler import Scheduler
-from regard.decoding.search import beam, search
+from regard.decoding.search import search
+from regard.decoding.strategies import Beam
 from tests.decoding.counted_calls import calls
 from tests.decoding.table_step import END, Table, TableStep
 
@@ -64,7 +65,7 @@ def test_greedy_rows_that_stay_are_not_reordered():
 def test_sentences_put_in_while_it_runs_find_the_same(lengths, feeds):
     """What a server does: it feeds between two steps."""
     table, decoding, sources = Table(end=0.0), Decoding(beam=3, max_extra=5, tokens=64), sentences(lengths)
-    scheduler = Scheduler(TableStep(table), beam(3, (1,)), decoding, Symbols(table.start))
+    scheduler = Scheduler(TableStep(table), Beam(3, (1,)), decoding, Symbols(table.start))
     found, waiting = {}, list(enumerate(sources))
     assert scheduler.idle
     assert scheduler.advance() == []

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from regard.config import Decoding
 from regard.decoding.hypotheses import NO_ROWS, NBest, Sentence, Symbols
-from regard.decoding.search import beam, greedy, search
+from regard.decoding.search import search
+from regard.decoding.strategies import Beam, Greedy
 from regard.system.errors import RegardError, UsageError
 from tests.decoding.table_step import END, Table, TableAnswer, TableStep
 from tests.refusals import refused
@@ -116,9 +117,9 @@ def test_beam_one_is_greedy(table, sources, alpha):
 def test_a_beam_one_wide_chooses_as_greedy_does(table, sources):
     rows = NO_ROWS.open([Sentence(i, source, 9, NBest(1)) for i, source in enumerate(sources)], table.start)
     answer = TableAnswer(np.array([table.log_probabilities(source, ()) for source in sources]))
-    one, other = beam(1)(rows, answer), greedy()(rows, answer)
+    one, other = Beam(1)(rows, answer), Greedy()(rows, answer)
     assert one.parents().tolist() == other.parents().tolist()
-    assert one.token_M.tolist() == other.token_M.tolist() == greedy(scores=False)(rows, answer).token_M.tolist()
+    assert one.token_M.tolist() == other.token_M.tolist() == Greedy(scores=False)(rows, answer).token_M.tolist()
     assert one.token_log_probability_M.tolist() == other.token_log_probability_M.tolist()
 
 

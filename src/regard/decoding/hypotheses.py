@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.decoding.step import Answer
+from regard.decoding.step import Answer, MultiStepOutput
 
 Number = TypeVar("Number", np.int64, np.float64)
 Length = TypeVar("Length", float, NDArray[np.float64])
@@ -178,22 +178,45 @@ class Rows:
         """The same rows with all their tokens in the histories."""
         if not self.recent:
             return self
-        row_N, steps = np.arange(self.count), len(self.recent)
+        steps = len(self.recent)
         tokens_NS = np.empty((self.count, steps), np.int64)
         token_log_probability_NS = np.empty((self.count, steps))
-        before_N = row_N
+        before_N = np.arange(self.count)
         for step, choice in zip(range(steps - 1, -1, -1), reversed(self.recent), strict=True):
             tokens_NS[:, step] = choice.token_M.take(before_N)
             token_log_probability_NS[:, step] = choice.token_log_probability_M.take(before_N)
             before_N = before_N if choice.parent_M is None else choice.parent_M.take(before_N)
-        places = row_N[:, None], (self.length_N - steps)[:, None] + np.arange(steps)
-        tokens_NT = _longer(self.tokens_NT, before_N, self.longest)
-        token_log_probability_NT = _longer(self.token_log_probability_NT, before_N, self.longest)
-        tokens_NT[places] = tokens_NS
-        token_log_probability_NT[places] = token_log_probability_NS
-        histories = tokens_NT, token_log_probability_NT
-        own = self.sentences, self.sentence_N, self.length_N, self.token_N, self.log_probability_N
-        return Rows(*own, *histories, self.longest)
+        places = (self.length_N - steps)[:, None] + np.arange(steps)
+        return Rows(
+            self.sentences,
+            self.sentence_N,
+            self.length_N,
+            self.token_N,
+            self.log_probability_N,
+            _written(self.tokens_NT, before_N, places, tokens_NS, self.longest),
+            _written(self.token_log_probability_NT, before_N, places, token_log_probability_NS, self.longest),
+            self.longest,
+        )
+
+    def advance(self, found: MultiStepOutput) -> Rows:
+        """The rows after steps that were taken at once."""
+        steps = found.tokens_MS.shape[1]
+        if not steps:
+            return self
+        rows = self.settled()
+        length_M = rows.length_N.take(found.parent_M)
+        places, longest = length_M[:, None] + np.arange(steps), int(length_M.max()) + steps
+        own = found.parent_M, places
+        return Rows(
+            rows.sentences,
+            rows.sentence_N.take(found.parent_M),
+            length_M + steps,
+            found.tokens_MS[:, -1],
+            found.log_probability_M,
+            _written(rows.tokens_NT, *own, found.tokens_MS, longest),
+            _written(rows.token_log_probability_NT, *own, found.token_log_probability_MS, longest),
+            longest,
+        )
 
     def keep(self, live_N: NDArray[np.bool_]) -> Rows:
         """Only the rows marked, and only the sentences that still have one."""
@@ -241,11 +264,14 @@ class Rows:
         )
 
 
-def _longer(history_NT: NDArray[Number], row_M: Ints, longest: int) -> NDArray[Number]:
-    """The histories of some rows, with room for ``longest`` entries."""
+def _written(
+    history_NT: NDArray[Number], row_M: Ints, places_MS: Ints, entries_MS: NDArray[Number], longest: int
+) -> NDArray[Number]:
+    """The histories of some rows, ``longest`` entries each, with further entries at their places."""
     longer_ML = np.empty((len(row_M), longest), history_NT.dtype)
     wide = min(longest, history_NT.shape[1])
     longer_ML[:, :wide] = history_NT[:, :wide].take(row_M, axis=0)
+    longer_ML[np.arange(len(row_M))[:, None], places_MS] = entries_MS
     return longer_ML
 
 

@@ -6,7 +6,7 @@ A sentence's result never depends on the rest of the batch (law *refilling*): ro
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -27,7 +27,8 @@ from regard.decoding.hypotheses import (
     Symbols,
     length_penalty,
 )
-from regard.decoding.step import Step
+from regard.decoding.step import MultiStep, MultiStepOutput, MultiStepRequest, Step
+from regard.decoding.strategies import Beam, Greedy
 from regard.decoding.trace import Trace
 from regard.system.errors import UsageError
 
@@ -37,7 +38,7 @@ class Scheduler:
     """Searches sentences side by side, one step for all rows at a time; sentences may be added at any time.
 
     Args:
-        choose: how to search; :func:`regard.decoding.search.beam`, for one.
+        choose: how to search; :class:`regard.decoding.strategies.Beam`, for one.
         decoding: ``tokens`` is the budget: source tokens (a prompt's limit counts too) times beam under search at
             once. A sentence above it runs alone.
         trace: records every step, if given.
@@ -49,7 +50,12 @@ class Scheduler:
     """Sentences enter when this share of the budget is free (or nothing runs): encoding them one at a time would waste
     the encoder, waiting for half of the budget would waste the step."""
 
-    step: Step[Any]
+    most_rows: ClassVar[int] = 32
+    """Rows up to which a step takes several steps at once: of more, a step in NumPy costs little beside the model's."""
+    most_steps: ClassVar[int] = 32
+    """Steps that are taken at once at most."""
+
+    step: Step[Any] | MultiStep[Any]
     choose: Choose
     decoding: Decoding
     symbols: Symbols
@@ -58,6 +64,10 @@ class Scheduler:
     _waiting: deque[Sentence] = field(default_factory=deque, init=False)
     _rows: Rows = field(default=NO_ROWS, init=False)
     _state: Any = field(default=None, init=False)
+    _multi_step: Callable[..., tuple[Any, MultiStepOutput, Any]] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._multi_step = getattr(self.step, "multi_step", None)
 
     def put(
         self, index: int, source: Ints, limit: int, nbest: int = 1, *, first: int | None = None, sample: int = 0
@@ -77,7 +87,7 @@ class Scheduler:
     def run(self) -> Iterator[Sentence]:
         """Sentences as they close, until all are done."""
         while not self.idle:
-            yield from self.advance()
+            yield from self._advance(several=True)[1]
 
     def tokens(self) -> Iterator[Chosen]:
         """Every token as it is chosen, until all sentences are done: for what has one row a sentence.
@@ -103,12 +113,21 @@ class Scheduler:
         """One step for every row, after letting waiting sentences in; the sentences that this step closed."""
         return self._advance()[1]
 
-    def _advance(self) -> tuple[Rows, list[Sentence]]:
-        """The rows after the step, the ended ones too, and the sentences that it closed."""
+    def _advance(self, several: bool = False) -> tuple[Rows, list[Sentence]]:
+        """The rows after the step, the ended ones too, and the sentences that it closed.
+
+        Args:
+            several: steps that end no row may come before it.
+        """
         self._admit()
         if not self._rows.count:
             return NO_ROWS, []
-        self._state, answer = self.step.step(self._state, self._rows.token_N)
+        asked = self._multi_step_request() if several else None
+        if asked is None or self._multi_step is None:
+            self._state, answer = self.step.step(self._state, self._rows.token_N)
+        else:
+            self._state, found, answer = self._multi_step(self._state, asked)
+            self._rows = self._rows.advance(found)
         choice = self.choose(self._rows, answer)
         grown = self._rows.extend(choice)
         ended_M = grown.token_N == self.symbols.end
@@ -124,6 +143,21 @@ class Scheduler:
         closed = self._close(grown, live_M)
         self._continue(grown.keep(live_M), choice.parents()[live_M])
         return grown, closed
+
+    def _multi_step_request(self) -> MultiStepRequest | None:
+        """What a model is asked that takes several steps at once; None where it does not, or with many rows."""
+        rows, choose = self._rows, self.choose
+        if self._multi_step is None or not isinstance(choose, Greedy | Beam) or self.stop or self.trace:
+            return None
+        limit_B = [sentence.limit for sentence in rows.sentences]
+        steps = min(min(limit_B) - 1 - rows.longest, self.most_steps)
+        if steps < 1 or len(limit_B) * choose.width > self.most_rows:
+            return None
+        penalty_B = length_penalty(np.array(limit_B, np.float64), self.decoding.length_penalty)
+        bar_B = np.array([sentence.best.bar for sentence in rows.sentences])
+        given = rows.token_N, rows.sentence_N, rows.log_probability_N
+        own = bar_B[rows.sentence_N], penalty_B[rows.sentence_N]
+        return MultiStepRequest(*given, *own, choose.width, choose.without, self.symbols.end, choose.scores, steps)
 
     def _ends_nothing(self, choice: Choice, grown: Rows, ended_M: NDArray[np.bool_]) -> bool:
         """Whether a step, as most do, clearly left all rows alive; otherwise they are looked at one by one."""

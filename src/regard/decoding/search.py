@@ -19,75 +19,10 @@ from regard.config import Decoding
 from regard.decoding.hypotheses import Choice, Choose, Floats, Hypothesis, Ints, Rows, Stop, Symbols
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.step import Answer, Step
+from regard.decoding.strategies import Beam, Greedy, numbers
 from regard.decoding.trace import Trace
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import UsageError
 from regard.system.keys import key
-
-
-def greedy(without: Sequence[int] = (), scores: bool = True) -> Choose:
-    """Each row continues with its most probable token (ties to the smaller id).
-
-    Args:
-        without: tokens that are never chosen.
-        scores: whether log-probabilities are wanted; without them an engine may find tokens sooner, and they are NaN.
-    """
-
-    def choose(rows: Rows, answer: Answer) -> Choice:
-        if not scores:
-            token_N = answer.most_probable(without)
-            if token_N.min() >= 0:
-                return Choice(None, token_N, np.full(len(token_N), np.nan))
-        ids_Nk, log_probability_Nk = answer.best(1, without)
-        possible_N = log_probability_Nk[:, 0] > -np.inf
-        if possible_N.all():
-            return Choice(None, ids_Nk[:, 0], log_probability_Nk[:, 0])
-        _numbers(log_probability_Nk)
-        row_M = possible_N.nonzero()[0]
-        return Choice(row_M, ids_Nk[row_M, 0], log_probability_Nk[row_M, 0])
-
-    return choose
-
-
-def beam(width: int, without: Sequence[int] = ()) -> Choose:
-    """Keep the ``width`` best continuations of each sentence [Wu16 §7].
-
-    Ties go to the smaller parent row, then to the row's own order (the more probable token, then the smaller id).
-    ``width`` candidates a row are enough: the ``width`` best of a sentence hold at most ``width`` of one row, and those
-    are the best of that row, since a row adds the same log-probability to all its candidates.
-    """
-
-    def choose(rows: Rows, answer: Answer) -> Choice:
-        ids_Nk, log_probability_Nk = answer.best(width, without)
-        total_Nk = rows.log_probability_N[:, None] + _numbers(log_probability_Nk)
-        place_M = _best_of_sentences(total_Nk, rows, width)
-        row_M = place_M // total_Nk.shape[1]
-        return Choice(row_M, ids_Nk.take(place_M), log_probability_Nk.take(place_M))
-
-    return choose
-
-
-def _best_of_sentences(total_Nk: Floats, rows: Rows, width: int) -> Ints:
-    """Places in ``total_Nk`` of each sentence's ``width`` best possible candidates, best first."""
-    sentences, k = len(rows.sentences), total_Nk.shape[1]
-    if sentences == 1:
-        line_C = total_Nk.ravel()
-        order_W = (-line_C).argsort(kind="stable")[:width]  # stable: ties to the smaller row, then column
-        return order_W[line_C.take(order_W) > -np.inf]
-    first_B = np.searchsorted(rows.sentence_N, np.arange(sentences))
-    place_N = np.arange(rows.count) - first_B[rows.sentence_N]  # each row's place inside its sentence
-    table = np.full((sentences, int(place_N.max()) + 1, k), -np.inf)
-    table[rows.sentence_N, place_N] = total_Nk
-    line_BC = table.reshape(sentences, -1)  # a sentence's candidates side by side
-    order_BW = (-line_BC).argsort(axis=1, kind="stable")[:, :width]
-    possible_BW = line_BC[np.arange(sentences)[:, None], order_BW] > -np.inf
-    return (order_BW + (first_B * k)[:, None])[possible_BW]  # sentences' rows lie one after another
-
-
-def _numbers(log_probability: Floats) -> Floats:
-    """The log-probabilities of a model, refused if one is not a number."""
-    if np.isnan(log_probability).any():
-        raise RegardError("some of the model are not numbers; are its weights damaged?", "log-probabilities")
-    return log_probability
 
 
 def search(
@@ -120,7 +55,7 @@ def search(
     if not 1 <= nbest <= decoding.beam:
         raise UsageError(f"nbest {nbest} must lie between 1 and the beam, {decoding.beam}", "nbest")
     wanted = scores or trace is not None
-    choose = greedy(symbols.without, wanted) if decoding.beam == 1 else beam(decoding.beam, symbols.without)
+    choose = Greedy(symbols.without, wanted) if decoding.beam == 1 else Beam(decoding.beam, symbols.without)
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
     enqueue(scheduler, sources, decoding.max_extra, nbest=nbest, firsts=firsts, limits=limits)
     found = {sentence.index: sentence.best.hypotheses for sentence in scheduler.run()}
@@ -165,7 +100,7 @@ def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = ()) 
     def choose(rows: Rows, answer: Answer) -> Choice:
         seen_NS = None if decoding.repetition_penalty == 1.0 else seen_tokens(rows)
         token_N = answer.sample(uniforms(rows, seed), decoding, without, seen_NS)
-        log_probability_N = _numbers(answer.of(np.maximum(token_N, 0)))
+        log_probability_N = numbers(answer.of(np.maximum(token_N, 0)))
         if token_N.min() >= 0:
             return Choice(None, token_N, log_probability_N)
         row_M = np.flatnonzero(token_N >= 0)

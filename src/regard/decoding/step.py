@@ -10,6 +10,7 @@ stay next to each other: search keeps them so in every call of ``select``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -90,4 +91,49 @@ class Step(Protocol[State]):
 
         A sentence without rows is dropped.
         """
+        ...
+
+
+@dataclass(frozen=True)
+class MultiStepRequest:
+    """Steps in which no row ends, asked for at once.
+
+    Args:
+        token_N, sentence_N, log_probability_N: last token, sentence and log-probability of each row; rows of a sentence
+            lie side by side.
+        bar_N, penalty_N: the same for each row of a sentence; ``log_probability / penalty`` must stay above the bar.
+        width: so many continuations of each sentence survive, the best; ties as in ``strategies.Beam``.
+        without: tokens that are never chosen.
+        end: the token that ends a row.
+        scores: whether log-probabilities are wanted; they may be NaN where they are not.
+        steps: taken at most.
+    """
+
+    token_N: NDArray[np.int64]
+    sentence_N: NDArray[np.int64]
+    log_probability_N: NDArray[np.float64]
+    bar_N: NDArray[np.float64]
+    penalty_N: NDArray[np.float64]
+    width: int
+    without: Sequence[int]
+    end: int
+    scores: bool
+    steps: int
+
+
+@dataclass(frozen=True)
+class MultiStepOutput:
+    """Rows after S steps: row ``i`` continues old row ``parent_M[i]`` by the tokens ``tokens_MS[i]``."""
+
+    parent_M: NDArray[np.int64]
+    tokens_MS: NDArray[np.int64]
+    token_log_probability_MS: NDArray[np.float64]
+    log_probability_M: NDArray[np.float64]
+
+
+class MultiStep(Step[State], Protocol[State]):
+    """A model that can take many steps at once, which saves the time of a search between them."""
+
+    def multi_step(self, state: State, asked: MultiStepRequest) -> tuple[State, MultiStepOutput, Any]:
+        """The rows before the first step that may end one, and the :class:`Answer` for that step's choice."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,11 @@ class Output:
         mask_V = self._mask(tuple(without))
         _native.argmax(hidden_ND, self._screen, self.project.packed, self.pieces, mask_V, id_N)
         return id_N
+
+    def search_arguments(self, without: Sequence[int]) -> dict[str, Any]:
+        """What a search in native code needs of it."""
+        matrices = {"screen": self._screen, "exact": self.project.packed}
+        return {**matrices, "pieces": self.pieces, "without": self._mask(tuple(without))}
 
     def scores(self, hidden_ND: Floats) -> Floats:
         """``score_NV``: those of all pieces."""

@@ -46,10 +46,15 @@ class Past:
 
     def take(self, count: int, ancestors_NS: Ints, lengths_N: Ints) -> Ints:
         """Places for ``count`` new tokens; those that the rows name are kept, with what is there."""
+        taken = self.peek(count, ancestors_NS, lengths_N)
+        self._free = self._free[count:]
+        return taken
+
+    def peek(self, count: int, ancestors_NS: Ints, lengths_N: Ints) -> Ints:
+        """Places for ``count`` new tokens at most; :meth:`take` those that are used, which are the first ones."""
         if len(self._free) < count:
             self._sweep(count, ancestors_NS, lengths_N)
-        taken, self._free = self._free[:count], self._free[count:]
-        return taken
+        return self._free[:count]
 
     def extend(self, ancestors_NS: Ints, lengths_N: Ints, longest: int) -> tuple[Ints, Ints]:
         """The ancestors with a place for one more token of each row, and these places.

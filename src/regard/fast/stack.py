@@ -50,6 +50,16 @@ class Stack:
         self._program.run(self._result, hidden_TD, ids_T, place_T, length_T, **more, **tables)
         return hidden_TD
 
+    def search(self, longest: int, **given: Any) -> tuple[int, int, int]:
+        """Steps of a search at once; the rows there are then, the steps and slots that were used.
+
+        Args:
+            longest: the most tokens of a row after all steps.
+            given: further arguments of ``_native.Program.search``.
+        """
+        tables: dict[str, Any] = {**self.positions.tables(longest)}
+        return self._program.search(self._result, **given, **tables)
+
     def read(self, texts: Texts, *, causal: bool = False, added_TD: Floats | None = None) -> Floats:
         """``hidden_TD`` of whole texts, in which each token attends to all, or by ``causal`` to none after it.
 

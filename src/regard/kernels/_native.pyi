@@ -249,3 +249,47 @@ class Program:
 
         ``past`` and ``memory`` hold an array for each layer, of float32, or of uint16, which is bf16.
         """
+
+    def search(
+        self,
+        result: int,
+        hidden: Floats,
+        screen: Panels,
+        exact: Panels,
+        pieces: int,
+        without: NDArray[np.uint8] | None,
+        end: int,
+        width: int,
+        steps: int,
+        scored: bool,
+        count: int,
+        slots: Ints,
+        token: NDArray[np.int64],
+        sentence: NDArray[np.int64],
+        origin: NDArray[np.int64],
+        length: Ints,
+        ancestors: Ints,
+        memory_first: Ints,
+        memory_length: Ints,
+        log_probability: NDArray[np.float64],
+        bar: NDArray[np.float64],
+        penalty: NDArray[np.float64],
+        tokens: NDArray[np.int64],
+        log_probabilities: NDArray[np.float64],
+        past: list[NDArray[Any]] | None = None,
+        memory: list[NDArray[Any]] | None = None,
+        positions: Floats | None = None,
+        bias: Floats | None = None,
+        cos: Floats | None = None,
+        sin: Floats | None = None,
+    ) -> tuple[int, int, int]:
+        """Steps of a search in which no row ends, and one more run, whose result is in ``hidden``.
+
+        Arrays of rows have room for as many as there may be, of which ``count`` are there; they are changed in place.
+        ``origin`` says which of the first rows each one continues, ``tokens`` and ``log_probabilities`` by what;
+        ``bar`` and ``penalty`` are as in :class:`regard.decoding.step.MultiStepRequest`. Runs write keys and values to
+        ``slots``, which must suffice for all rows in all runs.
+
+        Returns:
+            The rows, the steps taken and the slots used.
+        """

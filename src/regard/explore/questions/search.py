@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, Strict
 
+from regard.decoding.hypotheses import Choose
 from regard.decoding.scheduler import Scheduler
-from regard.decoding.search import greedy, random_sampling
+from regard.decoding.search import random_sampling
+from regard.decoding.strategies import Greedy
 from regard.explore.folders.models import LoadedModel, Models
 from regard.explore.forward.outputs import (
     SearchInputs,
@@ -82,7 +84,7 @@ def _tokens(
 def _scheduler(start: SearchInputs, trace: Trace, sampling: dict[str, Any]) -> Scheduler:
     """A scheduler for one sentence and one hypothesis."""
     task, decoding = start.task, start.decoding(1)
-    choose = greedy(task.symbols.without)
+    choose: Choose = Greedy(task.symbols.without)
     if continues_text(task):
         drawn = task.generation_options(**sampling)
         decoding = drawn.decoding.model_copy(update={"beam": 1})

@@ -180,7 +180,7 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
         return surprisals(self.model, documents, length, stride, self.symbols.end, divide=divide)
 
     def continue_ids(self, prompts: Sequence[Ids], n: int, asked: GenerationOptions) -> list[list[Hypothesis]]:
-        """Continuations of prompts given as ids."""
+        """MultiStepOutput of prompts given as ids."""
         if not prompts:
             return []
         parts = [self._prompt(ids) for ids in prompts]
