@@ -42,7 +42,7 @@ def encode(model: Any, texts: list[str], batch: int) -> Answers:
 
 def generate(model: Any, texts: list[str], tokens: int) -> Answers:
     """The most probable token every time."""
-    return [list(found[0].tokens) for found in model.generate(texts, max_tokens=tokens, temperature=0.0)]
+    return [list(found[0].tokens) for found in model.generate(texts, max_tokens=tokens, temperature=0.0, scores=False)]
 
 
 if __name__ == "__main__":

@@ -90,12 +90,20 @@ def enqueue(
             scheduler.put(numbers[index] if numbers else index, source, limit, nbest, first=first, sample=number)
 
 
-def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = ()) -> Choose:
+def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = (), scores: bool = True) -> Choose:
     """Each row continues with one random token; at temperature 0 with the most probable one, as in greedy search.
 
     The log-probabilities noted are those of the model, before temperature, limits and penalty. The repetition penalty
     sees the row's own tokens and its prompt, if any; not a source in another language.
+
+    Args:
+        decoding: temperature, limits and penalty.
+        seed: another seed, other tokens.
+        without: tokens that are never drawn.
+        scores: as for :class:`Greedy`, which this is at temperature 0 without a penalty.
     """
+    if decoding.temperature == 0.0 and decoding.repetition_penalty == 1.0:
+        return Greedy(without, scores)
 
     def choose(rows: Rows, answer: Answer) -> Choice:
         seen_NS = None if decoding.repetition_penalty == 1.0 else seen_tokens(rows)
@@ -140,6 +148,7 @@ def sample(
     limits: Sequence[int] | None = None,
     numbers: Sequence[int] | None = None,
     stop: Stop | None = None,
+    scores: bool = True,
 ) -> list[list[Hypothesis]]:
     """The samples of each source by number, in the order of the sources; each output is a sentence of its own.
 
@@ -154,10 +163,11 @@ def sample(
         limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
         numbers: of the sources, all different, on which the draws depend; default: their places in the list.
         stop: ends an output before the model does.
+        scores: whether log-probabilities are wanted; at temperature 0 they may be NaN where they are not.
     """
     if samples < 1:
         raise UsageError(f"{samples} samples of a text cannot be drawn; at least one can", "samples")
-    choose = random_sampling(decoding, seed, symbols.without)
+    choose = random_sampling(decoding, seed, symbols.without, scores)
     scheduler = Scheduler(step, choose, decoding.model_copy(update={"beam": 1}), symbols, stop=stop)
     enqueue(scheduler, sources, decoding.max_extra, samples=samples, firsts=firsts, limits=limits, numbers=numbers)
     found = {(sentence.index, sentence.sample): sentence.best.hypotheses[0] for sentence in scheduler.run()}

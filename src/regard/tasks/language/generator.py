@@ -82,11 +82,13 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
         return gpt(recipe.model, sizes[0], key)
 
     @overload
-    def generate(self, prompt: str = "", n: int = 1, **options: Any) -> list[GeneratedText]: ...
+    def generate(self, prompt: str = "", n: int = 1, *, scores: bool = True, **options: Any) -> list[GeneratedText]: ...
     @overload
-    def generate(self, prompt: list[str], n: int = 1, **options: Any) -> list[list[GeneratedText]]: ...
     def generate(
-        self, prompt: str | list[str] = "", n: int = 1, **options: Any
+        self, prompt: list[str], n: int = 1, *, scores: bool = True, **options: Any
+    ) -> list[list[GeneratedText]]: ...
+    def generate(
+        self, prompt: str | list[str] = "", n: int = 1, *, scores: bool = True, **options: Any
     ) -> list[GeneratedText] | list[list[GeneratedText]]:
         """``n`` continuations of a prompt, or of each of a list.
 
@@ -96,6 +98,7 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
         Args:
             prompt: one text or several; an empty one is the beginning of a document.
             n: texts drawn for each.
+            scores: whether log-probabilities are wanted; at temperature 0 it is faster without, and they may be NaN.
             max_tokens: most tokens of a text, its end counted; default 256.
             stop: stop strings; not part of the output.
             seed: another seed, other texts; default: the recipe's.
@@ -106,10 +109,10 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
             UsageError: an option that is none of these, or a value that does not fit.
         """
         if isinstance(prompt, str):
-            return self.generate([prompt], n, **options)[0]
+            return self.generate([prompt], n, scores=scores, **options)[0]
         asked = self.generation_options(**options)
         refuse_others(prompt)
-        found = self.continue_ids([self._ids(text) for text in prompt], n, asked)
+        found = self.continue_ids([self._ids(text) for text in prompt], n, asked, scores)
         return [[self._generated_text(one, asked) for one in group] for group in found]
 
     def stream(self, prompt: str = "", number: int = 0, **options: Any) -> Iterator[str]:
@@ -123,7 +126,7 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
         asked = self.generation_options(**options)
         refuse_others([prompt])
         source, first = self._prompt(self._ids(prompt))
-        choose = random_sampling(asked.decoding, asked.seed, self.symbols.without)
+        choose = random_sampling(asked.decoding, asked.seed, self.symbols.without, scores=False)
         decoding = asked.decoding.model_copy(update={"beam": 1})
         scheduler = Scheduler(self._step(), choose, decoding, self.symbols, stop=asked.stop)
         scheduler.put(0, source, asked.max_tokens, first=first, sample=number)
@@ -179,7 +182,9 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
         stride = length if stride is None else stride
         return surprisals(self.model, documents, length, stride, self.symbols.end, divide=divide)
 
-    def continue_ids(self, prompts: Sequence[Ids], n: int, asked: GenerationOptions) -> list[list[Hypothesis]]:
+    def continue_ids(
+        self, prompts: Sequence[Ids], n: int, asked: GenerationOptions, scores: bool = True
+    ) -> list[list[Hypothesis]]:
         """MultiStepOutput of prompts given as ids."""
         if not prompts:
             return []
@@ -194,6 +199,7 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
             firsts=[first for _, first in parts],
             limits=[asked.max_tokens] * len(parts),
             stop=asked.stop,
+            scores=scores,
         )
 
     def generation_options(
