@@ -1,4 +1,4 @@
-"""Divides the wheel of a checkout: ``regard-run`` has all files, ``regard`` is it and what only training needs.
+"""Divides the wheel of a checkout: ``regard-run`` runs models, ``regard`` is it, the page and what only training needs.
 
     python scripts/divide_wheel.py FOLDER/regard-0.1.0-….whl OUTPUT
 
@@ -18,6 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from regard.system.installation import LEFT_OUT
 
 WHOLE, RUN = "regard", "regard-run"
+PAGE = "regard/explore/page/"
+"""Files that only ``regard`` has: what shows them computes by torch."""
 SUMMARY = {
     RUN: "Runs attention models that Regard trained: without torch, and without training.",
     WHOLE: "Trains, runs and shows attention models: the Transformer of 2017 and its relatives.",
@@ -35,9 +37,10 @@ def divide(wheel: Path, output: Path) -> list[Path]:
     del own["RECORD"]
     whole = {name: content for name, content in own.items() if name != "entry_points.txt"}
     whole["WHEEL"] = plain(own["WHEEL"].decode("ascii")).encode("ascii")
+    page = {name: files.pop(name) for name in list(files) if name.startswith(PAGE)}
     parts = {
         f"{RUN.replace('-', '_')}-{version}-{tags}.whl": (files, own | {"METADATA": lean(metadata).encode()}),
-        f"{WHOLE}-{version}-py3-none-any.whl": ({}, whole | {"METADATA": meta(metadata, version).encode()}),
+        f"{WHOLE}-{version}-py3-none-any.whl": (page, whole | {"METADATA": meta(metadata, version).encode()}),
     }
     output.mkdir(parents=True, exist_ok=True)
     return [write(output / name, *contents) for name, contents in parts.items()]
@@ -71,9 +74,12 @@ def described(lines: list[str], name: str) -> list[str]:
 
 
 def plain(wheel: str) -> str:
-    """The file WHEEL of a distribution without native code: one tag, for every machine."""
+    """The file WHEEL of a distribution without native code: one tag, for every machine.
+
+    Its files still go where those of ``regard-run`` go, which some systems keep apart from packages without native code.
+    """
     lines = [line for line in wheel.strip().split("\n") if not line.startswith(("Tag:", "Root-Is-Purelib:"))]
-    return "\n".join([*lines, "Root-Is-Purelib: true", "Tag: py3-none-any", ""])
+    return "\n".join([*lines, "Root-Is-Purelib: false", "Tag: py3-none-any", ""])
 
 
 def write(path: Path, files: dict[str, bytes], own: dict[str, bytes]) -> Path:

@@ -87,7 +87,7 @@ def files(folder: Path) -> dict[str, File]:
         RegardError: there is no page.
     """
     if not (folder / INDEX).is_file():
-        raise RegardError("the page is not there; reinstall Regard, or build it (web/)", str(folder))
+        raise RegardError("the page is not here; pip install regard, or build it (web/)", str(folder))
     paths = [folder / INDEX, *sorted(path for path in (folder / ASSETS).rglob("*") if path.is_file())]
     names = [path.relative_to(folder).as_posix() for path in paths]
     return {name: File(name, path.read_bytes()) for name, path in zip(names, paths, strict=True)}

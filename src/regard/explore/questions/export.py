@@ -91,8 +91,15 @@ def render_page(one: ForwardPass, model: Mapping[str, Any], asked: WindowedReque
 
 @cache
 def _page() -> str:
-    """The built page, without data."""
-    return (files("regard.explore") / "page" / "alone.html").read_text(encoding="utf-8")
+    """The built page, without data.
+
+    Raises:
+        RegardError: it is not installed.
+    """
+    try:
+        return (files("regard.explore") / "page" / "alone.html").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise RegardError("the page is not here; pip install regard, or build it (web/)") from None
 
 
 @question
