@@ -48,10 +48,13 @@ Look look(const float* score, long columns) {
 void add(const Vocabulary& v, long row, const Look& block, long begin, long columns, float& highest) {
   float* score_k = v.score_Nk + row * v.k;
   int32_t* id_k = v.ids_Nk + row * v.k;
-  if (block.highest > score_k[v.k - 1])
-    for (long place = 0; place < columns; place++)
+  const auto enter_word = [&](long first, long lanes) {
+    if (!(largest(load(block.score + first, lanes, -__builtin_inff())) > score_k[v.k - 1])) return;
+    for (long place = first; place < first + lanes; place++)
       if (block.score[place] > score_k[v.k - 1] && !(v.scores.without_V && v.scores.without_V[begin + place]))
         enter(score_k, id_k, v.k, block.score[place], static_cast<int32_t>(begin + place));
+  };
+  if (block.highest > score_k[v.k - 1]) each_word(columns, enter_word);
   if (block.highest > highest) {
     v.log_sum_N[row] *= static_cast<double>(exp(all(highest - block.highest))[0]);
     highest = block.highest;
