@@ -21,6 +21,8 @@ HERE = Path(__file__).resolve().parent
 OURS = "regard"
 BASIS = "ctranslate2"
 """With what others are compared."""
+NEARLY = 1.02
+"""Of batches that take at most so many times as long as the fastest, the smallest is measured, with least memory."""
 
 
 @dataclass
@@ -191,7 +193,10 @@ def opened(tool: Tool, job: dict[str, Any], asked: argparse.Namespace) -> Worker
 def chosen_batches(
     tool: Tool, job: dict[str, Any], measures: list[Measure], asked: argparse.Namespace
 ) -> dict[str, int]:
-    """The fastest batch for each measure that has one, in a process that ends before anything is measured."""
+    """The fastest batch for each measure that has one, or a smaller one nearly as fast.
+
+    They are found in a process that ends before anything is measured.
+    """
     worker, best = opened(tool, job, asked), {}
     if worker is None:
         return {}
@@ -206,7 +211,7 @@ def chosen_batches(
             except Absent as reason:
                 tool.absent = str(reason)
                 return {}
-        best[measure.name] = min(taken, key=lambda batch: taken[batch])
+        best[measure.name] = min(batch for batch in taken if taken[batch] <= NEARLY * min(taken.values()))
         say(f"  {tool.key}, {measure.name}: " + ", ".join(f"{b}: {s:.2f} s" for b, s in taken.items()))
     worker.close()
     return best

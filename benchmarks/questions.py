@@ -330,8 +330,8 @@ def instructions(sessions: list[Session]) -> Lines:
             | {f"{name} before": old.get(name, "") for name in counts if any(name in one for one in earlier.values())}
         )
     return [
-        "Of one call, d_model 512, eight heads, 8,192 pieces (`native/hot.cpp`), counted by Valgrind, which cannot run",
-        f"AVX-512. Compiler: {now['compiler']}.",
+        "Of one call, d_model 512, eight heads, 8,192 pieces (`native/programs/hot.cpp`), counted by Valgrind, which",
+        f"cannot run AVX-512. Compiler: {now['compiler']}.",
         "",
         *grid(rows),
     ]

@@ -76,7 +76,7 @@ def described(lines: list[str], name: str) -> list[str]:
 def plain(wheel: str) -> str:
     """The file WHEEL of a distribution without native code: one tag, for every machine.
 
-    Its files still go where those of ``regard-run`` go, which some systems keep apart from packages without native code.
+    Its files still go where those of ``regard-run`` go, which some systems keep apart from pure Python.
     """
     lines = [line for line in wheel.strip().split("\n") if not line.startswith(("Tag:", "Root-Is-Purelib:"))]
     return "\n".join([*lines, "Root-Is-Purelib: false", "Tag: py3-none-any", ""])

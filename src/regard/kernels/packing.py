@@ -21,7 +21,7 @@ LINE = 64
 MOST_INNER = 1 << 17
 """Entries of a row that int8 can add up."""
 LAYOUT = "2"
-"""Of panels, raised whenever ``native/packing.cpp`` orders them otherwise: files of packed matrices name it."""
+"""Of panels, raised whenever ``native/kernels/packing.cpp`` orders them otherwise: files of packed matrices name it."""
 
 
 class Packer:

@@ -1,4 +1,4 @@
-"""Attention on CPU in training by the kernels of ``native/attention_training.cpp``: without padding."""
+"""Attention on CPU in training by the kernels of ``native/training/attention_training.cpp``: without padding."""
 
 from __future__ import annotations
 

@@ -119,6 +119,15 @@ template <int DISTANCE = LANES / 2> REGARD_INLINE float largest(Word x) {
   else return x[0];
 }
 
+// The largest of a row, as long as all are numbers.
+template <class T> REGARD_INLINE float highest_of(const T* score, long columns) {
+  Word highest = all(-__builtin_inff());
+  each_word(columns, [&](long place, long lanes) {
+    highest = most(load(score + place, lanes, -__builtin_inff()), highest);
+  });
+  return largest(highest);
+}
+
 // Of each group of 2 HALF lanes: the two halves of a added up, then those of b.
 template <int HALF, int... LANE> REGARD_INLINE Word folded(Word a, Word b, std::integer_sequence<int, LANE...>) {
   return pick<(LANE % (2 * HALF) < HALF ? LANE : LANE - HALF + LANES)...>(a, b) +

@@ -15,6 +15,11 @@ namespace nb = nanobind;
 
 namespace regard {
 
+inline auto array(const char* name) { return nb::arg(name).noconvert(); }  // an argument that is never a copy
+inline const nb::call_guard<nb::gil_scoped_release> unlocked;                 // other threads of Python run meanwhile
+void bind_training(nb::module_& m);
+void bind_program(nb::module_& m);
+
 template <class T, int N> using Array = nb::ndarray<T, nb::ndim<N>, nb::device::cpu>;
 using Floats1 = Array<const float, 1>;
 using Floats2 = Array<const float, 2>;

@@ -1,4 +1,4 @@
-// What the kernels compute, as plain structs of pointers and sizes; one table of functions for each instruction set.
+// What the kernels of finished models compute, as plain structs of pointers and sizes; sets/table.h has the functions.
 // Letters of shapes are those of ARCHITECTURE.md. Strides are in floats, between rows; a row's entries are neighbours.
 #pragma once
 
@@ -122,29 +122,6 @@ struct Attention {
   float* scratch;  // as many floats as the most keys of a query, and LANES more
 };
 
-// The same for whole sequences, whose tokens are neighbours, and what its gradient needs. Contexts and gradients are
-// added to what their arrays hold.
-struct TrainingAttention {
-  ConstRows query, key, value;
-  Rows context;
-  const int64_t *query_start_B, *query_length_B, *key_start_B, *key_length_B;
-  const float* bias_HLM;  // null, or added to the scores: bias_longest rows and columns for each head, in one piece
-  long bias_longest;
-  float* weights;  // of each sequence, head and query a row of kept(keys) weights
-  long count, heads, key_size, value_size;
-  bool causal;  // the last query sees all keys, the one before it all but the last
-  float scale;
-  float* nearby;  // as many floats as the longest sequences have in query, key, value and context
-};
-struct AttentionGradient {
-  ConstRows context;  // given
-  Rows query, key, value;
-  float* bias_HLM;  // null, or as large as the bias
-  float* scratch;   // as many weights as the longest sequence has
-};
-constexpr long KEPT = 16;  // weights of a query are whole words of every set
-constexpr long kept(long keys) { return (keys + KEPT - 1) / KEPT * KEPT; }
-
 // score_NV = hidden_ND W_DV, in blocks of columns that are looked at while they are in the cache
 struct Scores {
   ConstRows hidden;
@@ -185,28 +162,6 @@ constexpr long argmax_scratch(long rows, long columns, long together) {
   return together * rows * VOCABULARY_STRIDE + ((columns + PANEL - 1) / PANEL) * (rows + 2) + PANEL;
 }
 
-// x_RV = softmax(x_RV) in place, and log sum exp x_RV
-struct Softmax {
-  float* floats;     // null where x is of bf16
-  uint16_t* halves;  // x of bf16
-  float* scratch;    // for bf16: as many floats as columns
-  float* log_sum_R;
-  long stride, rows, columns;
-};
-
-// out = x * (drawn >= threshold) * scale, or sum = stream + that; zero where a gate, if there is one, is not above zero
-struct Dropout {
-  const void *x, *gate;  // of bf16 if `halves`, else of floats, as is out; all have `size` entries
-  const uint8_t* drawn;
-  const float* stream;  // null: no sum
-  float* sum;
-  void* out;  // may be x
-  long size;
-  int32_t threshold;
-  float scale;
-  bool halves;
-};
-
 // x_THK turned in place by the angles of its rows' places
 struct Rotation {
   Rows x;
@@ -214,23 +169,5 @@ struct Rotation {
   const int32_t* place_T;
   long rows, heads, size;
 };
-
-struct Kernels {
-  const char* name;
-  void (*multiply_bytes)(const Product&);  // whose scratch holds the rows of x, chunk_of at most
-  void (*product)(const Product&);
-  void (*gate)(const Gate&);
-  void (*norm)(const Norm&);
-  void (*attention)(const Attention&);
-  void (*vocabulary)(const Vocabulary&);
-  void (*argmax)(const Argmax&);
-  void (*softmax)(const Softmax&);
-  void (*dropout)(const Dropout&);
-  void (*rotation)(const Rotation&);
-  void (*halve)(const Halving&);
-  void (*training_attention)(const TrainingAttention&);
-  void (*attention_gradient)(const TrainingAttention&, const AttentionGradient&);
-};
-const Kernels& in_use();
 
 }  // namespace regard

@@ -3,7 +3,6 @@
 // A block of columns is multiplied and looked at while it is in the cache: its largest score and its share of
 // sum exp(score - largest). Then, block by block in their order, what enters the k best (of most blocks nothing), and
 // the shares, scaled to the highest score yet. Threads have blocks of their own; the result is the same for any number.
-// In training, whose scores exist, their softmax takes their place.
 #include "scores.h"
 
 namespace regard::REGARD_SET {
@@ -26,14 +25,6 @@ struct Look {
   const float* score;
   float highest, sum;  // of exp(score - highest)
 };
-
-template <class T> float highest_of(const T* score, long columns) {
-  Word highest = all(-__builtin_inff());
-  each_word(columns, [&](long place, long lanes) {
-    highest = most(load(score + place, lanes, -__builtin_inff()), highest);
-  });
-  return largest(highest);
-}
 
 Look look(const float* score, long columns) {
   const float highest = highest_of(score, columns);
@@ -62,27 +53,7 @@ void add(const Vocabulary& v, long row, const Look& block, long begin, long colu
   v.log_sum_N[row] += static_cast<double>(block.sum) * static_cast<double>(exp(all(block.highest - highest))[0]);
 }
 
-// x_V = softmax(x_V), by way of `weight_V`, which may be x_V; returns log sum exp x_V.
-template <class T> float normalise(T* x, float* weight, long columns) {
-  const float highest = highest_of(x, columns);
-  Word total = all(0.0f);
-  each_word(columns, [&](long place, long lanes) {
-    const Word found = exp_or_zero(load(x + place, lanes, -__builtin_inff()) - highest);
-    store(weight + place, found, lanes);
-    total += found;
-  });
-  const float factor = 1.0f / sum(total);
-  each_word(columns, [&](long place, long lanes) { store(x + place, load(weight + place, lanes) * factor, lanes); });
-  return static_cast<float>(static_cast<double>(highest) + __builtin_log(static_cast<double>(sum(total))));
-}
-
 }  // namespace
-
-void softmax(const Softmax& s) {
-  for (long row = 0, place = 0; row < s.rows; row++, place += s.stride)
-    s.log_sum_R[row] = s.floats ? normalise(s.floats + place, s.floats + place, s.columns)
-                                : normalise(s.halves + place, s.scratch, s.columns);
-}
 
 void vocabulary(const Vocabulary& v) {
   const Scores& s = v.scores;

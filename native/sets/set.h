@@ -1,7 +1,7 @@
 // The kernels of one instruction set, by name; table.cpp puts them into its table.
 #pragma once
 
-#include "kernels.h"
+#include "table.h"
 #include "team.h"
 
 namespace regard::REGARD_SET {

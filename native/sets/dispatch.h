@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels.h"
+#include "table.h"
 
 namespace regard {
 

@@ -1,6 +1,4 @@
 // Programs for Python: recorded with the arrays of a model, run with those of a batch.
-#include "program_module.h"
-
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
@@ -121,7 +119,6 @@ void run(Program& program, int result, const Out2& out, const Ids& ids, const In
 
 void bind_program(nb::module_& m) {
   using namespace nb::literals;
-  const auto array = [](const char* name) { return nb::arg(name).noconvert(); };  // never a copy
   nb::class_<Program>(m, "Program")
       .def(nb::init<>())
       .def("room", &Program::room, "width"_a)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "dispatch.h"
+
 namespace regard {
 
 namespace {
