@@ -4,7 +4,8 @@
 
 Compiles ``native/programs/hot.cpp`` and runs each of its calls under Valgrind's ``callgrind``, which counts what is
 inside the kernel. Needs a C++ compiler, cmake and valgrind, which knows neither AVX-512 nor AMX. The counts are of a
-compiler, so its version stands in each line, which is appended to ``results/instructions.jsonl``, or to ``--results FILE``.
+compiler, so its version stands in each line, which is appended to ``results/instructions.jsonl``, or to
+``--results FILE``.
 """
 
 from __future__ import annotations
