@@ -1,4 +1,4 @@
-"""Divides the wheel of a checkout: ``regard-run`` runs models, ``regard`` is it, the page and what only training needs.
+"""Divides the wheel of a checkout: ``regard-run`` runs models; ``regard`` needs it and torch, and has the page.
 
     python scripts/divide_wheel.py FOLDER/regard-0.1.0-….whl OUTPUT
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "dispatch.h"
 
@@ -19,7 +20,8 @@ struct Candidate {
 class Chooser {
  public:
   Chooser(const Search& search, const SearchRows& rows)
-      : search_(search), rows_(rows), k_(std::min(search.width, search.pieces)), together_(vocabulary_together(search.pieces)),
+      : search_(search), rows_(rows), k_(std::min(search.width, search.pieces)),
+        together_(vocabulary_together(search.pieces)),
         ids_(size(rows.most * k_)), score_(size(rows.most * k_)), log_sum_(size(rows.most)),
         scratch_(size(std::max(vocabulary_scratch(rows.most, together_),
                                argmax_scratch(rows.most, search.pieces, together_)))),
@@ -62,7 +64,7 @@ class Chooser {
     for (long row = begin; row < end; row++)
       for (long place = row * k_; place < (row + 1) * k_; place++) {
         const double found = static_cast<double>(score_[size(place)]) - log_sum_[size(row)];
-        if (ids_[size(place)] < 0 || !std::isfinite(found)) return false;
+        if (!std::isfinite(found)) return false;
         const Candidate candidate{row, ids_[size(place)], found, rows_.log_probability.at[row] + found};
         auto behind = chosen.end();
         while (behind - chosen.begin() > first && (behind - 1)->total < candidate.total) --behind;
@@ -95,7 +97,8 @@ template <class T> void reorder(Column<T> column, long rows, const std::vector<C
 void take(SearchRows& r, long step, const std::vector<Candidate>& chosen, bool in_order) {
   if (!in_order) {
     const auto all = [&](auto... columns) { (reorder(columns, r.rows, chosen), ...); };
-    all(r.sentence, r.origin, r.length, r.memory_first, r.memory_length, r.ancestors, r.log_probabilities, r.tokens, r.bar, r.penalty);
+    all(r.sentence, r.origin, r.length, r.memory_first, r.memory_length, r.ancestors, r.log_probabilities, r.tokens);
+    all(r.bar, r.penalty);
     r.rows = static_cast<long>(chosen.size());
   }
   for (long row = 0; row < r.rows; row++) {
@@ -126,11 +129,15 @@ Searched search(const Search& search, SearchRows& r) {
     pass.slot_T = search.slots + done.slots;
     for (long row = 0; row < r.rows; row++) {
       const int32_t place = place_R[static_cast<size_t>(row)] = r.length.at[row]++;
+      if (place < 0 || place >= r.ancestors.stride) throw std::invalid_argument("a row is too long");
       r.ancestors.at[row * r.ancestors.stride + place] = search.slots[done.slots++];
     }
     search.program.run(pass, search.result, search.hidden_RD, search.program.width(search.result));
     if (done.steps == search.steps || !chooser.choose(chosen)) return done;
-    take(r, done.steps, chosen, search.width == 1);
+    const bool in_order = search.width == 1;
+    const long rows = static_cast<long>(chosen.size());
+    if (in_order ? rows != r.rows : rows > r.most) throw std::invalid_argument("rows of a sentence are not side by side");
+    take(r, done.steps, chosen, in_order);
   }
 }
 

@@ -1,6 +1,6 @@
 // Steps of a search in which nothing ends, many at once: with few rows a step takes microseconds, and Python as many.
 //
-// They are those of decoding/search.py, bit by bit: the `width` best continuations of each sentence survive, or with
+// They are those of decoding/strategies.py, bit by bit: the `width` best continuations of each sentence survive, or with
 // a width of one the most probable token. The steps end before the first choice that has an end of a sentence in it, or
 // lacks candidates, has a score that is not a number, or a row below its bar: that choice is Python's, by the same scores.
 #pragma once

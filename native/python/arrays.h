@@ -92,7 +92,8 @@ inline Matrix matrix_of(const AnyPanels& packed, long inner, long columns) {
 }
 
 inline void expect_screen(const Matrix& screen, const Matrix& exact) {
-  expect(screen.at == exact.at || (screen.precision == Precision::int8 && exact.precision == Precision::fp32),
+  expect((screen.at == exact.at && screen.precision == exact.precision) ||
+             (screen.at != exact.at && screen.precision == Precision::int8 && exact.precision == Precision::fp32),
          "int8 screens for fp32; else both are one matrix");
 }
 

@@ -32,7 +32,6 @@ template <class A> auto maybe_line(const Maybe<A>& array, long size) {
   return array ? line(*array, size) : nullptr;
 }
 
-using Ids = Array<const int64_t, 1>;
 
 void add_tables(Pass& pass, const Maybe<Layers>& past, const Maybe<Layers>& memory, const Maybe<Floats2>& positions,
                 const Maybe<Floats2>& bias, const Maybe<Floats2>& cos, const Maybe<Floats2>& sin) {
@@ -68,9 +67,15 @@ std::tuple<long, long, long> search_(
   const long most = rows_of(hidden), inner = program.width(result);
   expect(columns_of(hidden) == inner && (most <= 1 || hidden.stride(0) == inner), "the result has another size");
   expect(width >= 1 && pieces >= 1 && steps >= 0 && count >= 1 && count <= most, "there is no such search");
+  line(sentence, most);
   long sentences = 1;
-  for (long row = 1; row < count; row++) sentences += sentence.data()[row] != sentence.data()[row - 1];
-  expect(sentences * width <= most, "there is no room for the rows of the search");
+  for (long row = 1, of_sentence = 1; row < count; row++) {
+    const bool another = sentence.data()[row] != sentence.data()[row - 1];
+    of_sentence = another ? 1 : of_sentence + 1;
+    sentences += another;
+    expect(of_sentence <= width, "a sentence has more rows than the search is wide");
+  }
+  expect(width <= most / sentences, "there is no room for the rows of the search");
   SearchRows rows{count, most, column(token, most), column(sentence, most), column(origin, most), column(length, most),
                   column(memory_first, most), column(memory_length, most), columns(ancestors, most, 1),
                   column(log_probability, most), columns(log_probabilities, most, steps), column(bar, most), column(penalty, most),
@@ -87,7 +92,7 @@ std::tuple<long, long, long> search_(
   return {rows.rows, found.steps, found.slots};
 }
 
-void run(Program& program, int result, const Out2& out, const Ids& ids, const Ints1& place, const Ints1& length,
+void run(Program& program, int result, const Out2& out, const Longs1& ids, const Ints1& place, const Ints1& length,
          const Maybe<Ints1>& first, const Maybe<Ints1>& slot, const Maybe<Ints2>& ancestors,
          const Maybe<Layers>& past, const Maybe<Layers>& memory, const Maybe<Ints1>& memory_first,
          const Maybe<Ints1>& memory_length, const Maybe<Floats2>& positions, const Maybe<Floats2>& bias,

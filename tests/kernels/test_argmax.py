@@ -48,15 +48,29 @@ def test_it_is_that_of_all_scores(rows: int, pieces: int, precision: Precision) 
     assert argmax(hidden, weight, without, precision) == first_of_all(hidden, weight, without, precision)
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-38, 1e-20, 1e-3, 1.0, 1e6, 1e15]), st.integers(1, 70))
-@example(0, 1e-38, 64)
-def test_nearly_equal_scores_are_told_apart(seed: int, size: float, inner: int) -> None:
-    """Pieces that differ in the last bits, which bytes cannot tell."""
+SIZES = [1e-38, 1e-30, 1e-26, 1e-23, 1e-21, 1e-18, 1e-3, 1.0, 1e6, 1e15]
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(SIZES), st.sampled_from([1e-21, 1e-15, 1.0]), st.integers(1, 70))
+@example(0, 1e-38, 1.0, 64)
+def test_nearly_equal_scores_are_told_apart(seed: int, size: float, scale: float, inner: int) -> None:
+    """Pieces that differ in the last bits, which bytes cannot tell; also where squares or scales are denormal."""
     random = np.random.default_rng(seed)
-    weight = np.repeat(random.normal(size=(9, inner)).astype(np.float32), 40, axis=0)
-    weight *= (1 + random.integers(-4, 5, weight.shape) * np.float32(2**-22)).astype(np.float32)
+    weight = np.repeat(random.normal(size=(9, inner)), 40, axis=0)
+    weight = (weight * scale * (1 + random.integers(-4, 5, weight.shape) * 2.0 ** -random.integers(9, 23))).astype(
+        np.float32
+    )
     hidden = (random.normal(size=(12, inner)) * size).astype(np.float32)
     hidden[1] = 3 * size  # all alike, for which a row of bytes has no steps
+    assert argmax(hidden, weight) == first_of_all(hidden, weight)
+
+
+@pytest.mark.parametrize("inner", range(1, 40))
+def test_rows_whose_squares_are_zero(inner: int) -> None:
+    random = np.random.default_rng(1)
+    weight = np.repeat(random.normal(size=(9, inner)), 40, axis=0)
+    weight = (weight * (1 + random.integers(-4, 5, weight.shape) * 2.0**-9)).astype(np.float32)
+    hidden = np.full((1, inner), 1e-23, np.float32)
     assert argmax(hidden, weight) == first_of_all(hidden, weight)
 
 
@@ -87,6 +101,8 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
     hidden, weight = draw(2, 8), draw(40, 8)
     exact, screen, ids = pack(weight), pack(weight, None, "int8"), np.empty(2, np.int32)
     _native.argmax(hidden, screen, exact, 40, None, ids)
+    memory = np.zeros(4096, np.uint8)
+    as_int8, as_bf16 = memory[:1536].view(np.int8).reshape(2, 6, 128), memory[:1280].view(np.uint16).reshape(2, 10, 32)
     for given_ in (
         (draw(2, 9), screen, exact, 40, None, ids),
         (hidden, screen, pack(draw(40, 7)), 40, None, ids),
@@ -96,6 +112,7 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         (hidden, screen, exact, 65, None, ids),
         (hidden, screen, exact, 40, np.zeros(39, np.uint8), ids),
         (hidden, screen, exact, 40, None, ids[:1]),
+        (hidden, as_int8, as_bf16, 40, None, ids),
     ):
         with pytest.raises(ValueError):
             _native.argmax(*given_)

@@ -21,7 +21,7 @@ Ids = NDArray[np.int64]
 class Output:
     """The pre-softmax projection onto every piece [Vaswani17 §3.4].
 
-    Beside fp32 it is kept in int8, too, which finds out by a bound which of its entries can be the largest of a row.
+    In fp32 it is there in int8, too, for screening (``native/kernels/argmax.cpp``).
     """
 
     def __init__(self, weight_VD: Floats, pack: Packer = FP32) -> None:
@@ -40,7 +40,7 @@ class Output:
         return np.maximum(ids_Nk, 0).astype(np.int64), score_Nk - log_sum_N[:, None]
 
     def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> NDArray[np.int32]:
-        """The id of the largest score of each row; -1 where there is none, or one that is not finite."""
+        """The id of the largest score of each row; -1 where there is none, or one that was computed is not finite."""
         id_N = np.empty(len(hidden_ND), np.int32)
         mask_V = self._mask(tuple(without))
         _native.argmax(hidden_ND, self._screen, self.project.packed, self.pieces, mask_V, id_N)

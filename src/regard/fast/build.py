@@ -190,7 +190,8 @@ POSITIONS: dict[str, Callable[[StackParts], Positions]] = {
     "learned": lambda stack: Positions(
         added=positions.learned(
             stack.weight("input.positions.weight", stack.section.max_positions, stack.section.d_model)
-        )
+        ),
+        most=stack.section.max_positions,
     ),
     "alibi": lambda stack: Positions(bias=positions.linear_bias(stack.section.heads)),
     "relative": lambda stack: Positions(

@@ -115,6 +115,12 @@ class Positions:
     """For each head the addend of scores by distance, which is zero in the middle of a row."""
     turned: tuple[Rows, Rows] | None = None
     """Cosines and sines of the angles to turn by."""
+    most: int | None = None
+    """Positions there are; None: any number."""
+
+    def room(self, steps: int, behind: int) -> int:
+        """As many of ``steps`` further positions as there are behind so many."""
+        return steps if self.most is None else max(0, min(steps, self.most - behind))
 
     def tables(self, longest: int) -> dict[str, Floats]:
         """The arrays, by the names that a program has for them."""

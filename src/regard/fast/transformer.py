@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,40 +129,39 @@ class FastTransformer:
     def multi_step(self, state: FastState, asked: MultiStepRequest) -> tuple[FastState, MultiStepOutput, FastAnswer]:
         """Steps in which no row ends, at once, and the one after them, whose choice is not made."""
         count, room = len(state.lengths_N), len(state.memory_first_B) * asked.width
-        longest = state.longest + asked.steps + 1
+        steps = self.decoder.stack.positions.room(asked.steps, behind=state.longest + 1)
+        longest = state.longest + steps + 1
 
         def wide(entry_N: NDArray[Number]) -> NDArray[Number]:
-            """With room for all rows that there may be; steps change it."""
+            """An array with room for all rows that there may be, which steps change."""
             entry_R = np.zeros((room, *entry_N.shape[1:]), entry_N.dtype)
             entry_R[:count] = entry_N
             return entry_R
 
         ancestors_NS = np.zeros((count, longest), np.int32)
         ancestors_NS[:, : state.longest] = state.ancestors_NS[:, : state.longest]
-        rows: dict[str, Any] = {
-            "sentence": wide(state.sentence_N),
-            "length": wide(state.lengths_N),
-            "ancestors": wide(ancestors_NS),
-            "memory_first": wide(state.memory_first_N),
-            "memory_length": wide(state.memory_length_N),
-        }
+        length_R, sentence_R, ancestors_RS = wide(state.lengths_N), wide(state.sentence_N), wide(ancestors_NS)
+        memory_first_R, memory_length_R = wide(state.memory_first_N), wide(state.memory_length_N)
         origin_R, log_probability_R = np.arange(room), wide(asked.log_probability_N)
-        tokens_RT = np.zeros((room, asked.steps), np.int64)
-        log_probabilities_RT = np.zeros((room, asked.steps))
+        tokens_RT, log_probabilities_RT = np.zeros((room, steps), np.int64), np.zeros((room, steps))
         hidden_RD = np.empty((room, self.decoder.stack.size), np.float32)
-        rows_now, steps, used = self.decoder.stack.search(
+        rows, taken, slots = self.decoder.stack.search(
             longest,
             hidden=hidden_RD,
             **self.output.search_arguments(asked.without),
             end=asked.end,
             width=asked.width,
-            steps=asked.steps,
+            steps=steps,
             scored=asked.scores,
             count=count,
-            slots=state.past.peek((asked.steps + 1) * room, state.ancestors_NS, state.lengths_N),
-            **rows,
+            slots=state.past.peek((steps + 1) * room, state.ancestors_NS, state.lengths_N),
             token=wide(asked.token_N),
+            sentence=sentence_R,
             origin=origin_R,
+            length=length_R,
+            ancestors=ancestors_RS,
+            memory_first=memory_first_R,
+            memory_length=memory_length_R,
             log_probability=log_probability_R,
             bar=wide(asked.bar_N),
             penalty=wide(asked.penalty_N),
@@ -171,14 +170,13 @@ class FastTransformer:
             past=state.past.of_layer,
             memory=state.memory.of_layer,
         )
-        state.past.take(used, state.ancestors_NS, state.lengths_N)
-        state.longest += steps + 1
-        state.lengths_N, state.sentence_N = rows["length"][:rows_now], rows["sentence"][:rows_now]
-        state.ancestors_NS = rows["ancestors"][:rows_now]
-        state.memory_first_N, state.memory_length_N = rows["memory_first"][:rows_now], rows["memory_length"][:rows_now]
-        taken = origin_R[:rows_now], tokens_RT[:rows_now, :steps], log_probabilities_RT[:rows_now, :steps]
-        found = MultiStepOutput(*taken, log_probability_R[:rows_now])
-        return state, found, FastAnswer(hidden_RD[:rows_now], self.output)
+        state.past.take(slots, state.ancestors_NS, state.lengths_N)
+        state.longest += taken + 1
+        state.lengths_N, state.sentence_N, state.ancestors_NS = length_R[:rows], sentence_R[:rows], ancestors_RS[:rows]
+        state.memory_first_N, state.memory_length_N = memory_first_R[:rows], memory_length_R[:rows]
+        by_step = tokens_RT[:rows, :taken], log_probabilities_RT[:rows, :taken]
+        found = MultiStepOutput(origin_R[:rows], *by_step, log_probability_R[:rows])
+        return state, found, FastAnswer(hidden_RD[:rows], self.output)
 
     def select(self, state: FastState, rows_M: Ids) -> FastState:
         """New row *i* continues old row ``rows_M[i]``; a sentence without rows is dropped."""

@@ -1,4 +1,4 @@
-"""The compiled kernels; ``native/module.cpp`` checks every shape, stride and index, and raises ``ValueError``.
+"""The compiled kernels; ``native/python`` checks every shape, stride and index, and raises ``ValueError``.
 
 Arrays are float32 or int32 where not said otherwise, and never copied. A row's entries are neighbours in memory; rows
 may lie apart. Results are written to arrays that are given.
@@ -149,10 +149,10 @@ def argmax(
     without: NDArray[np.uint8] | None,
     ids: Ints,
 ) -> None:
-    """The id of the largest score of each row, ``id_N``; -1 where there is none, or one that is not finite.
+    """The id of the largest score of each row, ``id_N``; -1 where there is none, or a computed one is not finite.
 
     Ties go to the smaller id. ``screen`` is ``exact`` itself, or the same matrix in int8, without biases: then only few
-    entries are computed exactly, which ids do not depend on.
+    scores are computed exactly, and the ids are the same.
     """
 
 def softmax(x: Floats | NDArray[np.uint16], log_sum: Floats) -> None:

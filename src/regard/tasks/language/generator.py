@@ -185,7 +185,7 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
     def continue_ids(
         self, prompts: Sequence[Ids], n: int, asked: GenerationOptions, scores: bool = True
     ) -> list[list[Hypothesis]]:
-        """MultiStepOutput of prompts given as ids."""
+        """Continuations of prompts given as ids."""
         if not prompts:
             return []
         parts = [self._prompt(ids) for ids in prompts]
