@@ -2,6 +2,7 @@
 // names of all). The shapes are those of the base model, d_model 512, of one sentence and of a batch.
 #include <cstdio>
 #include <cstring>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace {
 
 constexpr long D = 512, HEADS = 8, KEYS = 32, PIECES = 8192, BEST = 4;
 constexpr int32_t LENGTH = KEYS;
+
+constexpr Precision FP32 = Precision::fp32, BF16 = Precision::bf16, INT8 = Precision::int8;
 
 std::vector<float> numbers(long size) {
   std::vector<float> found(static_cast<size_t>(size));
@@ -66,11 +69,26 @@ void run_vocabulary(Precision precision, long rows) {
                        ids.data(), score.data(), log_sum.data(), BEST});
 }
 
+// Of random weights, one row of which is like the hidden vectors: a model that is sure of its next token.
+void run_argmax(long rows) {
+  Zeros exact(FP32, PIECES), screen(INT8, PIECES);
+  std::mt19937 random(1);
+  std::vector<float> weights(static_cast<size_t>(PIECES * D)), hidden;
+  for (float& w : weights) w = static_cast<float>(random() >> 8) / (1 << 24) - 0.5f;
+  for (long row = 0; row < rows; row++) hidden.insert(hidden.end(), weights.begin() + D, weights.begin() + 2 * D);
+  pack({{weights.data(), D}, nullptr, exact.packed.data(), FP32, PIECES, D, 0});
+  pack({{weights.data(), D}, nullptr, screen.packed.data(), INT8, PIECES, D, 0});
+  auto scratch = numbers(argmax_scratch(rows, PIECES, 1));
+  std::vector<int32_t> ids(static_cast<size_t>(rows));
+  std::vector<char> quantised(static_cast<size_t>(quantised_scratch(rows, D)));
+  in_use().argmax({{{hidden.data(), D}, screen.matrix, nullptr, rows, PIECES, 1, scratch.data(), quantised.data()},
+                   exact.matrix, ids.data()});
+}
+
 struct Call {
   const char *name, *kernel;
   void (*run)();
 };
-constexpr Precision FP32 = Precision::fp32, BF16 = Precision::bf16, INT8 = Precision::int8;
 const Call CALLS[] = {
     {"product, 1 row", "product", [] { run_product(FP32, 1); }},
     {"product, 4 rows", "product", [] { run_product(FP32, 4); }},
@@ -84,6 +102,7 @@ const Call CALLS[] = {
     {"vocabulary, 1 row", "vocabulary", [] { run_vocabulary(FP32, 1); }},
     {"vocabulary, 4 rows", "vocabulary", [] { run_vocabulary(FP32, 4); }},
     {"vocabulary, int8, 4 rows", "vocabulary", [] { run_vocabulary(INT8, 4); }},
+    {"argmax, 1 row", "argmax", [] { run_argmax(1); }},
 };
 
 }  // namespace

@@ -16,23 +16,36 @@
 
 namespace regard {
 
+extern const Kernels portable_table;
 #ifdef REGARD_X86
-extern const Kernels avx512vnni_table, avx512_table, avx2_table;
+extern const Kernels avx512_table, avx2_table;
+extern const BytesSet avx512vnni_bytes;
+#endif
 #ifdef REGARD_AVXVNNI
-extern const Kernels avxvnni_table;
+extern const BytesSet avxvnni_bytes;
 #endif
 #ifdef REGARD_AMX
-extern const Kernels amx_table;
-#endif
+extern const BytesSet amx_bytes;
 #endif
 #ifdef REGARD_ARM
-extern const Kernels dotprod_table;
+extern const BytesSet dotprod_bytes;
 #endif
-extern const Kernels portable_table;
+
+namespace {
+
+[[maybe_unused]] Kernels with(const Kernels& base, const BytesSet& set) {
+  Kernels table = base;
+  table.name = set.name;
+  table.multiply_bytes = set.multiply_bytes;
+  return table;
+}
 
 #ifdef REGARD_AMX
-namespace {
 constexpr long TILES = 18;  // XFEATURE_XTILEDATA
+const Kernels& amx() {
+  static const Kernels table = with(avx512_table, amx_bytes);
+  return table;
+}
 bool has_amx() {
   constexpr long ARCH_GET_XCOMP_SUPP = 0x1021;
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -40,17 +53,16 @@ bool has_amx() {
   const bool has = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 24 & 1) && (d >> 25 & 1);
   return has && syscall(SYS_arch_prctl, ARCH_GET_XCOMP_SUPP, &features) == 0 && (features >> TILES & 1);
 }
-}  // namespace
 #endif
 
 #ifdef REGARD_AVXVNNI
-namespace {
 bool has_avxvnni() {  // older compilers do not know its name
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
 }
-}  // namespace
 #endif
+
+}  // namespace
 
 std::vector<const Kernels*> supported() {
   std::vector<const Kernels*> found;
@@ -59,18 +71,22 @@ std::vector<const Kernels*> supported() {
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
 #ifdef REGARD_AMX
-  if (avx512 && __builtin_cpu_supports("avx512vnni") && has_amx()) found.push_back(&amx_table);
+  if (vnni && has_amx()) found.push_back(&amx());
 #endif
-  if (avx512 && __builtin_cpu_supports("avx512vnni")) found.push_back(&avx512vnni_table);
+  static const Kernels avx512vnni = with(avx512_table, avx512vnni_bytes);
+  if (vnni) found.push_back(&avx512vnni);
   if (avx512) found.push_back(&avx512_table);
 #ifdef REGARD_AVXVNNI
-  if (avx2 && has_avxvnni()) found.push_back(&avxvnni_table);
+  static const Kernels avxvnni = with(avx2_table, avxvnni_bytes);
+  if (avx2 && has_avxvnni()) found.push_back(&avxvnni);
 #endif
   if (avx2) found.push_back(&avx2_table);
 #endif
 #ifdef REGARD_ARM
-  if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) found.push_back(&dotprod_table);
+  static const Kernels dotprod = with(portable_table, dotprod_bytes);
+  if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) found.push_back(&dotprod);
 #endif
   found.push_back(&portable_table);
   return found;
@@ -85,7 +101,7 @@ std::atomic<const Kernels*> chosen{nullptr};
 bool allowed(const Kernels* kernels) {
 #ifdef REGARD_AMX
   constexpr long ARCH_REQ_XCOMP_PERM = 0x1023;
-  if (kernels == &amx_table) return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILES) == 0;
+  if (kernels == &amx()) return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILES) == 0;
 #endif
   return kernels != nullptr;
 }

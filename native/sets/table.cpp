@@ -6,17 +6,13 @@
 
 namespace regard {
 
-extern const Kernels REGARD_TABLE;
-#ifdef REGARD_BASE
-extern const Kernels REGARD_BASE;
-const Kernels REGARD_TABLE = [] {
-  Kernels table = REGARD_BASE;
-  table.name = REGARD_NAME(REGARD_SET);
-  table.multiply_bytes = REGARD_SET::multiply_bytes;
-  return table;
-}();
+// Constants need no code when the program starts, which would be compiled for a processor that may be another one.
+#ifdef REGARD_BYTES
+extern const BytesSet REGARD_BYTES;
+constexpr BytesSet REGARD_BYTES = {REGARD_NAME(REGARD_SET), REGARD_SET::multiply_bytes};
 #else
-const Kernels REGARD_TABLE = {REGARD_NAME(REGARD_SET),
+extern const Kernels REGARD_TABLE;
+constexpr Kernels REGARD_TABLE = {REGARD_NAME(REGARD_SET),
                               REGARD_SET::multiply_bytes,
                               REGARD_SET::product,
                               REGARD_SET::gate,

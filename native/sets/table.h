@@ -24,4 +24,10 @@ struct Kernels {
 };
 const Kernels& in_use();
 
+// A set that multiplies bytes otherwise than another one, whose other functions it has.
+struct BytesSet {
+  const char* name;
+  void (*multiply_bytes)(const Product&);
+};
+
 }  // namespace regard

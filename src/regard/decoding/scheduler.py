@@ -51,7 +51,7 @@ class Scheduler:
     the encoder, waiting for half of the budget would waste the step."""
 
     most_rows: ClassVar[int] = 32
-    """Rows up to which a step takes several steps at once: of more, a step in NumPy costs little beside the model's."""
+    """With more rows than this steps are taken one by one: NumPy then takes little time beside the model."""
     most_steps: ClassVar[int] = 32
     """Steps that are taken at once at most."""
 
