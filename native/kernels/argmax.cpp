@@ -82,12 +82,6 @@ struct Best {
 
 constexpr long MANY = 6;  // a panel for one row alone takes about six times what it takes for one row of many
 
-Scores without_screen(const Argmax& a) {
-  Scores s = a.scores;
-  s.matrix = a.exact;
-  return s;
-}
-
 }  // namespace
 
 void argmax(const Argmax& a) {
@@ -127,7 +121,11 @@ void argmax(const Argmax& a) {
       return panel != first && !(highest_P[panel] + bound.of(step_P[panel], norm_P[panel]) < best.score);
     };
     for (long panel = 0; panel < panels; panel++) looked += may_have_better(panel);
-    if (looked * together > (row + 2) * panels) return argmax({without_screen(a), a.exact, a.id_N});
+    if (looked * together > (row + 2) * panels) {
+      Scores whole = s;
+      whole.matrix = a.exact;
+      return argmax({whole, a.exact, a.id_N});
+    }
     for (long panel = 0; panel < panels; panel++)
       if (may_have_better(panel)) best.look(panel);
     a.id_N[row] = best.finite ? best.id : -1;

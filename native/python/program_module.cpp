@@ -47,19 +47,16 @@ template <class T> Column<T> column(const Array<T, 1>& array, long rows) { retur
 template <class T> Column<T> columns(const Array<T, 2>& array, long rows, long least) {
   const long size = columns_of(array);
   expect(rows_of(array) == rows && size >= least, "a table of rows has another size");
-  expect(rows <= 1 || array.stride(0) == size, "an array must lie in one piece");
-  expect(size <= 1 || array.stride(1) == 1, "an array must lie in one piece");
+  expect((rows <= 1 || array.stride(0) == size) && (size <= 1 || array.stride(1) == 1), "an array must lie in one piece");
   return {array.data(), size};
 }
-
-using Longs = Array<int64_t, 1>;
-using Places = Array<int32_t, 1>;
 
 std::tuple<long, long, long> search_(
     Program& program, int result, const Out2& hidden, const AnyPanels& screen, const AnyPanels& exact, long pieces,
     const Maybe<Array<const uint8_t, 1>>& without, int64_t end, long width, long steps, bool scored, long count,
-    const Ints1& slots, const Longs& token, const Longs& sentence, const Longs& origin, const Places& length,
-    const Array<int32_t, 2>& ancestors, const Places& memory_first, const Places& memory_length,
+    const Ints1& slots, const Array<int64_t, 1>& token, const Array<int64_t, 1>& sentence,
+    const Array<int64_t, 1>& origin, const Array<int32_t, 1>& length, const Array<int32_t, 2>& ancestors,
+    const Array<int32_t, 1>& memory_first, const Array<int32_t, 1>& memory_length,
     const Array<double, 1>& log_probability, const Array<double, 1>& bar, const Array<double, 1>& penalty,
     const Array<int64_t, 2>& tokens, const Array<double, 2>& log_probabilities,
     const Maybe<Layers>& past, const Maybe<Layers>& memory, const Maybe<Floats2>& positions,

@@ -42,10 +42,6 @@ namespace {
 
 #ifdef REGARD_AMX
 constexpr long TILES = 18;  // XFEATURE_XTILEDATA
-const Kernels& amx() {
-  static const Kernels table = with(avx512_table, amx_bytes);
-  return table;
-}
 bool has_amx() {
   constexpr long ARCH_GET_XCOMP_SUPP = 0x1021;
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -73,7 +69,8 @@ std::vector<const Kernels*> supported() {
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   const bool vnni = avx512 && __builtin_cpu_supports("avx512vnni");
 #ifdef REGARD_AMX
-  if (vnni && has_amx()) found.push_back(&amx());
+  static const Kernels amx = with(avx512_table, amx_bytes);
+  if (vnni && has_amx()) found.push_back(&amx);
 #endif
   static const Kernels avx512vnni = with(avx512_table, avx512vnni_bytes);
   if (vnni) found.push_back(&avx512vnni);
@@ -98,12 +95,12 @@ std::atomic<const Kernels*> chosen{nullptr};
 
 // Linux gives a process tiles when it asks for them. Signal handlers then need larger stacks of their own, so nobody asks
 // who does not use them.
-bool allowed(const Kernels* kernels) {
+bool allowed([[maybe_unused]] const Kernels* kernels) {
 #ifdef REGARD_AMX
   constexpr long ARCH_REQ_XCOMP_PERM = 0x1023;
-  if (kernels == &amx()) return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILES) == 0;
+  if (kernels->name == amx_bytes.name) return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILES) == 0;
 #endif
-  return kernels != nullptr;
+  return true;
 }
 
 const Kernels* fastest() {

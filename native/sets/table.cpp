@@ -12,20 +12,11 @@ extern const BytesSet REGARD_BYTES;
 constexpr BytesSet REGARD_BYTES = {REGARD_NAME(REGARD_SET), REGARD_SET::multiply_bytes};
 #else
 extern const Kernels REGARD_TABLE;
-constexpr Kernels REGARD_TABLE = {REGARD_NAME(REGARD_SET),
-                              REGARD_SET::multiply_bytes,
-                              REGARD_SET::product,
-                              REGARD_SET::gate,
-                              REGARD_SET::norm,
-                              REGARD_SET::attention,
-                              REGARD_SET::vocabulary,
-                              REGARD_SET::argmax,
-                              REGARD_SET::softmax,
-                              REGARD_SET::dropout,
-                              REGARD_SET::rotation,
-                              REGARD_SET::halve,
-                              REGARD_SET::training_attention,
-                              REGARD_SET::attention_gradient};
+namespace set = REGARD_SET;
+constexpr Kernels REGARD_TABLE = {
+    REGARD_NAME(REGARD_SET), set::multiply_bytes, set::product,  set::gate,  set::norm,
+    set::attention,          set::vocabulary,     set::argmax,   set::softmax, set::dropout,
+    set::rotation,           set::halve,          set::training_attention, set::attention_gradient};
 #endif
 
 }  // namespace regard
