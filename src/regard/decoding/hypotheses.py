@@ -125,7 +125,7 @@ RECENT = 16
 class Rows:
     """N live rows of B sentences. ``sentence_N`` points into ``sentences`` and never falls.
 
-    A step only notes its choice, since most steps of a search end nothing; :meth:`settled` writes these choices to the
+    A step only notes its choice, since most steps of a search end nothing; :meth:`with_histories` writes choices to the
     histories, whose rows are those before the ``recent`` steps. After a row's length a history holds anything.
     """
 
@@ -155,7 +155,7 @@ class Rows:
     def extend(self, choice: Choice) -> Rows:
         """The rows after a step: each parent's tokens plus the chosen token."""
         if len(self.recent) == RECENT:
-            return self.settled().extend(choice)
+            return self.with_histories().extend(choice)
         sentence_M, length_M, log_probability_M = self.sentence_N, self.length_N, self.log_probability_N
         longest = self.longest
         if choice.parent_M is not None:
@@ -174,7 +174,7 @@ class Rows:
             (*self.recent, choice),
         )
 
-    def settled(self) -> Rows:
+    def with_histories(self) -> Rows:
         """The same rows with all their tokens in the histories."""
         if not self.recent:
             return self
@@ -193,8 +193,8 @@ class Rows:
             self.length_N,
             self.token_N,
             self.log_probability_N,
-            _written(self.tokens_NT, before_N, places, tokens_NS, self.longest),
-            _written(self.token_log_probability_NT, before_N, places, token_log_probability_NS, self.longest),
+            _extend_history(self.tokens_NT, before_N, places, tokens_NS, self.longest),
+            _extend_history(self.token_log_probability_NT, before_N, places, token_log_probability_NS, self.longest),
             self.longest,
         )
 
@@ -203,7 +203,7 @@ class Rows:
         steps = found.tokens_MS.shape[1]
         if not steps:
             return self
-        rows = self.settled()
+        rows = self.with_histories()
         length_M = rows.length_N.take(found.parent_M)
         places, longest = length_M[:, None] + np.arange(steps), int(length_M.max()) + steps
         own = found.parent_M, places
@@ -213,8 +213,8 @@ class Rows:
             length_M + steps,
             found.tokens_MS[:, -1],
             found.log_probability_M,
-            _written(rows.tokens_NT, *own, found.tokens_MS, longest),
-            _written(rows.token_log_probability_NT, *own, found.token_log_probability_MS, longest),
+            _extend_history(rows.tokens_NT, *own, found.tokens_MS, longest),
+            _extend_history(rows.token_log_probability_NT, *own, found.token_log_probability_MS, longest),
             longest,
         )
 
@@ -222,7 +222,7 @@ class Rows:
         """Only the rows marked, and only the sentences that still have one."""
         if live_N.all():
             return self
-        rows = self.settled()
+        rows = self.with_histories()
         used_B = np.bincount(rows.sentence_N[live_N], minlength=len(rows.sentences)) > 0
         length_M = rows.length_N[live_N]
         return Rows(
@@ -238,7 +238,7 @@ class Rows:
 
     def open(self, sentences: list[Sentence], start: int) -> Rows:
         """These rows, followed by one empty row for each new sentence, before its ``first`` token or ``start``."""
-        rows, more = self.settled(), len(sentences)
+        rows, more = self.with_histories(), len(sentences)
         wide = rows.tokens_NT.shape[1]
         first = [start if sentence.first is None else sentence.first for sentence in sentences]
         return Rows(
@@ -253,7 +253,7 @@ class Rows:
         )
 
     def hypothesis(self, row: int, alpha: float, finished: bool) -> Hypothesis:
-        """Row ``row`` of settled rows as a hypothesis; ``</s>`` at its end counts but is not among its tokens."""
+        """Row ``row`` of rows with histories as a hypothesis; ``</s>`` at its end counts but is not among its tokens."""
         length, log_probability = int(self.length_N[row]), float(self.log_probability_N[row])
         return Hypothesis(
             tokens=tuple(self.tokens_NT[row, : length - finished].tolist()),
@@ -264,7 +264,7 @@ class Rows:
         )
 
 
-def _written(
+def _extend_history(
     history_NT: NDArray[Number], row_M: Ints, places_MS: Ints, entries_MS: NDArray[Number], longest: int
 ) -> NDArray[Number]:
     """The histories of some rows, ``longest`` entries each, with further entries at their places."""

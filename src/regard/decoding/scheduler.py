@@ -134,7 +134,7 @@ class Scheduler:
         if self._ends_nothing(choice, grown, ended_M):
             self._continue(grown, choice.parent_M)
             return grown, []
-        grown = grown.settled()
+        grown = grown.with_histories()
         over_M = ended_M if self.stop is None else ended_M | self._hits_stop_string(grown)
         self._finish(grown, ended_M, over_M)
         live_M = ~over_M & self._can_improve(grown)
@@ -228,7 +228,7 @@ class Scheduler:
             sentence = grown.sentences[place]
             if not sentence.best.hypotheses:
                 # Without any continuation (all of them excluded) the rows before this step are what there is.
-                rows = grown if (grown.sentence_N == place).any() else self._rows.settled()
+                rows = grown if (grown.sentence_N == place).any() else self._rows.with_histories()
                 for row in np.flatnonzero(rows.sentence_N == place).tolist():
                     sentence.best.add(rows.hypothesis(row, self.decoding.length_penalty, finished=False))
             closed.append(sentence)

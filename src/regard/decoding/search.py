@@ -131,7 +131,7 @@ def seen_tokens(rows: Rows) -> Ints:
     prompt_BS = np.full((len(prompts), longest), -1, np.int64)
     for place, prompt in enumerate(prompts):
         prompt_BS[place, : len(prompt)] = prompt
-    tokens_NT = rows.settled().tokens_NT
+    tokens_NT = rows.with_histories().tokens_NT
     own_NT = np.where(np.arange(tokens_NT.shape[1]) < rows.length_N[:, None], tokens_NT, -1)
     return np.concatenate([prompt_BS[rows.sentence_N], own_NT], axis=1)
 
