@@ -253,7 +253,7 @@ class Rows:
         )
 
     def hypothesis(self, row: int, alpha: float, finished: bool) -> Hypothesis:
-        """Row ``row`` of rows with histories as a hypothesis; ``</s>`` at its end counts but is not among its tokens."""
+        """Row ``row``, whose histories are written, as a hypothesis; ``</s>`` at its end is not among its tokens."""
         length, log_probability = int(self.length_N[row]), float(self.log_probability_N[row])
         return Hypothesis(
             tokens=tuple(self.tokens_NT[row, : length - finished].tolist()),
