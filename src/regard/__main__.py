@@ -15,6 +15,9 @@ def main() -> int:
 def _command() -> int:
     is_training = sys.argv[1:2] != [] and sys.argv[1] in TRAININGS
     gc.set_threshold(50_000 if is_training else 150_000)  # a start makes fewer objects, and hardly any garbage
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # NumPy multiplies little in our commands, and starts threads for it
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # else pydantic searches all distributions for some
     from regard import cli
 

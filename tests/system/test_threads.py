@@ -1,3 +1,4 @@
+import ast
 import os
 import subprocess
 import sys
@@ -5,6 +6,7 @@ import threading
 
 import pytest
 
+from regard.system import SLEEP
 from regard.system.threads import ended_threads
 
 
@@ -22,19 +24,46 @@ def test_an_error_inside_is_raised_and_the_threads_end() -> None:
         pool.submit(lambda: 1 / 0).result()
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says which threads there are")
-@pytest.mark.parametrize("given", [None, "3"])
-def test_numpy_starts_no_threads_and_the_environment_is_as_before(given: str | None) -> None:
-    program = """if True:
-        import os
-        from regard.system.threads import one_numpy_thread
-        with one_numpy_thread():
-            import numpy
-        print(len(os.listdir("/proc/self/task")), os.environ.get("OPENBLAS_NUM_THREADS"))
+GIVEN = {
+    "nothing": {},
+    "their own": {"OMP_WAIT_POLICY": "ACTIVE", "KMP_BLOCKTIME": "7", "OPENBLAS_THREAD_TIMEOUT": "9"},
+    "another": {"GOMP_SPINCOUNT": "1000", "OPENBLAS_NUM_THREADS": "1"},
+}
+
+
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
+def test_threads_that_wait_sleep_unless_the_user_says_otherwise(given: dict[str, str]) -> None:
+    program = "import os, regard, sys; print({name: os.environ.get(name) for name in sys.argv[1:]})"
+    names = {name for row in SLEEP for name in (row[0], row[2])}
+    variables = {name: value for name, value in os.environ.items() if name not in names} | given
+    run = subprocess.run(
+        [sys.executable, "-c", program, *names], env=variables, capture_output=True, text=True, check=True
+    )
+    ours = {name: value for name, value, other in SLEEP if not {name, other} & given.keys()}
+    assert ast.literal_eval(run.stdout) == dict.fromkeys(names) | ours | given
+    assert given or len(ours) == len(SLEEP)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says what a process computes")
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_a_thread_that_waits_computes_nothing(library: str) -> None:
+    """One thread multiplies now and then; what the others of its pool compute meanwhile is what they wait for it."""
+    program = f"""if True:
+        import time, regard, {library}
+        a = {library}.ones((256, 256))
+        if "{library}" == "torch":
+            torch.set_num_threads(2)
+        for _ in range(20):
+            a @ a
+        began, computed = time.thread_time(), time.process_time()
+        for _ in range(40):
+            a @ a
+            pause = time.thread_time() + 0.01
+            while time.thread_time() < pause:
+                pass
+        alone = time.thread_time() - began
+        print((time.process_time() - computed - alone) / alone)
     """
     variables = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
-    variables |= {} if given is None else {"OPENBLAS_NUM_THREADS": given}
     run = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=True)
-    threads, left = run.stdout.split()
-    assert left == str(given)
-    assert given is not None or threads == "1"
+    assert float(run.stdout) < 0.4

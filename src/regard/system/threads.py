@@ -1,4 +1,4 @@
-"""Threads that are gone when their work is done, and a NumPy that starts none."""
+"""Threads that are gone when their work is done."""
 
 from __future__ import annotations
 
@@ -11,20 +11,6 @@ from contextlib import contextmanager
 
 _LONGEST, _LOOK = 1.0, 0.0005
 """Seconds to wait at most, and between two looks."""
-
-_OPENBLAS = "OPENBLAS_NUM_THREADS"
-
-
-@contextmanager
-def one_numpy_thread() -> Iterator[None]:
-    """Where NumPy is first imported inside, its OpenBLAS starts no threads, as it does for each core; torch's may."""
-    given = os.environ.get(_OPENBLAS)
-    os.environ.setdefault(_OPENBLAS, "1")
-    try:
-        yield
-    finally:
-        if given is None:
-            del os.environ[_OPENBLAS]
 
 
 @contextmanager

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from regard import kernels
 from regard.system.cores import usable_cores
 from regard.system.errors import RegardError, UsageError
-from regard.system.threads import one_numpy_thread
 
 if TYPE_CHECKING:
     from regard.config import TaskInfo
     from regard.tasks.protocols import Task
     from regard.tasks.text.precisions import Wanted
 
-BY_ENGINE = ("translate", "ask", "classify", "tag", "fill", "generate", "encode")
+BY_ENGINE = ("translate", "ask", "classify", "tag", "fill", "generate", "encode", "evaluate")
 """Commands that do not look inside a model, so that its engine computes where there is one."""
 MOST_THREADS = 1024
 """An upper bound above any machine's; far larger numbers crash torch."""
@@ -36,6 +35,11 @@ def example(info: TaskInfo, folder: Path) -> str:
         if prefix := next(filter(None, read_prefixes(folder)), ""):
             command += f" --prefix {quote(prefix)}"
     return f"{command} < {'images.csv' if info.reads == 'image' else 'texts.txt'}"
+
+
+def explore_command(folder: Path) -> str:
+    """The command that opens the attention page of a folder."""
+    return f"regard explore {quote(str(folder))}"
 
 
 def check_threads(threads: int | None, option: str = "--threads") -> None:
@@ -121,8 +125,7 @@ def open_model(
     """
     check_threads(threads)
     if command in BY_ENGINE:
-        with one_numpy_thread():  # the engine multiplies by kernels
-            from regard.tasks.engine import open_without_torch
+        from regard.tasks.engine import open_without_torch
         from regard.tasks.text.precisions import PACKED
 
         precision = "fp32" if precision == "auto" and command not in PACKED else precision
