@@ -2,6 +2,8 @@
 
 import copy
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -19,6 +21,16 @@ from tests.training.toy import Bigram
 def gradients(model, seed):
     generator = torch.Generator().manual_seed(seed)
     return {name: torch.randn(p.shape, generator=generator) for name, p in model.named_parameters()}
+
+
+def test_an_update_does_not_load_torchs_compiler():
+    """Its import takes seconds in each process of a run."""
+    code = (
+        "import sys, torch; from regard.config import Training; from regard.training.optim import FlatOptimiser;"
+        "flat = FlatOptimiser(torch.nn.Linear(2, 2), Training()); flat.exchange_gradients(); flat.update(0.1, 1.0);"
+        "sys.exit('torch._dynamo' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def section(**values):

@@ -10,9 +10,11 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
 from torch import nn
+from torch.optim.adam import adam  # the classes of torch.optim import its compiler, which takes seconds
 
 from regard.config import Training
 from regard.system.errors import RegardError, UsageError
@@ -22,7 +24,8 @@ from regard.training.world import ALONE, World, tree_sum
 
 Schedule = Callable[[float], float]
 Tensors = Mapping[str, torch.Tensor]
-OPTIMISERS: dict[str, type[torch.optim.Adam]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+DECOUPLED = {"adam": False, "adamw": True}
+"""Whether weights decay beside the gradient [Loshchilov19], or as a part of it."""
 _ALIGN = 16
 """Every parameter starts at a multiple of this many numbers (64 bytes of fp32), as freshly allocated ones do."""
 
@@ -85,6 +88,47 @@ def schedule(section: Training, d_model: int, review: Replanning | None = None) 
     return stretch(end, review.at, review.planned, review.steps) if review else end
 
 
+@dataclass(frozen=True)
+class AdamRange:
+    """The fused Adam(W) of torch over a range of a buffer, which decays or does not [Kingma15].
+
+    Args:
+        range: of the buffer's numbers.
+        section: kind, betas and epsilon.
+        decay: of its weights.
+        updates: how many there were, a scalar.
+    """
+
+    range: slice
+    section: Training
+    decay: float
+    updates: torch.Tensor
+
+    @torch.no_grad()
+    def update(
+        self, weights: torch.Tensor, gradients: torch.Tensor, first: torch.Tensor, second: torch.Tensor, rate: float
+    ) -> None:
+        """One update of the range of all buffers, in place."""
+        section, part = self.section, self.range
+        adam(
+            [weights[part]],
+            [gradients[part]],
+            [first[part]],
+            [second[part]],
+            [],
+            [self.updates],
+            fused=True,
+            decoupled_weight_decay=DECOUPLED[section.optimiser],
+            amsgrad=False,
+            beta1=section.beta1,
+            beta2=section.beta2,
+            lr=rate,
+            weight_decay=self.decay,
+            eps=section.epsilon,
+            maximize=False,
+        )
+
+
 class FlatOptimiser:
     """Adam or AdamW of a model whose parameters, gradients, moments and averages each lie end to end in one buffer.
 
@@ -119,27 +163,13 @@ class FlatOptimiser:
         self.averages = own.clone() if self.decay else None
         self.first = torch.zeros_like(own)
         self.second = torch.zeros_like(own)
-        self._adam = self._fused_adam(section)
-
-    def _fused_adam(self, section: Training) -> torch.optim.Optimizer:
-        """The fused Adam(W) of torch over two long ranges of the own slices: what decays and what does not."""
-        own = self.world.own(self.weights)
-        border = min(max(self._border - self.world.rank * len(own), 0), len(own))
-        self._ranges, groups, states = list[tuple[int, int]](), [], []
-        for start, end, weight_decay in ((0, border, section.weight_decay), (border, len(own), 0.0)):
-            if start == end:
-                continue
-            flat = nn.Parameter(own[start:end])
-            self._ranges.append((start, end))
-            count = torch.zeros((), dtype=torch.float32, device=flat.device)
-            moments = {"exp_avg": self.first[start:end], "exp_avg_sq": self.second[start:end]}
-            states.append((flat, {"step": count, **moments}))
-            groups.append({"params": [flat], "weight_decay": weight_decay})
-        kind = OPTIMISERS[section.optimiser]
-        adam = kind(groups, lr=section.rate, betas=(section.beta1, section.beta2), eps=section.epsilon, fused=True)
-        for flat, state in states:
-            adam.state[flat] = state
-        return adam
+        border = min(max(self._border - world.rank * len(own), 0), len(own))
+        count = torch.zeros((), dtype=torch.float32, device=own.device)
+        self._ranges = [
+            AdamRange(slice(start, end), section, decay, count.clone())
+            for start, end, decay in ((0, border, section.weight_decay), (border, len(own), 0.0))
+            if start < end
+        ]
 
     def _view(self, flat: torch.Tensor, name: str) -> torch.Tensor:
         parameter, start = self.parameters[name], self._starts[name]
@@ -202,10 +232,8 @@ class FlatOptimiser:
     def update(self, rate: float, scale: float) -> None:
         """One update with the gradient times ``scale`` (token normalisation and clipping in one), in all processes."""
         self.own_gradients.mul_(scale)
-        for group, (start, end) in zip(self._adam.param_groups, self._ranges, strict=True):
-            group["lr"] = rate
-            group["params"][0].grad = self.own_gradients[start:end]
-        self._adam.step()
+        for part in self._ranges:
+            part.update(self.world.own(self.weights), self.own_gradients, self.first, self.second, rate)
         self.updates += 1
         if self.averages is not None:  # young averages forget faster, so that the first weights do not stay in them
             decay = min(self.decay, (1 + self.updates) / (10 + self.updates))
@@ -293,8 +321,8 @@ class FlatOptimiser:
         if self.averages is not None and averaged is not None:
             self.averages.copy_(self.world.own(averaged))
         self.updates = int(moments["updates"])
-        for state in self._adam.state.values():
-            state["step"].fill_(self.updates)
+        for part in self._ranges:
+            part.updates.fill_(self.updates)
 
     def _room(self, own: torch.Tensor) -> torch.Tensor:
         """A whole buffer to restore into: the own part itself, where that is all of it."""
