@@ -1,5 +1,6 @@
 """What is chosen once is kept, but for what a person asks for anew."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,15 +14,18 @@ from regard import kernels
 from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
 from regard.nn import ops
+from regard.runs import plan
 from regard.runs.plan import (
     ResolvedSettings,
     _choose_paths,
+    _choose_threads,
     _Measuring,
     _plan,
     fingerprints,
     first_event,
     load_settings,
     processor,
+    shards_of,
 )
 from regard.runs.workers.group import WorkerGroup
 from regard.system.errors import RegardError, UsageError
@@ -96,15 +100,13 @@ def test_products_are_computed_by_the_path_that_is_fastest_here(
     monkeypatch.setattr(ops, "native_bf16", lambda device: True)
     monkeypatch.setattr(ops, "has_openblas", lambda: True)
     seconds = {"exact": 0.3, "onednn": 0.2, "numpy": 0.25, "bf16": 0.1}
-    monkeypatch.setattr(
-        measuring, "time_paths", lambda one, use, batch, recipe, paths, hooks: ({p: seconds[p] for p in paths}, 0.0)
-    )
+    monkeypatch.setattr(measuring, "time_ways", instantly(seconds))
     batch = (SimpleNamespace(tokens=900), Position())
     asked: list[Recipe] = []
 
     def teach(recipe: Recipe, paths: ProductPaths) -> Any:
         asked.append(recipe)
-        return SimpleNamespace(batches=SimpleNamespace(iterate=lambda position: iter([batch])), model=model)
+        return SimpleNamespace(batches=SimpleNamespace(iterate=lambda position: iter([batch])), model=model, use=str)
 
     model = torch.nn.Linear(3, 3)
     paths, said = _choose_paths(Recipe(training=Training(precision=precision, tokens=4096)), teach, Hooks(), CPU)
@@ -118,22 +120,89 @@ def test_products_are_computed_by_the_path_that_is_fastest_here(
     assert [one.training.tokens for one in asked[1:]] == [512, 256]  # of a large model fewer
 
 
-@pytest.mark.parametrize(
-    ("faster", "noise", "product"),
-    [(0.29, 0.0, "onednn"), (0.292, 0.0, "exact"), (0.27, 0.2, "exact"), (0.2, 0.2, "onednn"), (0.2, 9.0, "onednn")],
-)
-def test_what_is_faster_by_no_more_than_the_noise_is_not_taken(
-    monkeypatch: pytest.MonkeyPatch, faster: float, noise: float, product: ops.Path
-) -> None:
+def choosing(monkeypatch: pytest.MonkeyPatch, timing: Any) -> Callable[[Hooks], tuple[ProductPaths, str | None]]:
+    """A first start on a machine that has exact and onednn alone, with a timing in place of the real one."""
     monkeypatch.setattr(ops, "is_accurate", lambda: True)
     monkeypatch.setattr(ops, "has_openblas", lambda: False)
-    monkeypatch.setattr(measuring, "time_paths", lambda *given: ({"exact": 0.3, "onednn": faster}, noise))
+    monkeypatch.setattr(measuring, "time_ways", timing)
     batches = SimpleNamespace(iterate=lambda position: iter([(SimpleNamespace(tokens=900), Position())]))
-    made = SimpleNamespace(batches=batches, model=torch.nn.Linear(3, 3))
+    made = SimpleNamespace(batches=batches, model=torch.nn.Linear(3, 3), use=str)
     recipe = Recipe(training=Training(precision="fp32", tokens=4096))
-    paths, said = _choose_paths(recipe, lambda recipe, paths: cast(Any, made), Hooks(), CPU)
-    assert paths.training == product
-    assert ("may be noise" in (said or "")) == (product == "exact")
+    return lambda hooks: _choose_paths(recipe, lambda recipe, paths: cast(Any, made), hooks, CPU)
+
+
+def instantly(seconds: Mapping[Any, float], agreed: bool = True) -> Any:
+    """A timing that takes no time, whose rounds agree or not."""
+
+    def time_ways(objective: Any, ways: Any, batch: Any, recipe: Any, choose: Any, hooks: Any, clock: Any) -> Any:
+        found = {way: seconds[way] for way in ways}
+        return found, choose(found) if agreed else None
+
+    return time_ways
+
+
+@pytest.mark.parametrize(("faster", "product"), [(0.28, "onednn"), (0.29, "exact")])
+def test_of_two_that_are_as_fast_the_simpler_is_taken(
+    monkeypatch: pytest.MonkeyPatch, faster: float, product: ops.Path
+) -> None:
+    paths, _ = choosing(monkeypatch, instantly({"exact": 0.3, "onednn": faster}))(Hooks())
+    assert paths == ProductPaths(product, "exact")
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_where_no_two_rounds_agree_the_kind_of_processor_decides_and_that_is_said(
+    monkeypatch: pytest.MonkeyPatch, narrow: bool
+) -> None:
+    kind: ops.Path = "onednn" if narrow else "exact"
+    monkeypatch.setattr(ops, "full", lambda device="cpu": kind)
+    paths, said = choosing(monkeypatch, instantly({"exact": 0.3, "onednn": 0.1}, agreed=False))(Hooks())
+    assert paths == ProductPaths(kind, kind)
+    assert "no two rounds agreed" in (said or "")
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_thread_is_timed_by_what_it_computed(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """Beside another program a thread waits for a core; that is none of the path's seconds."""
+    clocks: list[Any] = []
+
+    def time_ways(objective: Any, ways: Any, batch: Any, recipe: Any, choose: Any, hooks: Any, clock: Any) -> Any:
+        clocks.append(clock)
+        return dict.fromkeys(ways, 1.0), ProductPaths()
+
+    hooks = Hooks(clock=lambda: 0.0, processor_clock=lambda: 0.0)
+    choose = choosing(monkeypatch, time_ways)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    choose(hooks)
+    assert clocks == [hooks.processor_clock if threads == 1 else hooks.clock]
+
+
+@pytest.mark.parametrize(("both", "agreed", "threads"), [(0.8, True, 2), (0.95, True, 1), (0.5, False, 1)])
+def test_more_threads_than_one_are_taken_where_they_are_worth_it(
+    monkeypatch: pytest.MonkeyPatch, both: float, agreed: bool, threads: int
+) -> None:
+    monkeypatch.setattr(measuring, "time_ways", instantly({1: 1.0, 2: both}, agreed))
+    asked: list[Recipe] = []
+
+    def teach(recipe: Recipe, paths: ProductPaths) -> Any:
+        asked.append(recipe)
+        batch = (SimpleNamespace(tokens=900), Position())
+        return SimpleNamespace(batches=SimpleNamespace(iterate=lambda position: iter([batch])))
+
+    assert _choose_threads(Recipe(training=Training(tokens=4096)), teach, ProductPaths(), Hooks(), 2) == threads
+    assert [one.training.tokens for one in asked] == [2048]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "cores", "threads", "shards"),
+    [(1024, 2, None, 2), (1023, 2, None, 1), (1024, 1, None, 1), (1024, 2, 1, 1), (4096, 1, 1, 2), (8192, 2, None, 4)],
+)
+def test_shards_by_tokens_and_small_ones_where_there_are_two_cores(
+    monkeypatch: pytest.MonkeyPatch, tokens: int, cores: int, threads: int | None, shards: int
+) -> None:
+    monkeypatch.setattr(plan, "usable_cores", lambda: cores)
+    recipe = Recipe(training=Training(tokens=tokens))
+    assert shards_of(recipe, CPU, threads) == shards
+    assert shards_of(recipe, torch.device("cuda"), threads) == 1
 
 
 @pytest.mark.parametrize("paths", [("exact", "exact"), ("numpy", "exact"), ("bf16", "numpy")], ids=str)

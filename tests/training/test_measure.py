@@ -1,6 +1,7 @@
 """What a run costs, timed on a fake clock, in bounded time; and the steps made by it are the run's own."""
 
 from dataclasses import astuple
+from functools import partial
 
 import pytest
 import torch
@@ -9,14 +10,13 @@ from regard.data.batches.batch import Position
 from regard.system.memory import keep_pages
 from regard.training.budget import Costs
 from regard.training.measure import (
-    SLIGHT,
     _container,
     fastest,
     fit_batch_to_memory,
     free_memory,
     measure,
     peak_memory,
-    time_paths,
+    time_ways,
 )
 from regard.training.run import Hooks
 from tests.training.timed import Clock, SlowDisk, Timed
@@ -44,8 +44,8 @@ def test_an_unlearned_model_that_does_not_stop_is_not_held_against_it(tmp_path):
     assert costs.spent == pytest.approx(clock.now)
 
 
-def timed_paths(seconds, disturbed=()):
-    """Seconds by path as found, and the calls: a step of a path takes its seconds, a disturbed call ten times them."""
+def timed_ways(seconds, disturbed=(), agrees=None):
+    """Seconds and choice as found, and the calls: a step takes the seconds of its way, a disturbed one ten times."""
     clock, calls = Clock(), []
     toy = Timed(clock, cold=0, step=0.0)
     now = []
@@ -58,41 +58,36 @@ def timed_paths(seconds, disturbed=()):
     toy.loss = loss
     batch, _ = next(iter(Corpus().iterate(Position())))
     hooks = Hooks(reseed=reseed, clock=clock)
-    return time_paths(toy, now.append, batch, recipe(), tuple(seconds), hooks), calls
+    ways = {way: partial(now.append, way) for way in seconds}
+    choose = agrees or (lambda found: fastest(found, tuple(seconds)))
+    return time_ways(toy, ways, batch, recipe(), choose, hooks, clock), calls
 
 
-def test_paths_are_timed_in_turns_and_the_best_of_several_counts():
-    (found, noise), calls = timed_paths({"exact": 0.2, "onednn": 0.1, "bf16": 0.15}, disturbed=(5, 6))
-    assert noise == pytest.approx(0.0)
+def test_ways_take_turns_until_two_rounds_agree():
+    (found, chosen), calls = timed_ways({"exact": 0.2, "onednn": 0.1, "bf16": 0.15}, disturbed=(5, 12))
+    assert chosen == "onednn"
     assert found == pytest.approx({"exact": 0.2, "onednn": 0.1, "bf16": 0.15})
-    assert calls == ["exact", "onednn", "bf16"] * (len(calls) // 3)
-    assert len(calls) > 6
+    assert calls == ["exact", "onednn", "bf16"] * 5  # the cold one, and two rounds of two
 
 
-@pytest.mark.parametrize("seconds", [0.001, 1.0, 30.0])
-@pytest.mark.parametrize("times", [0.2, 5.0])
-def test_timing_paths_is_bounded_and_leaves_out_none(seconds, times):
-    """Validation takes the best of full precision, however much faster another path is."""
-    (found, _), calls = timed_paths({"exact": seconds, "bf16": times * seconds})
-    assert found == pytest.approx({"exact": seconds, "bf16": times * seconds})
-    assert calls.count("bf16") == calls.count("exact") <= 8
-    assert len(calls) == 4 or sum(seconds * (times if call == "bf16" else 1) for call in calls) <= 5
+def test_a_disturbed_round_is_followed_by_others():
+    """Both steps of the faster way are disturbed in the first round."""
+    (_, chosen), calls = timed_ways({"exact": 0.2, "bf16": 0.1}, disturbed=(4, 6))
+    assert chosen == "bf16"
+    assert calls == ["exact", "bf16"] * 7
 
 
-def test_noise_is_what_the_second_best_takes_more():
-    (_, noise), calls = timed_paths({"exact": 0.2, "bf16": 0.1}, disturbed=range(5, 30, 2))
-    assert calls[:4] == ["exact", "bf16"] * 2
-    assert noise == pytest.approx(9.0)
+@pytest.mark.parametrize("seconds", [0.01, 1.0, 30.0])
+def test_where_no_two_rounds_agree_nothing_is_chosen_and_it_ends(seconds):
+    answers = iter(range(100))
+    (found, chosen), calls = timed_ways({"exact": seconds, "bf16": seconds}, agrees=lambda found: next(answers))
+    assert chosen is None
+    assert found == pytest.approx({"exact": seconds, "bf16": seconds})
+    assert len(calls) == (2 + 7 * 4 if seconds < 0.2 else 2 + 2 * 4)
 
 
-def test_noise_of_few_rounds_is_assumed():
-    (_, noise), calls = timed_paths({"exact": 1.0, "bf16": 1.0})
-    assert len(calls) < 2 * 4
-    assert noise == SLIGHT
-
-
-def test_paths_that_are_as_fast_go_to_the_first():
-    seconds = {"exact": 1.02, "onednn": 1.0, "bf16": 0.98}
+def test_ways_that_are_as_fast_go_to_the_first():
+    seconds = {"exact": 1.02, "onednn": 1.0, "bf16": 0.96}
     assert fastest(seconds, ("exact", "onednn")) == "exact"
     assert fastest(seconds, ("exact", "onednn", "bf16")) == "onednn"
     assert fastest({"exact": 1.0, "bf16": 0.9}, ("exact", "bf16")) == "bf16"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, astuple, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from regard.models.presets import count_parameters
 from regard.nn import ops
 from regard.nn.autograd.numpy_products import library
 from regard.runs.workers.group import WorkerGroup, plain
+from regard.system.cores import usable_cores
 from regard.system.errors import Damaged, UsageError
 from regard.system.keys import key
 from regard.system.processor import kind as processor_kind
@@ -37,12 +39,17 @@ _ENOUGH = 10
 """Steps to measure by; where they are the run's own, they can be kept."""
 
 
-SHARD = 2048
+SHARD, SMALL_SHARD = 2048, 512
 """Target tokens that a shard has at least, where the recipe does not say how many shards there are.
 
 One process then takes 1 to 9 % longer for a batch in shards than for a whole one, by processor; with fewer tokens more
-(docs/scaling.md).
+(docs/scaling.md). Two shards may be smaller where there are two cores: alone they make such a step in 0.6 of the time,
+and beside other programs in no more than a thread.
 """
+_MOST_TIMED = 2048
+"""Target tokens at most of a step by which numbers of threads are timed."""
+_WORTH_THREADS = 0.1
+"""Share by which more threads must be faster than one to be taken."""
 WITHOUT_SHARDS = ("rnn", "rnn-encoder")
 """Families whose steps take as long for half as many tokens: recurrent models go through a batch word by word."""
 
@@ -174,20 +181,29 @@ def teacher(job: TrainingJob, prepared: Any, device: torch.device) -> Teach:
     return teach
 
 
-def shards_of(recipe: Recipe, device: torch.device) -> int:
+def shards_of(recipe: Recipe, device: torch.device, threads: int | None = None) -> int:
     """The shards of a step where the recipe leaves them open: a function of the recipe, not of what is free.
 
-    As many as leave each :data:`SHARD` target tokens, so that one process computes them nearly as fast as one batch.
+    As many as leave each :data:`SHARD` target tokens, so that one process computes them nearly as fast as one batch;
+    two of :data:`SMALL_SHARD` where there are two cores, unless a number of threads is asked for.
     """
     section = recipe.training
     if section.shards or device.type != "cpu" or recipe.model.family in WITHOUT_SHARDS:
         return section.shards or 1
-    least = max(SHARD, recipe.data.max_tokens)
-    return max(n for n in (1, 2, 4, 8) if n == 1 or section.tokens >= n * least)
+    alone = threads is not None or usable_cores() == 1
+    least = {2: SHARD if alone else SMALL_SHARD}
+    longest = recipe.data.max_tokens
+    return max(n for n in (1, 2, 4, 8) if n == 1 or section.tokens >= n * max(least.get(n, SHARD), longest))
 
 
 def choose(
-    recipe: Recipe, teach: Teach, training: Path, hooks: Hooks, device: torch.device, group: WorkerGroup
+    recipe: Recipe,
+    teach: Teach,
+    training: Path,
+    hooks: Hooks,
+    device: torch.device,
+    group: WorkerGroup,
+    most_threads: int = 1,
 ) -> tuple[ResolvedSettings, MeasuredSteps | None]:
     """Measure and choose settings; also returns the steps made while measuring if they equal the run's to the bit.
 
@@ -198,8 +214,11 @@ def choose(
         hooks: clock, files and reporter.
         device: where it trains.
         group: the processes that make the measured steps.
+        most_threads: of this process; where it is more than one, it is measured whether they are worth it.
     """
     paths, measured = _choose_paths(recipe, teach, hooks, device)
+    if most_threads > 1:
+        torch.set_num_threads(_choose_threads(recipe, teach, paths, hooks, most_threads))
     tokens, accumulate = _fit_batch(recipe, teach, paths, device)
     shards = recipe.training.shards or 1
     fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
@@ -238,22 +257,44 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
         return ProductPaths(among[0], full[0]), None
     fitting, teaching = _timing_task(recipe, teach, ProductPaths(among[0], full[0]))
     batch, _ = next(iter(teaching.batches.iterate(Position())))
-
-    def use(path: ops.Path) -> None:
-        teaching.use(ProductPaths(path, path))
-
-    hooks.reporter.on_event("measuring how this processor multiplies fastest")
-    seconds, noise = measure.time_paths(teaching, use, batch, fitting, paths, hooks)
-    tie = min(max(measure.TIE, noise), measure.SLIGHT)
     among = ops.tie_order(among, count_parameters(teaching.model))
-    product = measure.fastest(seconds, among, tie) if len(among) > 1 else among[0]
-    exact = measure.fastest(seconds, full, measure.SLIGHT)  # of validations: ten first starts are to choose alike
+
+    def fastest(seconds: Mapping[ops.Path, float]) -> ProductPaths:
+        product = measure.fastest(seconds, among) if len(among) > 1 else among[0]
+        return ProductPaths(product, measure.fastest(seconds, full, measure.SLIGHT))
+
+    ways = {path: partial(teaching.use, ProductPaths(path, path)) for path in paths}
+    # With one thread only its own time counts; with more, that of a clock.
+    clock = hooks.processor_clock if torch.get_num_threads() == 1 else hooks.clock
+    hooks.reporter.on_event("measuring how this processor multiplies fastest")
+    seconds, chosen = measure.time_ways(teaching, ways, batch, fitting, fastest, hooks, clock)
     taken = ", ".join(f"{path} {seconds[path]:.3f} s" for path in paths)
-    first = min(among, key=lambda path: seconds.get(path, 0.0))
-    tied = f"; {first} is faster by less than {100 * tie:.0f} %, which may be noise" if first != product else ""
-    measured = f"a step of {batch.tokens:,} tokens: {taken}{tied} ({processor_kind()})"
-    hooks.reporter.on_event(f"products: {product}; {measured}")
-    return ProductPaths(product, exact), measured
+    agreed = "" if chosen else "; no two rounds agreed, so the processor's kind decides"
+    chosen = chosen or ProductPaths(ops.choose(section.precision, str(device)), ops.full(str(device)))
+    measured = f"a step of {batch.tokens:,} tokens: {taken}{agreed} ({processor_kind()})"
+    hooks.reporter.on_event(f"products: {chosen.training}; {measured}")
+    return chosen, measured
+
+
+def _choose_threads(recipe: Recipe, teach: Teach, paths: ProductPaths, hooks: Hooks, most: int) -> int:
+    """One thread, unless so many make a step of the run faster by more than :data:`_WORTH_THREADS`.
+
+    Threads of a process meet a thousand times a step, so that beside another program they cost more than they give.
+    """
+    tokens = min(recipe.training.tokens, max(recipe.data.max_tokens, _MOST_TIMED))
+    timed = recipe.model_copy(update={"training": recipe.training.model_copy(update={"tokens": tokens})})
+    teaching = teach(timed, paths)
+    batch, _ = next(iter(teaching.batches.iterate(Position())))
+    ways = {count: partial(torch.set_num_threads, count) for count in (1, most)}
+
+    def enough(seconds: Mapping[int, float]) -> int:
+        return measure.fastest(seconds, (1, most), _WORTH_THREADS)
+
+    seconds, chosen = measure.time_ways(teaching, ways, batch, timed, enough, hooks, hooks.clock)
+    chosen = chosen or 1
+    told = ", ".join(f"{counted(count, 'thread')} {seconds[count]:.3f} s" for count in ways)
+    hooks.reporter.on_event(f"{counted(chosen, 'thread')}; a step of {batch.tokens:,} tokens: {told}")
+    return chosen
 
 
 def _timing_task(recipe: Recipe, teach: Teach, paths: ProductPaths) -> tuple[Recipe, TrainingTask]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -151,7 +151,9 @@ class Machine:
     processes: int | None = None
 
     def threads_for(self, shards: int, chosen: int | None) -> int:
-        """Threads of each process: one where there are shards, so that they compute alike in any number of processes.
+        """Threads of each process: one, so that shards are computed alike by any number of processes.
+
+        A step without shards may be given more; whether they are worth it is measured at its first start.
 
         Args:
             shards: of a step.
@@ -161,7 +163,7 @@ class Machine:
             UsageError: more are asked for.
         """
         if shards == 1:
-            return self.threads or chosen or torch.get_num_threads()
+            return self.threads or chosen or (1 if self.device.type == "cpu" else torch.get_num_threads())
         if self.threads not in (None, 1):
             message = f"a run of {shards} shards has one thread in each process; give processes instead"
             raise UsageError(message, "threads")
@@ -181,10 +183,19 @@ class Machine:
             refuse_division(shards, size)
 
     def processes_for(self, shards: int) -> int:
-        """How many processes divide the shards of a run."""
-        if self.device.type != "cpu":
+        """How many processes divide the shards of a run; one where threads are asked for instead.
+
+        Two where there are two cores, whoever else uses them: one process would compute both shards, and be no sooner.
+        """
+        if self.device.type != "cpu" or shards == 1 or (self.threads and not self.processes):
             return 1
-        return self.processes or (independent_cores(shards, CORE_TRIES) if shards > 1 else 1)
+        two = min(2, usable_cores())
+        return self.processes or (two if shards == 2 else max(two, independent_cores(shards, CORE_TRIES)))
+
+    @property
+    def most_threads(self) -> int:
+        """Threads that a step without shards may be given, where it is measured whether they are worth it."""
+        return torch.get_num_threads() if self.threads is None and self.device.type == "cpu" else 1
 
     def preparing_processes(self) -> int:
         """How many processes read and prepare the data."""
@@ -233,7 +244,7 @@ def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ())
     recipe, told = work.recipe, work.hooks.reporter.on_event
     refuse_too_large(recipe.model, _maker(work, (FEWEST, FEWEST)), work.machine.device)
     if resume == "never" or not (work.output / "training").exists():  # else the run knows its shards
-        shards = shards_of(recipe, work.machine.device)
+        shards = shards_of(recipe, work.machine.device, work.machine.threads)
         work.machine.threads_for(shards, None)
         work.machine.refuse_division(shards)
     with claim_output(work.output, resolved.recipe_fields(recipe), resume, allow, told) as action:
@@ -260,7 +271,7 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     told(exports(work.recipe, pretrained.tokenizer if (pretrained := work.job.pretrained) else None).line)
     earlier = load_settings(training, work.machine.device)
     chosen = earlier.override(work.recipe, work.machine.threads) if earlier else None
-    shards = chosen.shards if chosen else shards_of(work.recipe, work.machine.device)
+    shards = chosen.shards if chosen else shards_of(work.recipe, work.machine.device, work.machine.threads)
     threads = work.machine.threads_for(shards, chosen.threads if chosen else None)
     work.machine.refuse_division(shards)
     prepared = prepare_data(work.job, training, told, work.machine.preparing_processes)
@@ -272,12 +283,24 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     if odd := odd_label(work.recipe.task, work.recipe.classification.kind, getattr(assets, "labels", ())):
         told(f"the label {odd[0]} {odd[1]}: a model that has it cannot be exported")
     refuse_too_large(work.recipe.model, _maker(work, assets.sizes), work.machine.device)
-    torch.set_num_threads(threads)
-    with worker_group(shards, work.machine.processes_for(shards), told) as group:
-        costs, saver, summary = _learn_together(work, prepared, chosen, shards, group, allow)
-    final = seconds_of(lambda: saver.end(told, work.hooks.should_stop, summary.seconds), work.hooks)
+    most = work.machine.most_threads if shards == 1 else 1
+    with torch_threads(threads):
+        with worker_group(shards, work.machine.processes_for(shards), told) as group:
+            costs, saver, summary = _learn_together(work, prepared, chosen, shards, group, allow, most)
+        final = seconds_of(lambda: saver.end(told, work.hooks.should_stop, summary.seconds), work.hooks)
     if costs and (took := time_summary(saver.recipe.training.minutes, costs.spent, summary.seconds, final)):
         told(took)
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Within, torch computes with so many threads; a program that trains has its own number again afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _learn_together(
@@ -287,6 +310,7 @@ def _learn_together(
     shards: int,
     group: WorkerGroup,
     allow: tuple[str, ...],
+    most_threads: int,
 ) -> tuple[Costs | None, ModelFolderWriter, Summary]:
     """Resolve settings and train to the end, while the other processes do the same; what it cost and made."""
     training, device, job = work.output / "training", work.machine.device, work.job
@@ -297,7 +321,7 @@ def _learn_together(
     group.say("prepare", recipe=plain(begun), start_from=start_from, training=str(training.absolute()))
     teach = teacher(job, prepared, device)
     if chosen is None:
-        chosen, kept = choose(begun, teach, training, work.hooks, device, group)
+        chosen, kept = choose(begun, teach, training, work.hooks, device, group, most_threads)
     group.say("fit", recipe=plain(begun), settings=asdict(chosen), kept=kept is not None)
     recipe = chosen.apply(begun)
     teaching = teach(recipe, chosen.paths)

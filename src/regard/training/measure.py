@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
+import numpy as np
 import torch
 
-from regard.config import Recipe
-from regard.data.batches.batch import Batch, Position
-from regard.models import store
+from regard.config import Model, Recipe
+from regard.data.batches.batch import Batch, Capacity, Position, make_pair_batch
+from regard.models import build, store
+from regard.models.inputs import pairs
 from regard.nn import ops
+from regard.nn.loss import SmoothedCrossEntropy
 from regard.training.budget import Costs
 from regard.training.checkpoints import checkpoint
 from regard.training.checkpoints.files import Files
@@ -25,6 +32,9 @@ from regard.training.run import Hooks
 from regard.training.update import MeasuredStep, MeasuredSteps, Updates, make, read_steps
 from regard.training.world import ALONE, World
 
+Way = TypeVar("Way")
+Choice = TypeVar("Choice")
+"""A way to make a step, such as a path of products; and what is chosen by the seconds of each."""
 MOST = 30
 """Steps that are timed, unless the time for it is used up before."""
 _FEWEST = 2
@@ -38,14 +48,15 @@ _OPEN = 10**9
 """Steps, while it is not known how many: the schedule is still in its warm-up, or where it has no end."""
 _PLACE = "measured"
 """The folder of the discarded save, below ``training/``."""
-_ROUNDS, _SECONDS = 7, 4.5
-"""Most rounds in which paths of products are timed, and seconds in which all must fit, but for the first one."""
-_NOISE_ROUNDS = 3
-"""Rounds that are needed to know how much of a difference is noise."""
-TIE, SLIGHT = 0.03, 0.25
-"""Two paths are as fast within the first share; within the second where little depends on it."""
+_ROUNDS, _TURNS, _SECONDS = 7, 2, 6.0
+"""Most rounds in which ways of a step are timed, steps of each way in a round, and seconds after which no round begins
+but the second."""
+TIE, SLIGHT = 0.05, 0.25
+"""Two ways are as fast within the first share; within the second where little depends on it."""
 _TIMED, _TIMED_WORK = (256, 512), 1.5e9
 """Target tokens of a step by which paths are timed, at least and at most; and most of them times the parameters."""
+_TYPICAL = 16
+"""Tokens of a random sentence."""
 _SHARE = 0.8
 """Of the free memory a batch may take; the rest is for what other processes and longer sentences need."""
 
@@ -108,55 +119,94 @@ def timed_tokens(parameters: int) -> int:
     return int(min(most, max(least, _TIMED_WORK / max(1, parameters))))
 
 
-def time_paths(
+def time_ways(
     objective: Objective,
-    use: Callable[[ops.Path], None],
+    ways: Mapping[Way, Callable[[], object]],
     batch: Batch,
     recipe: Recipe,
-    paths: Sequence[ops.Path],
+    choose: Callable[[Mapping[Way, float]], Choice],
     hooks: Hooks,
-) -> tuple[dict[ops.Path, float], float]:
-    """Seconds of a whole step by each path of products, the best of several that are made in turns on one batch.
+    clock: Callable[[], float],
+) -> tuple[dict[Way, float], Choice | None]:
+    """Seconds of a whole step made in each of several ways, and the way to take; ``None``: no two rounds agreed.
 
-    The first round is not counted: caches fill and kernels are chosen. Beside them comes the share by which the second
-    best of a path is slower than its best, the largest of all: smaller differences are noise. Of fewer rounds than
-    :data:`_NOISE_ROUNDS` noise is not known, and :data:`SLIGHT` is assumed.
+    The ways take turns on one batch. In a round each makes :data:`_TURNS` steps, of which the faster counts; once two
+    rounds in a row lead to the same choice, it is taken. The first steps are not counted: caches fill and kernels are
+    chosen. Told are the least seconds of all rounds.
 
     Args:
         objective: a separate task; its weights change.
-        use: makes it compute products by a path.
+        ways: what sets each of them.
         batch: what every step reads.
         recipe: of the run.
-        paths: to be timed.
-        hooks: the clock.
+        choose: what is to be taken, by the seconds of a round.
+        hooks: the reporter.
+        clock: seconds; of the processor where a step has one thread, so that other programs do not count.
     """
-    began = hooks.clock()
     section = recipe.training.model_copy(update={"steps": recipe.training.steps or _OPEN})
     optimiser = FlatOptimiser(objective.model, section)
     updates = Updates(objective, optimiser, recipe, schedule(section, recipe.model.d_model), hooks.reseed)
     objective.model.train()
 
-    def once(path: ops.Path) -> float:
-        use(path)
-        return seconds_of(lambda: updates.make(1, [batch]), hooks)
+    def seconds_in(way: Way) -> float:
+        ways[way]()
+        began = clock()
+        updates.make(1, [batch])
+        return clock() - began
 
-    cold = {path: once(path) for path in paths}
-    found: dict[ops.Path, list[float]] = {path: [] for path in paths}
+    for way in ways:
+        seconds_in(way)
+    least = dict.fromkeys(ways, math.inf)
+    chosen: list[Choice] = []
+    began = hooks.clock()
     for number in range(_ROUNDS):
-        if number and hooks.clock() - began + sum(min(cold[path], *found[path]) for path in paths) > _SECONDS:
-            break
-        for path in found:
-            found[path] = sorted([*found[path], once(path)])
+        turns = [{way: seconds_in(way) for way in ways} for _ in range(_TURNS)]
+        found = {way: min(turn[way] for turn in turns) for way in ways}
+        least = {way: min(least[way], found[way]) for way in ways}
+        chosen.append(choose(found))
         hooks.reporter.on_measure((number + 1) / _ROUNDS)
-    spread = max(timed[min(1, len(timed) - 1)] / timed[0] - 1 for timed in found.values())
-    noise = spread if min(map(len, found.values())) >= _NOISE_ROUNDS else SLIGHT
-    return {path: timed[0] for path, timed in found.items()}, noise
+        if chosen[-1:] == chosen[-2:-1]:
+            return least, chosen[-1]
+        if number and hooks.clock() - began > _SECONDS:
+            break
+    return least, None
 
 
-def fastest(seconds: Mapping[ops.Path, float], among: Sequence[ops.Path], tie: float = TIE) -> ops.Path:
-    """The fastest of some paths; of those that are as fast within a share, the first."""
-    best = min(seconds[path] for path in among)
-    return next(path for path in among if seconds[path] <= (1 + tie) * best)
+@cache
+def step_seconds(section: Model, pieces: int, tokens: int) -> float:
+    """About the seconds of a training step of an encoder-decoder on this processor, by one thread: the faster of two.
+
+    It reads random sentences of :data:`_TYPICAL` tokens; products are those that the processor's kind suggests.
+
+    Args:
+        section: the model.
+        pieces: of the vocabulary.
+        tokens: on each side.
+    """
+    model = build.encoder_decoder(section, pieces, pieces)
+    ops.use(model, ops.choose("auto"))
+    lengths = np.full(tokens // _TYPICAL, _TYPICAL, dtype=np.int64)
+    ids = np.random.default_rng(1).integers(2, pieces, int(lengths.sum()))
+    capacity = Capacity(len(ids), len(ids), len(lengths))
+    batch = make_pair_batch((ids, lengths), (ids, lengths), pieces, capacity, np.arange(len(lengths)))
+    inputs, criterion = pairs(batch, "cpu"), SmoothedCrossEntropy(0.1)
+    ops.use(criterion, ops.choose("auto"))
+    threads, found = torch.get_num_threads(), list[float]()
+    torch.set_num_threads(1)
+    try:
+        for _ in range(3):
+            began = time.process_time()
+            criterion(model(inputs), model.output.weight, inputs.labels_T, inputs.weight_T, pieces)[0].backward()
+            found.append(time.process_time() - began)
+    finally:
+        torch.set_num_threads(threads)
+    return min(found[1:])
+
+
+def fastest(seconds: Mapping[Way, float], among: Sequence[Way], tie: float = TIE) -> Way:
+    """The fastest of some ways; of those that are as fast within a share, the first."""
+    best = min(seconds[way] for way in among)
+    return next(way for way in among if seconds[way] <= (1 + tie) * best)
 
 
 def seconds_of(work: Callable[[], object], hooks: Hooks) -> float:

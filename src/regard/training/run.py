@@ -65,6 +65,8 @@ class Hooks:
     """
     reseed: Callable[[int], None] = reseed
     clock: Callable[[], float] = time.monotonic
+    processor_clock: Callable[[], float] = time.process_time
+    """Seconds that this process has computed."""
     files: Files = field(default_factory=Files)
     resolved: Fields = field(default_factory=dict)
     """The contents of ``resolved.toml``; also in every checkpoint."""
