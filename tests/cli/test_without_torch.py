@@ -50,6 +50,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]]:
         "export": ["export", model, str(base / "new")],
         "recurrent": ["translate", recurrent, *LINES],
         "translate": ["translate", model, *LINES],
+        "evaluate": ["evaluate", model, "--source", str(base / "a.en"), "--reference", str(base / "a.en")],
         "version": ["--version"],
     }
     ran = subprocess.run(
@@ -72,6 +73,14 @@ def test_the_engine_translates(done: dict[str, list[object]], name: str) -> None
     code, out, err = done[name]
     assert (code, err) == (0, "")
     assert len(str(out).splitlines()) == len(LINES)
+
+
+def test_the_engine_writes_what_evaluate_scores(done: dict[str, list[object]]) -> None:
+    if not kernels.available():
+        pytest.skip("no compiler was there when Regard was installed")
+    code, out, err = done["evaluate"]
+    assert (code, err) == (0, "")
+    assert str(out).startswith("BLEU ")
 
 
 def test_the_version_is_told(done: dict[str, list[object]]) -> None:

@@ -93,12 +93,16 @@ def give_engine(task: EngineTask, folder: Path | str, wanted: Wanted) -> None:
     Raises:
         UsageError: a precision is asked for that only the engine has.
     """
-    known = has_engine(task)
-    if known and task.device_name == "cpu":
+    if has_engine(task) and task.device_name == "cpu":
         task.precision = precision_of(model_folder(folder), wanted)
     else:
         refuse_where_torch_computes(wanted, why_torch(task.recipe))
-    if known:
+    use_engine(task)
+
+
+def use_engine(task: EngineTask) -> None:
+    """Let the engine compute a task whose model is in memory, where there is one, in the task's precision."""
+    if has_engine(task):
         task.engine = ModelEngine(task)
 
 

@@ -23,6 +23,7 @@ from regard.data.prepare.folder import PreparedPairs
 from regard.data.prepare.preparation import LeftOut, prepare
 from regard.data.prepare.split import Split, SplitCorpora, split_pairs
 from regard.models.inputs import pairs
+from regard.tasks.engine import use_engine
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
 from regard.tasks.training import model_writer
@@ -74,6 +75,7 @@ class TranslationTraining(TeacherForcing[Translation]):
     def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
         """BLEU and chrF on the validation pairs, searched as it will be used."""
         assert isinstance(task, Translation)
+        use_engine(task)
         sources, references = zip(*self.prepared.validation_pairs(), strict=True)
         scores = task.evaluate(sources, references, trace=StoppableTrace(should_stop))
         return model_writer.score_lines(scores, task.recipe.decoding.beam) + self._disambiguation_lines(task)

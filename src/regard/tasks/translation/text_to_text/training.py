@@ -20,6 +20,7 @@ from regard.data.prepare.split import Examples
 from regard.models.inputs import pairs
 from regard.models.transformer import Transformer
 from regard.tasks.assets import TextAssets, read_prefixes
+from regard.tasks.engine import use_engine
 from regard.tasks.metrics.answers import exact_match
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
@@ -83,6 +84,7 @@ class TextToTextTraining(TeacherForcing[TextToText]):
     def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
         """Exact match, BLEU and ROUGE-L on the validation pairs, searched as it will be used."""
         assert isinstance(task, TextToText)
+        use_engine(task)
         found = task.evaluate(self.prepared.validation_examples(), trace=StoppableTrace(should_stop))
         return [f"* {line}" for line in (f"beam {task.recipe.decoding.beam}", *found.lines())]
 
