@@ -51,13 +51,15 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, A
         UsageError: an unknown key or a value that does not fit, naming where it was written.
     """
     given, chosen, where = _merge_options(wishes)
-    schedule = chosen.get("training", {}).get("schedule")
+    training = chosen.get("training", {})
     task = chosen.get("task", Recipe().task)
     with_model = "model" not in given and "model" not in wishes.begun
     family = _family_option(wishes, given, chosen, task)
     known = family or _family_begun(wishes, with_model, task)
     model = {**chosen.get("model", {}), **({"family": known} if known else {})}
-    table = defaults(task, pairs, wishes.preset, with_model, schedule, model)
+    minutes = training.get("minutes") if training.get("steps") is None else None
+    begun = (wishes.earlier or {}).get("model.d_model")
+    table = defaults(task, pairs, wishes.preset, with_model, training.get("schedule"), model, minutes, begun)
     if family is not None and family != table.get("model", {}).get("family", family):
         table.pop("model", None)  # the sizes of another family
     kept = {"model.patch"} if wishes.preset else set()

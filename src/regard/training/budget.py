@@ -28,8 +28,8 @@ _MOST, _LEAST = 20, 4
 would take half of it."""
 _APART = 50
 """Steps between them at least."""
-_FEW = 100
-"""Steps that teach next to nothing."""
+_FEW, _ENOUGH = 100, 1000
+"""Steps that teach next to nothing, and that teach something."""
 
 
 @dataclass(frozen=True)
@@ -129,13 +129,15 @@ def review(minutes: float, costs: Costs, section: Training, first: Length, secon
 
 
 def poor(minutes: float, costs: Costs, found: Length) -> str | None:
-    """A warning if the minutes are too few to learn much."""
+    """A warning if the minutes are too few to learn much, with what would help."""
     if found.steps >= _FEW:
         return None
     only = ", and no validation translates" if found.select else ""
+    needed = math.ceil((_ENOUGH * costs.step + costs.loss + costs.final + costs.spent) / 60 / _SHARE)
     return (
         f"too little time to learn much: {steps(found.steps)} in {format_minutes(minutes)}{only} (a step takes "
-        f"{costs.step:.2g} s, a validation {clock(costs.loss)}, the final scores about {clock(costs.final)})"
+        f"{costs.step:.2g} s, a validation {clock(costs.loss)}, the final scores about {clock(costs.final)}); "
+        f"give --minutes {needed} or more, or a smaller model (--preset, or --set model.d_model=...)"
     )
 
 

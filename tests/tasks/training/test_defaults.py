@@ -13,6 +13,7 @@ from regard.models.presets import PRESETS
 from regard.system.errors import RegardError
 from regard.tasks.training import defaults as sizing
 from regard.tasks.training.defaults import READINGS, SIZES, SizeDefaults, defaults, epochs_for, size_for
+from regard.training.measure import step_seconds
 from regard.text.tokenizers.tokenizer import learn
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "recipes.md"
@@ -27,6 +28,33 @@ def values(row: Any, name: str | None = None, task: str = "translation", with_mo
 @pytest.mark.parametrize(("pairs", "row"), [(0, 0), (9_999, 0), (10_000, 1), (79_999, 1), (80_000, 2), (10**9, 4)])
 def test_the_first_row_a_corpus_is_below(pairs: int, row: int) -> None:
     assert size_for(pairs) is SIZES[row]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "minutes", "row"),
+    [(160_000, 5, 1), (160_000, 60, 2), (600_000, 60, 2), (600_000, 5, 1), (600_000, 1e4, 3), (20_000, 0.1, 1)],
+)
+def test_where_the_minutes_leave_few_steps_the_model_is_smaller(
+    monkeypatch: pytest.MonkeyPatch, pairs: int, minutes: float, row: int
+) -> None:
+    """A step of 1,024 tokens takes half a second of the small model, and ten of base."""
+    monkeypatch.setattr(sizing, "step_seconds", lambda section, *sizes: 0.5 if section.d_model < 512 else 10.0)
+    monkeypatch.setattr(sizing, "usable_cores", lambda: 2)
+    assert size_for(pairs, minutes) is SIZES[row]
+    assert size_for(pairs) is SIZES[max(row, 1 + (pairs >= 80_000) + (pairs >= 500_000))]
+
+
+@pytest.mark.parametrize(("d_model", "row"), [(512, 3), (256, 2), (128, 1), (300, 3)])
+def test_a_run_that_resumes_keeps_the_row_it_began_with(
+    monkeypatch: pytest.MonkeyPatch, d_model: int, row: int
+) -> None:
+    monkeypatch.setattr(sizing, "step_seconds", lambda *given: pytest.fail("nothing is to be timed"))
+    assert size_for(600_000, 5, d_model) is SIZES[row]
+
+
+def test_a_step_is_timed_on_this_processor() -> None:
+    seconds = step_seconds(PRESETS["tiny"].section, 300, 64)
+    assert 0 < seconds == step_seconds(PRESETS["tiny"].section, 300, 64)
 
 
 def test_every_row_with_every_preset_is_a_recipe() -> None:

@@ -11,8 +11,9 @@ from torch import nn
 
 from regard.config import FAMILIES, TASKS, Model, Training, merge
 from regard.models.presets import PRESETS, count_parameters, preset
+from regard.system.cores import usable_cores
 from regard.system.errors import RegardError
-from regard.training.measure import free_memory
+from regard.training.measure import free_memory, step_seconds
 
 BESIDE = (("classification", "ngrams"), ("model", "word_features"))
 """What only Regard reads beside pieces, by section and field: no other format has a form for it."""
@@ -49,6 +50,8 @@ BYTES = 16
 """Of a parameter in training: fp32 weight, gradient and Adam's two moments."""
 SHOWN = ("d_model", "d_ff", "encoder_layers", "decoder_layers", "layers")
 """Fields by which a person knows a model's size."""
+TIMED, TRAINING, ENOUGH = 1024, 0.7, 1500
+"""Target tokens of a step that is timed; share of the minutes that goes to steps; steps that a model should make."""
 FEWEST = 258
 """Pieces of the smallest vocabulary: the bytes and two symbols."""
 
@@ -69,6 +72,12 @@ class SizeDefaults:
     epochs: int
     training: tuple[tuple[str, Any], ...] = ()
 
+    def steps_in(self, minutes: float) -> float:
+        """About how many steps its model makes here in so many minutes, validations and scores included."""
+        timed = min(self.tokens, TIMED)
+        seconds = step_seconds(preset(self.preset).section, self.vocabulary, timed) * self.tokens / timed
+        return TRAINING * 60 * minutes / seconds * min(2, usable_cores())
+
 
 SIZES = (
     SizeDefaults(10_000, "tiny", 2_000, 1024, 60, (("rate", 3e-3),)),
@@ -80,9 +89,25 @@ SIZES = (
 """The documented table (docs/recipes.md): the first row a corpus is below."""
 
 
-def size_for(pairs: int) -> SizeDefaults:
-    """The row of the table for n pairs."""
-    return next(size for size in SIZES if pairs < size.pairs)
+def size_for(pairs: int, minutes: float | None = None, begun: int | None = None) -> SizeDefaults:
+    """The row of the table for n pairs, or an earlier one whose smaller model suits better.
+
+    A large model that has made few steps is worse than a small one that has made many (docs/recipes.md).
+
+    Args:
+        pairs: their number.
+        minutes: that the training may take; the model should make :data:`ENOUGH` steps in them.
+        begun: ``d_model`` of a run that resumes: its row stays, whatever this machine is worth now.
+    """
+    rows = [size for size in SIZES if size.pairs <= pairs]
+    row = SIZES[len(rows)]
+    smaller = [row, *(size for size in reversed(rows) if size.preset != row.preset)]
+    if begun is not None:
+        return next((size for size in smaller if preset(size.preset).section.d_model == begun), row)
+    if minutes is None:
+        return row
+    last = SIZES[0].preset
+    return next(size for size in smaller if size.preset == last or size.steps_in(minutes) >= ENOUGH)
 
 
 @dataclass(frozen=True)
@@ -194,6 +219,8 @@ def defaults(
     with_model: bool,
     schedule: str | None,
     model: Mapping[str, Any] | None = None,
+    minutes: float | None = None,
+    begun: int | None = None,
 ) -> dict[str, Any]:
     """Default recipe values for a task and number of examples.
 
@@ -204,10 +231,11 @@ def defaults(
         with_model: False if the recipe has a model section, which is used as it is.
         schedule: the requested one; the table's peak rates are not for ``noam``.
         model: requested model fields; the preset is of a family that has them.
+        minutes, begun: of a translator, as :func:`size_for` takes them; a preset that is named, or a model, decides.
     """
     row: SizeDefaults | ReadingDefaults
     if TASKS[task].learns_from == "pairs":
-        row = size_for(count)
+        row = size_for(count, minutes, begun) if with_model and not name else size_for(count)
         found: dict[str, Any] = {"text": {"vocabulary": row.vocabulary}}
         found["training"] = {"tokens": row.tokens, **dict(row.training)}
     else:
