@@ -83,6 +83,15 @@ def test_validations_show_scores_and_samples() -> None:
     assert "all steps done: 100 steps in 2:05; best at step 50 (bleu 33.210); 2 updates skipped" in text
 
 
+def test_the_command_that_shows_it_is_told_once_after_the_first_validation() -> None:
+    stream = io.StringIO()
+    with reporter(stream, watch="regard explore demo") as shown:
+        assert "explore" not in stream.getvalue()
+        for step in (50, 100):
+            shown.on_validation(step, VALIDATION, True)
+    assert stream.getvalue().count("watch it learn, in another terminal: regard explore demo") == 1
+
+
 def test_a_correlation_has_three_decimals() -> None:
     stream = io.StringIO()
     LineReporter(stream).on_validation(5, Validation(0.2, {"pearson": 0.8974, "f1": 89.74}, ()), False)

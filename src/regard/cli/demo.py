@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.cli.io.load_model import check_threads, write
+from regard.cli.io.load_model import check_threads, explore_command, write
 from regard.cli.io.terminal import Stop, colour_scheme, result, result_json
 from regard.system.errors import UsageError
 
@@ -71,7 +70,7 @@ def demo(
             raise UsageError(
                 "is no plain file, and one is written there; move it away, or choose another --output", str(path)
             )
-    with Stop() as stop, reporter() as shown:
+    with Stop() as stop, reporter(watch=explore_command(output)) as shown:
         found = demonstrate(output, seed, steps, ablate, shown, stop, threads)
     if found.study:
         write(output / WALK, study_page(output, found.study).encode())
@@ -84,7 +83,7 @@ def demo(
         if found.study:
             result(study_table(output, found.study))
         begins = "See it step by step, and try" if found.study else "Look into it with"
-        result(f"{begins} sentences of your own, on a page in the browser: {_explore(output)}\n")
+        result(f"{begins} sentences of your own, on a page in the browser: {explore_command(output)}\n")
     return 0
 
 
@@ -96,7 +95,7 @@ def _images(output: Path, seed: int, steps: int | None, threads: int | None, jso
     from regard.runs.demo.images import PICTURE, demonstrate_images, make_images
     from regard.training.reporters import reporter
 
-    with Stop() as stop, reporter() as shown:
+    with Stop() as stop, reporter(watch=explore_command(output)) as shown:
         found, model = demonstrate_images(output, seed, steps, shown, stop, threads)
     far = distances(model, list(make_images(seed)["test"][0][:FIRST]))
     write(output / PICTURE, far.svg().encode())
@@ -105,13 +104,8 @@ def _images(output: Path, seed: int, steps: int | None, threads: int | None, jso
     else:
         result(image_table(found))
         result(f"{far.terminal()}\nThe same as a picture: {output / PICTURE}\n")
-        result(f"Look into it on a page in the browser: {_explore(output)}\n")
+        result(f"Look into it on a page in the browser: {explore_command(output)}\n")
     return 0
-
-
-def _explore(output: Path) -> str:
-    """The command that opens the page."""
-    return f"regard explore {shlex.quote(str(output))}"
 
 
 def image_table(found: ImageDemonstration) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from regard.cli.io.load_model import check_threads, example
+from regard.cli.io.load_model import check_threads, example, explore_command
 from regard.cli.io.terminal import Stop, result
 from regard.system.errors import UsageError
 
@@ -118,11 +118,12 @@ def train(*, options: TrainOptions = NO_OPTIONS) -> int:
     from regard.training.reporters import reporter
 
     given = {name: value for name, value in vars(options).items() if value is not None}
-    with Stop() as stop, reporter() as shown:
+    with Stop() as stop, reporter(watch=explore_command(options.output)) as shown:
         made = trained(**given, reporter=shown, should_stop=stop)
     if made is None:  # another process of the same run says it
         return 0
-    result(f"The model is in {options.output}. To use it:\n\n  {example(made.info, options.output)}\n")
+    use, look = example(made.info, options.output), explore_command(options.output)
+    result(f"The model is in {options.output}. To use it, and to look into it:\n\n  {use}\n  {look}\n")
     return 0
 
 

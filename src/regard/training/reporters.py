@@ -110,6 +110,8 @@ class LineReporter(Reporter):
         self.stream, self.every, self.now = stream, every, now
         self.pace, self.introduced = StepRate(now), False
         self.said = now()
+        self.watch = ""
+        """A command that shows the run while it goes on, told after its first validation."""
 
     def write(self, text: str, style: str | None = None) -> None:
         """One line, at once; a terminal shows it in this style."""
@@ -145,6 +147,8 @@ class LineReporter(Reporter):
         self.write(scores(step, validation, best), "bold")
         for line in sample_lines(validation, self.introduced):
             self.write(line, "green" if line.startswith("  >") else "dim")
+        if self.watch and not self.introduced:
+            self.write(f"watch it learn, in another terminal: {self.watch}", "yellow")
         self.introduced = True
 
     def on_event(self, text: str) -> None:
@@ -236,19 +240,22 @@ class BarReporter(LineReporter):
 
 
 @contextmanager
-def reporter(stream: TextIO | None = None) -> Iterator[Reporter]:
-    """The reporter for stderr: a bar on a terminal, a line in a notebook, lines on a pipe, none without it."""
+def reporter(stream: TextIO | None = None, watch: str = "") -> Iterator[Reporter]:
+    """The reporter for stderr: a bar on a terminal, a line in a notebook, lines on a pipe, none without it.
+
+    Args:
+        stream: instead of stderr.
+        watch: the command that shows the run while it goes on.
+    """
     stream = stream or sys.stderr
     if stream is None:  # a program without a console
         yield Reporter()
-    elif in_notebook():
-        yield NotebookReporter(stream)
-    elif not stream.isatty():
-        yield LineReporter(stream)
-    else:
-        bar = BarReporter(stream)
-        with bar.progress:
-            yield bar
+        return
+    bar = not in_notebook() and stream.isatty()
+    shown = BarReporter(stream) if bar else NotebookReporter(stream) if in_notebook() else LineReporter(stream)
+    shown.watch = watch
+    with shown.progress if isinstance(shown, BarReporter) else contextlib.nullcontext():
+        yield shown
 
 
 def in_notebook() -> bool:
