@@ -86,7 +86,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "export": ("regard export model elsewhere", "regard export model elsewhere --to ctranslate2"),
     "pack": ("regard pack model", "regard pack model --source val.en --reference val.de"),
     "slim": ("regard slim model --dry-run", "regard slim model"),
-    "demo": ("regard demo --output demo --threads 1", "regard demo --images --output digits"),
+    "demo": ("regard demo --output demo", "regard demo --images --output digits"),
 }
 """The commands in the order of the help page, each with shell lines that show it."""
 FOLDERS = ("average", "import", "export", "slim")

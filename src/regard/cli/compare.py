@@ -43,7 +43,7 @@ def compare(
     lowercase: Annotated[bool, Parameter(group=RUN)] = False,
     json: Annotated[bool, Parameter(group=RUN)] = False,
     despite_check: Annotated[bool, Parameter(group=RUN, negative="")] = False,
-    threads: Annotated[int | None, Parameter(group=RUN)] = None,
+    threads: Annotated[int, Parameter(group=RUN)] = 1,
     device: Annotated[str | None, Parameter(group=RUN)] = None,
 ) -> int:
     """Train several recipes of translators on the same data with the same budget, and show them side by side.
@@ -69,7 +69,7 @@ def compare(
         lowercase: show BLEU without regard to case.
         json: print a JSON object for each run instead of the tables.
         despite_check: train although the check of the data judges that it would spoil the models.
-        threads: processor threads.
+        threads: processor threads of each run, the same for all of them; more than one seldom pay.
         device: cpu, cuda, cuda:1 ...; default: the best there is.
     """
     if output is None:

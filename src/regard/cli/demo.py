@@ -49,7 +49,7 @@ def demo(
         steps: training steps; default: what suffices.
         ablate: also train the same Transformer without positions.
         images: classify images instead: four digits each, two of them equal; shown is how far the heads attend.
-        threads: processor threads; on a machine that does other work beside, 1 is fastest.
+        threads: processor threads; 1 trains on one core, where two processes have two by default.
         json: print the figures as one JSON object instead.
     """
     if steps is not None and steps < 1:

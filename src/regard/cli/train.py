@@ -56,10 +56,11 @@ class TrainOptions:
         resume: resume the run in the folder if there is one (auto), require one (must), or start over (never).
         allow_mismatch: resume although this field differs from the run's, e.g. training.steps of a finished run.
         despite_check: train although the check of the data judges that it would spoil the model.
-        threads: processor threads of a run without shards; in shards each process has one.
+        threads: processor threads of one process; 1 leaves the other cores free. Default: processes of one thread, or,
+            of steps that are not divided, as many threads as are measured to be worth it.
         processes: processes that divide the shards of every step (training.shards), which changes nothing of the
-            weights; default: as many as this machine has independent cores, at most the shards. Under torchrun as
-            many as it started, on one host or several (docs/scaling.md).
+            weights; default: two where there are two cores, more where as many are free, at most the shards. Under
+            torchrun as many as it started, on one host or several (docs/scaling.md).
         device: cpu, cuda, cuda:1 ...; default: the best there is.
         licence: of the data, e.g. "CC BY 4.0"; the model's card names it beside the data files.
         tensorboard: write TensorBoard files too, below training/tensorboard.

@@ -89,8 +89,8 @@ def schedule(section: Training, d_model: int, review: Replanning | None = None) 
 
 
 @dataclass(frozen=True)
-class AdamRange:
-    """The fused Adam(W) of torch over a range of a buffer, which decays or does not [Kingma15].
+class Adam:
+    """The fused Adam(W) of torch over a range of a buffer, which decays or does not [Kingma15; Loshchilov19].
 
     Args:
         range: of the buffer's numbers.
@@ -166,7 +166,7 @@ class FlatOptimiser:
         border = min(max(self._border - world.rank * len(own), 0), len(own))
         count = torch.zeros((), dtype=torch.float32, device=own.device)
         self._ranges = [
-            AdamRange(slice(start, end), section, decay, count.clone())
+            Adam(slice(start, end), section, decay, count.clone())
             for start, end, decay in ((0, border, section.weight_decay), (border, len(own), 0.0))
             if start < end
         ]

@@ -13,8 +13,8 @@ from regard.models.presets import PRESETS
 from regard.system.errors import RegardError
 from regard.tasks.training import defaults as sizing
 from regard.tasks.training.defaults import READINGS, SIZES, SizeDefaults, defaults, epochs_for, size_for
-from regard.training.measure import step_seconds
 from regard.text.tokenizers.tokenizer import learn
+from regard.training.measure import step_seconds
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "recipes.md"
 

@@ -85,7 +85,7 @@ def compare(
     output: Path,
     *,
     device: str | None = None,
-    threads: int | None = None,
+    threads: int = 1,
     despite_check: bool = False,
     reporter: Reporter | None = None,
     should_stop: Callable[[], bool] = lambda: False,

@@ -24,6 +24,7 @@ from regard.runs.datasets import scan_pairs
 from regard.runs.plan import processor
 from regard.runs.run import Machine, TrainingRun, run
 from regard.system.errors import Diverged, RegardError
+from regard.tasks.engine import use_engine
 from regard.tasks.training.model_writer import StoppableTrace
 from regard.tasks.translation.training import TranslationJob
 from regard.tasks.translation.translator import Translation
@@ -154,8 +155,7 @@ class Comparison:
         return result if task is None else self._score(result, task)
 
     def _score(self, result: Result, task: Translation) -> Result:
-        if self.machine.threads is not None:  # a finished run that was only loaded has not set them
-            torch.set_num_threads(self.machine.threads)
+        use_engine(task)
         prepared = self.output / result.run / "training" / "data"
         held, test = self.read.validation, self.read.test
         valid = list(held.examples() if held else PreparedPairs(prepared).validation_pairs())
