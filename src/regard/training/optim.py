@@ -89,7 +89,7 @@ def schedule(section: Training, d_model: int, review: Replanning | None = None) 
 
 
 @dataclass(frozen=True)
-class Adam:
+class _Adam:
     """The fused Adam(W) of torch over a range of a buffer, which decays or does not [Kingma15; Loshchilov19].
 
     Args:
@@ -166,7 +166,7 @@ class FlatOptimiser:
         border = min(max(self._border - world.rank * len(own), 0), len(own))
         count = torch.zeros((), dtype=torch.float32, device=own.device)
         self._ranges = [
-            Adam(slice(start, end), section, decay, count.clone())
+            _Adam(slice(start, end), section, decay, count.clone())
             for start, end, decay in ((0, border, section.weight_decay), (border, len(own), 0.0))
             if start < end
         ]
