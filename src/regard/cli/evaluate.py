@@ -53,7 +53,7 @@ class EvaluateOptions:
         device: cpu, cuda ...
         threads: processor threads.
         processes: that compute the examples, each with one thread; default: as
-            many as there are independent cores, one where --threads is given. The scores do not depend on how many.
+            many as there are free cores, and two at least, one where --threads is given. The scores do not depend on how many.
     """
 
     source: Path | None = None

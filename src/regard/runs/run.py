@@ -27,7 +27,7 @@ from regard.runs.plan import (
     shards_of,
     teacher,
 )
-from regard.runs.workers.cores import independent_cores
+from regard.runs.workers.cores import useful_processes
 from regard.runs.workers.group import WorkerGroup, plain, torchrun_process, worker_group
 from regard.runs.workers.worker_run import refuse_others
 from regard.system import VERSION
@@ -183,14 +183,10 @@ class Machine:
             refuse_division(shards, size)
 
     def processes_for(self, shards: int) -> int:
-        """How many processes divide the shards of a run; one where threads are asked for instead.
-
-        Two where there are two cores, whoever else uses them: one process would compute both shards, and be no sooner.
-        """
+        """How many processes divide the shards of a run; one where threads are asked for instead."""
         if self.device.type != "cpu" or shards == 1 or (self.threads and not self.processes):
             return 1
-        two = min(2, usable_cores())
-        return self.processes or (two if shards == 2 else max(two, independent_cores(shards, CORE_TRIES)))
+        return self.processes or useful_processes(shards, CORE_TRIES)
 
     @property
     def most_threads(self) -> int:
@@ -204,7 +200,7 @@ class Machine:
     @cached_property
     def _preparing(self) -> int:
         """Measured once, though asked for in each pass."""
-        return self.processes or independent_cores(usable_cores(), CORE_TRIES)
+        return self.processes or useful_processes(usable_cores(), CORE_TRIES)
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def train(
         despite_check: train although the check of the data judges that it would spoil the model.
         threads: of the processor; ``device``: ``cpu``, ``cuda`` …
         processes: that divide the shards of every step (``training.shards``); the weights do not depend on how many
-            there are. Default: as many as there are independent cores, at most the shards.
+            there are. Default: as many as there are free cores, and two at least, at most the shards.
         tensorboard: write TensorBoard files too, into ``training/tensorboard`` (needs the extra ``track``).
         licence: of the data, e.g. ``"CC BY 4.0"``; it is named on the model's card, and nothing else depends on it.
         reporter: receives progress instead of stderr; ``quiet``: no output.

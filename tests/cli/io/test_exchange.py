@@ -55,7 +55,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _small(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Chunks of three texts, each saved; one process, and one thread, whose pool forked children must not meet."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(answers, "independent_cores", lambda most: 1)
+    monkeypatch.setattr(answers, "useful_processes", lambda most: 1)
     for model in models.iterdir():
         Path(model.name).symlink_to(model)
     monkeypatch.setattr(lines.chunks, "__defaults__", (3, 1 << 15))

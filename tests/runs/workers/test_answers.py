@@ -78,7 +78,7 @@ def test_examples_are_divided_in_blocks(count: int) -> None:
 
 
 def test_how_many_processes_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "independent_cores", lambda most: 7)
+    monkeypatch.setattr(answers, "useful_processes", lambda most: 7)
     monkeypatch.setattr(answers, "SAFE", True)
     assert answer_processes(None, None, "cpu") == 7
     assert answer_processes(None, 2, "cpu") == 1

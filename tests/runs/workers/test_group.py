@@ -141,9 +141,9 @@ def test_processes_are_for_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Machine(CPU, None).processes_for(1) == 1
     assert Machine(CPU, 1).processes_for(2) == 1
     assert Machine(CPU, 1, 2).processes_for(2) == 2
-    monkeypatch.setattr(run, "independent_cores", lambda most, tries: 1)  # another program is busy on the other
+    monkeypatch.setattr(cores, "independent_cores", lambda most, tries: 1)  # other programs are busy on the others
     for count, processes in ((1, 1), (2, 2), (8, 2)):
-        monkeypatch.setattr(run, "usable_cores", lambda count=count: count)
+        monkeypatch.setattr(cores, "usable_cores", lambda count=count: count)
         assert [Machine(CPU, None).processes_for(shards) for shards in (2, 4)] == [processes] * 2
     monkeypatch.setattr(run, "torchrun_process", lambda: TorchrunProcess(0, 2))
     with pytest.raises(UsageError, match="2 cannot divide the 1 shard"):

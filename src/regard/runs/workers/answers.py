@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from regard.runs.workers.cores import independent_cores
+from regard.runs.workers.cores import useful_processes
 from regard.system.cores import usable_cores
 from regard.system.errors import RegardError
 from regard.system.forks import SAFE, ForkedWorkers, LostWorker
@@ -33,7 +33,7 @@ def _one_thread() -> None:
 
 
 def answer_processes(asked: int | None, threads: int | None, device: str) -> int:
-    """How many processes answer many texts: as many as asked for, else as there are independent cores.
+    """How many processes answer many texts: as many as asked for, else as are useful.
 
     One where a number of threads is given, on a GPU, and where processes cannot be copied.
     """
@@ -41,7 +41,7 @@ def answer_processes(asked: int | None, threads: int | None, device: str) -> int
         return 1
     if asked is None and threads is not None:
         return 1
-    return asked or independent_cores(usable_cores())
+    return asked or useful_processes(usable_cores())
 
 
 def answer_groups(

@@ -23,6 +23,20 @@ _PAUSE = 0.2
 """Seconds between two measurements."""
 
 
+def useful_processes(most: int, tries: int = 1) -> int:
+    """How many processes to start, a power of two, at most ``most``.
+
+    Two where there are two cores, whoever else uses them: beside a busy program two get two thirds of each, one gets no
+    more than one. More, where as many cores compute side by side.
+
+    Args:
+        most: that there is work for.
+        tries: measurements, as of :func:`independent_cores`.
+    """
+    two = min(2, most, usable_cores())
+    return two if min(most, usable_cores()) <= 2 else max(two, independent_cores(most, tries))
+
+
 def independent_cores(most: int, tries: int = 1) -> int:
     """How many cores compute side by side, a power of two, at most ``most``; measured in about a tenth of a second.
 
