@@ -52,8 +52,8 @@ class EvaluateOptions:
         json: print one JSON object.
         device: cpu, cuda ...
         threads: processor threads.
-        processes: that compute the examples, each with one thread; default: as
-            many as there are free cores, and two at least, one where --threads is given. The scores do not depend on how many.
+        processes: that compute the examples, each with one thread; default: as many as there are free
+            cores, and two at least; one where --threads is given. The scores do not depend on how many.
     """
 
     source: Path | None = None

@@ -114,7 +114,8 @@ class TextOptions:
         precision: how the engine, which computes without torch, stores weights: fp32, bf16 or int8. auto is fp32; for
             translate and ask it is the fastest that keeps the score, once regard pack has measured the model.
         processes: that answer many texts, each with one thread; the output does not depend on how many. Default: as
-            many as there are free cores for a file, and two at least; one for arguments, a pipe, and where --threads is given.
+            many as there are free cores for a file, and two at least; one for arguments, a pipe, and where --threads
+            is given.
     """
 
     input: Input = None
