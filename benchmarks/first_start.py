@@ -1,5 +1,8 @@
 """What ``auto`` chooses at a run's first start, how long that takes, and how fast each path of products then trains.
 
+    python benchmarks/first_start.py            # alone
+    python benchmarks/first_start.py --busy     # beside a program that keeps the same core busy
+
 For the demonstration's model and a small one (3 + 3 layers of 256), on one pinned core: ten first starts each, of which
 the choice and the seconds of measuring are kept; then runs of ``auto`` and of every path in turns, whose speed counts
 from the step after the warm-up to the last, by processor time. A line is appended to ``results/first_start.jsonl``, or
@@ -23,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from neighbours import neighbours
 
 HERE = Path(__file__).resolve().parent
 SMALL = {
@@ -42,6 +46,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--model", choices=STEPS, help="only this one")
     parser.add_argument("--core", type=int, default=0)
+    parser.add_argument("--busy", action="store_true", help="beside a program that keeps the core busy")
     parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "first_start")
     parser.add_argument("--results", type=Path, default=HERE / "results" / "first_start.jsonl")
     parser.add_argument("--run", nargs=3, metavar=("MODEL", "PRODUCT", "STEPS"), help=argparse.SUPPRESS)
@@ -57,7 +62,9 @@ def main() -> None:
         return
     os.sched_setaffinity(0, {asked.core})
     session = {"benchmark": "first_start", "date": machine.now(), "commit": machine.commit()}
-    rows = [measure(asked, name) for name in ([asked.model] if asked.model else STEPS)]
+    with neighbours(int(asked.busy)):  # it inherits the core
+        rows = [measure(asked, name) for name in ([asked.model] if asked.model else STEPS)]
+    session |= {"setting": {"busy": asked.busy}} if asked.busy else {}
     machine.append(asked.results, session | {"machine": machine.describe(), "rows": rows})
     for row in rows:
         print(json.dumps(row))
@@ -75,7 +82,7 @@ def measure(asked: argparse.Namespace, name: str) -> dict[str, Any]:
             found.append(started(asked.work, name, path, STEPS[name])["speed"])
     medians = {path: round(statistics.median(found)) for path, found in speeds.items()}
     return {
-        "model": name,
+        "model": f"{name}, core shared" if asked.busy else name,
         "starts": asked.starts,
         "chosen": dict(products),
         "validation": dict(Counter(start["exact"] for start in starts)),

@@ -527,6 +527,33 @@ def processes(sessions: list[Session]) -> Lines:
     return lines
 
 
+def neighbours(sessions: list[Session]) -> Lines:
+    """Speed by default, alone and beside programs that keep a core busy each."""
+    lines = [
+        "Training by the defaults, in tokens a second, and answering 300 lines, in lines a second of the whole",
+        "command; medians of rounds in turns. *Of the best*: alone, of the fastest of the settings tried (one thread,",
+        "two threads, two processes). *Beside one*, *beside two*: by default beside one or two programs that each keep",
+        "a core busy, of what one thread makes alone.",
+    ]
+    for processor, here in by_processor(sessions):
+        speeds = {(row["work"], row["busy"], row["setting"]): row["speed"] for one in here for row in one["rows"]}
+        told = []
+        for work in dict.fromkeys(work for work, _, _ in speeds):
+            default, one = speeds[work, 0, "default"], speeds[work, 0, "one thread"]
+            best = max(speed for (name, busy, _), speed in speeds.items() if name == work and not busy)
+            row = {
+                "work": work,
+                "default": round(default, 1 if default < 1000 else None),
+                "of the best": default / best,
+            }
+            beside = {f"beside {word}": speeds[work, busy, "default"] / one for busy, word in ((1, "one"), (2, "two"))}
+            told.append(
+                {name: round(v, 2) if name in ("of the best", *beside) else v for name, v in (row | beside).items()}
+            )
+        lines += ["", f"{processor}:", "", *grid(told)]
+    return lines
+
+
 NOT_MEASURED = ("AMD Zen 5", "Intel without AMX")
 """Kinds of processors that are known to be used; their rows are open for whoever measures there."""
 

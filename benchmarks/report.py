@@ -59,6 +59,7 @@ QUESTIONS = (
     ("instructions", "How many instructions do the engine's kernels take?", questions.instructions),
     ("first_start", "Which products does a run choose by timing?", questions.first_starts),
     ("processes", "What do several processes give?", questions.processes),
+    ("neighbours", "How fast is it beside other programs?", questions.neighbours),
     ("preparing", "How long does preparing sentence pairs take?", questions.preparing),
     ("exchange", "What does a step of several processes exchange?", questions.exchange),
     ("training", "What does training cost in memory, and how much of a batch is padding?", questions.memory),
