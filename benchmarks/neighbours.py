@@ -133,7 +133,7 @@ def main() -> None:
 def write_files(folder: Path) -> None:
     """Multi30k's texts, and its first validation lines."""
     for language in ("en", "de"):
-        for name, part, most in (("train", "train", None), ("val", "val", 100), ("few", "test_2016_flickr", LINES)):
+        for name, part, most in (("train", "train", 8000), ("val", "val", 100), ("few", "test_2016_flickr", LINES)):
             path = folder / f"{name}.{language}"
             if not path.exists():
                 some = lines(data_folder() / f"{part}.{language}.gz")[:most]

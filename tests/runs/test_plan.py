@@ -194,7 +194,7 @@ def test_more_threads_than_one_are_taken_where_they_are_worth_it(
 
 @pytest.mark.parametrize(
     ("tokens", "cores", "threads", "shards"),
-    [(1024, 2, None, 2), (1023, 2, None, 1), (1024, 1, None, 1), (1024, 2, 1, 1), (4096, 1, 1, 2), (8192, 2, None, 4)],
+    [(768, 2, None, 2), (767, 2, None, 1), (1024, 1, None, 1), (1024, 2, 1, 1), (4096, 1, 1, 2), (8192, 2, None, 4)],
 )
 def test_shards_by_tokens_and_small_ones_where_there_are_two_cores(
     monkeypatch: pytest.MonkeyPatch, tokens: int, cores: int, threads: int | None, shards: int

@@ -39,12 +39,12 @@ _ENOUGH = 10
 """Steps to measure by; where they are the run's own, they can be kept."""
 
 
-SHARD, SMALL_SHARD = 2048, 512
+SHARD, SMALL_SHARD = 2048, 384
 """Target tokens that a shard has at least, where the recipe does not say how many shards there are.
 
 One process then takes 1 to 9 % longer for a batch in shards than for a whole one, by processor; with fewer tokens more
-(docs/scaling.md). Two shards may be smaller where there are two cores: alone they make such a step in 0.6 of the time,
-and beside other programs in no more than a thread.
+(docs/scaling.md). Two shards may be smaller where there are two cores: two processes make such a step alone in 0.6 to
+0.9 of the time of one, and beside other programs in no more.
 """
 _MOST_TIMED = 2048
 """Target tokens at most of a step by which numbers of threads are timed."""
