@@ -93,6 +93,39 @@ def test_an_interrupt_is_not_swallowed(tmp_path: Path, where: str) -> None:
     assert ended(python("-c", ENDING.format(before, "SIGINT", command, "info"))) == (130, "")
 
 
+REPLACING = """
+import os, signal, sys, regard.cli
+from regard.cli.io.terminal import Stop
+from regard.system.interrupts import run_command
+from pydantic_core import SchemaValidator, core_schema
+class Word(str):
+    def __repr__(self):
+        os.kill(os.getpid(), signal.{0})
+        return "'word'"
+def build(argv):
+    with Stop("asked to stop"):
+        SchemaValidator(core_schema.literal_schema([Word("word")]))
+def interrupted(argv):
+    SchemaValidator(core_schema.literal_schema([Word("word")]))
+regard.cli._run = {1}
+sys.argv = ["regard", "translate"]
+sys.exit(run_command(regard.cli.main))
+"""
+"""A signal while pydantic builds a schema: it raises its own SchemaError in place of what the handler raised."""
+
+
+@pytest.mark.parametrize(
+    ("number", "command", "expected"),
+    [
+        ("SIGTERM", "build", (75, "regard: asked to stop\n")),
+        ("SIGINT", "build", (75, "regard: asked to stop\n")),
+        ("SIGINT", "interrupted", (130, "")),
+    ],
+)
+def test_an_error_in_its_place_changes_nothing(number: str, command: str, expected: tuple[int, str]) -> None:
+    assert ended(python("-c", REPLACING.format(number, command))) == expected
+
+
 @pytest.mark.parametrize(("command", "number"), [("train", "SIGTERM"), ("train", "SIGINT"), ("info", "SIGINT")])
 def test_a_signal_behind_the_end_changes_nothing(command: str, number: str) -> None:
     assert ended(python("-c", ENDING.format("", number, "return 3", command))) == (3, "")

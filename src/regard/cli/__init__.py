@@ -22,7 +22,7 @@ from regard.cli.io.terminal import say
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.system.installation import missing, refuse_mixture, version_of
-from regard.system.interrupts import TRAININGS
+from regard.system.interrupts import TRAININGS, asked_code, forget_asked
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "train": (
@@ -153,6 +153,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Whatever goes wrong is one sentence on stderr; ``REGARD_DEBUG=1`` adds where it came from.
     """
     _make_printing_safe()
+    forget_asked()
     words = list(sys.argv[1:] if argv is None else argv)
     if sys.stdin is None or sys.stdout is None:
         return _print_error(f"{'stdin' if sys.stdin is None else 'stdout'} is closed; redirect it to or from a file", 1)
@@ -294,6 +295,8 @@ def _print_error(sentence: str, code: int) -> int:
         import traceback
 
         traceback.print_exc()
+    if (asked := asked_code()) is not None:  # what a library made of it
+        return asked
     say(" ".join(sentence.split("\n")))
     return code
 

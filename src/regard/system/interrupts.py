@@ -24,6 +24,8 @@ STOPPED, INTERRUPTED = 75, 130
 NOTHING_LOST = "stopped; nothing is lost: rerun the same command"
 SHOW_CURSOR = b"\x1b[?25h"
 """To a terminal on which a bar may have hidden it."""
+_asked: list[int] = []
+"""The exit code that a signal asked for, once :func:`end` raised."""
 
 
 def run_command(command: Callable[[], int]) -> int:
@@ -53,7 +55,8 @@ def end(error: BaseException, frame: FrameType | None, code: int) -> NoReturn:
     """End the command from a signal's handler: by raising ``error``, so that what is open is closed.
 
     While a module is loaded nothing is open, and what is raised there may be caught, or replaced by another error:
-    then the process ends at once.
+    then the process ends at once. Elsewhere a library in native code may put an error of its own in its place (pydantic
+    does, while it builds a section), so the code is noted for :func:`asked_code`.
 
     Args:
         error: what ends the command.
@@ -61,10 +64,21 @@ def end(error: BaseException, frame: FrameType | None, code: int) -> NoReturn:
         code: what the process exits with.
     """
     if not _loading(frame):
+        _asked[:] = [code]
         raise error
     if os.isatty(2):
         os.write(2, SHOW_CURSOR)
     os._exit(code)
+
+
+def asked_code() -> int | None:
+    """The exit code that a signal asked for, whatever error it became on its way; ``None`` where none came."""
+    return _asked[0] if _asked else None
+
+
+def forget_asked() -> None:
+    """Begin a command: what a signal asked for before it was of another."""
+    _asked.clear()
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
