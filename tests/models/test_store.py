@@ -46,6 +46,18 @@ def test_the_same_weights_are_the_same_bytes(stored: Path) -> None:
     assert to_bytes(weights(model)) == stored.read_bytes()
 
 
+def test_a_weight_that_is_not_finite_is_refused_but_a_mask_may_be(tmp_path: Path) -> None:
+    model = torch.nn.Linear(2, 3)
+    model.register_buffer("mask", torch.full((2, 2), float("-inf")))
+    (path := tmp_path / "w").write_bytes(to_bytes(weights(model)))
+    load_weights(path, model)
+    with torch.no_grad():
+        model.bias[1] = float("nan")
+    path.write_bytes(to_bytes(weights(model)))
+    with refused(RegardError, path, "'bias'"):
+        load_weights(path, model)
+
+
 NAME = "encoder.layers.0.attention.key.weight"
 CONTENTS = {
     "empty": lambda content, size: b"",

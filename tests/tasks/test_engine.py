@@ -14,6 +14,7 @@ import torch
 
 import regard
 from regard import kernels
+from regard.models.store import named_tensors
 from regard.nn.hooks import capture
 from regard.system.errors import Damaged, RegardError
 from regard.tasks.assets import FittedValues
@@ -108,6 +109,32 @@ def both(folder: Path, task: Any) -> tuple[Any, Any]:
     """A task computed by its engine, and the same by its model."""
     put(folder, task)
     return open_without_torch(folder, "cpu"), load(folder, "cpu")
+
+
+INFINITE = [translator, recurrent, asker, classifier, pairs, reader, tagger, stepper, filler, encoder, speaker, spanner]
+
+
+@pytest.mark.parametrize("make", INFINITE)
+def test_weights_that_are_not_finite_are_refused_by_name(make: Any, tmp_path: Path) -> None:
+    """Whatever reads them, and whichever they are: matrices, tables, norms."""
+    task = make()
+    names = list(named_tensors(task.model))
+    for number, (value, name) in enumerate(zip([np.nan, np.inf], [names[0], names[-1]], strict=True)):
+        changed = make()
+        with torch.no_grad():
+            named_tensors(changed.model)[name].view(-1)[-1] = value
+        folder = put(tmp_path / str(number), changed)
+        for opened in (open_without_torch, load):
+            with refused(RegardError, folder / "model.safetensors", repr(name)):
+                opened(folder, "cpu")
+
+
+def test_large_weights_are_finite(tmp_path: Path) -> None:
+    """Their sum in single precision may be not."""
+    task = encoder()
+    with torch.no_grad():
+        named_tensors(task.model)["encoder.input.tokens.weight"].fill_(3e38)
+    assert by_engine(open_without_torch(put(tmp_path / "m", task), "cpu"))
 
 
 LONG = " ".join([SOURCE] * 4)

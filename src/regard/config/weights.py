@@ -74,6 +74,11 @@ def wrong_weights(header: Mapping[str, Any], expected: Mapping[str, tuple[int, .
     return next(filter(None, (wrong_weight(header, name, shape) for name, shape in expected.items())), None)
 
 
+def infinite_weight(name: str) -> str:
+    """What is wrong with a tensor that has an infinite number, or none, in a sentence."""
+    return f"{name!r} holds numbers that are not finite, with which a model says nothing; take other weights"
+
+
 def wrong_weight(header: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> str | None:
     """What is wrong with the type and shape of one tensor that a header names; ``None``: nothing."""
     entry = header[name] if isinstance(header[name], dict) else {}

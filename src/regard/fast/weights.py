@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config.weights import read_header, wrong_weight, wrong_weights
+from regard.config.weights import infinite_weight, read_header, wrong_weight, wrong_weights
 from regard.system.errors import RegardError
 
 Floats = NDArray[np.float32]
@@ -46,6 +46,19 @@ class WeightFile:
             raise RegardError(wrong, str(self.path))
         begin, end = self._place(self._header[name], 4 * math.prod(shape))
         return np.require(self._bytes[begin:end].view(np.float32).reshape(shape), requirements="A")
+
+    def take_finite(self, name: str, *shape: int) -> Floats:
+        """The same, read once to see that its numbers are finite.
+
+        Raises:
+            RegardError: as :meth:`take`, or one is not.
+        """
+        found = self.take(name, *shape)
+        with np.errstate(all="ignore"):  # a sum may leave float32 where no number does
+            finite = np.isfinite(found.sum()) or np.isfinite(found).all()
+        if not finite:
+            raise RegardError(infinite_weight(name), str(self.path))
+        return found
 
     def refuse_surplus(self) -> None:
         """Refuse a file with tensors that nothing has taken.

@@ -11,7 +11,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from regard.config.weights import header_content, read_header, wrong_weights
+from regard.config.weights import header_content, infinite_weight, read_header, wrong_weights
 from regard.system.errors import RegardError
 
 _CODES = {
@@ -58,13 +58,15 @@ def load_weights(path: Path, model: nn.Module) -> None:
     """Fill ``model`` with the weights of a file.
 
     Raises:
-        RegardError: the file is missing, broken, newer than this Regard, or its names, shapes or types are not those
-            of the model.
+        RegardError: the file is missing, broken, newer than this Regard, its names, shapes or types are not those
+            of the model, or a weight is not finite (a buffer may be so: own modules keep masks in some).
     """
     check_weights(path, model)
     with _opened(path) as file:
         for name, tensor in named_tensors(model).items():
             tensor.copy_(file.get_tensor(name))
+            if isinstance(tensor, nn.Parameter) and not bool(tensor.isfinite().all()):
+                raise RegardError(infinite_weight(name), str(path))
 
 
 def take(path: Path, model: nn.Module) -> list[str]:

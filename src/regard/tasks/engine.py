@@ -16,6 +16,7 @@ from typing import Any
 from regard import kernels
 from regard.config import Recipe, recipe_from, recipe_values
 from regard.config.tasks import import_name
+from regard.fast.packed_file import MappedPacker
 from regard.fast.weights import WeightFile
 from regard.kernels.packing import Packer, Precision
 from regard.system.errors import RegardError
@@ -125,7 +126,7 @@ def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "
     with verifying(folder) as verified:
         task, weights, settled = _open_task(folder)
         task.precision = precision_of(folder, wanted)
-        engine = build_engine(folder, settled, task.precision, partial(_build, task, weights.take), verified)
+        engine = build_engine(folder, settled, task.precision, partial(_build_of_file, task, weights), verified)
         weights.refuse_surplus()
     task.engine = lambda: engine
     return task
@@ -144,7 +145,7 @@ def write_packed(given: Path | str, precision: Precision) -> Path:
     with verifying(folder) as verified:
         task, weights, settled = _open_task(folder)
         verified()
-        return write(folder, settled, precision, partial(_build, task, weights.take))
+        return write(folder, settled, precision, partial(_build_of_file, task, weights))
 
 
 def _open_task(folder: Path) -> tuple[EngineTask, WeightFile, str | None]:
@@ -179,6 +180,11 @@ def why_torch(recipe: Recipe) -> str:
     if not kernels.available():
         return "Regard was installed without kernels, or they are switched off"
     return "it is not on the processor" if knows(recipe) else f"the engine has no {recipe.model.info.noun}"
+
+
+def _build_of_file(task: Task, weights: WeightFile, pack: Packer) -> Any:
+    """An engine of a file's weights, which are finite: those that were packed before were seen to be so then."""
+    return _build(task, weights.take if isinstance(pack, MappedPacker) else weights.take_finite, pack)
 
 
 def _build(task: Task, take: Callable[..., Any], pack: Packer) -> Any:

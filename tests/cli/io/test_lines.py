@@ -12,7 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.cli.io.lines import AHEAD, ReadAhead, _read_ahead, bursts, chunks, number_groups, poll_lines, raw_lines
+from regard.cli.io.lines import (
+    AHEAD,
+    ReadAhead,
+    _read_ahead,
+    bursts,
+    chunks,
+    json_line,
+    number_groups,
+    poll_lines,
+    raw_lines,
+)
 from regard.system.errors import RegardError
 from tests.refusals import refused
 
@@ -109,3 +119,8 @@ def test_lines_that_are_watched_are_all_there_and_so_is_their_error() -> None:
     assert [next(found) for _ in range(5000)] == list(map(str, range(5000)))
     with pytest.raises(OSError, match="gone"):
         next(found)
+
+
+def test_numbers_that_are_not_finite_are_an_error_that_says_so() -> None:
+    with refused(RegardError, None, "not finite"):
+        json_line({"probability": float("nan")})

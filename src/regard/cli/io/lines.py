@@ -85,8 +85,15 @@ def one_cell(text: str) -> str:
 
 
 def json_line(value: Any) -> str:
-    """A JSON object on one line."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    """A JSON object on one line.
+
+    Raises:
+        RegardError: it holds a number that is not finite.
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        raise RegardError("the model computes numbers that are not finite: its weights are too large") from None
 
 
 def chunks(texts: Iterable[str], most: int = BURST, room: int = ROOM) -> Iterator[list[str]]:

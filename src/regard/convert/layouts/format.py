@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from torch import Tensor
 
 from regard.config import Attentive, Recipe
+from regard.config.weights import infinite_weight
 from regard.convert.hub import WHOLE, Fields
 from regard.system.errors import RegardError
 
@@ -180,8 +181,7 @@ def outward(rows: Iterable[Row], ours: Mapping[str, Tensor]) -> dict[str, Tensor
 def _refuse_infinite(name: str, tensors: Iterable[Tensor], where: str) -> None:
     """Raise a RegardError if a tensor has values that are not finite in float32."""
     if not all(tensor.float().isfinite().all() for tensor in tensors):
-        message = f"{name!r} holds numbers that are not finite, with which a model says nothing; take other weights"
-        raise RegardError(message, where)
+        raise RegardError(infinite_weight(name), where)
 
 
 def refuse_surplus(rows: Iterable[Row], theirs: Iterable[str], spare: re.Pattern[str], where: str) -> None:
