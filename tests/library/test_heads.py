@@ -1,6 +1,7 @@
 """``model.heads(texts)``: the table of every model, its rows and views."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -66,6 +67,17 @@ def test_entropy_is_that_of_the_attention(model: Model) -> None:
     entropy_LHQ = translator.attention(SOURCE, TARGET, "encoder").entropy()
     assert found.mean == pytest.approx(entropy_LHQ[1, 2].mean(), rel=1e-5)
     assert found.queries == entropy_LHQ.shape[2]
+
+
+def test_a_kind_without_a_query_that_can_choose_has_no_rows(model: Model) -> None:
+    """As where nothing but one symbol is read or written."""
+    whole = model("translator").heads([SOURCE])
+    heads = [replace(head, estimates={}) if head.kind == "decoder" else head for head in whole]
+    found = replace(whole, heads=tuple(heads))
+    decoder = [line for line in found.table().split("\n") if line.startswith("Decoder self-attention")]
+    assert decoder == ["Decoder self-attention · 1 text: no query sees more than one key"]
+    assert found.table().count("chance  ") == 2
+    assert "Encoder-decoder attention" in found._repr_html_()
 
 
 def test_ablations_count(model: Model) -> None:

@@ -159,6 +159,9 @@ class HeadTable:
     def _lines(self, kind: Kind) -> Iterator[str]:
         heads = self._of_kind(kind)
         names = self._shown(heads[0])
+        if not names:
+            yield f"{TITLES[kind]} · {self._many}: no query sees more than one key"
+            return
         queries = heads[0].estimates["entropy"].queries
         yield f"{TITLES[kind]} · {self._many}, {counted(queries, 'query', 'queries')}"
         yield "head  " + "".join(f"{SHORT[name]:>5} " for name in names) + " attends to"
