@@ -3,6 +3,7 @@
 import errno
 import os
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,33 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path, kind: str, reader: str) -
     with pytest.raises(RegardError) as caught:
         READERS[reader](tmp_path / "a.json")
     assert (caught.value.where, caught.value.message) == (str(tmp_path / "a.json"), f"{what}; a file is needed")
+
+
+def sparse(path: Path) -> Path:
+    """A file that has 64 GB and no block of a disk."""
+    path.touch()
+    os.truncate(path, 64 << 30)
+    return path
+
+
+def test_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = sparse(tmp_path / "a.json")
+    monkeypatch.setattr(disk.json, "loads", None)
+    for read in (disk.content, disk.json_of):
+        with refused(RegardError, path, "64 MB", "a.json"):
+            read(path)
+    began = time.process_time()
+    with refused(RegardError, path):
+        disk.content(path, 32 << 30)  # more than the memory of most machines
+    assert not disk.holds(path, b"{}")
+    assert time.process_time() - began < 1
+
+
+def test_a_file_holds_what_it_holds(tmp_path: Path) -> None:
+    (path := tmp_path / "a").write_bytes(b"abc")
+    assert [disk.holds(path, content) for content in (b"abc", b"abd", b"ab", b"abcd")] == [True, False, False, False]
+    assert not disk.holds(tmp_path / "absent", b"")
+    assert not disk.holds(tmp_path, b"")
 
 
 @pytest.mark.parametrize("error", [UsageError, Damaged])

@@ -84,11 +84,23 @@ def content(path: Path | str, most: int = LARGEST, kind: str = "file", error: ty
         RegardError: as :func:`open_binary`, or it is larger.
     """
     with open_binary(path, kind, error) as stream:
-        found = stream.read(most + 1)
-    if len(found) > most:
+        found = stream.read(most + 1) if os.fstat(stream.fileno()).st_size <= most else None
+    if found is None or len(found) > most:
         limit = f"{most >> 20} MB" if most >> 20 else f"{most >> 10} KB"
-        raise error(f"is larger than {limit}: this is no {kind}", str(path))
+        raise error(f"is larger than {limit}: this is no {Path(path).name if kind == 'file' else kind}", str(path))
     return found
+
+
+def holds(path: Path, content: bytes) -> bool:
+    """Whether there is a regular file with this content; one of another size is not read.
+
+    Raises:
+        RegardError: it cannot be read.
+    """
+    if not path.is_file() or path.stat().st_size != len(content):
+        return False
+    with open_binary(path) as stream:
+        return stream.read(len(content) + 1) == content
 
 
 def json_of(path: Path | str, kind: str = "file", error: type[RegardError] = RegardError) -> Any:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import Recipe, recipe_from, recipe_values
+from regard.system import disk
 from regard.system.errors import Damaged, RegardError
 from regard.system.threads import ended_threads
-from regard.training.checkpoints.manifest import NAME, NEXT, read_manifest, verify
+from regard.training.checkpoints.manifest import LARGEST, NAME, NEXT, read_manifest, verify
 
 RECIPE, MODEL = "recipe.toml", "model.safetensors"
 OWN = "own.json"
@@ -57,7 +58,7 @@ def fingerprint(path: Path | str) -> str | None:
     folder, digest = model_folder(path), hashlib.sha256()
     there = [folder / name for name in (NAME, NEXT) if (folder / name).is_file()]
     for manifest in there:
-        digest.update(manifest.read_bytes())
+        digest.update(disk.content(manifest, LARGEST, "manifest"))
     return digest.hexdigest() if there else None
 
 

@@ -16,6 +16,9 @@ from regard.training.checkpoints.files import Files
 if TYPE_CHECKING:
     from regard.training.objective import Validation
 
+LARGEST = 1 << 32
+"""Bytes a log may have; more are not read."""
+
 
 @dataclass(frozen=True)
 class Start:
@@ -124,15 +127,14 @@ class MetricsLog:
         """Keep the lines up to ``step``; the rest, which will be made again, goes to a file beside it."""
         if self.silent or not self.path.exists():
             return
-        disk.refuse_irregular(self.path, "log")
         head: list[bytes] = []
         tail: list[bytes] = []
-        for line in self.path.read_bytes().splitlines(keepends=True):
+        for line in disk.content(self.path, LARGEST, "log").splitlines(keepends=True):
             (head if _step(line) <= step else tail).append(line)
         if tail:
             kept = b"".join(tail)
             places = (_tail(self.path, step, n) for n in range(1_000_000))
-            aside = next(p for p in places if not p.exists() or (p.is_file() and p.read_bytes() == kept))
+            aside = next(p for p in places if not p.exists() or disk.holds(p, kept))
             if not aside.exists():  # else a kill came between the two files
                 self.files.replace(aside, [kept])
             self.files.replace(self.path, [b"".join(head)])

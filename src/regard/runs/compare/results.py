@@ -16,6 +16,7 @@ from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.metrics.bleu import TranslationScores, score
 from regard.text.languages import WITHOUT_SPACES, primary
+from regard.training.log import LARGEST
 
 LENGTHS = (8, 12, 16, 20)
 """The longest source, in words, of each part of a test set but the last."""
@@ -143,16 +144,15 @@ def read_results(path: Path) -> dict[str, Result]:
     if not path.exists():
         return {}
     found = {}
-    with disk.open_binary(path) as stream:
-        for number, line in enumerate(stream, 1):
-            if not line.endswith(b"\n"):
-                continue  # cut off while it was written: the run is scored again
-            try:
-                result = _RESULT.validate_python(json.loads(line))
-            except (ValueError, ValidationError, RecursionError) as error:
-                where = str(error).splitlines()[0]
-                raise RegardError(f"is no result of a comparison: {where}", f"{path}:{number}") from None
-            found[result.run] = result
+    for number, line in enumerate(disk.content(path, kind="file of results").splitlines(keepends=True), 1):
+        if not line.endswith(b"\n"):
+            continue  # cut off while it was written: the run is scored again
+        try:
+            result = _RESULT.validate_python(json.loads(line))
+        except (ValueError, ValidationError, RecursionError) as error:
+            where = str(error).splitlines()[0]
+            raise RegardError(f"is no result of a comparison: {where}", f"{path}:{number}") from None
+        found[result.run] = result
     return found
 
 
@@ -162,11 +162,11 @@ def score_curve(metrics: Path) -> ScoreCurve:
     Raises:
         RegardError: it is missing, or no log of a training, or no step was made.
     """
-    with disk.open_binary(metrics) as stream:
-        try:
-            return _course([json.loads(line) for line in stream if line.endswith(b"\n")], metrics)
-        except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
-            raise RegardError(f"is no log of a training: {error!r:.80}", str(metrics)) from None
+    lines = disk.content(metrics, LARGEST, "log").splitlines(keepends=True)
+    try:
+        return _course([json.loads(line) for line in lines if line.endswith(b"\n")], metrics)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
+        raise RegardError(f"is no log of a training: {error!r:.80}", str(metrics)) from None
 
 
 def _course(entries: Sequence[Mapping[str, Any]], metrics: Path) -> ScoreCurve:

@@ -23,6 +23,7 @@ from regard.runs.compare.results import Result, ScoreSummary, Shape
 from regard.runs.datasets import scan_pairs
 from regard.runs.plan import processor
 from regard.runs.run import Machine, TrainingRun, run
+from regard.system import disk
 from regard.system.errors import Diverged, RegardError
 from regard.tasks.engine import use_engine
 from regard.tasks.training.model_writer import StoppableTrace
@@ -193,5 +194,5 @@ def shape(task: Translation, pairs: Sequence[TextPair]) -> Shape:
 def append(path: Path, result: Result) -> None:
     """Append a result, replacing a torn last line left by a kill."""
     line = json.dumps(comparison_results.to_json(result), ensure_ascii=False, allow_nan=False) + "\n"
-    before, end, _ = (path.read_bytes() if path.exists() else b"").rpartition(b"\n")
+    before, end, _ = (disk.content(path) if path.exists() else b"").rpartition(b"\n")
     Files().replace(path, [before + end, line.encode()])

@@ -151,8 +151,7 @@ def write(made: Corpus, folder: Path) -> dict[str, Any]:
 
 def put(path: Path, content: bytes) -> None:
     """Write a file whole; one that holds something else is somebody's."""
-    size = len(content)
-    if path.exists() and (disk.refuse_irregular(path).st_size != size or disk.content(path, size) != content):
+    if path.exists() and not disk.holds(path, content):
         raise RegardError("holds something else, perhaps another seed's corpus; choose another --output", str(path))
     with disk.naming(path):
         Files().replace(path, [content])

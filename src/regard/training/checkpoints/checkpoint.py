@@ -98,7 +98,7 @@ class Checkpoints:
             finished: whether the run is over; then no other is kept than if it had never been resumed.
         """
         latest, hint = self.folder / "latest", f"{path.name}\n".encode()
-        if not latest.is_file() or latest.read_bytes() != hint:
+        if not disk.holds(latest, hint):
             self.files.replace(latest, [hint])
         if finished:
             self.resumed_from = None

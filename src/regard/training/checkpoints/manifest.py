@@ -6,7 +6,7 @@ safetensors has no checksum: a flipped bit loads silently as a wrong number. The
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -22,6 +22,8 @@ NEXT = "manifest.next.json"
 
 LARGEST = 1 << 24
 """Bytes a manifest may have; more are not read."""
+LARGEST_FILE, WEIGHTS = 1 << 30, ".safetensors"
+"""Bytes that a file may have, unless its name ends so; it takes a second to read."""
 _ENTRIES = TypeAdapter(dict[str, Entry])
 
 
@@ -45,6 +47,10 @@ def read_manifest(path: Path) -> dict[str, Entry]:
         raise Damaged("is damaged: it does not give size and sha256 of each file", str(path)) from None
     if not entries:
         raise Damaged("is damaged: it names no file", str(path))
+    if large := [name for name, e in entries.items() if e.size > LARGEST_FILE and not name.endswith(WEIGHTS)]:
+        raise Damaged(
+            f"names {large[0]!r:.80} of {entries[large[0]].size:,} bytes; only weights are so large", str(path)
+        )
     if outside := [name for name in entries if not disk.is_plain(name)]:
         raise Damaged(f"names {outside[0]!r:.80}, which lies outside of the folder", str(path))
     return entries
@@ -57,6 +63,14 @@ def measure(path: Path) -> Entry:
     with disk.open_binary(path, error=Damaged) as handle:
         digest = hashlib.file_digest(handle, "sha256")
         return Entry(handle.tell(), digest.hexdigest())
+
+
+def _is_one_of(entries: Sequence[Entry], path: Path) -> bool:
+    """Whether a file is as one of these entries has it; one of another size is not read."""
+    if not path.exists():
+        raise Damaged("is missing", str(path))
+    size = disk.refuse_irregular(path, error=Damaged).st_size
+    return any(entry.size == size for entry in entries) and measure(path) in entries
 
 
 def verify(folder: Path, *, extra: bool = False) -> None:
@@ -74,8 +88,7 @@ def verify(folder: Path, *, extra: bool = False) -> None:
         listed = [path for path in (folder / NAME, folder / NEXT) if path.exists()]
     wanted = [read_manifest(path) for path in listed]
     for name in sorted(set().union(*wanted)):
-        found = measure(folder / name)
-        if not any(entries.get(name) == found for entries in wanted):
+        if not _is_one_of([entries[name] for entries in wanted if name in entries], folder / name):
             raise Damaged("is damaged: size or sha256 differs from the manifest", str(folder / name))
     if not extra:
         known = {NAME, *wanted[0]}
@@ -115,7 +128,7 @@ def settle(folder: Path, files: Files) -> None:
         return
     old = read_manifest(folder / NAME) if (folder / NAME).exists() else {}
     for name, entry in read_manifest(folder / NEXT).items():
-        if (folder / name).exists() and measure(folder / name) == entry:
+        if (folder / name).exists() and _is_one_of([entry], folder / name):
             old[name] = entry
     if old:
         files.replace(folder / NAME, [render(old)])

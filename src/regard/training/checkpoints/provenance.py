@@ -143,7 +143,7 @@ def record(
         given.licence or known.licence,
     )
     raw, path = checksum.dump_json({"format": FORMAT, **asdict(made)}), training / NAME
-    if not path.is_file() or path.read_bytes() != raw:
+    if not disk.holds(path, raw):
         files.replace(path, [raw])
     return made
 

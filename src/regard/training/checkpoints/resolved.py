@@ -61,7 +61,7 @@ def write(folder: Path, fields: Fields, files: Files) -> None:
         section, _, inner = name.partition(".")
         nested.setdefault(section, {})[inner] = value
     raw, path = checksum.dump_sealed_toml(nested), folder / NAME
-    if not path.is_file() or path.read_bytes() != raw:
+    if not disk.holds(path, raw):
         files.replace(path, [raw])
 
 
