@@ -12,6 +12,7 @@ from torch import Tensor
 
 from regard.config import recipe_from, recipe_values
 from regard.convert import read_hub_model
+from regard.convert.hub import NOT_YET
 from regard.convert.side_files import scale_of
 from regard.data.batches.patches import Scale
 from regard.models.build import outline
@@ -27,6 +28,7 @@ from tests.convert.small_folders import LABELS, PAIRS, TAGS, TEXTS, around, conf
 from tests.convert.small_peers import BERTS, framed, packed, pixels, transformers, unpadded
 from tests.models.small_models import assert_near
 from tests.refusals import refused
+from tests.text.tokenizers import library_tokenizers as library
 
 GPT2, BERT = "GPT2LMHeadModel", "BertForSequenceClassification"
 T5, VIT = "T5ForConditionalGeneration", "ViTForImageClassification"
@@ -310,7 +312,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     rewrite(tmp_path, vocab_size=100)
     unread(tmp_path, tmp_path / "model.safetensors", "config.json")
     rewrite(tmp_path, model_type="llama")
-    unread(tmp_path, tmp_path, "'llama'", "bert, gpt2, marian, pegasus, t5, vit")
+    unread(tmp_path, tmp_path, "'llama'", "bert, gpt2, t5, vit")
 
 
 @pytest.mark.parametrize(
@@ -388,6 +390,59 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
     unread(tmp_path / "one", "one", "model.safetensors")
     (tmp_path / "one" / "config.json").write_text("[1]")
     unread(tmp_path / "one", "config.json")
+
+
+def small_translator(kind: str, path: Path) -> None:
+    """A random translator of ``transformers``, whose tokenizer is in two files of SentencePiece, which are not read."""
+    name = {"m2m_100": "M2M100", "mbart": "MBart"}.get(kind, kind.capitalize())
+    sizes = {"d_model": 12, "encoder_layers": 1, "decoder_layers": 1, "vocab_size": 40, "max_position_embeddings": 16}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 8, "decoder_ffn_dim": 8}
+    symbols = {"pad_token_id": 1, "decoder_start_token_id": 1, "eos_token_id": 0, "forced_eos_token_id": 0}
+    config = getattr(transformers, f"{name}Config")(**sizes, **heads, **symbols)
+    model = "MarianMTModel" if kind == "marian" else f"{name}ForConditionalGeneration"
+    getattr(transformers, model)(config).save_pretrained(path)
+
+
+@pytest.mark.parametrize("kind", ["bart", "m2m_100", "marian", "mbart", "pegasus"])
+def test_translators_of_others_cannot_be_imported_yet(kind: str, tmp_path: Path) -> None:
+    small_translator(kind, tmp_path)
+    unread(tmp_path, tmp_path, NOT_YET[kind], "yet", "docs/convert.md")
+    library.word_pieces(TEXTS, 40).save(str(tmp_path / "tokenizer.json"))
+    unread(tmp_path, tmp_path, NOT_YET[kind], "yet", "docs/convert.md")
+
+
+@pytest.mark.parametrize(
+    ("names", "what"),
+    [
+        (("metadata.json", "model/model.bin", "sentencepiece.model"), "Argos"),
+        (("model.ende.intgemm.alphas.bin", "vocab.deen.spm", "lex.50.50.ende.s2t.bin"), "Firefox"),
+        (("model.npz", "model.npz.decoder.yml", "vocab.yml"), "of Marian"),
+        (("model.bin", "shared_vocabulary.txt"), "CTranslate2"),
+    ],
+)
+def test_folders_of_other_projects_are_known(names: tuple[str, ...], what: str, tmp_path: Path) -> None:
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    unread(tmp_path, tmp_path, what, "yet", "docs/convert.md")
+    (package := tmp_path / "translate-en_de.argosmodel").touch()
+    unread(package, package, "Argos")
+
+
+def test_a_tokenizer_of_hardly_any_pieces_is_not_that_of_the_model(tmp_path: Path) -> None:
+    """As `BertTokenizerFast(vocab_file=...)` of transformers 5 writes, which ignores the file."""
+    folder_of("BertForMaskedLM", tmp_path, vocab_size=1540)
+    symbols = library.word_pieces([""], 5)
+    assert symbols.get_vocab_size() == 5
+    symbols.save(str(tmp_path / "tokenizer.json"))
+    unread(tmp_path, tmp_path, "5 pieces", "symbols", "1,540 rows")
+    library.word_pieces(TEXTS, 90).save(str(tmp_path / "tokenizer.json"))
+    unread(tmp_path, tmp_path, "1,540 rows")
+
+
+def test_a_table_may_be_filled_up(tmp_path: Path) -> None:
+    folder_of("BertForMaskedLM", tmp_path, vocab_size=128)
+    assert read_hub_model(tmp_path).tokenizer.size == 128
 
 
 @pytest.mark.parametrize(("changes", "kind"), [({"problem_type": "regression"}, "regression"), ({}, "multi")])

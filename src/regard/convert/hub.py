@@ -23,6 +23,21 @@ from regard.text.tokenizers.byte_pieces import replace_surrogates
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 GENERATION = "generation_config.json"
 PICKLED, OF_CTRANSLATE2 = "pytorch_model.bin", "model.bin"
+NOT_YET = {
+    "bart": "a BART",
+    "m2m_100": "an M2M-100 or NLLB translator",
+    "marian": "a Marian translator (OPUS-MT)",
+    "mbart": "an mBART translator",
+    "pegasus": "a Pegasus",
+}
+"""Models of others that cannot be imported, by their ``model_type``; a Marian or Pegasus that we wrote can."""
+FILES_NOT_YET = {
+    "a package of Argos Translate": ("metadata.json", "model"),
+    "a translator of Firefox (Bergamot)": ("model.*.bin*", "*vocab.*.spm*"),
+    "a translator of Marian": ("*.npz", "*.yml"),
+    "a CTranslate2 model": (OF_CTRANSLATE2, "*vocabulary*"),
+}
+"""The same by files that their folders have, where there is no ``config.json``."""
 LONGEST = 60
 """Characters of a value that a sentence shows."""
 
@@ -118,6 +133,11 @@ class Fields:
         return Fields({**values, **known}, self.where)
 
 
+def not_yet(what: str, path: Path) -> RegardError:
+    """The error of a model that cannot be imported yet."""
+    return RegardError(f"is {what}, which cannot be imported yet; docs/convert.md lists what can", str(path))
+
+
 def format_value(value: Any) -> str:
     """A value for a message, truncated."""
     text = json.dumps(value, ensure_ascii=False)
@@ -144,9 +164,14 @@ class HubFolder:
             RegardError: it is no such folder.
         """
         path = Path(path)
+        if path.suffix == ".argosmodel" and path.is_file():
+            raise not_yet("a package of Argos Translate", path)
         if not path.is_dir():
             raise RegardError("no such folder", str(path))
         if not (path / CONFIG).exists():
+            for what, patterns in FILES_NOT_YET.items():
+                if all(any(path.glob(pattern)) for pattern in patterns):
+                    raise not_yet(what, path)
             raise RegardError(f"has no {CONFIG}: is no model in Hugging Face's layout", str(path))
         return cls(path, Fields.of(path / CONFIG))
 

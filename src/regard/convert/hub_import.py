@@ -12,13 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import TASKS, Decoding, Recipe, Training, VitSection, merge, recipe_from
-from regard.convert.hub import FLAG, WHOLE, HubFolder, odd_label
+from regard.convert.hub import FLAG, NOT_YET, WHOLE, HubFolder, not_yet, odd_label
 from regard.convert.layouts import FORMATS
 from regard.convert.layouts.format import Format, inward, refuse_surplus
 from regard.convert.side_files import (
     SENTENCES,
     SentenceTransformersConfig,
     frames_pairs,
+    has_own_tokenizer,
     language_codes,
     max_length_of,
     scale_of,
@@ -75,8 +76,10 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
         RegardError: it is no such folder, of a kind that is not supported, or a file of it is damaged.
     """
     hub = HubFolder.open(folder)
+    if hub.kind in NOT_YET and not has_own_tokenizer(hub.path):
+        raise not_yet(NOT_YET[hub.kind], hub.path)
     if hub.kind not in FORMATS:
-        known = ", ".join(sorted(FORMATS))
+        known = ", ".join(sorted(FORMATS.keys() - NOT_YET))
         raise RegardError(f"model_type {hub.kind!r} is not supported; known: {known}", str(hub.path))
     format, said = FORMATS[hub.kind], SentenceTransformersConfig.of(hub.path)
     task = "encoding" if said.pool else _task(hub, format)

@@ -58,7 +58,8 @@ def tokenizer_of(folder: Path, pieces: int) -> AnyTokenizer:
     """The tokenizer of a folder in Hugging Face's layout, for ``pieces``; ours if :func:`tokenizer_contents` wrote it.
 
     Raises:
-        RegardError: it is missing, damaged, or has too many pieces.
+        RegardError: it is missing, damaged, has too many pieces, or names less than half of them. (A table may have
+            rows without a piece: it is often filled up to a multiple.)
     """
     there = (folder / FILE).exists()
     document, where = (read_document(folder / FILE), str(folder / FILE)) if there else _build_tokenizer(folder, pieces)
@@ -66,9 +67,22 @@ def tokenizer_of(folder: Path, pieces: int) -> AnyTokenizer:
     if own is not None and own.size == pieces:
         return own
     found = HuggingFaceTokenizer(document, special_token_names(folder), pieces, where)
-    if found.size > pieces:
-        raise RegardError(f"has {found.size} pieces, the model's table {pieces} rows", str(folder))
+    count = sum(map(bool, found.names))
+    if found.size > pieces or 2 * count < pieces or not len(found.ordinary):
+        few = "" if len(found.ordinary) else ", all of them symbols"
+        raise RegardError(
+            f"has a tokenizer of {count:,} pieces{few}; the model's table has {pieces:,} rows", str(folder)
+        )
     return found
+
+
+def has_own_tokenizer(folder: Path) -> bool:
+    """Whether the tokenizer of a folder is one that we wrote.
+
+    Raises:
+        RegardError: its file is damaged.
+    """
+    return (folder / FILE).exists() and _own_tokenizer(read_document(folder / FILE)) is not None
 
 
 def _own_tokenizer(document: Any) -> Tokenizer | None:
