@@ -46,7 +46,7 @@ def test_a_wrong_line_is_named(tmp_path, monkeypatch, kind, right: str, wrong: s
 
 def test_every_kind_and_every_table_is_used() -> None:
     assert sorted(path.name for path in TABLES.iterdir()) == [
-        f"{kind}s.tsv" for kind in ("adjective", "comparative", "determiner", "noun", "time", "verb", "word")
+        f"{kind}s.tsv" for kind in ("adjective", "comparative", "determiner", "example", "noun", "time", "verb", "word")
     ]
     for time in TIMES:
         assert {i for i, _ in time.alignment} == set(range(len(time.english_words)))
