@@ -16,7 +16,7 @@ import regard
 from regard.explore.folders.folder import Folder
 from regard.nn.dropout import Dropout
 from regard.nn.ops import Linear
-from regard.system.errors import Damaged, RegardError, UsageError
+from regard.system.errors import Damaged, Diverged, RegardError, UsageError
 from regard.tasks import model_folder
 from tests.refusals import refused
 from tests.scripts import load_script
@@ -111,6 +111,25 @@ def test_a_stopped_run_continues_to_the_same_bits(tmp_path: Path) -> None:
     resumed = fit(tmp_path / "parts", loss=stopping, validate_every=1)
     assert calls == 6 + 2
     assert torch.equal(whole.output.weight, resumed.output.weight)
+
+
+@pytest.mark.parametrize("validate_every", [1, 50])
+def test_a_batch_that_is_not_finite_is_skipped_and_no_more(validate_every: int) -> None:
+    batches = [torch.ones(8, 3) for _ in range(50)]
+    batches[3][0, 0] = torch.inf
+    losses: list[float] = []
+
+    def square(model: nn.Linear, x: Tensor) -> Tensor:
+        losses.append(float((found := model(x).square().mean()).detach()))
+        return found
+
+    options = {"steps": 50, "loss": square, "warmup": 1, "validate_every": validate_every, "quiet": True}
+    trained = regard.fit(nn.Linear(3, 1), batches, **options)
+    assert losses.count(torch.inf) == 1
+    assert losses[-1] < losses[0]
+    assert bool(trained.weight.isfinite().all())
+    with refused(Diverged):
+        regard.fit(nn.Linear(3, 1), [torch.full((8, 3), torch.inf)] * 50, **options)
 
 
 def test_the_best_validation_is_kept() -> None:

@@ -103,25 +103,35 @@ class _OwnObjective:
     model: nn.Module
     function: Callable[[Any, Any], Tensor] | None
     valid: Iterable[Any] | None
-    passed: list[float] = field(default_factory=list)
-    """The losses of training since the last validation, where there are no batches for one."""
+    passed: list[float] = field(default_factory=lambda: [math.inf])
+    """Where there are no batches for one, the last validation's loss and those of training since then.
+
+    A loss that is not finite, whose update is skipped, is none of them.
+    """
 
     def loss(self, batch: _OwnBatch) -> Loss:
         """The loss of a batch, a mean already."""
         total = self._value(batch.given)
         if not total.requires_grad:
             raise RegardError("the loss has no gradient; was it computed from the model, and not detached?", "loss")
-        if self.valid is None:
+        if self.valid is None and bool(total.isfinite()):
             self.passed.append(float(total.detach()))
         return Loss(total, total.detach(), 1)
 
     def validate(self, generate: bool, world: World = ALONE) -> Validation:
         """The mean loss of the validation batches; without them of the batches since the last time."""
-        losses = self.passed[:] if self.valid is None else [float(self._value(batch)) for batch in self.valid]
+        if self.valid is None:
+            return Validation(self._passed_mean())
+        losses = [float(self._value(batch)) for batch in self.valid]
         if not losses:
             raise UsageError("there is no batch", "valid")
-        self.passed.clear()
-        return Validation(math.fsum(losses) / max(1, len(losses)))
+        return Validation(math.fsum(losses) / len(losses))
+
+    def _passed_mean(self) -> float:
+        """The mean loss since the last validation; where every update was skipped that of then."""
+        losses = self.passed[1:] or self.passed
+        self.passed[:] = [math.fsum(losses) / len(losses)]
+        return self.passed[0]
 
     def trial(self, generate: bool, done: Done) -> None:
         """Nothing is measured here."""
