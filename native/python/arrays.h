@@ -36,8 +36,9 @@ inline void expect(bool holds, const char* sentence) {
 template <class A> long rows_of(const A& a) { return static_cast<long>(a.shape(0)); }
 template <class A> long columns_of(const A& a) { return static_cast<long>(a.shape(1)); }
 
-// Rows whose entries are neighbours, which may lie apart.
+// Rows whose entries are neighbours, which may lie apart. In a list of arrays None is one without shape and memory.
 template <class A> void expect_rows(const A& a) {
+  expect(a.is_valid(), "an array is missing");
   expect(a.size() == 0 || a.shape(1) == 1 || a.stride(1) == 1, "the entries of a row must be neighbours in memory");
   expect(a.shape(0) <= 1 || a.stride(0) >= static_cast<int64_t>(a.shape(1)), "rows must not overlap");
 }

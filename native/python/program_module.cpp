@@ -22,9 +22,10 @@ using Layers = std::vector<AnyRows>;
 std::vector<KeysAndValues> layers(const Maybe<Layers>& arrays) {
   std::vector<KeysAndValues> found;
   if (arrays)
-    for (const AnyRows& array : *arrays)
-      found.push_back({array.data(), halves(array), rows_of(array), columns_of(array),
-                       static_cast<long>(array.stride(0))});
+    for (const AnyRows& array : *arrays) {
+      const bool of_bf16 = halves(array);
+      found.push_back({array.data(), of_bf16, rows_of(array), columns_of(array), static_cast<long>(array.stride(0))});
+    }
   return found;
 }
 

@@ -113,7 +113,7 @@ def test_what_a_pass_lacks_or_has_outside_is_refused(kind: str) -> None:
             with pytest.raises(ValueError):
                 run(made, result, {**values, name: None})
         if isinstance(value, list):
-            for wrong in (value[:1], [value[0], value[1][:, :-1]], [value[0], value[1][:2]], []):
+            for wrong in (value[:1], [value[0], value[1][:, :-1]], [value[0], value[1][:2]], [], [None, value[1]]):
                 with pytest.raises(ValueError):
                     run(made, result, {**values, name: wrong})
             continue
