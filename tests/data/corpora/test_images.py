@@ -93,6 +93,13 @@ def test_arrays_are_read(tmp_path: Path, sizes: tuple[int, ...]) -> None:
     assert corpus.where(2) == f"{tmp_path}/some.npz:3"
 
 
+def test_whole_numbers_may_be_floats(tmp_path: Path) -> None:
+    images = np.arange(8).reshape(2, 2, 2)
+    np.savez(tmp_path / "some.npz", images=images.astype(np.float32), labels=np.zeros(2, int))
+    found = [image.pixels.tolist() for image in open_images(tmp_path / "some.npz").examples()]
+    assert found == images.reshape(2, 4).tolist()
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
@@ -100,7 +107,9 @@ def test_arrays_are_read(tmp_path: Path, sizes: tuple[int, ...]) -> None:
         ({"images": np.zeros((2, 4), int), "labels": np.zeros(2, int)}, "(2, 4)"),
         ({"images": np.zeros((2, 2, 2), int), "labels": np.zeros(3, int)}, "(3,)"),
         ({"images": np.zeros((0, 2, 2), int), "labels": np.zeros(0, int)}, "(0, 2, 2)"),
-        ({"images": np.zeros((2, 2, 2)), "labels": np.zeros(2, int)}, "float64"),
+        ({"images": np.full((2, 2, 2), 0.25), "labels": np.zeros(2, int)}, "holds 0.25"),
+        ({"images": np.full((2, 2, 2), np.nan), "labels": np.zeros(2, int)}, "holds nan"),
+        ({"images": np.full((2, 2, 2), 1j), "labels": np.zeros(2, int)}, "complex128"),
         ({"images": np.full((2, 2, 2), -1), "labels": np.zeros(2, int)}, "65,535"),
         ({"images": np.zeros((2, 2, 2), int), "labels": np.array([None, "a"], object)}, ".npz"),
     ],

@@ -39,7 +39,7 @@ def test_lines_and_arrays_are_the_same_images() -> None:
     wanted = task.scores(list(images))
     assert wanted.shape == (5, 3)
     as_lines = lines, [f"{line},label" for line in lines], [line.replace(",", "\t") for line in lines]
-    as_arrays = [one.ravel() for one in images], [one[:, :, None] for one in images]
+    as_arrays = [one.ravel() for one in images], [one[:, :, None] for one in images], [*images.astype(np.float64)]
     for given in (*as_lines, *as_arrays, task.parse_lines(["p" + ",p" * 23, *lines])):
         np.testing.assert_array_equal(task.scores(given), wanted)
 
@@ -71,7 +71,9 @@ def test_several_channels_are_read_and_several_labels_and_numbers_said() -> None
         ("," * 23, None, ("''",)),
         (np.zeros((6, 4), int), "image", ("(6, 4)", "4 x 6 x 1")),
         (np.zeros((4, 6)) + 0.5, "image", ("65,535",)),
-        (np.full((4, 6), -1), "image", ("65,535",)),
+        (np.full((4, 6), -1), "image", ("holds -1", "65,535")),
+        (np.full((4, 6), 65_536.0), "image", ("holds 65536", "65,535")),
+        (np.full((4, 6), "1"), "image", ("no numbers",)),
     ],
 )
 def test_what_is_no_image_is_said(image: str | np.ndarray, where: str | None, holds: tuple[str, ...]) -> None:

@@ -76,6 +76,20 @@ def parse_cells(cells: Sequence[str]) -> Pixels:
     return found.astype(np.int64)
 
 
+def wrong_pixels(values: NDArray[Any]) -> str | None:
+    """What is wrong with pixel values, in a sentence; ``None``: nothing. Whole numbers may stand in an array of floats."""
+    if values.dtype.kind not in "biuf":
+        return f"holds {values.dtype}, no numbers"
+    floats = values.dtype.kind == "f"
+    odd = (values < 0) | (values > LARGEST) | (values != np.floor(values) if floats else False)
+    if floats:
+        odd |= np.isnan(values)
+    if not odd.any():
+        return None
+    hint = " (fractions times 255, rounded)" if floats else ""
+    return f"holds {values[odd][0]:.6g}; pixel values are whole numbers from 0 to {LARGEST:,}{hint}"
+
+
 def is_header(cells: Sequence[str]) -> bool:
     """Whether these cells are names: most are no numbers, or one is what a label's column is called."""
     wordy = sum(not _is_number(cell) for cell in cells)
@@ -203,14 +217,10 @@ class ImageArrays:
                 "one label for each",
                 self.name,
             )
-        if images.dtype.kind not in "biu" or labels.dtype.kind not in "biufU":
-            raise RegardError(
-                f"holds images of {images.dtype} and labels of {labels.dtype}; pixels are whole numbers (fractions "
-                "times 255, rounded), labels numbers or texts",
-                self.name,
-            )
-        if images.min() < 0 or images.max() > LARGEST:
-            raise RegardError(f"holds pixel values outside of 0 to {LARGEST:,}", self.name)
+        if labels.dtype.kind not in "biufU":
+            raise RegardError(f"holds labels of {labels.dtype}, no numbers or texts", self.name)
+        if wrong := wrong_pixels(images):
+            raise RegardError(wrong, self.name)
         return images, labels
 
     def _refuse_large(self, members: zipfile.ZipFile) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regard.config import Recipe, VitSection
 from regard.data.batches.patches import ImageBatch, PatchGrid, pack_images
-from regard.data.corpora.images import LARGEST, ImageRows, Pixels, Shape, is_header, open_images, parse_cells
+from regard.data.corpora.images import ImageRows, Pixels, Shape, is_header, open_images, parse_cells, wrong_pixels
 from regard.system.errors import RegardError
 from regard.tasks.classification.classifier import LabelTask, Prediction, Scores
 from regard.tasks.images.assets import PIXELS, ImageAssets
@@ -132,8 +132,8 @@ def _array(image: NDArray[Any], shape: Shape) -> Pixels:
     fits = image.shape == sizes or (shape.channels == 1 and image.shape == sizes[:2]) or image.shape == (shape.values,)
     if not fits:
         raise RegardError(f"has the shape {image.shape}; the model reads images of {shape}", "image")
-    if image.dtype.kind not in "biu" or image.min() < 0 or image.max() > LARGEST:
-        raise RegardError(f"holds values that are no whole numbers from 0 to {LARGEST:,}", "image")
+    if wrong := wrong_pixels(image):
+        raise RegardError(wrong, "image")
     return image.astype(np.int64).ravel()
 
 
