@@ -181,6 +181,8 @@ def _type_name(kind: Any) -> str:
     if kind in _SIMPLE:
         return _SIMPLE[kind][1]
     kind = kind if origin is None else origin
+    if kind is tuple and inner and inner[-1] is not ...:
+        return f"{len(inner)} values ({', '.join(map(_type_name, inner))})"
     if kind in _LISTS:
         return "a list of texts" if inner[:1] == (str,) else "a list"
     return _NAMED.get(kind, f"a {getattr(kind, '__name__', kind)}")
@@ -190,5 +192,5 @@ def _told(value: object) -> str:
     """A wrong value for people: its type, and itself where it is short."""
     if value is None:
         return "None"
-    is_short = isinstance(value, str | int | float) and len(repr(value)) <= SHORT
+    is_short = isinstance(value, str | int | float | tuple) and len(repr(value)) <= SHORT
     return f"{value!r} ({type(value).__name__})" if is_short else type(value).__name__

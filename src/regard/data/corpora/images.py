@@ -77,7 +77,7 @@ def parse_cells(cells: Sequence[str]) -> Pixels:
 
 
 def wrong_pixels(values: NDArray[Any]) -> str | None:
-    """What is wrong with pixel values, in a sentence; ``None``: nothing. Whole numbers may stand in an array of floats."""
+    """What is wrong with pixel values, in a sentence; ``None``: nothing. An array of floats may hold whole numbers."""
     if values.dtype.kind not in "biuf":
         return f"holds {values.dtype}, no numbers"
     floats = values.dtype.kind == "f"
