@@ -136,6 +136,7 @@ def train(
         raise UsageError(f"torchrun started {beside.size}; leave it out", "processes")
     if beside:
         end_with(os.getppid(), signal.SIGTERM)  # a torchrun that is killed does not end what it started
+        beside.begin()
     if beside and beside.rank:
         follow_torchrun(beside, should_stop)
         return None

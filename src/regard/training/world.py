@@ -20,10 +20,10 @@ import torch.distributed as dist
 from torch import Tensor
 
 from regard.data.batches.batch import BatchRange
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import RegardError, Stopped, UsageError
 
 Part = TypeVar("Part")
-LOST = "another process of this run ended; rerun the same command to resume"
+LOST = "another process of this run ended or does not answer; rerun the same command to resume"
 """What is said where nothing more is known."""
 _EAGER = 50
 """Looks for the others without a pause."""
@@ -42,13 +42,19 @@ class LostProcess(RegardError):
     """Another process of the run is gone."""
 
 
+class LostHost(LostProcess):
+    """The same where ``torchrun`` started the processes, which nothing is known of but that the run can be resumed."""
+
+    exit_code = Stopped.exit_code
+
+
 @contextmanager
-def _exchange() -> Iterator[None]:
+def exchange() -> Iterator[None]:
     """Within, an error of the connection to another process is a :class:`LostProcess`."""
     try:
         yield
     except RuntimeError as error:
-        if "gloo" not in str(error):
+        if not isinstance(error, dist.DistError) and "gloo" not in str(error):
             raise
         raise LostProcess(LOST) from error
 
@@ -202,7 +208,7 @@ class World:
 
     def _finish(self, work: Any) -> None:
         """Wait for an exchange; an error of the connection to another process is a :class:`LostProcess`."""
-        with _exchange():
+        with exchange():
             self.wait_until(work.is_completed)
             work.wait()
 

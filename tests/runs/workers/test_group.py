@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from threading import Timer
+from threading import Thread, Timer
 
 import pytest
 import torch
@@ -16,10 +16,11 @@ from torch._C._distributed_c10d import TCPStore
 import regard
 from regard.runs import run
 from regard.runs.run import Machine
-from regard.runs.workers import cores, group
+from regard.runs.workers import cores, group, heartbeat
 from regard.runs.workers.group import TorchrunProcess, torchrun_process
 from regard.runs.workers.worker import follow_torchrun
 from regard.system.errors import RegardError, UsageError
+from regard.training.world import LostHost
 from tests.refusals import refused
 
 CPU = torch.device("cpu")
@@ -257,6 +258,78 @@ def test_another_hears_a_signal_while_it_waits_to_be_called() -> None:
         signal.signal(signal.SIGUSR2, before)
         other.set("regard/called", "0")  # which ends the thread that waits
     assert time.monotonic() - began < 20
+
+
+@pytest.fixture
+def quick_hearts(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Hearts that beat fifty times a second, as those of processes that meet at a port of this machine: the port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    told = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("TORCHELASTIC_USE_AGENT_STORE", raising=False)
+    monkeypatch.setattr(heartbeat, "_SECOND", 0.02)
+    monkeypatch.setattr(group, "abandon", lambda: None)  # which would end these tests with it
+    return port
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_host_that_dies_or_stops_while_it_prepares_ends_those_that_wait(
+    quick_hearts: int, number: signal.Signals
+) -> None:
+    child = os.fork()
+    if not child:
+        try:
+            TorchrunProcess(0, 2).begin()
+            time.sleep(600)
+        finally:
+            os._exit(1)
+    try:
+        waiting = TorchrunProcess(1, 2)
+        waiting.begin()
+        store = TCPStore("127.0.0.1", quick_hearts, is_master=False, wait_for_workers=False)
+        store.wait(["regard/heartbeat/0", "regard/heartbeat/1"])
+        time.sleep(1)  # as long as it lives, it may prepare for longer than a silence lasts
+        assert not waiting.is_lost()
+        os.kill(child, number)
+        with pytest.raises(LostHost, match="ended or does not answer; rerun the same command to resume") as lost:
+            follow_torchrun(waiting, lambda: False)
+        assert lost.value.exit_code == 75
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_the_first_does_not_wait_for_a_host_that_never_comes(
+    quick_hearts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
+    agent = TCPStore("127.0.0.1", quick_hearts, is_master=True, wait_for_workers=False)
+    first = TorchrunProcess(0, 2)
+    vars(first)["store"] = TCPStore("127.0.0.1", quick_hearts, is_master=False, wait_for_workers=False)
+    monkeypatch.setattr(group, "torchrun_process", lambda: first)
+    first.begin()
+    said = "ended or does not answer; what was saved is whole: rerun the same command to resume"
+    with pytest.raises(LostHost, match=said), group.worker_group(2, 2, lambda line: None):
+        pass
+    agent.set("regard/process/1", "0")  # which ends the thread that waits
+
+
+def test_processes_that_are_not_needed_hear_it_before_the_first_ends() -> None:
+    agent = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    processes = [TorchrunProcess(rank, 2) for rank in range(2)]
+    for process in processes:
+        vars(process)["store"] = TCPStore("127.0.0.1", agent.port, is_master=False, wait_for_workers=False)
+    shards = list[int]()
+    other = Thread(target=lambda: (time.sleep(0.3), shards.append(processes[1].wait())))
+    other.start()
+    with processes[0].releasing():
+        pass
+    assert agent.check(["regard/freed/1"])
+    other.join()
+    assert shards == [0]
 
 
 def test_a_signal_while_processes_start_ends_all_at_once(folder: Path) -> None:

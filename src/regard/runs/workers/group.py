@@ -31,16 +31,18 @@ from regard.config import Recipe
 from regard.runs.workers.heartbeat import SILENT, Heartbeat
 from regard.system.errors import UsageError
 from regard.system.interruptible import interruptible
-from regard.training.world import ALONE, LostProcess, World, refuse_division
+from regard.training.world import ALONE, LOST, LostHost, LostProcess, World, refuse_division
 
 PLACE = "REGARD_PROCESS"
 """Environment variable of a process that was started here: file, rank, size and shards."""
-_CALLED = "regard/called"
-"""Key by which the first process of a ``torchrun`` says that the others are needed, or not."""
+_CALLED, _FREED = "regard/called", "regard/freed/"
+"""Keys: the first process of a ``torchrun`` says that the others are needed, or not; and these that they are not."""
 _PROCESS = "regard/process/"
 """Keys by which each process says which one it is, and on which machine."""
 _DAY, _WAIT = timedelta(days=1), timedelta(minutes=30)
-"""Longest wait for the first process, which prepares data; and for another process within a step."""
+"""Longest wait for the first process, which prepares data; and for another process to begin, and within a step."""
+_ABSENT = 120
+"""Seconds in which a process is heard first, where ``torchrun`` starts those of all hosts at once."""
 _SAID = 5.0
 """Seconds of waiting for the processes of a ``torchrun`` after which it is said."""
 _PATIENCE = 10.0
@@ -54,11 +56,26 @@ class TorchrunProcess:
     Args:
         rank, size: its number, and how many there are.
         called: the others were called, or are being.
+        is_lost: tells whether another one does not answer any more; see :meth:`begin`.
     """
 
     rank: int
     size: int
     called: bool = field(default=False, compare=False)
+    is_lost: Callable[[], bool] = field(default=lambda: False, compare=False)
+
+    def begin(self) -> None:
+        """Answer the others from now on, and hear whether they do, whatever this process does meanwhile."""
+        if self.size > 1:
+            by_torchrun = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+            absent = _ABSENT if by_torchrun else int(_WAIT.total_seconds())
+            connect = partial(_own_store, not (self.rank or by_torchrun), absent)
+            self.is_lost = Heartbeat(connect, self.rank, self.size, absent).start()
+
+    def look(self, waited: float) -> None:
+        """Raise a LostProcess if one of the others is lost."""
+        if self.is_lost():
+            raise LostProcess(LOST)
 
     @cached_property
     def store(self) -> Store:
@@ -73,9 +90,11 @@ class TorchrunProcess:
         self.store.set(_CALLED, str(shards))
 
     def wait(self) -> int:
-        """The shards of a step, once the first process knows them."""
+        """The shards of a step, once the first process knows them; 0: nothing is to be done."""
         self.store.wait([_CALLED], _DAY)
-        return int(self.store.get(_CALLED))
+        if not (shards := int(self.store.get(_CALLED))):
+            self.store.set(f"{_FREED}{self.rank}", "")
+        return shards
 
     @contextmanager
     def releasing(self) -> Iterator[None]:
@@ -85,7 +104,12 @@ class TorchrunProcess:
         finally:
             if self.size > 1 and not self.called:
                 with suppress(RuntimeError, TimeoutError):
-                    interruptible(partial(self.call, 0), most=_PATIENCE / 2)
+                    interruptible(self._free, most=_PATIENCE / 2)
+
+    def _free(self) -> None:
+        """Call the others in vain, and wait until they have heard it: the store may end with this process."""
+        self.call(0)
+        self.store.wait([f"{_FREED}{rank}" for rank in range(1, self.size)], _DAY)
 
 
 @cache
@@ -165,15 +189,15 @@ def join(world: World, store: Store) -> World:
     store.set(f"{_PROCESS}{world.rank}", json.dumps([here, os.getpid()]))
     places = [json.loads(store.get(f"{_PROCESS}{rank}")) for rank in range(world.size)]
     known = tuple(process for machine, process in places if here and machine == here)
-    is_lost = _heartbeat(world).start() if torchrun_process() and not world.local else world.is_lost
-    return replace(world, processes=known, is_lost=is_lost)
+    return replace(world, processes=known)
 
 
-def _heartbeat(world: World) -> Heartbeat:
-    """The heartbeat of this process, by a connection of its own."""
-    at, wait = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timedelta(seconds=SILENT)
-    store = TCPStore(*at, is_master=False, wait_for_workers=False, timeout=wait)
-    return Heartbeat(store, world.rank, world.size)
+def _own_store(is_master: bool, seconds: int) -> Store:
+    """A connection to the store of all processes for a thread alone; it may wait so long until the store is there."""
+    at, wait = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timedelta(seconds=seconds)
+    store = TCPStore(*at, is_master=is_master, wait_for_workers=False, timeout=wait, multi_tenant=True)
+    store.set_timeout(timedelta(seconds=SILENT))
+    return store
 
 
 def _machine() -> str:
@@ -198,7 +222,7 @@ def abandon() -> None:
 def _end_at_once() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(LostProcess.exit_code)
+    os._exit(LostHost.exit_code)
 
 
 @contextmanager
@@ -218,6 +242,8 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> It
     size = others.size if others else processes
     refuse_division(shards, size)
     world = World(shards, 0, size, local=others is None)
+    if others:
+        world = replace(world, is_lost=others.is_lost)
     if size == 1:
         if shards > 1:
             tell(f"1 process computes the {shards} shards of a step")
@@ -243,9 +269,9 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> It
             leave()
         failed = [child for child in found.children if child.process.returncode]
         fates = [child.fate() for child in sorted(failed, key=lambda child: child.process.returncode > 0)]
-        said = fates[0] if fates else "another process of this run ended"
+        said = fates[0] if fates else LOST.partition(";")[0]
         message = f"{said}; what was saved is whole: rerun the same command to resume"
-        raise LostProcess(message) from lost
+        raise (LostHost if others else LostProcess)(message) from lost
     except BaseException:
         leave()
         if found.world is world:  # those that start hear nothing before they are connected
@@ -284,6 +310,7 @@ def _join_torchrun(process: TorchrunProcess, world: World, tell: Callable[[str],
     said = list[bool]()
 
     def look(waited: float) -> None:
+        process.look(waited)
         if waited > _SAID and not said:
             said.append(True)
             others = f"{process.size - 1} other processes" if process.size > 2 else "other process"

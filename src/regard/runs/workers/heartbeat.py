@@ -18,49 +18,63 @@ SILENT = 30
 class Heartbeat:
     """Counts seconds in a store that all processes share, and reads the counts of the others.
 
+    Seconds of silence are counted by a thread that never waits for the store, which a host that stands still may hold.
+
     Args:
-        store: of this thread alone; its operations end after some seconds where nobody answers.
+        connect: gives a store for a thread alone.
         rank, size: number of this process, and how many there are.
-        silent: rounds of a second after which a process whose count stands still is lost.
+        absent: seconds after which a process that was never heard is lost.
+        silent: the same of one that was heard.
     """
 
-    def __init__(self, store: Store, rank: int, size: int, silent: int = SILENT) -> None:
-        self._store, self._rank, self._silent = store, rank, silent
+    def __init__(
+        self, connect: Callable[[], Store], rank: int, size: int, absent: int = SILENT, silent: int = SILENT
+    ) -> None:
+        self._connect, self._rank, self._absent, self._silent = connect, rank, absent, silent
         self._others = [other for other in range(size) if other != rank]
-        self._heard = dict.fromkeys(self._others, "")
-        self._missed = dict.fromkeys(self._others, 0)
-        self._ended, self._thread = Event(), Thread(target=self._beat, daemon=True)
+        self._counts = dict.fromkeys(self._others, "")
+        self._heard: dict[int, int] = {}
+        self._seconds, self._failed, self._ended = 0, False, Event()
+        self._threads = [Thread(target=work, daemon=True) for work in (self._count, self._beat)]
 
     def start(self) -> Callable[[], bool]:
         """Begin, until this process ends; the function that tells whether a process is lost."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
         atexit.register(self.end)
         return self.lost
 
     def lost(self) -> bool:
-        """Whether a process was silent for too long."""
-        return any(missed >= self._silent for missed in self._missed.values())
+        """Whether a process was silent for too long, or the store is gone."""
+        return self._failed or any(
+            self._seconds - self._heard[other] >= self._silent
+            if other in self._heard
+            else self._seconds >= self._absent
+            for other in self._others
+        )
 
     def end(self) -> None:
         """Stop counting."""
         self._ended.set()
-        self._thread.join(2 * _SECOND)
+        for thread in self._threads:
+            thread.join(_SECOND)
+
+    def _count(self) -> None:
+        while not self._ended.wait(_SECOND):
+            self._seconds += 1
 
     def _beat(self) -> None:
         count = 0
-        while not self._ended.wait(_SECOND):
-            count += 1
-            try:
-                self._store.set(f"{_KEY}{self._rank}", str(count))
-                self._hear()
-            except RuntimeError:  # the store itself is silent, and it has waited
-                self._missed = dict.fromkeys(self._others, self._silent)
-                return
+        try:
+            store = self._connect()
+            while not self._ended.wait(_SECOND):
+                count += 1
+                store.set(f"{_KEY}{self._rank}", str(count))
+                self._hear(store)
+        except RuntimeError:  # whoever holds the store has closed the connection, or never opened it
+            self._failed = True
 
-    def _hear(self) -> None:
+    def _hear(self, store: Store) -> None:
         for other in self._others:
-            heard = ""
-            if self._store.check([key := f"{_KEY}{other}"]):
-                heard = self._store.get(key).decode()
-            self._missed[other] = 0 if heard != self._heard[other] else self._missed[other] + 1
-            self._heard[other] = heard
+            if store.check([key := f"{_KEY}{other}"]) and (count := store.get(key).decode()) != self._counts[other]:
+                self._counts[other], self._heard[other] = count, self._seconds

@@ -115,13 +115,16 @@ def follow_torchrun(torchrun_process: TorchrunProcess, should_stop: Callable[[],
         RegardError: as :func:`follow`.
     """
     from regard.runs.workers.group import join
-    from regard.training.world import World
+    from regard.training.world import LostHost, LostProcess, World, exchange
 
-    if not (shards := interruptible(torchrun_process.wait)):
-        return
-    world = World(shards, torchrun_process.rank, torchrun_process.size)
-    with _leaving():
-        follow(interruptible(lambda: join(world, torchrun_process.store)), should_stop)
+    rank, size, look = torchrun_process.rank, torchrun_process.size, torchrun_process.look
+    try:
+        with _leaving(), exchange():
+            if shards := interruptible(torchrun_process.wait, look):
+                world = World(shards, rank, size, is_lost=torchrun_process.is_lost)
+                follow(interruptible(lambda: join(world, torchrun_process.store), look), should_stop)
+    except LostProcess as lost:
+        raise LostHost(str(lost)) from lost
 
 
 if __name__ == "__main__":
