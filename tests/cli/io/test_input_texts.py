@@ -123,6 +123,25 @@ def test_a_file_of_texts(shout, packed: Any) -> None:
     assert done.err == "regard: some: 1 line was not valid UTF-8 and had bytes replaced: 2\n"
 
 
+@pytest.mark.parametrize("command", ["translate", "ask"])
+@pytest.mark.parametrize("name", ["page.html", "README.md", "film.SRT", "messages.po", "letter.docx", "page.html.gz"])
+def test_a_document_is_refused_where_its_lines_would_be_written_anew(
+    command: str, name: str, regard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text("<p>A man sleeps.</p>\n")
+    done = regard(command, "model", "--input", name, "--output", "out")
+    done.refuses(f"regard: {name}: is a document", 2)
+    assert "take out its text, a sentence or paragraph a line" in done.err
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("name", ["texts.txt", "test.en", "texts", "v1.html.txt", "texts.txt.gz", "test.de.gz"])
+def test_lines_of_text_are_no_document(name: str, shout) -> None:
+    Path(name).write_bytes(gzip.compress(b"a\n") if name.endswith(".gz") else b"a\n")
+    assert shout("--input", name).out == "A\n"
+
+
 @pytest.mark.parametrize("words", [["--input", "-"], ["--input=-"], ["--input", "-", "--output", "-"]])
 def test_a_dash_is_stdin(shout, words: list[str]) -> None:
     assert shout(*words, stdin=b"a\nb\n").out == "A\nB\n"

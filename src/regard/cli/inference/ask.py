@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
-from regard.cli.io.input_texts import Text
+from regard.cli.io.input_texts import Text, refuse_document
 from regard.cli.io.lines import json_line, one_cell, one_line, unseen_values
 from regard.cli.io.sampling import DRAWING, NO_SAMPLING, SamplingOptions
 from regard.cli.io.terminal import say
@@ -61,6 +61,7 @@ def ask(
     if not sample and (drawn := [name for name, value in {"seed": seed, **values}.items() if value is not None]):
         raise UsageError("is for drawing; add --sample", "--" + drawn[0].replace("_", "-"))
     options = {"--prefix": prefix, "--beam": beam, "--n": n, "--json": json, "--sample": sample, "--seed": seed}
+    refuse_document(given.input)
     with Exchange("ask", folder, texts, given, options | values) as exchange:
         from regard.tasks.kinds import answers_text
         from regard.tasks.translation.text_to_text.corpus import with_prefix

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
-from regard.cli.io.input_texts import Text
+from regard.cli.io.input_texts import Text, refuse_document
 from regard.cli.io.lines import json_line, one_line, unseen_values
 from regard.system.errors import UsageError
 
@@ -38,6 +38,7 @@ def translate(
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
     options = {"--beam": beam, "--nbest": nbest, "--json": json}
+    refuse_document(given.input)
     with Exchange("translate", folder, texts, given, options) as exchange:
         from regard.tasks.kinds import translates
 

@@ -38,6 +38,13 @@ LONGEST_WORD = 1 << 17
 """Most characters read between two blanks of a text."""
 STDIN = Path("-")
 """The name of stdin in place of a file."""
+DOCUMENTS = frozenset(
+    """
+    html htm xhtml xml svg md markdown rst adoc tex rtf doc docx odt pdf epub ppt pptx odp xls xlsx ods srt vtt sbv ass
+    ssa po pot xlf xliff tmx ts resx strings properties json jsonl yaml yml toml ipynb
+    """.split()
+)
+"""Endings of files whose lines hold more than text: marks, numbers, times."""
 
 
 class InputTexts:
@@ -136,6 +143,25 @@ class InputTexts:
         if sys.stdin.isatty():
             say("reading from the terminal, a text a line; Ctrl-D ends it")
         return decode_lines(raw_lines(), notes)
+
+
+def refuse_document(path: Path | None) -> None:
+    """Refuse a file whose lines would be answered whole, marks and all: what comes out would be no document.
+
+    Raises:
+        UsageError: its name ends as that of a document, packed or not.
+    """
+    from regard.text.lines import MAGIC
+
+    if path is None:
+        return
+    plain = path.with_suffix("") if path.suffix.lower() in MAGIC else path
+    if (ending := plain.suffix.lower().removeprefix(".")) in DOCUMENTS:
+        message = (
+            f"is a document (.{ending}), and only plain text is read: take out its text, a sentence or paragraph a line"
+            " (its lines as they are can be piped into stdin)"
+        )
+        raise UsageError(message, str(path))
 
 
 def refuse_file_names(texts: Sequence[str]) -> None:
