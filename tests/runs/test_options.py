@@ -8,7 +8,7 @@ import pytest
 
 from regard.config import Recipe, Training, recipe_toml
 from regard.data.corpora.pairs import PairJsonLines, PairTable
-from regard.runs.options import RecipeOptions, corpora, recipe_from_options, task_option
+from regard.runs.options import RecipeOptions, corpora, language_notes, recipe_from_options, task_option
 from regard.system.errors import UsageError
 from regard.tasks.protocols import refuse_pipes
 from tests.refusals import refused
@@ -95,6 +95,29 @@ def test_a_guess_lies_below_the_recipe() -> None:
     ):
         text = recipe_from_options(wishes, 100).text
         assert (text.source_language, text.target_language) == ("und", target)
+
+
+def test_languages_that_nobody_names_are_asked_for() -> None:
+    neither = {"text.source_language": None, "text.target_language": None}
+    (note,) = language_notes(RecipeOptions(guessed=neither))
+    assert "--source-language CODE --target-language CODE" in note
+    (note,) = language_notes(RecipeOptions({"text": {"source_language": "en"}}, guessed=neither))
+    assert "say --target-language CODE" in note
+    named = {"text.source_language": "en", "text.target_language": "de"}
+    assert not list(language_notes(RecipeOptions(options=named, guessed=neither)))
+    assert not list(language_notes(RecipeOptions(guessed=named)))
+
+
+def test_a_recipe_that_contradicts_the_files_is_told() -> None:
+    guessed = {"text.source_language": "en", "text.target_language": "de"}
+    recipe = {"text": {"source_language": "de", "target_language": "deu"}}
+    (note,) = language_notes(RecipeOptions(recipe, guessed=guessed))
+    assert note == (
+        "text.source_language is de as recipe says, though the files end in .en; --source-language en changes it"
+    )
+    for named in ({"text.source_language": "en"}, {"text.source_language": "fr"}):
+        assert not list(language_notes(RecipeOptions(recipe, options=named, guessed=guessed)))
+    assert not list(language_notes(RecipeOptions(recipe, settings=("text.source_language=en",), guessed=guessed)))
 
 
 def test_separate_vocabularies_are_not_tied_in_three() -> None:

@@ -6,7 +6,7 @@ A model that training is initialised from replaces table and preset, and its tok
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from regard.models.presets import PRESETS, preset
 from regard.system.errors import UsageError
 from regard.tasks.protocols import Files
 from regard.tasks.training.defaults import BESIDE, defaults
-from regard.text.languages import language_of
+from regard.text.languages import UNKNOWN, language_of, primary
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ def _table(path: Path | str, columns: str | None) -> Corpus[TextPair]:
     if len(names) != 2 or not all(names):
         raise UsageError(f"{columns!r} must be two columns like 1,2, or two keys like en,de", "--columns")
     numbers = [int(name) for name in names if name.isdecimal() and len(name) < 10 and int(name) > 0]
-    columned = (numbers[0], numbers[1]) if len(numbers) == 2 else (1, 2)
+    columned = (numbers[0], numbers[1]) if len(numbers) == 2 else None
     found = open_pairs(path, columns=columned, keys=(names[0], names[1]))
     if isinstance(found, PairTable) and len(numbers) != 2:
         raise UsageError(f"{columns!r} must be two columns like 1,2, as {path} is a TSV", "--columns")
@@ -292,5 +292,20 @@ def _table(path: Path | str, columns: str | None) -> Corpus[TextPair]:
 def languages(source: Files, target: Files) -> dict[str, str | None]:
     """Language codes from the extensions of the first files; ``None`` if unknown."""
     found = {"text.source_language": source[:1], "text.target_language": target[:1]}
-    codes = {name: language_of(files[0]) if files else "und" for name, files in found.items()}
-    return {name: code if code != "und" else None for name, code in codes.items()}
+    codes = {name: language_of(files[0]) if files else UNKNOWN for name, files in found.items()}
+    return {name: code if code != UNKNOWN else None for name, code in codes.items()}
+
+
+def language_notes(wishes: RecipeOptions) -> Iterator[str]:
+    """What to say of the languages of a translator: a recipe that contradicts the files, and those nobody names."""
+    given, chosen, where = _merge_options(wishes)
+    unknown = []
+    for name, guess in wishes.guessed.items():
+        key, option = name.rpartition(".")[2], f"--{name.rpartition('.')[2].replace('_', '-')}"
+        written, code = (one.get("text", {}).get(key, UNKNOWN) for one in (given, chosen))
+        if guess and code == written and UNKNOWN != primary(written) != primary(guess):
+            yield f"{name} is {written} as {where} says, though the files end in .{guess}; {option} {guess} changes it"
+        if code == UNKNOWN and not guess:
+            unknown.append(f"{option} CODE")
+    if unknown:
+        yield f"the languages are not known, which card, scores and long texts need: say {' '.join(unknown)} (en, de …)"

@@ -17,6 +17,7 @@ from regard.runs.datasets import training_job
 from regard.runs.inputs import check_licence, name_of, named_files, shell_line
 from regard.runs.options import (
     RecipeOptions,
+    language_notes,
     languages,
     ngrams_option,
     recipe_from_options,
@@ -187,6 +188,9 @@ def train(
                 message = f"is a model of the family {family}; task = {word} needs {' or '.join(info.families)}"
                 raise UsageError(message, f"--from {begun.folder}")
         refuse_unusable(Path(output), resume)
+        if info.learns_from == "pairs" and earlier is None:
+            for note in language_notes(wishes):
+                shown.on_event(note)
         shown.on_event(CHECKING)
         made_by = partial(recipe_from_options, wishes)
         machine = Machine(place, threads, processes)

@@ -67,6 +67,16 @@ def test_bad_tables_and_names(tmp_path: Path) -> None:
         open_pairs(tmp_path / "train.en")
 
 
+def test_of_a_wide_table_two_columns_are_to_be_chosen(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", "package\ttitle\ta\tx\n")
+    with refused(UsageError, path, "has 4 columns", "--columns 3,4"):
+        list(open_pairs(path).examples())
+    assert list(open_pairs(path, columns=(3, 4)).examples()) == [("a", "x")]
+    assert list(open_pairs(path, columns=(1, 2)).examples()) == [("package", "title")]
+    with_origin = write(tmp_path / "b.tsv", "a\tx\tCC BY 2.0\n")
+    assert list(open_pairs(with_origin).examples()) == [("a", "x")]
+
+
 def test_invalid_bytes_are_noted_by_file(tmp_path: Path) -> None:
     source, target = write(tmp_path / "a.en", "a\nb\n"), tmp_path / "a.de"
     target.write_bytes(b"x\nf\xfcr\n")

@@ -94,7 +94,7 @@ def _texts(task: Task, file: Path, given: InputTexts) -> tuple[list[str], list[s
         try:
             pairs = _first(corpus.examples(), given.name)
         except RegardError as error:  # this command has no --columns
-            message = error.message.partition(": name two by")[0]
+            message = error.message.partition(": name two by")[0].partition("; say which")[0]
             raise RegardError(f"{message}; pairs are the keys source and target, or two columns", error.where) from None
         for notes in corpus.notes:
             say_invalid_lines(str(file), notes)

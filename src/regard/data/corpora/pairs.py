@@ -18,6 +18,8 @@ from regard.text.lines import InvalidLines, line_pieces, row_lines, without_mark
 
 MISALIGNED = "line i must translate line i"
 """How the message of files with other numbers of lines ends."""
+MOST = 3
+"""Columns of a table of which the first two are taken without a choice."""
 BLOCK = 1 << 18
 """Bytes of a file that are taken at once, about."""
 _LINE_FEED = ord("\n")
@@ -119,21 +121,28 @@ class _Lines:
 
 @dataclass
 class PairTable(Records[TextPair]):
-    """A TSV file: a pair a row, its sides in two columns, counted from 1 as ``cut -f`` does."""
+    """A TSV file: a pair a row, its sides in two columns, counted from 1 as ``cut -f`` does.
 
-    columns: tuple[int, int] = (1, 2)
+    Without a choice these are the first two, of three at most: the third may say where a pair is from.
+    """
+
+    columns: tuple[int, int] | None = None
 
     def records(self, notes: InvalidLines) -> Iterator[tuple[int, TextPair]]:
         """Every row.
 
         Raises:
             RegardError: a row has too few columns.
+            UsageError: nobody has chosen two of more than three columns.
         """
-        left, right = self.columns
-        if min(self.columns) < 1:
-            raise UsageError(f"columns count from 1, not {min(self.columns)}", self.name)
+        left, right = self.columns or (1, 2)
+        if min(left, right) < 1:
+            raise UsageError(f"columns count from 1, not {min(left, right)}", self.name)
         for number, line in enumerate(row_lines(self.path, notes), 1):
             cells = line.split("\t")
+            if number == 1 and self.columns is None and (count := len(cells)) > MOST:
+                last = f"--columns {count - 1},{count}"
+                raise UsageError(f"has {count} columns; say which hold source and target, such as {last}", self.name)
             if len(cells) < max(left, right):
                 missing = f"has {count_columns(len(cells))}, but column {max(left, right)} is asked for"
                 raise RegardError(f"{missing}; are tabs between them?", self.at(number))
@@ -159,7 +168,7 @@ class PairJsonLines(Records[TextPair]):
 def open_pairs(
     source: Path | str,
     target: Path | str | None = None,
-    columns: tuple[int, int] = (1, 2),
+    columns: tuple[int, int] | None = None,
     keys: tuple[str, str] = ("source", "target"),
 ) -> Corpus[TextPair]:
     """The corpus that options name: two files, or one ``.tsv`` or ``.jsonl`` (plain or compressed).

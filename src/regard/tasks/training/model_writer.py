@@ -20,6 +20,7 @@ from regard.tasks.model_folder import MODEL, RECIPE, load, validated_paths
 from regard.tasks.protocols import Task, device_of
 from regard.tasks.training.base import PreparedData, TrainingTask
 from regard.text.counts import counted
+from regard.text.languages import UNKNOWN
 from regard.training.checkpoints import checkpoint, manifest
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.provenance import Provenance
@@ -74,7 +75,8 @@ def imported_card(recipe: Recipe, parameters: int, lines: list[str]) -> str:
 
 def _header_lines(recipe: Recipe, parameters: int) -> list[str]:
     text = recipe.text
-    languages = f": {text.source_language} → {text.target_language}" if recipe.info.learns_from == "pairs" else ""
+    codes = text.source_language, text.target_language
+    languages = f": {' → '.join(codes)}" if recipe.info.learns_from == "pairs" and UNKNOWN not in codes else ""
     sizes = f"{parameters / 1e6:.1f} million parameters: {size_line(recipe.model)}"
     return [
         f"# {recipe.info.noun.capitalize()}{languages}",
