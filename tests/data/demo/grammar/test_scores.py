@@ -8,6 +8,7 @@ import pytest
 
 from regard.data.demo.grammar import Pair, classic, generate, words_of, words_of_tokens
 from regard.data.demo.grammar.scores import (
+    CANDIDATES,
     NearestSentence,
     chosen_pronoun,
     cross_shares,
@@ -155,6 +156,20 @@ def test_the_nearest_has_the_largest_overlap_of_all(sample: list[Pair]) -> None:
         assert overlaps[chosen] >= min(best) - 1e-6
         closer = [edit_distance(words, others[place]) for place in range(400) if overlaps[place] > best[-1]]
         assert edit_distance(words, others[chosen]) <= min(closer, default=1000)
+
+
+def test_of_sentences_with_equal_overlap_the_first_are_compared() -> None:
+    """On every processor alike: which of them a partition takes depends on its instructions."""
+    draw = np.random.default_rng(5)
+    train = [" ".join(chr(97 + word) * 2 for word in draw.integers(8, size=6)) for _ in range(3000)]
+    nearest = NearestSentence(train, train)
+    words = [sentence.split() for sentence in train]
+    for source in (" ".join(chr(97 + word) * 2 for word in draw.integers(8, size=6)) for _ in range(20)):
+        asked = source.split()
+        overlaps = [len(set(asked) & set(one)) for one in words]  # all are of six words
+        first = sorted(range(len(train)), key=lambda place: (-overlaps[place], place))[:CANDIDATES]
+        expected = min(first, key=lambda place: (edit_distance(asked, words[place]), place))
+        assert nearest.nearest(source) == expected
 
 
 def test_words_unknown_in_training_and_small_training_sets() -> None:

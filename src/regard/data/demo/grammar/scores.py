@@ -160,8 +160,8 @@ def _same_length(hypotheses: Sequence[object], references: Sequence[object]) -> 
 class NearestSentence:
     """Translates by looking up: the translation of the training sentence most like the source.
 
-    An inverted index finds the sentences with the largest overlap of words, 2·common / (words + words); among the
-    best of these the smallest edit distance over words decides, then the order in training.
+    An inverted index finds the sentences with the largest overlap of words, 2·common / (words + words), of equal ones
+    the first; among the best of these the smallest edit distance over words decides, then the order in training.
     """
 
     def __init__(self, sources: Sequence[str], targets: Sequence[str]) -> None:
@@ -187,7 +187,9 @@ class NearestSentence:
                 common_B[self._sentences[word]] += 1
         overlap_B = 2 * common_B / (self._lengths_B + len(words))
         count = min(CANDIDATES, len(self._words))
-        candidates = np.argpartition(-overlap_B, count - 1)[:count]
+        least = np.partition(overlap_B, -count)[-count]
+        above = np.flatnonzero(overlap_B > least)
+        candidates = [*above, *np.flatnonzero(overlap_B == least)[: count - len(above)]]
         return min((edit_distance(words, self._words[place]), int(place)) for place in candidates)[1]
 
 
