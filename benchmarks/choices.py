@@ -14,6 +14,7 @@ from tables import Row, grid
 
 JUDGED = "val beam 5 lc"
 DIVERGED, MISSING = "diverged", "missing"
+WITHDRAWN = "The same on a GPU with 4,400 steps was withdrawn: seven of its rows had not learned yet."
 ROUNDED = 5e-5
 """What a gradient norm that is written as zero is less than."""
 
@@ -41,14 +42,7 @@ def table(sessions: list[Session]) -> Lines:
     for row in rows_of(sessions):
         if row["direction"] == "en-de":
             groups.setdefault(steps_of(row), []).append(row)
-    loads = [session["machine"]["load"] for session in sessions if "load" in (session.get("machine") or {})]
-    place = gpu_of(sessions[0]) if sessions else ""
-    return [line for steps, rows in sorted(groups.items()) for line in with_steps(place, loads, steps, rows)]
-
-
-def gpu_of(session: Session) -> str:
-    """The name of the GPU on which a session ran, without the version of torch; empty for a CPU."""
-    return str((session.get("machine") or {}).get("gpu", "")).split(",")[0]
+    return [line for steps, rows in sorted(groups.items()) for line in with_steps(steps, rows)] + [WITHDRAWN]
 
 
 def steps_of(row: Row) -> int:
@@ -56,12 +50,10 @@ def steps_of(row: Row) -> int:
     return int(row["run"].split()[2])
 
 
-def with_steps(place: str, loads: list[float], steps: int, rows: list[Row]) -> Lines:
+def with_steps(steps: int, rows: list[Row]) -> Lines:
     """The rows of equal steps, and so of equal target tokens.
 
     Args:
-        place: the GPU's name, empty for a CPU.
-        loads: of the machine when each row was begun.
         steps: of every row.
         rows: the table's.
     """
@@ -69,7 +61,7 @@ def with_steps(place: str, loads: list[float], steps: int, rows: list[Row]) -> L
     others = {len([row for row in rows if row["row"] == one.name]) for one in CHOICES[1:]} - {0}
     each = " to ".join(map(str, sorted({min(others), max(others)}))) if others else ""
     told = [
-        f"English to German on {place or 'one core'}: {steps:,} steps of 1,024 target tokens{warmup_of(rows)}.",
+        f"English to German on one core: {steps:,} steps of 1,024 target tokens{warmup_of(rows)}.",
         "BLEU of beam 5, lower-cased, on validation, of the mean of the last five checkpoints. The letters are of",
         "the paper's Table 3, F is not in it.",
         "The base: 4 + 4 layers, 4 heads, d_model 128, d_ff 512, dropout 0.1.",
@@ -78,21 +70,11 @@ def with_steps(place: str, loads: list[float], steps: int, rows: list[Row]) -> L
     if base:
         several = f"{len(base)} seeds of the base lie between {min(base):.2f} and {max(base):.2f}"
         told.append(f"The {several}; * marks what lies outside." if len(base) > 1 else "The base has one seed so far.")
-        told += unfinished(rows, base)
-    if place and loads:
-        told.append(f"Rows were trained side by side (load {max(loads):.0f}): minutes are not of a row alone.")
     run = {row["row"] for row in rows}
     absent = [one.name for one in CHOICES if one.name not in run]
     shown = [line_of(one, rows, base) for one in CHOICES if one.name in run]
     left = ["", *wrap(f"Not run yet: {', '.join(absent)}.", 118)] if absent else []
     return [*told, "", *grid(shown + last_alone(rows, base)), *left, ""]
-
-
-def unfinished(rows: list[Row], base: list[float]) -> Lines:
-    """Which rows reach less than half of the base's score."""
-    late = [row["row"] for row in rows if row.get(JUDGED, max(base)) < min(base) / 2]
-    told = f"Below half of the base's score are {', '.join(late)}; they may learn later, with more steps than these."
-    return wrap(told, 118) if late else []
 
 
 def warmup_of(rows: list[Row]) -> str:

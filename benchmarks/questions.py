@@ -249,7 +249,7 @@ def pronoun(session: Session) -> Lines:
     shown = [row for row in rows if row["exact"] < 100 or row.get("looks at the noun", 100) > 50 or "antecedent" in row]
     names = {"without": "switched off", "exact": "exact %", "pronouns right": "pronouns right"}
     names |= {"looks at the noun": "to noun %", "looks at the adjective": "to adjective %"}
-    best = {"without": "head", "antecedent": "antecedent", "rival": "rival", "chance": "chance"}
+    best = {"without": "head", "antecedent": "antecedent", "rival": "rival", "chance": "noun to noun"}
     best |= {"prefers antecedent": "prefers it", "above nine tenths": "above 0.9"}
     table = [columns(row, best) for row in rows if "antecedent" in row]
     return [

@@ -36,7 +36,6 @@ QUESTIONS = (
     ("multi30k", "Which changes of the translation recipe were tried?", questions.changes),
     ("table3", "How good is the paper's own system?", choices.system),
     ("table3", "What does each choice of the paper's system give?", choices.table),
-    ("table3, gpu", "What does each choice of the paper's system give on a GPU?", choices.table),
     ("divergence", "What does post-norm need to be stable?", choices.stability),
     ("tatoeba", "How good is the paper's system on a larger set?", choices.larger_set),
     ("reading", "How good are classes, tags and images?", questions.classes),
@@ -102,12 +101,6 @@ def newest(found: list[Session]) -> list[Session]:
     return list(kept.values())
 
 
-def kind_of(session: Session) -> str:
-    """Its benchmark; rows of Table 3 that a GPU trained have a table of their own."""
-    name = str(session["benchmark"])
-    return f"{name}, gpu" if name == "table3" and choices.gpu_of(session) else name
-
-
 def section(title: str, lines: list[str], shown: list[Session]) -> list[str]:
     """One question with its answer, and where and when it was measured."""
     return ["", f"## {title}", "", *lines, "", measured(shown)]
@@ -133,7 +126,7 @@ def page(folder: Path) -> str:
     """The whole page."""
     by_kind: dict[str, list[Session]] = {}
     for session in sessions(folder):
-        by_kind.setdefault(kind_of(session), []).append(session)
+        by_kind.setdefault(str(session["benchmark"]), []).append(session)
     lines: list[str] = []
     for kind, title, answer in QUESTIONS:
         own = newest(by_kind.get(kind, [])) if kind == "training" else by_kind.get(kind, [])

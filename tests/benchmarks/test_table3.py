@@ -144,19 +144,6 @@ def test_differences_are_judged_by_what_the_seeds_of_the_base_span(load: Any) ->
     assert "| en-de | 5 | 39.50 |  | 38.75 |  |" in choices.system([tested])
 
 
-def test_rows_of_a_gpu_have_a_table_of_their_own(load: Any) -> None:
-    def session(row: str, score: float, seed: int, **machine: str) -> dict[str, Any]:
-        settings = {"settings": "model.heads=2 training.warmup=7"}
-        named = {"run": f"{row} en-de 11000 {seed}", "row": row, "group": "", "direction": "en-de", "seed": seed}
-        scores = {"parameters": 1, "train minutes": 1.0, "validation loss": 2.0, "val beam 5 lc": score}
-        return {"benchmark": "table3", "machine": machine, "rows": [named | scores | settings]}
-
-    cpu = [session("base", 40.0, 1), session("base", 41.0, 2), session("rms", 40.5, 1)]
-    gpu = [session("base", 30.0, 1, gpu="A GPU, torch 2"), session("rms", 35.0, 1, gpu="A GPU, torch 3")]
-    choices, report = load("choices"), load("report")
-    assert {report.kind_of(one) for one in cpu} == {"table3"}
-    assert {report.kind_of(one) for one in gpu} == {"table3, gpu"}
-    for sessions, place, row in ((cpu, "one core", "40.50 | +0.00"), (gpu, "A GPU", "35.00 | +5.00")):
-        lines = choices.table(sessions)
-        assert lines[0] == f"English to German on {place}: 11,000 steps of 1,024 target tokens, 7 of them warm-up."
-        assert any("rms" in line and row in line for line in lines)
+def test_a_warm_up_that_is_not_the_recipes_is_told(load: Any) -> None:
+    told = load("choices").warmup_of([{"settings": "training.steps=100 training.warmup=10"}])
+    assert told == ", 10 of them warm-up"
