@@ -48,8 +48,8 @@ def test_the_table_names_model_and_baselines() -> None:
     assert "people type first: 99.0% (297 of 300) exact; of the 32 in the training corpus, 32." in text
     assert "without positions" not in text
     assert "“it”, encoder self-attention" in text
-    assert "layer 2 head 3   84% on the antecedent, 3% on the other noun, chance 12%" in text
-    assert "layer 1 head 4   61% on the antecedent, 5% on the other noun, chance 20%" in text
+    assert "layer 2 head 3   84% on the antecedent, 3% on the other noun; nouns: 12%" in text
+    assert "layer 1 head 4   61% on the antecedent, 5% on the other noun; nouns: 20%" in text
     assert max(map(len, text.splitlines())) <= 140
     assert "this model without positions" in table(replace(FOUND, ablated=FOUND.nearest))
     assert "none tested" in table(replace(FOUND, majority=Accuracy(0, 0)))
@@ -58,7 +58,7 @@ def test_the_table_names_model_and_baselines() -> None:
 def test_the_german_pronoun_may_look_at_the_english_one() -> None:
     shares = Shares(0.01, 0.02, 0.01, 0.05, 0.97)
     text = table(replace(FOUND, cross=PronounAttention(1, 2, shares, shares)))
-    assert "layer 1 head 2   97% on “it”, 1% on the antecedent, 2% on the other noun, chance 5%" in text
+    assert "layer 1 head 2   97% on “it”, 1% on the antecedent, 2% on the other noun; nouns: 5%" in text
     assert max(map(len, text.splitlines())) <= 140
 
 

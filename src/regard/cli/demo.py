@@ -122,7 +122,7 @@ def image_table(found: ImageDemonstration) -> str:
 
 
 def table(found: Demonstration) -> str:
-    """The scores next to the baselines, and the pronoun's attention next to chance."""
+    """The scores next to the baselines, and the pronoun's attention next to that of nouns."""
     from regard.data.demo.grammar.corpus import PATTERNS
     from regard.data.demo.grammar.lexicon import ADJECTIVES, NOUNS, VERBS
 
@@ -144,7 +144,7 @@ def table(found: Demonstration) -> str:
     lines += ["", f"Simple sentences that people type first: {_of(right.correct, right.total)} exact;"]
     lines[-1] += f" of the {seen.total} in the training corpus, {seen.correct}."
     told = f"Where “{PRONOUN}” looks if the two nouns differ in gender, in the head chosen on validation,"
-    lines += ["", told, "and how much any noun gives any other:"]
+    lines += ["", told, "and how much nouns look at other nouns there:"]
     lines.append(_gaze_row("“it”, encoder self-attention", found.encoder))
     lines.append(_gaze_row("the German pronoun, encoder-decoder attention", found.cross))
     return "\n".join(lines) + "\n"
@@ -163,7 +163,7 @@ def _gaze_row(name: str, looked: PronounAttention) -> str:
     from regard.explore.pictures.ablation_study import where
 
     place = f"layer {looked.layer} head {looked.head}"
-    return f"  {name:<46} {place:<16} {where(looked.test)}, chance {looked.test.chance:.0%}"
+    return f"  {name:<46} {place:<16} {where(looked.test)}; nouns: {looked.test.chance:.0%}"
 
 
 def picture(output: Path, found: Demonstration, look: ColourScheme) -> str:
