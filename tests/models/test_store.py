@@ -7,7 +7,7 @@ import torch
 from regard.config.weights import LARGEST_HEADER
 from regard.models.build import transformer
 from regard.models.presets import meta_model
-from regard.models.store import check_weights, load_weights, some, to_bytes, weights
+from regard.models.store import check_weights, load_weights, refuse_infinite, some, to_bytes, weights
 from regard.system.errors import Damaged, RegardError
 from tests.models.small_models import section, small
 from tests.refusals import refused
@@ -49,13 +49,12 @@ def test_the_same_weights_are_the_same_bytes(stored: Path) -> None:
 def test_a_weight_that_is_not_finite_is_refused_but_a_mask_may_be(tmp_path: Path) -> None:
     model = torch.nn.Linear(2, 3)
     model.register_buffer("mask", torch.full((2, 2), float("-inf")))
-    (path := tmp_path / "w").write_bytes(to_bytes(weights(model)))
-    load_weights(path, model)
+    path = tmp_path / "w"
+    refuse_infinite(path, model)
     with torch.no_grad():
         model.bias[1] = float("nan")
-    path.write_bytes(to_bytes(weights(model)))
     with refused(RegardError, path, "'bias'"):
-        load_weights(path, model)
+        refuse_infinite(path, model)
 
 
 NAME = "encoder.layers.0.attention.key.weight"

@@ -58,15 +58,20 @@ def load_weights(path: Path, model: nn.Module) -> None:
     """Fill ``model`` with the weights of a file.
 
     Raises:
-        RegardError: the file is missing, broken, newer than this Regard, its names, shapes or types are not those
-            of the model, or a weight is not finite (a buffer may be so: own modules keep masks in some).
+        RegardError: the file is missing, broken, newer than this Regard, or its names, shapes or types are not those
+            of the model.
     """
     check_weights(path, model)
     with _opened(path) as file:
         for name, tensor in named_tensors(model).items():
             tensor.copy_(file.get_tensor(name))
-            if isinstance(tensor, nn.Parameter) and not bool(tensor.isfinite().all()):
-                raise RegardError(infinite_weight(name), str(path))
+
+
+def refuse_infinite(path: Path, model: nn.Module) -> None:
+    """Raise a RegardError if a weight that was loaded from a file is not finite (a buffer may be: some are masks)."""
+    for name, weight in model.named_parameters():
+        if not bool(weight.isfinite().all()):
+            raise RegardError(infinite_weight(name), str(path))
 
 
 def take(path: Path, model: nn.Module) -> list[str]:

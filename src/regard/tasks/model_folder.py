@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from regard.config import Recipe
-from regard.models.store import check_weights, load_weights
+from regard.models.store import check_weights, load_weights, refuse_infinite
 from regard.nn import ops
 from regard.system import processor
 from regard.system.errors import UsageError
@@ -33,6 +33,7 @@ def load(folder: Path | str, device: str | None = None) -> Task:
     check_weights(folder / MODEL, outline(recipe, assets))  # before memory is taken for what a recipe claims
     model = recipe.info.model().build(recipe, assets.sizes)
     load_weights(folder / MODEL, model)
+    refuse_infinite(folder / MODEL, model)
     return ready(recipe, assets, model, device, validated_paths(folder).get(processor.kind()))
 
 
