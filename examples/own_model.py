@@ -16,13 +16,19 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import regard
-from regard.nn.attention.multi_head import MultiHeadAttention
-from regard.nn.dropout import Dropout
-from regard.nn.embeddings import InputEmbedding, TokenEmbedding
-from regard.nn.layers import EncoderLayer, PlainFeedForward, PreNorm
-from regard.nn.layout import Layout, Sequences
-from regard.nn.ops import Linear
-from regard.nn.positions import Sinusoidal
+from regard.nn import (
+    Dropout,
+    EncoderLayer,
+    InputEmbedding,
+    Layout,
+    Linear,
+    MultiHeadAttention,
+    PlainFeedForward,
+    PreNorm,
+    Sequences,
+    Sinusoidal,
+    TokenEmbedding,
+)
 
 LETTERS = "abcdefghijklmnop"
 

@@ -171,8 +171,8 @@ def section(name: str) -> str:
 
 
 def module(name: str) -> str:
-    """What autodoc says of a module."""
-    return f".. automodule:: {name}\n   :members:\n\n"
+    """What autodoc says of a module; what it only imports is told where it is defined."""
+    return f".. automodule:: {name}\n   :members:\n   :ignore-module-all:\n\n"
 
 
 class Page(HTMLParser):

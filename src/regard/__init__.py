@@ -14,7 +14,7 @@ TYPE_CHECKING = False  # as typing's own, which the command line would have to l
 if TYPE_CHECKING:
     from typing import Any
 
-    from regard.library import probe
+    from regard import probe
     from regard.library.attention import Attention, TokenLabels
     from regard.library.attribution import Attribution, TokenShares
     from regard.library.base import Model
@@ -79,7 +79,7 @@ _LAZY = {
     "Page": "regard.library.served",
     "explore": "regard.library.served",
     "fit": "regard.library.own_model",
-    "probe": "regard.library.probe",
+    "probe": "regard.probe",
     "TokenLabels": "regard.library.attention",
     "TokenShares": "regard.library.attribution",
 }

@@ -15,8 +15,9 @@ from regard.nn.layers import EncoderLayer, GatedFeedForward, PlainFeedForward, P
 from regard.nn.layout import Layout, Sequences
 from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm
 from regard.nn.ops import Linear
-from regard.nn.positions import Relative
-from regard.system.errors import RegardError
+from regard.nn.positions import Learned, LinearBias, Relative
+from regard.nn.recurrent import Gru
+from regard.system.errors import RegardError, UsageError
 from tests.models.small_models import section
 from tests.refusals import refused
 
@@ -33,6 +34,32 @@ def test_how_they_are_drawn() -> None:
             assert (module.weight[module.pieces] == 0).all()
             assert abs(module.weight[: module.pieces].std() - 1 / 8) < 0.01
     assert abs(model.encoder.input.positions.weight.std() - 1 / 8) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("make", "where", "holds"),
+    [
+        (lambda: MultiHeadAttention(8, 0, 4, 4), "heads of MultiHeadAttention", "not 0"),
+        (lambda: MultiHeadAttention(8, -2, 4, 4), "heads of MultiHeadAttention", "not -2"),
+        (lambda: MultiHeadAttention(8, 2, 0, 4), "d_k of MultiHeadAttention", "not 0"),
+        (lambda: MultiHeadAttention(0, 2, 4, 4), "d_model of MultiHeadAttention", "not 0"),
+        (lambda: Linear(4, 0), "Linear", "0 x 4"),
+        (lambda: PlainFeedForward(8, 0, nn.ReLU()), "Linear", "0 x 8"),
+        (lambda: TokenEmbedding(10, 0), "TokenEmbedding", "11 x 0"),
+        (lambda: Learned(8, 0), "Learned", "0 x 8"),
+        (lambda: LinearBias(0), "heads of LinearBias", "not 0"),
+        (lambda: Relative(0, 8, 16, True), "Relative", "8 x 0"),
+        (lambda: LayerNorm(0), "LayerNorm", "of 0"),
+        (lambda: Gru(4, 0), "size of Gru", "not 0"),
+        (lambda: Attention(0), "Linear", "0 x 0"),
+        (lambda: Dropout(1.0), "probability of Dropout", "1.0"),
+        (lambda: Dropout(-0.1), "probability of Dropout", "-0.1"),
+    ],
+)
+def test_sizes_of_which_nothing_can_be_made_are_refused(make: Callable[[], object], where: str, holds: str) -> None:
+    for place in ("cpu", "meta"):
+        with refused(UsageError, where, holds), torch.device(place):
+            make()
 
 
 def own_encoder() -> nn.ModuleList:

@@ -1,11 +1,117 @@
 """The layers of a network, on tensors only, in the order of the paper; and the letters of their shapes.
 
+All parts can be imported from here (``from regard.nn import MultiHeadAttention``), for models of your own.
+
 The letters after a tensor name's last underscore are its dimensions, in order: ``query_THK`` is a tensor of T tokens by
 H heads by K entries per head [Shazeer24]. Within one call a letter means one size; a digit makes a letter of its own
 (``offsets_B1`` has one entry more than there are sentences). The test suite checks this.
 """
 
 from __future__ import annotations
+
+from regard.nn.alignment import (
+    Additive,
+    AdditiveScore,
+    Alignment,
+    Cosine,
+    Dot,
+    DotScore,
+    General,
+    NoAlignment,
+    ScaledDot,
+)
+from regard.nn.attention.kv_cache import KVCache
+from regard.nn.attention.multi_head import MultiHeadAttention, Scoring
+from regard.nn.dropout import Dropout
+from regard.nn.embeddings import InputEmbedding, PatchEmbedding, Segments, TokenEmbedding, WordEmbedding, WordRows
+from regard.nn.heads import Attention, ConditionalRandomField, CRFTags, IndependentTags
+from regard.nn.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    GatedFeedForward,
+    PlainFeedForward,
+    PostNorm,
+    PreNorm,
+    Residual,
+)
+from regard.nn.layout import Layout, Sequences
+from regard.nn.loss import SmoothedCrossEntropy
+from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm, Scaled
+from regard.nn.ops import Linear
+from regard.nn.positions import (
+    EmbeddingPositions,
+    Grid,
+    Learned,
+    LinearBias,
+    NoPositions,
+    Positions,
+    Relative,
+    Rotary,
+    ScorePositions,
+    Sinusoidal,
+)
+from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
+
+__all__ = [
+    "DIMENSIONS",
+    "Additive",
+    "AdditiveScore",
+    "Alignment",
+    "Attention",
+    "BatchNorm",
+    "Bridge",
+    "CRFTags",
+    "ConditionalRandomField",
+    "Cosine",
+    "DecoderLayer",
+    "Dot",
+    "DotScore",
+    "Dropout",
+    "Elman",
+    "EmbeddingPositions",
+    "EncoderLayer",
+    "FeedForward",
+    "GatedFeedForward",
+    "General",
+    "Grid",
+    "GroupNorm",
+    "Gru",
+    "IndependentTags",
+    "InputEmbedding",
+    "KVCache",
+    "LayerNorm",
+    "Layout",
+    "Learned",
+    "Linear",
+    "LinearBias",
+    "Lstm",
+    "MultiHeadAttention",
+    "NoAlignment",
+    "NoPositions",
+    "PatchEmbedding",
+    "PlainFeedForward",
+    "Positions",
+    "PostNorm",
+    "PreNorm",
+    "RMSNorm",
+    "Recurrent",
+    "Relative",
+    "Residual",
+    "Rotary",
+    "Scaled",
+    "ScaledDot",
+    "ScorePositions",
+    "Scoring",
+    "Segments",
+    "Sequences",
+    "Sinusoidal",
+    "SmoothedCrossEntropy",
+    "Stack",
+    "TokenEmbedding",
+    "WordEmbedding",
+    "WordRows",
+]
 
 DIMENSIONS: dict[str, str] = {
     "T": "tokens that attend: the whole batch, end to end",

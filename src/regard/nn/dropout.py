@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.nn.autograd.dropout import DropoutFunction, RandomGenerator, ResidualDropoutFunction, takes
+from regard.system.errors import UsageError
 
 
 def reseed(key: int) -> None:
@@ -40,10 +41,16 @@ def drop(y: Tensor, probability: float) -> Tensor:
 
 
 class Dropout(nn.Module):
-    """Residual dropout [Vaswani17 §5.4]: on while training, the identity otherwise."""
+    """Residual dropout [Vaswani17 §5.4]: on while training, the identity otherwise.
+
+    Raises:
+        UsageError: the probability is not in 0 … 1, or 1 itself.
+    """
 
     def __init__(self, probability: float) -> None:
         super().__init__()
+        if not 0 <= probability < 1:
+            raise UsageError(f"must be a probability below 1, not {probability}", "probability of Dropout")
         self.probability = probability
 
     def forward(self, y: Tensor) -> Tensor:

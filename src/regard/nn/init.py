@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import nn
 
-from regard.system.errors import RegardError
+from regard.system.errors import RegardError, UsageError
 
 _DRAWS: ContextVar[bool] = ContextVar("draws", default=True)
 
@@ -46,11 +46,29 @@ def watch(part: nn.Module) -> bool:
 
     Returns:
         Whether it is on the meta device.
+
+    Raises:
+        UsageError: a weight has no entry, because a size is 0.
     """
+    for name, weight in part.named_parameters():
+        if not weight.numel():
+            shape = " x ".join(map(str, weight.shape))
+            raise UsageError(f"{name} would be of {shape} numbers; sizes are at least 1", type(part).__name__)
     found = any(weight.is_meta for weight in part.parameters())
     if found and _DRAWS.get():
         part.register_forward_pre_hook(_refuse_call, with_kwargs=True)
     return found
+
+
+def refuse_sizes(part: nn.Module, **sizes: int) -> None:
+    """Refuse sizes of a part of which nothing could be made.
+
+    Raises:
+        UsageError: one is below 1; ``where`` names it.
+    """
+    for name, size in sizes.items():
+        if size < 1:
+            raise UsageError(f"must be at least 1, not {size}", f"{name} of {type(part).__name__}")
 
 
 def _refuse_call(part: nn.Module, inputs: tuple[object, ...], named: dict[str, object]) -> None:

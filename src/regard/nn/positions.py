@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.nn.attention.backends import Bias
-from regard.nn.init import draw, draw_rows
+from regard.nn.init import draw, draw_rows, refuse_sizes
 from regard.nn.layout import Sequences
 
 STEEPEST, SPREAD, FAINTEST = 2.0, 4.0, -4.0
@@ -175,6 +175,7 @@ class LinearBias(ScorePositions):
 
     def __init__(self, heads: int) -> None:
         super().__init__()
+        refuse_sizes(self, heads=heads)
         self.register_buffer("slope_H", torch.tensor(slopes(heads)), persistent=False)
 
     def forward(self, query_positions_L: Tensor, key_positions_M: Tensor) -> Tensor:

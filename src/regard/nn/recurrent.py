@@ -18,7 +18,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from regard.nn.autograd.recurrent import BPTT, ElmanEquations, Equations, GruEquations, LstmEquations, full
 from regard.nn.dropout import Dropout
-from regard.nn.init import draw
+from regard.nn.init import draw, refuse_sizes
 from regard.nn.layout import Sequences
 from regard.nn.ops import Linear, Path, product
 
@@ -46,6 +46,7 @@ class Recurrent(nn.Module):
 
     def __init__(self, size_in: int, size: int, directions: int = 1) -> None:
         super().__init__()
+        refuse_sizes(self, size_in=size_in, size=size, directions=directions)
         self.size = size
         self.directions = directions
         self.kernel = self.kind(size_in, size, bidirectional=directions == 2)

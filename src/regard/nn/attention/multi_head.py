@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.nn import hooks
 from regard.nn.attention.backends import BACKENDS, AttentionArgs, Bias, Reference
 from regard.nn.attention.kv_cache import KVCache
-from regard.nn.init import watch
+from regard.nn.init import refuse_sizes, watch
 from regard.nn.layout import Layout, Sequences
 from regard.nn.ops import Linear, project
 from regard.nn.positions import Positions
@@ -78,12 +78,23 @@ class MultiHeadAttention(nn.Module):
 
     The projections of all heads stand side by side in one matrix each: ``W^Q`` and ``W^K`` (d_model → h d_k), ``W^V``
     (d_model → h d_v), ``W^O`` (h d_v → d_model).
+
+    Args:
+        d_model: entries of a token's vector.
+        heads: h.
+        d_k, d_v: entries of a head's queries and keys, and of its values; they need not divide d_model.
+        dropout: probability of dropping a weight; the paper drops none.
+        scoring: options beyond the paper's form.
+
+    Raises:
+        UsageError: a size is below 1.
     """
 
     def __init__(
         self, d_model: int, heads: int, d_k: int, d_v: int, dropout: float = 0.0, scoring: Scoring = PAPER
     ) -> None:
         super().__init__()
+        refuse_sizes(self, d_model=d_model, heads=heads, d_k=d_k, d_v=d_v)
         self.scale = d_k**-0.5 if scoring.scaled else 1.0
         self.query = Linear(d_model, heads * d_k, bias=scoring.biases, gain=1.0 if scoring.scaled else d_k**-0.5)
         self.key = Linear(d_model, heads * d_k, bias=scoring.biases)
