@@ -39,9 +39,9 @@ def demo(
     """Learn to translate the built-in corpus, and show how well and why.
 
     A grammar writes English-German pairs; a small Transformer learns them in a few minutes. Reported are exact match,
-    BLEU, the gender of pronouns and where the pronoun looks, beside baselines; then one sentence's attention is shown,
-    and which heads the pronoun needs, found by switching every head off. ``walk.html`` has that as a page, and
-    ``regard explore`` as a guided walk (of ``walk.json``).
+    BLEU, the gender of pronouns and where the pronoun looks, beside baselines, and how many simple sentences of a fixed
+    list come out; then one sentence's attention is shown, and which heads the pronoun needs, found by switching every
+    head off. ``walk.html`` has that as a page, and ``regard explore`` as a guided walk (of ``walk.json``).
 
     Args:
         output: the folder to make; the model stays there.

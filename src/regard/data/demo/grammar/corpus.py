@@ -98,13 +98,13 @@ SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 HELD_OUT_PERCENT = 5
 """Share of the combinations held out for testing, and as much again for validation."""
 
-PRONOUN_WEIGHTS = {"cross": 5, "jump": 3, "fit": 8, "wake": 6, "scare": 5, "catch": 5, "carry": 5, "overtake": 5}
+PRONOUN_WEIGHTS = {"cross": 6, "jump": 4, "fit": 9, "wake": 7, "scare": 6, "catch": 6, "carry": 6, "overtake": 6}
 PATTERNS: dict[str, tuple[int, Callable[[Draw], Draft]]] = {
     "short-verb": (7, short_sentences.state_verb),
     "short-object": (8, short_sentences.state_object),
     "short-adjective": (7, short_sentences.state_adjective),
     "short-place": (2, short_sentences.state_place),
-    "short-phrase": (2, short_sentences.phrase_alone),
+    "short-phrase": (3, short_sentences.phrase_alone),
     "who": (2, short_sentences.ask_who),
     "what": (2, short_sentences.ask_what),
     "where": (3, short_sentences.ask_where),

@@ -247,7 +247,7 @@ class Interrogative:
         return [(_INTERROGATIVE[self.key], (self.link,))]
 
 
-class Both:
+class Coordination:
     """Two noun phrases joined by *and*."""
 
     person = "3p"

@@ -22,7 +22,15 @@ from regard.data.demo.grammar.draw import (
     Draw,
 )
 from regard.data.demo.grammar.lexicon import NOUNS, Adjective, Noun, Verb, nouns_of, verb, verbs_of
-from regard.data.demo.grammar.phrases import Both, Interrogative, Nominal, NounPhrase, PersonalPronoun, Source, Target
+from regard.data.demo.grammar.phrases import (
+    Coordination,
+    Interrogative,
+    Nominal,
+    NounPhrase,
+    PersonalPronoun,
+    Source,
+    Target,
+)
 from regard.data.demo.grammar.simple_sentences import (
     DELIBERATE,
     EVERYBODY,
@@ -32,7 +40,7 @@ from regard.data.demo.grammar.simple_sentences import (
     negated_object,
 )
 
-PLURAL = (*SUBJECT_PLURAL, *("",) * 5, "number")
+PLURAL = (*SUBJECT_PLURAL, *("",) * 8, "number")
 PRONOUNS = ("I", "I", *EVERYBODY)
 DESCRIBED = 0.2
 """How often a noun has an adjective."""
@@ -73,10 +81,10 @@ def phrase(draw: Draw, nouns: Sequence[Noun], other_than: str = "") -> NounPhras
     return draw.phrase(noun, plural, word, draw.attribute(noun, DESCRIBED))
 
 
-def phrase_or_two(draw: Draw, nouns: Sequence[Noun], other_than: str = "") -> NounPhrase | Both:
+def phrase_or_two(draw: Draw, nouns: Sequence[Noun], other_than: str = "") -> Nominal:
     """A noun phrase, now and then two joined by *and*."""
     first = phrase(draw, nouns, other_than)
-    return Both((first, phrase(draw, nouns, first.key)), draw.links) if draw.chance(0.1) else first
+    return Coordination((first, phrase(draw, nouns, first.key)), draw.links) if draw.chance(0.1) else first
 
 
 def subject_of(draw: Draw, kinds: tuple[str, ...]) -> Nominal:
@@ -115,7 +123,8 @@ def adjective_clause(draw: Draw, group: str, subject: Nominal) -> tuple[Copula, 
 
 def quality(draw: Draw, group: str, subject: Nominal) -> Adjective:
     """What may be said of the subject; not its attribute again."""
-    heads = subject.parts if isinstance(subject, Both) else (subject,) if isinstance(subject, NounPhrase) else ()
+    parts = subject.parts if isinstance(subject, Coordination) else (subject,)
+    heads = [part for part in parts if isinstance(part, NounPhrase)]
     nouns = [head.noun for head in heads] or [draw.of(nouns_of((group,)))]
     attributes = [head.adjective for head in heads]
     fitting = [one for one in nouns[0].qualities if all(one in other.qualities for other in nouns)]
@@ -172,7 +181,7 @@ def stands_apart(draw: Draw, clause: Copula | Clause) -> bool:
 
 def keys(nominal: Nominal) -> list[str]:
     """The key of each of its noun phrases."""
-    return [part.key for part in nominal.parts] if isinstance(nominal, Both) else [nominal.key]
+    return [part.key for part in nominal.parts] if isinstance(nominal, Coordination) else [nominal.key]
 
 
 def combinations(clause: Clause, thing: str = "") -> list[Combination]:
@@ -237,9 +246,9 @@ def state_place(draw: Draw) -> Draft:
 
 def phrase_alone(draw: Draw) -> Draft:
     """The red ball. Dogs."""
-    if draw.chance(0.4):
+    if draw.chance(0.6):
         noun = draw.of(NOUNS)
-        alone: NounPhrase | Both = draw.phrase(noun, noun.countable, "", draw.attribute(noun, DESCRIBED))
+        alone: Nominal = draw.phrase(noun, noun.countable, "", draw.attribute(noun, DESCRIBED))
     else:
         alone = phrase_or_two(draw, NOUNS)
     return draw.draft(alone.english(), alone.german("n"), *(("", key, "") for key in keys(alone)))
