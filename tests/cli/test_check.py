@@ -38,9 +38,23 @@ def test_a_packed_line_without_an_end_takes_no_memory(tmp_path: Path) -> None:
     assert (tmp_path / "a.xz").stat().st_size < 1 << 18
     words = ["check", "--source", tmp_path / "a.xz", "--target", tmp_path / "a.xz"]
     done = subprocess.run([sys.executable, "-c", MEASURED, *words], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "")
+    unreadable = f"{tmp_path / 'a.xz'}:2: the line is longer than 16 MiB"
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"regard: not usable: {unreadable}")
+    assert done.stderr.count("\n") == 1
     assert f"unreadable: {tmp_path / 'a.xz'}:2: the line is longer than 16 MiB" in done.stdout
     assert int(done.stdout.split()[-1]) < 400_000
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_stderr_says_why_data_is_not_usable(regard, tmp_path: Path, json: list[str]) -> None:
+    (tmp_path / "a.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
+    done = regard("check", "--task", "classification", "--train", tmp_path / "a.csv", *json)
+    assert done.code == 1
+    assert "Not usable. " in done.out
+    (line,) = done.err.splitlines()
+    assert line.startswith("regard: not usable: ")
+    assert line.removeprefix("regard: not usable: ") in done.out
 
 
 def test_labels_are_listed_with_their_share(regard, texts: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from cyclopts import Parameter
 
 from regard.cli.io.load_model import refuse_no_file
-from regard.cli.io.terminal import result, result_json
+from regard.cli.io.terminal import result, result_json, say
 from regard.system.errors import UsageError
 from regard.text.counts import counted
 
@@ -77,7 +77,7 @@ def check(*, options: CheckOptions = NO_OPTIONS) -> int:
 
     Empty, misaligned, repeated and over-long lines, odd lengths, control characters, wrong encodings, labels that
     contradict, are rare or missing, and test sentences that stand in the training data, each with file and line.
-    Exit 0: usable; 1: not.
+    Exit 0: usable; 1: not, and stderr says why.
     """
     from regard.config import TASKS
 
@@ -93,6 +93,8 @@ def check(*, options: CheckOptions = NO_OPTIONS) -> int:
         result_json(found.to_dict())
     else:
         result(format_report(found))
+    for finding in found.findings[: not found.usable]:  # the worst comes first
+        say(f"not usable: {finding.sentence}")
     return 0 if found.usable else 1
 
 
