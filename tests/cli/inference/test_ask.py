@@ -80,8 +80,9 @@ def test_what_is_drawn_depends_on_the_line_the_seed_and_the_options(regard, load
 def test_json_has_an_object_for_each_text(regard, loaded) -> None:
     loaded(Letters())
     first, second = map(json.loads, regard("ask", "model", "--json", stdin=b"a\n\n").out.splitlines())
-    assert first == {"text": "A", "tokens": [5], "probability": 0.5, "score": -0.25, "finished": True}
-    assert second == {"text": "", "tokens": [], "probability": 1.0, "score": 0.0, "finished": True}
+    likely = {"probability": 0.5, "score": -0.25, "finished": True}
+    assert first == {"text": "A", "tokens": [5], "pieces": ["▁5"], **likely}
+    assert second == {"text": "", "tokens": [], "pieces": [], "probability": 1.0, "score": 0.0, "finished": True}
     (both,) = map(json.loads, regard("ask", "model", "--json", "--n", "2", "a").out.splitlines())
     assert [one["text"] for one in both["outputs"]] == ["A", "A!"]
 

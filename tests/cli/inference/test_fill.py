@@ -31,12 +31,13 @@ def test_a_line_for_each_guess(regard, loaded) -> None:
     assert done.out.splitlines() == ["0.5000\t▁a\tthe a .", "0.2500\t▁b\tthe b .", *guesses, *guesses]
 
 
-def test_a_line_without_a_gap_is_told_but_an_empty_one_is_not(regard, loaded) -> None:
+def test_a_line_without_a_gap_stays_and_is_told_but_an_empty_one_is_not(regard, loaded) -> None:
     loaded(Letters())
-    done = regard("fill", "model", stdin=b"[MASK]\n\nnothing here\n")
-    assert len(done.out.splitlines()) == 3
+    done = regard("fill", "model", "-k", "1", stdin=b"[MASK]\n\nnothing\there\n")
+    assert done.out == "0.5000\t▁a\ta\n\n\t\tnothing here\n"
     assert "line 3 has no [MASK]" in done.err
     assert "line 2" not in done.err
+    assert regard("fill", "model", stdin=b"\xef\xbb\xbf").out == ""  # a file of nothing but that has no line
 
 
 def test_json_has_an_object_for_each_line(regard, loaded) -> None:
@@ -80,7 +81,7 @@ def test_missing_spans_are_filled_together(regard, loaded) -> None:
     loaded(Spans())
     given = b"a [MASK]\tb [MASK]\n\nnone\n[MASK] far\nnever [MASK]\n"
     done = regard("fill", "model", "-k", "2", stdin=given)
-    assert done.out.splitlines() == ["1e-06\t4 | 4\ta 4 b 4", "1e-06\t5 | 5\ta 5 b 5"]
+    assert done.out.splitlines() == ["1e-06\t4 | 4\ta 4 b 4", "1e-06\t5 | 5\ta 5 b 5", "", "\t\tnone"]
     assert done.code == 2
     assert "line 3 has no [MASK]" in done.err
     assert done.err.splitlines()[-1] == "regard: line 4: its gaps are too far apart"

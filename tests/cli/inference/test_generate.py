@@ -122,7 +122,8 @@ def test_every_option_arrives(generate, model) -> None:
 def test_json_has_an_object_for_each_text(generate) -> None:
     done = generate("--prompt", "ä", "--n", "2", "--json")
     first, second = map(json.loads, done.out.splitlines())
-    assert first == {"prompt": "ä", "text": "ä0", "tokens": [1, 2], "log_probability": -0.5, "end": "limit"}
+    written = {"text": "ä0", "tokens": [1, 2], "pieces": ["▁1", "▁2"], "log_probability": -0.5, "end": "limit"}
+    assert first == {"prompt": "ä", **written}
     assert second["text"] == "ä1"
 
 

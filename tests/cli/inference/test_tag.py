@@ -76,7 +76,7 @@ def test_json_has_spans_with_their_characters(regard) -> None:
 def test_json_of_plain_tags_has_words(regard, loaded) -> None:
     loaded(Capitals("none"))
     value = json.loads(regard("tag", "model", "--json", stdin=b"a B\n").out)
-    assert value == {"text": "a B", "words": ["a", "B"], "tags": ["O", "B-X"]}
+    assert value == {"text": "a B", "words": ["a", "B"], "offsets": [[0, 1], [2, 3]], "tags": ["O", "B-X"]}
 
 
 CONLL = """-DOCSTART-\t-X-

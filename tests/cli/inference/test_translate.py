@@ -19,6 +19,7 @@ import pytest
 from regard.cli.io.input_texts import LONGEST_WORD
 from regard.cli.io.lines import bursts, one_line
 from regard.config import TASKS
+from tests.cli.inference.fakes import Unaware
 
 
 @dataclass
@@ -28,15 +29,12 @@ class Hypothesis:
     score: float
 
 
-class Shouts:
+class Shouts(Unaware):
     """A translator into capitals."""
 
     info = TASKS["translation"]
     device = device_name = "cpu"
     engine = None
-
-    def unseen_words(self, text: str) -> None:
-        return None
 
     def nbest(
         self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1, scores: bool = True
@@ -80,7 +78,7 @@ def test_lines_out_are_lines_in(translate, given: bytes, expected: str, told: tu
 
 def test_json_is_one_object_a_line(translate) -> None:
     values = [json.loads(line) for line in translate("--json", stdin=b"a\n\n").out.splitlines()]
-    assert values[0] == {"text": "A", "tokens": [1, 0], "score": -0.5}
+    assert values[0] == {"text": "A", "tokens": [1, 0], "pieces": ["▁1", "▁0"], "score": -0.5}
     assert values[1]["text"] == ""
     value = json.loads(translate("--json", "--nbest", "2", stdin=b"a\n").out)
     assert value["text"] == "A"

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
 from regard.cli.io.input_texts import Text, refuse_document
-from regard.cli.io.lines import json_line, one_cell, one_line, unseen_values
+from regard.cli.io.lines import json_line, one_cell, one_line, piece_values, unseen_values
 from regard.cli.io.sampling import DRAWING, NO_SAMPLING, SamplingOptions
 from regard.cli.io.terminal import say
 from regard.system.errors import UsageError
@@ -49,8 +49,8 @@ def ask(
             tabs; the beam is widened if necessary.
         sample: draw the outputs instead of searching for the most probable.
         seed: another seed, other drawn outputs; default: the recipe's.
-        json: one JSON object a line, with text, tokens, probability and score, and with the words that training never
-            saw (``unseen``: word, begin and end in characters), where the model folder knows them.
+        json: one JSON object a line, with text, tokens, pieces, probability and score, and with the words that training
+            never saw (``unseen``), as translate has them.
     """
     for option, number in (("--n", n), ("--beam", beam)):
         if number is not None and not 1 <= number <= MOST:
@@ -85,17 +85,26 @@ def ask(
             else:
                 found = task.nbest(whole, n, beam, first=first, scores=json or n > 1)
             for number, (line, answers) in enumerate(zip(whole, found, strict=True), first):
-                yield from _format(number, answers, n, json, unseen_values(task, line) if json else {})
+                if json:
+                    yield _format_json(task, answers, n, unseen_values(task, line))
+                else:
+                    yield from _format(number, answers, n)
 
         exchange.answer(answer, warn_once)
     return 0
 
 
-def _format(number: int, answers: list[Answer], n: int, json: bool, unseen: dict[str, Any]) -> list[str]:
+def _format_json(task: Any, answers: list[Answer], n: int, unseen: dict[str, Any]) -> str:
+    """The JSON object for one text."""
+    found = [
+        {**asdict(one), **piece_values(task, one.tokens), "text": one_line(one.text), "score": round(one.score, 6)}
+        for one in answers
+    ]
+    return json_line({**found[0], **({} if n == 1 else {"outputs": found}), **unseen})
+
+
+def _format(number: int, answers: list[Answer], n: int) -> list[str]:
     """The lines for one text."""
-    if json:
-        found = [{**asdict(one), "text": one_line(one.text), "score": round(one.score, 6)} for one in answers]
-        return [json_line({**found[0], **({} if n == 1 else {"outputs": found}), **unseen})]
     if n == 1:
         return [one_line(answers[0].text)]
     return [f"{number}\t{one.score:.4f}\t{one_cell(one.text)}" for one in answers]

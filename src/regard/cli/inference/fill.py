@@ -31,7 +31,8 @@ def fill(
     """Guess what stood at each [MASK] of texts: arguments, or the lines of a file or of stdin.
 
     A line comes out for each guess, the best first: the probability, what is guessed and the whole text with it,
-    between tabs.
+    between tabs. Of a text without [MASK] there is one line with the text alone, the first two columns empty; of an empty
+    text an empty line. So with -k 1 and a [MASK] in each text as many lines come out as go in.
 
     A masked-language model guesses the piece at each gap (▁ is a space): a text with several [MASK] gives the guesses
     of the first, then those of the second, and so on, the others filled with their best. A longer word needs several
@@ -65,8 +66,8 @@ def _words(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iter
             guesses = [[asdict(one) for one in gap] for gap in gaps]
             yield json_line({"text": line, "gaps": guesses, **unseen_values(task, line)})
             continue
-        _note_none(gaps, line, number)
-        yield from (_format_guess(f"{one.probability:.4f}", one.piece, one.text) for gap in gaps for one in gap)
+        guesses = [_format_guess(f"{one.probability:.4f}", one.piece, one.text) for gap in gaps for one in gap]
+        yield from guesses or _without_gap(line, number)
 
 
 def _spans(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
@@ -80,8 +81,8 @@ def _spans(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iter
             found = [asdict(one) for one in fillings]
             yield json_line({"text": line, "fillings": found, **unseen_values(task, line)})
             continue
-        _note_none(fillings, line, number)
-        yield from (_format_guess(f"{one.probability:.4g}", " | ".join(one.spans), one.text) for one in fillings)
+        guesses = [_format_guess(f"{one.probability:.4g}", " | ".join(one.spans), one.text) for one in fillings]
+        yield from guesses or _without_gap(line, number)
     if wrong:
         raise wrong
 
@@ -103,9 +104,12 @@ def _format_guess(probability: str, guess: str, text: str) -> str:
     return f"{probability}\t{one_cell(guess)}\t{one_cell(text)}"
 
 
-def _note_none(found: list[Any], line: str, number: int) -> None:
-    if not found and line.strip():
-        say(f"line {number} has no [MASK]")
+def _without_gap(line: str, number: int) -> list[str]:
+    """The line for a text in which nothing is to be guessed."""
+    if not line.strip():
+        return [""]
+    say(f"line {number} has no [MASK]")
+    return [_format_guess("", "", line)]
 
 
 FILLERS: dict[str, Callable[[Task, list[str], int, int, bool], Iterator[str]]] = {

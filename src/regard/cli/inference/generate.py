@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from regard.cli.io.exchange import Exchange, Output, Precision, TextOptions
 from regard.cli.io.input_texts import Input, InputTexts
-from regard.cli.io.lines import json_line, unseen_values
+from regard.cli.io.lines import json_line, piece_values, unseen_values
 from regard.cli.io.sampling import NO_SAMPLING, SamplingOptions
 from regard.cli.io.terminal import say_invalid_lines
 from regard.system.errors import RegardError, UsageError
@@ -57,7 +57,8 @@ def generate(
         n: texts to write for each prompt; a line of --- stands between two.
         stop: end before this text; may be given several times.
         seed: another seed, another text; default: the recipe's.
-        json: one JSON object for each text, with prompt, text, tokens, log-probability and what ended it.
+        json: one JSON object for each text, with prompt, text, tokens (their numbers), pieces (the same as text), log-probability
+            and what ended it.
         device: cpu, cuda ...
         threads: processor threads; the engine uses at most 8.
         precision: how the engine, which computes without torch, stores weights: fp32 (auto), bf16 or int8.
@@ -133,4 +134,5 @@ def _objects(task: LanguageModel, prompts: Sequence[str], n: int, options: dict[
     for prompt in prompts:
         unseen = unseen_values(task, prompt)
         for written in task.generate(prompt, n, **options):
-            yield json_line({"prompt": prompt, **asdict(written), **unseen}) + "\n"
+            pieces = piece_values(task, written.tokens)
+            yield json_line({"prompt": prompt, **asdict(written), **pieces, **unseen}) + "\n"

@@ -39,7 +39,8 @@ def tag(
     Args:
         folder: the model folder.
         json: one JSON object a line instead: the text and its spans, each with the characters it takes (start, end),
-            its label, text and probability; of a model that tags each word by itself, its words and tags.
+            its label, text and probability; of a model that tags each word by itself, its words, the characters each
+            takes (offsets) and tags.
         words: texts are cut into words already, with blanks between.
         conll: the input is CoNLL: a word a line, further columns after it, an empty line after each sentence; the tag
             becomes the last column. Comments stay.
@@ -84,7 +85,9 @@ def split_words(line: str) -> Any:
 def format_json(tagged: TaggedText, spans: bool, unseen: dict[str, Any]) -> str:
     """A JSON object on one line: spans, or words with their tags; and the words that training never saw."""
     if not spans:
-        return json_line({"text": tagged.text, "words": tagged.words, "tags": list(tagged.tags), **unseen})
+        places = [list(place) for place in tagged.places]
+        words = {"words": tagged.words, "offsets": places, "tags": list(tagged.tags)}
+        return json_line({"text": tagged.text, **words, **unseen})
     found = [{**vars(span), "probability": round(span.probability, 6)} for span in tagged.spans]
     return json_line({"text": tagged.text, "spans": found, **unseen})
 

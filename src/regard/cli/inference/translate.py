@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
 from regard.cli.io.input_texts import Text, refuse_document
-from regard.cli.io.lines import json_line, one_line, unseen_values
+from regard.cli.io.lines import json_line, one_line, piece_values, unseen_values
 from regard.system.errors import UsageError
 
 
@@ -32,8 +32,9 @@ def translate(
         beam: hypotheses kept while searching; 1 is fastest; default: the recipe's.
         nbest: show this many translations of each line, each as line number, score and text, separated by tabs;
             the beam is widened if necessary, and one given may not be narrower.
-        json: one JSON object a line, with text, tokens and score, and with the words that training never saw
-            (``unseen``: word, begin and end in characters), where the model folder knows them.
+        json: one JSON object a line, with text, tokens (their numbers), pieces (the same as text, ▁ is a space) and
+            score, and with the words that training never saw (``unseen``: word, begin and end in characters), where the
+            model folder knows them.
     """
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
@@ -48,18 +49,25 @@ def translate(
         def answer(lines: list[str], first: int) -> Iterator[str]:
             found = task.nbest(lines, n=nbest, beam=beam, first=first, scores=json or nbest > 1)
             for number, hypotheses in enumerate(found, first):
-                unseen = unseen_values(task, lines[number - first]) if json else {}
-                yield from _format_hypotheses(number, hypotheses, nbest, json, unseen)
+                if json:
+                    yield _format_json(task, hypotheses, nbest, unseen_values(task, lines[number - first]))
+                else:
+                    yield from _format_hypotheses(number, hypotheses, nbest)
 
         exchange.answer(answer)
     return 0
 
 
-def _format_hypotheses(number: int, hypotheses: list[Any], nbest: int, json: bool, unseen: dict[str, Any]) -> list[str]:
+def _format_json(task: Any, hypotheses: list[Any], nbest: int, unseen: dict[str, Any]) -> str:
+    """The JSON object for one sentence."""
+    found = [
+        {"text": one_line(h.text), **piece_values(task, h.tokens), "score": round(h.score, 6)} for h in hypotheses
+    ]
+    return json_line({**found[0], **({} if nbest == 1 else {"nbest": found}), **unseen})
+
+
+def _format_hypotheses(number: int, hypotheses: list[Any], nbest: int) -> list[str]:
     """The lines for one sentence."""
-    if json:
-        found = [{"text": one_line(h.text), "tokens": list(h.tokens), "score": round(h.score, 6)} for h in hypotheses]
-        return [json_line({**found[0], **({} if nbest == 1 else {"nbest": found}), **unseen})]
     if nbest == 1:
         return [one_line(hypotheses[0].text)]
     return [f"{number}\t{h.score:.4f}\t{one_line(h.text)}" for h in hypotheses]

@@ -62,6 +62,12 @@ def unseen_values(task: TextModel, text: str) -> dict[str, Any]:
     return {} if unseen is None else {"unseen": [[word.word, word.begin, word.end] for word in unseen]}
 
 
+def piece_values(task: TextModel, ids: Iterable[int]) -> dict[str, Any]:
+    """Tokens that a model wrote, as plain values: their numbers, and the pieces as people read them (▁ is a space)."""
+    found = list(ids)
+    return {"tokens": found, "pieces": [task.target_tokenizer.piece(id) for id in found]}
+
+
 def image_of(task: ImageClassification, line: str, number: int) -> Any:
     """The pixel values of a line for an image model; ``None`` for an empty line or a header, which is reported.
 
