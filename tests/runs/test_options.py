@@ -113,8 +113,11 @@ def test_a_recipe_that_contradicts_the_files_is_told() -> None:
     recipe = {"text": {"source_language": "de", "target_language": "deu"}}
     (note,) = language_notes(RecipeOptions(recipe, guessed=guessed))
     assert note == (
-        "text.source_language is de as recipe says, though the files end in .en; --source-language en changes it"
+        "text.source_language is de as recipe says, though the files end in .en; change it by --source-language en"
     )
+    swapped = {"text": {"source_language": "de", "target_language": "en"}}
+    (note,) = language_notes(RecipeOptions(swapped, guessed=guessed))
+    assert note.endswith("though the files end in .en and .de; change it by --source-language en --target-language de")
     for named in ({"text.source_language": "en"}, {"text.source_language": "fr"}):
         assert not list(language_notes(RecipeOptions(recipe, options=named, guessed=guessed)))
     assert not list(language_notes(RecipeOptions(recipe, settings=("text.source_language=en",), guessed=guessed)))

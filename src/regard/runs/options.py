@@ -299,13 +299,18 @@ def languages(source: Files, target: Files) -> dict[str, str | None]:
 def language_notes(wishes: RecipeOptions) -> Iterator[str]:
     """What to say of the languages of a translator: a recipe that contradicts the files, and those nobody names."""
     given, chosen, where = _merge_options(wishes)
-    unknown = []
+    unknown, others = list[str](), list[tuple[str, str, str]]()
     for name, guess in wishes.guessed.items():
-        key, option = name.rpartition(".")[2], f"--{name.rpartition('.')[2].replace('_', '-')}"
+        key = name.rpartition(".")[2]
+        option = f"--{key.replace('_', '-')}"
         written, code = (one.get("text", {}).get(key, UNKNOWN) for one in (given, chosen))
         if guess and code == written and UNKNOWN != primary(written) != primary(guess):
-            yield f"{name} is {written} as {where} says, though the files end in .{guess}; {option} {guess} changes it"
+            others.append((f"{name} is {written}", f".{guess}", f"{option} {guess}"))
         if code == UNKNOWN and not guess:
             unknown.append(f"{option} CODE")
+    if others:
+        said, endings, instead = zip(*others, strict=True)
+        files = f"as {where} says, though the files end in {' and '.join(endings)}"
+        yield f"{' and '.join(said)} {files}; change it by {' '.join(instead)}"
     if unknown:
         yield f"the languages are not known, which card, scores and long texts need: say {' '.join(unknown)} (en, de …)"

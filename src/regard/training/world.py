@@ -42,7 +42,7 @@ class LostProcess(RegardError):
     """Another process of the run is gone."""
 
 
-class LostHost(LostProcess):
+class LostTorchrunProcess(LostProcess):
     """The same where ``torchrun`` started the processes, which nothing is known of but that the run can be resumed."""
 
     exit_code = Stopped.exit_code

@@ -20,7 +20,7 @@ from regard.runs.workers import cores, group, heartbeat
 from regard.runs.workers.group import TorchrunProcess, torchrun_process
 from regard.runs.workers.worker import follow_torchrun
 from regard.system.errors import RegardError, UsageError
-from regard.training.world import LostHost
+from regard.training.world import LostTorchrunProcess
 from tests.refusals import refused
 
 CPU = torch.device("cpu")
@@ -294,7 +294,9 @@ def test_a_host_that_dies_or_stops_while_it_prepares_ends_those_that_wait(
         time.sleep(1)  # as long as it lives, it may prepare for longer than a silence lasts
         assert not waiting.is_lost()
         os.kill(child, number)
-        with pytest.raises(LostHost, match="ended or does not answer; rerun the same command to resume") as lost:
+        with pytest.raises(
+            LostTorchrunProcess, match="ended or does not answer; rerun the same command to resume"
+        ) as lost:
             follow_torchrun(waiting, lambda: False)
         assert lost.value.exit_code == 75
     finally:
@@ -312,7 +314,7 @@ def test_the_first_does_not_wait_for_a_host_that_never_comes(
     monkeypatch.setattr(group, "torchrun_process", lambda: first)
     first.begin()
     said = "ended or does not answer; what was saved is whole: rerun the same command to resume"
-    with pytest.raises(LostHost, match=said), group.worker_group(2, 2, lambda line: None):
+    with pytest.raises(LostTorchrunProcess, match=said), group.worker_group(2, 2, lambda line: None):
         pass
     agent.set("regard/process/1", "0")  # which ends the thread that waits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -31,8 +31,8 @@ def fill(
     """Guess what stood at each [MASK] of texts: arguments, or the lines of a file or of stdin.
 
     A line comes out for each guess, the best first: the probability, what is guessed and the whole text with it,
-    between tabs. Of a text without [MASK] there is one line with the text alone, the first two columns empty; of an empty
-    text an empty line. So with -k 1 and a [MASK] in each text as many lines come out as go in.
+    between tabs. Of a text without [MASK] there is one line with the text alone, the first two columns empty; of an
+    empty text an empty line. So with -k 1 and a [MASK] in each text as many lines come out as go in.
 
     A masked-language model guesses the piece at each gap (▁ is a space): a text with several [MASK] gives the guesses
     of the first, then those of the second, and so on, the others filled with their best. A longer word needs several

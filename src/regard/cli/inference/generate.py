@@ -57,8 +57,8 @@ def generate(
         n: texts to write for each prompt; a line of --- stands between two.
         stop: end before this text; may be given several times.
         seed: another seed, another text; default: the recipe's.
-        json: one JSON object for each text, with prompt, text, tokens (their numbers), pieces (the same as text), log-probability
-            and what ended it.
+        json: one JSON object for each text, with prompt, text, tokens (their numbers), pieces (the same as text),
+            log-probability and what ended it.
         device: cpu, cuda ...
         threads: processor threads; the engine uses at most 8.
         precision: how the engine, which computes without torch, stores weights: fp32 (auto), bf16 or int8.

@@ -60,9 +60,7 @@ def translate(
 
 def _format_json(task: Any, hypotheses: list[Any], nbest: int, unseen: dict[str, Any]) -> str:
     """The JSON object for one sentence."""
-    found = [
-        {"text": one_line(h.text), **piece_values(task, h.tokens), "score": round(h.score, 6)} for h in hypotheses
-    ]
+    found = [{"text": one_line(h.text), **piece_values(task, h.tokens), "score": round(h.score, 6)} for h in hypotheses]
     return json_line({**found[0], **({} if nbest == 1 else {"nbest": found}), **unseen})
 
 

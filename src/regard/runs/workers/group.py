@@ -31,7 +31,7 @@ from regard.config import Recipe
 from regard.runs.workers.heartbeat import SILENT, Heartbeat
 from regard.system.errors import UsageError
 from regard.system.interruptible import interruptible
-from regard.training.world import ALONE, LOST, LostHost, LostProcess, World, refuse_division
+from regard.training.world import ALONE, LOST, LostProcess, LostTorchrunProcess, World, refuse_division
 
 PLACE = "REGARD_PROCESS"
 """Environment variable of a process that was started here: file, rank, size and shards."""
@@ -222,7 +222,7 @@ def abandon() -> None:
 def _end_at_once() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(LostHost.exit_code)
+    os._exit(LostTorchrunProcess.exit_code)
 
 
 @contextmanager
@@ -271,7 +271,7 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> It
         fates = [child.fate() for child in sorted(failed, key=lambda child: child.process.returncode > 0)]
         said = fates[0] if fates else LOST.partition(";")[0]
         message = f"{said}; what was saved is whole: rerun the same command to resume"
-        raise (LostHost if others else LostProcess)(message) from lost
+        raise (LostTorchrunProcess if others else LostProcess)(message) from lost
     except BaseException:
         leave()
         if found.world is world:  # those that start hear nothing before they are connected

@@ -115,7 +115,7 @@ def follow_torchrun(torchrun_process: TorchrunProcess, should_stop: Callable[[],
         RegardError: as :func:`follow`.
     """
     from regard.runs.workers.group import join
-    from regard.training.world import LostHost, LostProcess, World, exchange
+    from regard.training.world import LostProcess, LostTorchrunProcess, World, exchange
 
     rank, size, look = torchrun_process.rank, torchrun_process.size, torchrun_process.look
     try:
@@ -124,7 +124,7 @@ def follow_torchrun(torchrun_process: TorchrunProcess, should_stop: Callable[[],
                 world = World(shards, rank, size, is_lost=torchrun_process.is_lost)
                 follow(interruptible(lambda: join(world, torchrun_process.store), look), should_stop)
     except LostProcess as lost:
-        raise LostHost(str(lost)) from lost
+        raise LostTorchrunProcess(str(lost)) from lost
 
 
 if __name__ == "__main__":
