@@ -315,6 +315,12 @@ def page_speed(session: Session) -> Lines:
     return [told, "", *grid(pivot(timed, "action", "text", "ms"))]
 
 
+def page_memory(session: Session) -> Lines:
+    """Every fifth minute."""
+    told = f"{session['clients']} clients at once, each asks of texts that nobody asked of before; minutes of the load."
+    return [told, "", *grid([row for row in session["rows"] if row["minute"] % 5 == 0])]
+
+
 def start_up(session: Session) -> Lines:
     """Seconds until a program is there."""
     return [

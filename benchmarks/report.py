@@ -66,6 +66,7 @@ QUESTIONS = (
 SINGLE = {
     "start_up": ("How long does it take to start?", questions.start_up),
     "page": ("How fast is the attention page?", questions.page_speed),
+    "page_memory": ("How much memory does the page's server take under 32 clients?", questions.page_memory),
     "pronoun": ("Which head finds the noun of a pronoun?", questions.pronoun),
 }
 COMPARED = {

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 
 from regard.data.demo.digits import several_digits
 from regard.explore.folders import models as module
-from regard.explore.folders.models import LOADED, Gallery, LruCache, Models
+from regard.explore.folders.models import LOADED, PASSES, ROOM, Gallery, LruCache, Models
 from regard.explore.questions.answers import answer
 from regard.runs.demo.images import TEST, TRAIN, VALID
 from regard.system.errors import Damaged, RegardError, UsageError
@@ -42,6 +43,18 @@ def test_room_is_by_size() -> None:
     assert [kept.get(key, lambda: "") for key in (1, 4, 3)] == ["aaa", "cc", ""]
     kept.put(1, "a")
     assert kept.get(1, lambda: "gone") == "a"
+
+
+def test_of_small_passes_few_are_kept_and_one_of_a_long_text_too() -> None:
+    models = Models([])
+    for number in range(3 * PASSES):
+        models.passes.put(number, SimpleNamespace(size=1000))
+        models.written.put(number, (1,))
+    assert len(models.passes) == PASSES
+    assert len(models.written) <= 2 * PASSES
+    long = SimpleNamespace(size=ROOM)
+    models.passes.put("long", long)
+    assert models.passes.get("long", lambda: None) is long
 
 
 def test_sizes_are_asked_once() -> None:

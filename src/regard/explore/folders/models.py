@@ -30,8 +30,8 @@ LOADED = 4
 """Models kept in memory."""
 TRIES = 3
 """Attempts at loading a model that a training is replacing."""
-ROOM = 256 << 20
-"""Bytes of cached passes."""
+ROOM, PASSES = 256 << 20, 128
+"""Bytes of cached passes, and how many at most: small ones would fill the room long after they were asked for."""
 CUT = 32
 """Texts whose windows are cached."""
 REPLACED = "newer weights are there than those that were looked at; look again"
@@ -199,8 +199,7 @@ class Models:
         self.folders = [Folder(folder) for folder in folders]
         self.courses = [TrainingCurves(folder.path) for folder in self.folders]
         self.gallery = Gallery(None if images is None else Path(images))
-        self.passes: LruCache[Any] = LruCache(ROOM, lambda one: one.size)
-        self.written: LruCache[tuple[int, ...]] = LruCache(1000)
+        self.passes, self.written = _pass_caches()
         self.cut: LruCache[Any] = LruCache(CUT)
         self._tasks: dict[tuple[int, str | None], LoadedModel] = {}
         self._lock = threading.Lock()
@@ -209,7 +208,7 @@ class Models:
     def without_cache(self) -> Iterator[None]:
         """While the context is open, every pass is run anew, and none of them is kept for later."""
         kept = self.passes, self.written
-        self.passes, self.written = LruCache(ROOM, lambda one: one.size), LruCache(1000)
+        self.passes, self.written = _pass_caches()
         try:
             yield
         finally:
@@ -277,6 +276,11 @@ class Models:
             while len(self._tasks) > LOADED:
                 self._tasks.pop(next(iter(self._tasks)))
         return found
+
+
+def _pass_caches() -> tuple[LruCache[Any], LruCache[tuple[int, ...]]]:
+    """Empty caches of passes, and of what a model writes by itself."""
+    return LruCache(ROOM, lambda one: max(one.size, ROOM / PASSES)), LruCache(2 * PASSES)
 
 
 def refuse_replaced_weights(wanted: str | None, there: str) -> None:
