@@ -66,8 +66,8 @@ def _words(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iter
             guesses = [[asdict(one) for one in gap] for gap in gaps]
             yield json_line({"text": line, "gaps": guesses, **unseen_values(task, line)})
             continue
-        guesses = [_format_guess(f"{one.probability:.4f}", one.piece, one.text) for gap in gaps for one in gap]
-        yield from guesses or _without_gap(line, number)
+        found = [_format_guess(f"{one.probability:.4f}", one.piece, one.text) for gap in gaps for one in gap]
+        yield from found or _without_gap(line, number)
 
 
 def _spans(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
@@ -78,11 +78,11 @@ def _spans(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iter
     read, wrong = read_until_error(_check_line(task, line, number) for number, line in enumerate(lines, first))
     for number, (line, fillings) in enumerate(zip(read, task.fillings(read, k), strict=True), first):
         if json:
-            found = [asdict(one) for one in fillings]
-            yield json_line({"text": line, "fillings": found, **unseen_values(task, line)})
+            values = [asdict(one) for one in fillings]
+            yield json_line({"text": line, "fillings": values, **unseen_values(task, line)})
             continue
-        guesses = [_format_guess(f"{one.probability:.4g}", " | ".join(one.spans), one.text) for one in fillings]
-        yield from guesses or _without_gap(line, number)
+        found = [_format_guess(f"{one.probability:.4g}", " | ".join(one.spans), one.text) for one in fillings]
+        yield from found or _without_gap(line, number)
     if wrong:
         raise wrong
 
