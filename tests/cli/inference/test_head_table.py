@@ -18,6 +18,7 @@ def files(loaded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.txt").write_text(f"{SOURCE}\n\n{SOURCE} {SOURCE}\n{SOURCE}\n")
     (tmp_path / "a.tsv").write_text(f"{SOURCE}\t{TARGET}\n{SOURCE}\t{TARGET} {TARGET}\n")
     (tmp_path / "a.jsonl").write_text(json.dumps({"source": SOURCE, "target": TARGET}) + "\n")
+    (tmp_path / "wide.tsv").write_text(f"package\ttitle\t{SOURCE}\t{TARGET}\n")
     (tmp_path / "empty.txt").write_text("\n")
     monkeypatch.chdir(tmp_path)
 
@@ -54,6 +55,7 @@ def test_one_object_a_head(regard: Any, files: None) -> None:
         (("--input", "a.txt", "--table", "--layer", "1"), "--layer: ", 2),
         (("--input", "absent.txt", "--table"), "absent.txt: ", 2),
         (("--input", "empty.txt", "--table"), "empty.txt: ", 1),
+        (("--input", "wide.tsv", "--table"), "wide.tsv: has 4 columns; pairs are the keys source and target, or two", 1),
         ((), "TEXT: ", 2),
     ],
 )

@@ -33,6 +33,12 @@ def test_a_card_names_what_it_is_of() -> None:
     assert "Left out" not in text
 
 
+def test_a_card_is_silent_on_languages_that_are_not_known() -> None:
+    for text, title in (({}, "# A translator"), (RECIPE.text, "# A translator: en → de")):
+        recipe = recipe_from({"text": dict(text)})
+        assert card(recipe, ["a line"], "f" * 64, 1, ["a line"]).splitlines()[0] == title
+
+
 def test_what_it_was_made_of_and_by_stands_where_it_belongs(tmp_path: Path) -> None:
     provenance = Provenance(("regard train",), ("1.0",), ("a processor",), (DataFile("a.en", 12, "e" * 64),), "CC0")
     made = provenance.training_lines(datetime(2026, 11, 23, tzinfo=UTC), 7)
