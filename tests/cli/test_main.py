@@ -17,6 +17,7 @@ from regard import kernels
 from regard.cli import BEGIN, EXAMPLES
 from regard.config import TASKS
 from regard.system.errors import Diverged, NoValidCheckpoint, RegardError, Stopped, UsageError
+from tests.cli.inference.fakes import Unaware
 
 TRAIN = ["train", "--source", "a", "--target", "b", "--output", "x"]
 COMMANDS = [name for name in cli.app if not name.startswith("-")]
@@ -145,7 +146,7 @@ def failing(loaded) -> Callable[[BaseException], Callable[..., None]]:
         def fail(*words: object, **options: object) -> None:
             raise error
 
-        loaded(type("Task", (), {"info": TASKS["translation"], "nbest": fail})())
+        loaded(type("Task", (Unaware,), {"info": TASKS["translation"], "nbest": fail})())
         return fail
 
     return failing

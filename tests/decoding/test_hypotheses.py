@@ -26,3 +26,9 @@ def test_n_best_is_a_stable_sort_cut_to_n(scores, size):
         wanted = sorted(given_in, key=lambda h: (-h.score, h.tokens))[:size]
         assert best.hypotheses == wanted
         assert best.bar == (wanted[-1].score if len(wanted) == size else -np.inf)
+
+
+def test_the_confidence_is_the_geometric_mean_of_the_tokens_probabilities():
+    each = tuple(np.log([0.5, 0.9, 0.7]).tolist())
+    found = Hypothesis((3, 4), -0.1, sum(each), each, True)
+    assert found.confidence == pytest.approx((0.5 * 0.9 * 0.7) ** (1 / 3))

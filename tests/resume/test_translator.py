@@ -6,8 +6,10 @@ import pytest
 
 import regard
 from regard.system.errors import Stopped
+from regard.tasks.metrics import calibration
+from regard.text.confidence import CONFIDENCE
 from regard.training.checkpoints import manifest
-from tests.resume.small_runs import ended, stopped_and_resumed
+from tests.resume.small_runs import ended, results, stopped_and_resumed
 from tests.training.toy import StopAt
 
 SETTINGS = (
@@ -17,10 +19,10 @@ SETTINGS = (
 ).split()
 
 
-def train(accumulate, corpus, output, flag=None, more=()):
+def train(accumulate, corpus, output, flag=None, more=(), **given):
     flag = flag or StopAt()
     settings = [*SETTINGS, f"training.accumulate={accumulate}", *more]
-    options = {"settings": settings, "steps": 12, "threads": 1, "seed": 1}
+    options = {"settings": settings, "steps": 12, "threads": 1, "seed": 1, **given}
     files = corpus / "a.en", corpus / "a.de"
     return regard.train(*files, output, reporter=flag.reporter, should_stop=flag, device="cpu", **options)
 
@@ -52,6 +54,28 @@ def test_going_on_with_another_beam_leaves_the_model_readable(corpus, tmp_path):
             train(1, corpus, tmp_path / "model", StopAt(stop), more)
         manifest.verify(tmp_path / "model", extra=True)
     assert regard.load(tmp_path / "model").recipe.decoding.beam == 2
+
+
+def test_which_confidence_is_usual_is_of_the_finished_run(corpus, tmp_path, monkeypatch):
+    """Until then nothing is doubted; stopped while it is fitted, lost, or with more steps, it is fitted anew."""
+    monkeypatch.setattr(calibration, "UNUSUAL", 0.25)  # the validation has five pairs
+    train(1, corpus, tmp_path / "never")
+    wanted = (tmp_path / "never" / CONFIDENCE).read_bytes()
+    assert regard.load(tmp_path / "never").assets.doubted_below > 0
+    output = tmp_path / "model"
+    for stop in (6, 12):  # the second in the search for the final scores
+        with pytest.raises(Stopped):
+            train(1, corpus, output, StopAt(stop))
+        assert regard.load(output).assets.doubted_below == 0
+    train(1, corpus, output)
+    assert (output / CONFIDENCE).read_bytes() == wanted
+    (output / CONFIDENCE).unlink()
+    train(1, corpus, output)
+    assert results(output) == results(tmp_path / "never")
+    before = (output / "model.safetensors").read_bytes()
+    with pytest.raises(Stopped):
+        train(1, corpus, output, StopAt(20), steps=20, allow_mismatch=["training.steps"])
+    assert (regard.load(output).assets.doubted_below == 0) == ((output / "model.safetensors").read_bytes() != before)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"format ="])

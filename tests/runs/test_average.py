@@ -1,5 +1,6 @@
 """The mean of checkpoints is their mean, verified, and never written over anything."""
 
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import torch
 from regard.models.store import weights
 from regard.runs.average import average, select_checkpoints
 from regard.system.errors import Damaged, RegardError, UsageError
+from regard.tasks.model_folder import load_recipe_and_assets
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.provenance import Provenance, RunInputs, record
 from tests.refusals import refused
@@ -47,6 +49,15 @@ def test_the_card_says_of_its_run_what_the_run_says(tmp_path: Path) -> None:
     card = (tmp_path / "mean" / "card.md").read_text()
     for part in ("a.en", "CC BY 4.0", "regard train --output model", sha256(b"the cat").hexdigest()):
         assert part in card
+
+
+def test_which_confidence_is_usual_was_fitted_to_other_weights(tmp_path: Path) -> None:
+    run(tmp_path / "model")
+    task = translator()
+    task.assets = replace(task.assets, doubted_below=0.5)
+    put(tmp_path / "model", task, weights=False)
+    assert load_recipe_and_assets(tmp_path / "model")[1].doubted_below == 0.5
+    assert average(tmp_path / "model", tmp_path / "mean").assets.doubted_below is None
 
 
 def test_all_that_are_kept_or_those_named(tmp_path: Path) -> None:

@@ -98,6 +98,8 @@ def test_words_and_pieces_that_training_never_saw_are_known(taught, tmp_path: Pa
         lines = (folder.parent / "a.txt").read_text().splitlines()
         assert [word.word for word in model.unseen_words(f"{lines[0]} zebra{gap[task]} {lines[1]}")] == ["zebra"]
         assert model.unseen_words(lines[0]) == []
+        some = [*lines[:20], f"ONE {lines[0]}", "", f"{lines[1]} zebra{gap[task]}", "one\u0308 TWO", *lines[:2]]
+        assert model.unseen_words_batch(some) == [model.unseen_words(text) for text in some]
         assert "ONE" in {word.word for word in model.unseen_words("ONE")}  # never spelled so
         seen = {id for line in lines for id in tokenizer.encode(line).ids}
         assert not seen & unseen

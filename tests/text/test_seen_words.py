@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from regard.system.errors import Damaged
-from regard.text.seen_words import SeenWords, WordCounter
+from regard.text import seen_words
+from regard.text.seen_words import LONGEST, SeenWords, WordCounter
 from tests.refusals import refused
 
 PIECES = '{"format": 1, "counts": {}, "others": "", "unseen_pieces": [["a"]]}'
@@ -61,3 +62,36 @@ def test_a_damaged_file_is_refused(tmp_path: Path, damage: str) -> None:
     (tmp_path / "words").write_text(damage)
     with refused(Damaged, where=str(tmp_path / "words")):
         SeenWords.load(tmp_path / "words")
+
+
+def test_a_text_has_all_words_where_none_is_unseen_whatever_was_asked_before() -> None:
+    draws, seen = random.Random(2), counted("Die schöne Straße 3 . a_b scho\u0308n")
+    parts = [
+        "die",
+        "schöne",
+        "scho\u0308ne",
+        "Straße",
+        "3",
+        "4",
+        "zebra",
+        "!",
+        " ",
+        "\u00a0",
+        "\t",
+        "\u0308",
+        "a_b",
+        "-",
+    ]
+    texts = ["".join(draws.choices(parts, k=draws.randrange(7))) for _ in range(500)]
+    answers = [seen.has_all_words(text) for text in texts * 2]
+    assert answers == [seen.unseen_words(text) == [] for text in texts] * 2
+    assert 50 < sum(answers) < 950
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = counted("a b")
+    assert seen.has_all_words("a" + "-" * LONGEST + " " + "- " * 3)
+    assert seen._chunks == {"-"}
+    monkeypatch.setattr(seen_words, "KEPT", 3)
+    assert all(seen.has_all_words("a" + "!" * number) for number in range(10))
+    assert len(seen._chunks) <= 3

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.decoding.step import Answer, MultiStepOutput
+from regard.text.confidence import confidence_of
 
 Number = TypeVar("Number", np.int64, np.float64)
 Length = TypeVar("Length", float, NDArray[np.float64])
@@ -39,6 +40,11 @@ class Hypothesis:
     """One for each token, and a last one for ``</s>`` if it is finished."""
     finished: bool
     """``</s>`` was produced; otherwise the output was cut off by the limit."""
+
+    @property
+    def confidence(self) -> float:
+        """The geometric mean of the tokens' probabilities, 0 to 1."""
+        return confidence_of(self.log_probability, len(self.token_log_probabilities))
 
 
 def length_penalty(length: Length, alpha: float) -> Length:

@@ -11,6 +11,7 @@ from regard.models import store
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.model_folder import MODEL, RECIPE, load, load_recipe_and_assets, outline
 from regard.tasks.model_path import model_folder
+from regard.text.confidence import CONFIDENCE
 from regard.training.checkpoints import checkpoint, manifest, provenance
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.output_folder import fresh_folder, refuse_other
@@ -46,7 +47,7 @@ def average(
         RECIPE: recipe_toml(recipe).encode(),
         MODEL: store.to_bytes(weights),
         "card.md": _card(chosen, provenance.load(folder / "training")),
-        **assets.contents,
+        **{name: content for name, content in assets.contents.items() if name != CONFIDENCE},  # fitted to others
     }
     with fresh_folder(output) as fresh:
         manifest.replace(fresh, {name: [content] for name, content in contents.items()}, Files())

@@ -16,6 +16,7 @@ from regard.config.sections import Product
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError
 from regard.tasks.classification.ngrams.linear import NGRAMS, LinearNGrams, read_ngrams
+from regard.text.confidence import CONFIDENCE, confidence_content, read_doubted_below
 from regard.text.seen_words import WORDS, SeenWords, read_seen_words
 from regard.text.tags import Scheme, detect
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
@@ -55,6 +56,8 @@ class TextAssets:
         ngrams: a linear classifier whose scores are added to the model's, if there is one.
         prefixes: those that name a task of a text-to-text model, the most frequent first, ``""`` where it also learned
             texts without one; empty where they are not known.
+        doubted_below: of a text-to-text model the confidence below which outputs are doubted; 0 as long as none is,
+            ``None`` where that is not known.
     """
 
     tokenizer: AnyTokenizer
@@ -63,6 +66,7 @@ class TextAssets:
     seen: SeenWords | None = field(default=None, compare=False, kw_only=True)
     ngrams: LinearNGrams | None = field(default=None, compare=False, kw_only=True)
     prefixes: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
+    doubted_below: float | None = field(default=None, compare=False, kw_only=True)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -86,6 +90,8 @@ class TextAssets:
             found[LABELS] = labels_content(self.labels, self.fitted)
         if self.prefixes:
             found[PREFIXES] = json_content({"prefixes": list(self.prefixes)})
+        if self.doubted_below is not None:
+            found[CONFIDENCE] = confidence_content(self.doubted_below)
         return found
 
     @property
@@ -103,7 +109,8 @@ class TextAssets:
         """
         tokenizer, seen, ngrams = read_tokenizer(folder / TOKENIZER), read_seen_words(folder), read_ngrams(folder)
         if not (folder / LABELS).exists():
-            return cls(tokenizer, seen=seen, ngrams=ngrams, prefixes=read_prefixes(folder))
+            prefixes, below = read_prefixes(folder), read_doubted_below(folder)
+            return cls(tokenizer, seen=seen, ngrams=ngrams, prefixes=prefixes, doubted_below=below)
         read = read_json(folder / LABELS, LabelsFile)
         if ngrams is not None and len(ngrams.bias_C) != len(read.labels):
             raise Damaged(

@@ -30,6 +30,8 @@ KEPT = 50_000
 """Words that keep their count."""
 WAITING = 500_000
 """Different strings between blanks that are held before they are cut into words."""
+LONGEST = 64
+"""Most characters of a string between blanks that is remembered as seen."""
 BITS, PROBES, LARGEST = 16, 4, 1 << 25
 """Of the filter: bits for a word, bits set by a word, and most bits (4 MiB)."""
 
@@ -56,6 +58,7 @@ class SeenWords:
     counts: Mapping[str, int]
     others: bytes = b""
     unseen_pieces: tuple[tuple[int, ...], ...] | None = None
+    _chunks: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -71,6 +74,19 @@ class SeenWords:
         if known in self.counts or not self.others:
             return known in self.counts
         return all(self.others[bit >> 3] >> (bit & 7) & 1 for bit in _bits(known, 8 * len(self.others)))
+
+    def has_all_words(self, text: str) -> bool:
+        """Whether training may have read every word of a text; strings between blanks that it has are remembered."""
+        for chunk in text.split():
+            if chunk in self._chunks:
+                continue
+            if not all(word in self for word, _, _ in _words(chunk)):
+                return False
+            if len(chunk) <= LONGEST:
+                if len(self._chunks) == KEPT:
+                    self._chunks.clear()
+                self._chunks.add(chunk)
+        return True
 
     def unseen_words(self, text: str, unseen_pieces: Iterable[tuple[int, int]] = ()) -> list[UnseenWord]:
         """The words of a text that training never saw, or not in this spelling, in order.

@@ -79,10 +79,12 @@ def test_what_is_drawn_depends_on_the_line_the_seed_and_the_options(regard, load
 
 def test_json_has_an_object_for_each_text(regard, loaded) -> None:
     loaded(Letters())
+    sure = {"confidence": 1.0}
     first, second = map(json.loads, regard("ask", "model", "--json", stdin=b"a\n\n").out.splitlines())
     likely = {"probability": 0.5, "score": -0.25, "finished": True}
-    assert first == {"text": "A", "tokens": [5], "pieces": ["▁5"], **likely}
-    assert second == {"text": "", "tokens": [], "pieces": [], "probability": 1.0, "score": 0.0, "finished": True}
+    assert first == {"text": "A", "tokens": [5], "pieces": ["▁5"], **likely, **sure}
+    sure |= {"probability": 1.0, "score": 0.0, "finished": True}
+    assert second == {"text": "", "tokens": [], "pieces": [], **sure}
     (both,) = map(json.loads, regard("ask", "model", "--json", "--n", "2", "a").out.splitlines())
     assert [one["text"] for one in both["outputs"]] == ["A", "A!"]
 
@@ -106,3 +108,18 @@ def test_what_does_not_go_together_is_refused(regard, options: list[str], where:
 def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
     loaded(SimpleNamespace(info=TASKS["translation"]))
     regard("ask", "model", "a").refuses("regard translate")
+
+
+def test_an_answer_that_the_model_is_unsure_of_is_told_of_unless_it_was_drawn(regard, loaded) -> None:
+    class Unsure(Letters):
+        assets = SimpleNamespace(doubted_below=0.6)
+
+        def _answers(self, text: str, ends: list[str]) -> list[Answer]:
+            return [Answer(text.upper() + end, (5,), 0.5, -0.25, True, 0.25, True) for end in ends]
+
+    loaded(Unsure())
+    assert "line 2: the model is unsure (probability 0.250" in regard("ask", "model", "", "a").err
+    assert regard("ask", "model", stdin=b"a\n\nb\n").err.startswith("regard: the model is unsure of 2 of 3 lines")
+    assert regard("ask", "model", "--sample", "a").err == ""
+    done = regard("ask", "model", "--json", "a")
+    assert (json.loads(done.out)["unsure"], done.err) == (True, "")

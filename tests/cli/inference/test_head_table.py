@@ -55,7 +55,11 @@ def test_one_object_a_head(regard: Any, files: None) -> None:
         (("--input", "a.txt", "--table", "--layer", "1"), "--layer: ", 2),
         (("--input", "absent.txt", "--table"), "absent.txt: ", 2),
         (("--input", "empty.txt", "--table"), "empty.txt: ", 1),
-        (("--input", "wide.tsv", "--table"), "wide.tsv: has 4 columns; pairs are the keys source and target, or two", 1),
+        (
+            ("--input", "wide.tsv", "--table"),
+            "wide.tsv: has 4 columns; pairs are the keys source and target, or two",
+            1,
+        ),
         ((), "TEXT: ", 2),
     ],
 )

@@ -12,13 +12,15 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
 from regard.cli.io.input_texts import LONGEST_WORD
 from regard.cli.io.lines import bursts, one_line
 from regard.config import TASKS
+from regard.text.seen_words import SeenWords
 from tests.cli.inference.fakes import Unaware
 
 
@@ -27,6 +29,8 @@ class Hypothesis:
     text: str
     tokens: tuple[int, ...]
     score: float
+    confidence: float = 1.0
+    unsure: bool | None = None
 
 
 class Shouts(Unaware):
@@ -78,7 +82,7 @@ def test_lines_out_are_lines_in(translate, given: bytes, expected: str, told: tu
 
 def test_json_is_one_object_a_line(translate) -> None:
     values = [json.loads(line) for line in translate("--json", stdin=b"a\n\n").out.splitlines()]
-    assert values[0] == {"text": "A", "tokens": [1, 0], "pieces": ["▁1", "▁0"], "score": -0.5}
+    assert values[0] == {"text": "A", "tokens": [1, 0], "pieces": ["▁1", "▁0"], "score": -0.5, "confidence": 1.0}
     assert values[1]["text"] == ""
     value = json.loads(translate("--json", "--nbest", "2", stdin=b"a\n").out)
     assert value["text"] == "A"
@@ -191,3 +195,36 @@ def test_warnings_are_sentences_too(regard, loaded, recwarn, monkeypatch) -> Non
     done = regard("translate", "model", stdin=b"a\nb\nc\n")
     assert done.out == "A\nB\nC\n"
     assert done.err == "".join(f"regard: warning: line {line} is cut\n" for line in (1, 2, 3))
+
+
+def test_what_the_model_cannot_know_is_told_of_or_is_in_the_object(regard, loaded) -> None:
+    class Knows(Shouts):
+        assets = SimpleNamespace(doubted_below=0.6)
+        asked: ClassVar[list[bool]] = []
+
+        def unseen_words(self, text: str) -> Any:
+            return SeenWords.of({"the": 1}).unseen_words(text)
+
+        def unseen_words_batch(self, texts: list[str]) -> Any:
+            return list(map(self.unseen_words, texts))
+
+        def nbest(self, texts: list[str], *given: Any, scores: bool = True, **more: Any) -> Any:
+            self.asked.append(scores)
+            return [[Hypothesis(text.upper(), (1,), -0.5, 0.25, text != "the")] for text in texts]
+
+    loaded(Knows())
+    sure = "probability 0.250 a token, where 0.600 or more is usual"
+    done = regard("translate", "model", "the", "the zebra")
+    assert done.out == "THE\nTHE ZEBRA\n"
+    assert done.err == (
+        f"regard: line 2: “zebra” is in no training text\nregard: line 2: the model is unsure ({sure})\n"
+    )
+    done = regard("translate", "model", stdin=b"the\nzebra\n")
+    assert done.out == "THE\nZEBRA\n"
+    assert len(done.err.splitlines()) == 2
+    assert all("1 of 2 lines" in line for line in done.err.splitlines())
+    assert Knows.asked == [True, False]
+    done = regard("translate", "model", "--json", "zebra", "the")
+    first, second = map(json.loads, done.out.splitlines())
+    assert (first["confidence"], first["unsure"], first["unseen"]) == (0.25, True, [["zebra", 0, 5]])
+    assert (second["unsure"], second["unseen"], done.err) == (False, [], "")

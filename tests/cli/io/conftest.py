@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 
 from regard.config import TASKS
+from tests.cli.inference.fakes import Unaware
 
 
-class Shouts:
+class Shouts(Unaware):
     """A translator into capitals."""
 
     info = TASKS["translation"]
     device = device_name = "cpu"
     engine = None
 
-    def unseen_words(self, text: str) -> None:
-        """It does not know what training saw."""
-
     def nbest(self, texts: list[str], **options: Any) -> list[list[Any]]:
-        return [[SimpleNamespace(text=text.upper(), tokens=(), score=0.0)] for text in texts]
+        return [
+            [SimpleNamespace(text=text.upper(), tokens=(), score=0.0, confidence=1.0, unsure=None)] for text in texts
+        ]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from regard.cli.io import lines
 from regard.runs import results_file
 from regard.runs.workers import answers
 from regard.system.forks import SAFE
+from regard.text.seen_words import SeenWords
 from regard.training.checkpoints.files import Files
 from tests.cli.conftest import reading
-from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, classifier, put
+from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, classifier, put, translator
 
 WORDS = SOURCE.split()
 WAYS: dict[str, tuple[str, ...]] = {
@@ -300,6 +302,33 @@ def test_several_processes_answer_as_one(regard, way: str) -> None:
         name = out(way, f"by{processes}")
         assert regard(*command(way, "--output", name, "--processes", processes)).code == 0
     assert out(way, "by1").read_bytes() == out(way, "by3").read_bytes()
+
+
+@pytest.mark.skipif(not SAFE, reason="processes are not copied here")
+def test_several_processes_note_what_one_does(regard, tmp_path: Path) -> None:
+    """Unseen words and doubted translations of a file, whatever answers it; a greedy search screens without scores."""
+    task = translator()
+    task.assets = replace(task.assets, seen=SeenWords.of({"the": 3, "animal": 2}), doubted_below=1.0)
+    put(tmp_path / "doubting", task)
+    Path("in").write_text("The animal\nThe zebra\n\nzebra zebra\n" * 3)
+    given = ["translate", "doubting", "--input", "in"]
+    one, two = regard(*given), regard(*given, "--processes", 2)
+    assert (one.out, one.err) == (two.out, two.err)
+    named = "; ".join(f"line {number} “zebra”" for number in (2, 4, 6, 8, 10))
+    unseen = f"regard: 6 of 12 lines have words that no training text has: {named}; …\n"
+    assert one.err.startswith(unseen)
+    assert "unsure of 9 of 12 lines" in one.err
+    assert one.err.endswith(": lines 1, 2, 4, 5, 6, …\n")
+    written = regard(*given, "--processes", 2, "--output", "out")
+    assert written.err == one.err + "regard: wrote out\n"
+    assert regard(*given, "--beam", 1).err == unseen
+    assert regard(*given, "--beam", 1, "--json").err == ""
+    typed = regard("translate", "doubting", "--beam", 1, "zebra", "The animal").err.splitlines()
+    assert [line.partition(" (")[0] for line in typed] == [
+        "regard: line 1: “zebra” is in no training text",
+        "regard: line 1: the model is unsure",
+        "regard: line 2: the model is unsure",
+    ]
 
 
 @pytest.mark.skipif(not SAFE, reason="processes are not copied here")

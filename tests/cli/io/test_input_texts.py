@@ -33,7 +33,10 @@ OF_TEXTS = ("translate", "classify", "tag", "fill", "encode", "generate")
         (["a", "--", "--b"], "A\n--B\n"),
         (["a", "--beam", "2", "b"], "A\nB\n"),
         (["--beam", "2", "a", "b"], "A\nB\n"),
-        (["--json", "--", "--json"], '{"text": "--JSON", "tokens": [], "score": 0.0}\n'),
+        (
+            ["--json", "--", "--json"],
+            '{"text": "--JSON", "tokens": [], "pieces": [], "score": 0.0, "confidence": 1.0}\n',
+        ),
         (["a=b", "['x']", '{"y": 1}'], "A=B\n['X']\n{\"Y\": 1}\n"),
         (["x" * 5000], "X" * 5000 + "\n"),
         (["日本 🙂"], "日本 🙂\n"),

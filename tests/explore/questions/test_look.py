@@ -12,7 +12,7 @@ from regard.explore.folders.models import Models
 from regard.explore.forward.passes import forward_pass
 from regard.explore.forward.record import record
 from regard.explore.questions import look
-from regard.explore.questions.answers import answer
+from regard.explore.questions.answers import answer, stream_tokens
 from regard.explore.questions.look import SIDES, merge_heads
 from regard.explore.requests import Request
 from regard.system.errors import UsageError
@@ -226,6 +226,30 @@ def test_words_that_training_never_saw_are_named(ask: Ask, models: Models, numbe
     finally:
         task.assets = replace(task.assets, seen=None)
     assert words == [["The", 0, 3], ["cross", 11, 16], ["It", 25, 27]]
+
+
+@pytest.mark.parametrize(("below", "unsure"), [(None, None), (1.0, True), (1e-9, False)])
+def test_the_page_learns_how_sure_the_model_is_of_its_own_text(
+    ask: Ask, models: Models, number: Callable[[str], int], below: float | None, unsure: bool | None
+) -> None:
+    task = models.load(number("translator")).task
+    task.assets, text = replace(task.assets, doubted_below=below), f"The animal {below}"
+    try:
+        values = ask("look", "translator", text=text)[0]
+        forced = ask("look", "translator", text=text, target=TARGET)[0]
+        *tokens, last = stream_tokens(models, {"model": number("translator"), "text": text})
+        filled = ask("look", "spanner")[0]
+    finally:
+        task.assets = replace(task.assets, doubted_below=None)
+    probabilities = values["probability"]
+    assert values["confidence"] == pytest.approx(np.prod(probabilities) ** (1 / len(probabilities)))
+    assert (values["unsure"], last["unsure"]) == (unsure, unsure)
+    streamed = [token["probability"] for token in tokens]  # without </s>, as the search was cut off
+    assert probabilities[:-1] == pytest.approx(streamed, rel=1e-4)
+    assert last["confidence"] == pytest.approx(np.prod(streamed) ** (1 / len(streamed)))
+    assert (forced["confidence"], forced["unsure"]) == (None, None)
+    assert filled["unsure"] is None
+    assert ask("look", "classifier")[0]["confidence"] is None
 
 
 def test_pieces_that_no_training_text_has_are_on_no_map(ask: Ask, models: Models, number: Callable[[str], int]) -> None:

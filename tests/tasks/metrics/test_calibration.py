@@ -1,6 +1,7 @@
 """Temperatures lie where the loss has no slope; errors and thresholds are those of plain loops."""
 
 import json
+import math
 import re
 from collections.abc import Callable
 
@@ -183,3 +184,21 @@ def test_a_mixture_with_what_says_nothing_or_the_wrong_thing() -> None:
     assert all(np.isfinite(calibration.mixture(np.zeros((9, 3)), np.zeros((9, 3)), gold_B[:9])))
     with refused(RegardError):
         calibration.mixture(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros(0, np.int64))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 1.0])
+def test_one_in_a_hundred_right_outputs_is_doubted_where_most_are_right_and_else_one_of_all(share: float) -> None:
+    right = np.random.rand(20_000) < share
+    found = np.random.rand(20_000) * np.where(right, 1.0, 0.1)
+    below = calibration.doubted_below(found.tolist(), right.tolist())
+    counted = found[right] if share > 0.5 else found
+    assert (counted < below).mean() == pytest.approx(0.01, abs=0.001)
+    assert below == float(f"{below:.4g}")
+
+
+@pytest.mark.parametrize(
+    ("found", "right"), [([], 0), ([0.5] * 99, 0), ([0.5] * 198, 99), ([0.5] * 190, 99), ([math.nan] * 200, 0)]
+)
+def test_nothing_is_doubted_by_too_few_outputs_or_by_no_numbers(found: list[float], right: int) -> None:
+    expected = 0.5 if len(found) == 198 else 0.0  # exactly half of them are right: all count
+    assert calibration.doubted_below(found, [place < right for place in range(len(found))]) == expected

@@ -1,5 +1,6 @@
 """A translator's loss and validation, against the same numbers made sentence by sentence."""
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ from regard.tasks.training.base import ProductPaths
 from regard.tasks.translation.teacher_forcing import MAX_EXTRA, SAMPLES, max_extra
 from regard.tasks.translation.training import TranslationTraining
 from regard.tasks.translation.translator import Translation
+from regard.text.confidence import confidence_content
 from tests.data.prepare.preparing import prepare_pairs
 from tests.tasks.trials import evenly, shares
 
@@ -161,3 +163,33 @@ def test_validating_is_in_full_precision_and_training_is_not(prepared: PreparedP
         teaching.model.eval()
     assert low.validate(True) == full.validate(True)
     assert {m.product for m in low.model.modules() if hasattr(m, "product")} == {"bf16"}
+
+
+@torch.no_grad()
+def test_the_confidence_that_one_output_in_a_hundred_lacks_becomes_an_asset(prepared: PreparedPairs) -> None:
+    """Against probabilities by teacher forcing of what was written."""
+    teaching = made(prepared)
+    assert teaching.task.assets.doubted_below is None
+    pairs_held = [(f"{'a b ' * (n % 5)}{n}", f"de {n}") for n in range(120)]
+    held: Any = SimpleNamespace(validation_pairs=lambda: pairs_held)
+    teaching.prepared, task = held, teaching.task
+    task.model.eval()
+    lines = teaching.finish(task, lambda: False)
+    wanted = score(
+        task.translate([source for source, _ in pairs_held]), [text for _, text in pairs_held], samples=1
+    ).bleu
+    assert f"BLEU {wanted:.2f}" in lines[0]
+    found = [best for best, *_ in task.nbest([source for source, _ in pairs_held])]
+    both, confidences = prepared.vocabularies, []
+    for (source, _), one in zip(pairs_held, found, strict=True):
+        read, said = np.append(both.source.ids_batch([source])[0], both.source.end), [*one.tokens]
+        ids = np.array([*said, both.target.end] if one.finished else said, np.int64)
+        hidden_TD = task.model(pairs(pack([read], [ids], both.target.start)))
+        log_TV = (hidden_TD @ task.model.output.weight[: both.target.size].T).log_softmax(-1)
+        confidences.append(math.exp(float(log_TV[torch.arange(len(ids)), torch.as_tensor(ids)].mean())))
+    assert [one.confidence for one in found] == pytest.approx(confidences, rel=1e-4)
+    below = task.assets.doubted_below
+    assert below == pytest.approx(np.quantile(confidences, 0.01), rel=1e-3)
+    assert [one.unsure for one in found] == [one.confidence < below for one in found]
+    assert sum(one.unsure for one in found) == 2
+    assert task.assets.contents["confidence.json"] == confidence_content(below)

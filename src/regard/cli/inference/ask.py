@@ -17,6 +17,7 @@ from regard.cli.io.terminal import say
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
+    from regard.tasks.protocols import TextModel
     from regard.tasks.translation.text_to_text.writer import Answer
 
 MOST = 100
@@ -49,8 +50,10 @@ def ask(
             tabs; the beam is widened if necessary.
         sample: draw the outputs instead of searching for the most probable.
         seed: another seed, other drawn outputs; default: the recipe's.
-        json: one JSON object a line, with text, tokens, pieces, probability and score, and with the words that training
-            never saw (``unseen``), as translate has them.
+        json: one JSON object a line, with text, tokens (their numbers), pieces (the same as text, ▁ is a space),
+            probability, score and confidence (the geometric mean of the tokens' probabilities), and, where the model
+            folder knows them, with the words that training never saw (``unseen``: word, begin and end in characters)
+            and whether the model is ``unsure``: less confident than usual on the validation texts.
     """
     for option, number in (("--n", n), ("--beam", beam)):
         if number is not None and not 1 <= number <= MOST:
@@ -63,11 +66,14 @@ def ask(
     options = {"--prefix": prefix, "--beam": beam, "--n": n, "--json": json, "--sample": sample, "--seed": seed}
     refuse_document(given.input)
     with Exchange("ask", folder, texts, given, options | values) as exchange:
+        from regard.cli.io.answer_report import AnswerReport
         from regard.tasks.kinds import answers_text
         from regard.tasks.translation.text_to_text.corpus import with_prefix
 
         task = exchange.open_model()
         assert answers_text(task)
+        if not json and not sample:  # of drawn outputs many are improbable
+            exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.typed)
 
         def warn_once(lines: Iterator[str]) -> Iterator[str]:
             """The lines, and a warning before the first whose prefix the model never learned."""
@@ -83,7 +89,9 @@ def ask(
             if sample:
                 found = task.sample(whole, n, seed=seed, first=first, **values)
             else:
-                found = task.nbest(whole, n, beam, first=first, scores=json or n > 1)
+                found = task.nbest(whole, n, beam, first=first, scores=json or n > 1 or exchange.given.typed)
+            if exchange.report is not None:
+                exchange.report.add(first, task.unseen_words_batch(whole), [best[0] for best in found])
             for number, (line, answers) in enumerate(zip(whole, found, strict=True), first):
                 if json:
                     yield _format_json(task, answers, n, unseen_values(task, line))
@@ -94,12 +102,9 @@ def ask(
     return 0
 
 
-def _format_json(task: Any, answers: list[Answer], n: int, unseen: dict[str, Any]) -> str:
+def _format_json(task: TextModel, answers: list[Answer], n: int, unseen: dict[str, Any]) -> str:
     """The JSON object for one text."""
-    found = [
-        {**asdict(one), **piece_values(task, one.tokens), "text": one_line(one.text), "score": round(one.score, 6)}
-        for one in answers
-    ]
+    found = [_answer_values(task, one) for one in answers]
     return json_line({**found[0], **({} if n == 1 else {"outputs": found}), **unseen})
 
 
@@ -108,3 +113,10 @@ def _format(number: int, answers: list[Answer], n: int) -> list[str]:
     if n == 1:
         return [one_line(answers[0].text)]
     return [f"{number}\t{one.score:.4f}\t{one_cell(one.text)}" for one in answers]
+
+
+def _answer_values(task: TextModel, one: Answer) -> dict[str, Any]:
+    """An output as plain values."""
+    values = asdict(one) | {"text": one_line(one.text), **piece_values(task, one.tokens)}
+    values |= {name: round(values[name], 6) for name in ("score", "confidence")}
+    return {name: value for name, value in values.items() if value is not None}

@@ -24,6 +24,7 @@ from regard.system.errors import RegardError, Stopped, UsageError
 from regard.system.installation import version_of
 
 if TYPE_CHECKING:
+    from regard.cli.io.answer_report import AnswerReport
     from regard.runs.results_file import Whole
     from regard.runs.workers.answers import Content
     from regard.tasks.protocols import Task
@@ -149,6 +150,8 @@ class Exchange:
         self._device, self._by_engine = "cpu", False
         self._about: dict[str, Any] = {"command": command, **options}
         self._stop = Stop(EARLY, ASKED)
+        self.report: AnswerReport | None = None
+        """What is told of texts beside their answers, where ``answer`` adds to it."""
 
     def __enter__(self) -> Exchange:
         if self.target.file is not None:
@@ -196,6 +199,8 @@ class Exchange:
                     for part in map(encode_line, answer(group, first)) if found is None else [found]:
                         stream.write(part)
                     stream.flush()
+                    self._close_group(group)
+        self._tell_report()
 
     @property
     def _in_blocks(self) -> bool:
@@ -212,7 +217,28 @@ class Exchange:
         if self._by_engine:  # each process has one thread
             asked, threads = asked or threads, None
         processes = partial(answer_processes, asked, threads, self._device) if self._in_blocks else None
-        return contextlib.closing(answer_groups(content, groups, processes))
+        report = self.report
+        if report is None:
+            return contextlib.closing(answer_groups(content, groups, processes))
+
+        def packed(texts: list[str], first: int) -> bytes:
+            """Answers of another process, with its notes."""
+            return report.pack(content(texts, first))
+
+        def unpacked() -> Generator[tuple[list[str], int, bytes | None], None, None]:
+            with contextlib.closing(answer_groups(packed, groups, processes)) as answered:
+                for texts, first, found in answered:
+                    yield texts, first, None if found is None else report.unpack(found)
+
+        return contextlib.closing(unpacked())
+
+    def _close_group(self, texts: list[str]) -> None:
+        if self.report is not None:
+            self.report.close_group(len(texts))
+
+    def _tell_report(self) -> None:
+        if self.report is not None:
+            self.report.tell_all()
 
     @contextlib.contextmanager
     def _lines(self) -> Iterator[Iterator[str]]:
@@ -274,7 +300,9 @@ class Exchange:
                     self._check()
                     results.add(group, content(group, first) if found is None else found)
                     shown.add(len(group), self.given.share)
+                    self._close_group(group)
             results.finish(whole)
+        self._tell_report()
         say(f"wrote {self.target.path}")
 
     def _check(self) -> None:

@@ -95,6 +95,11 @@ class InputTexts:
         return bool(self.arguments) or (found is not None and stat.S_ISREG(found.st_mode))
 
     @property
+    def typed(self) -> bool:
+        """Whether a person gives the texts one by one: as arguments, or at a terminal."""
+        return bool(self.arguments) or (self.path is None and sys.stdin.isatty())
+
+    @property
     def share(self) -> float | None:
         """The fraction of the input that was read, from 0 to 1; ``None`` if unknown."""
         return min(self.read / self.size, 1.0) if self.size else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import exp
+from math import exp, inf, log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from regard.tasks.kinds import (
     tags_words,
     writes_text,
 )
+from regard.text.confidence import confidence_of, is_doubted
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -118,6 +119,13 @@ def _ranked(verdict: Prediction, several: bool) -> Output:
     ranked = sorted((verdict.probabilities or {}).items(), key=lambda one: -one[1])
     said: Any = list(verdict.labels) if several else verdict.label if verdict.value is None else verdict.value
     return {"kind": "classes", "classes": [list(one) for one in ranked], "said": said, "several": several}
+
+
+def doubt(task: Task, probabilities: Sequence[float]) -> tuple[float, bool | None]:
+    """The confidence of an output with these probabilities of tokens, and whether it is doubted, if that is known."""
+    whole = sum(log(found) if found > 0 else -inf for found in probabilities)
+    confidence = confidence_of(whole, len(probabilities))
+    return confidence, is_doubted(confidence, getattr(task.assets, "doubted_below", None))
 
 
 def _text_classes(task: Task, text: str) -> Output:

@@ -24,7 +24,7 @@ from regard.explore.forward.text_windows import fit_request
 from regard.explore.payload import NO_NUMBERS
 from regard.explore.requests import Request
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.kinds import reads_image, reads_text
+from regard.tasks.kinds import reads_image, reads_text, writes_text
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,6 +50,9 @@ class ForwardPass:
         grid: its patches from top to bottom and from left to right.
         label: that the image has by itself; ``None`` where it is not known.
         unseen: the words of what is read that training never saw; ``None`` where the folder does not say.
+        confidence: of the text that the model wrote by itself, its ``</s>`` counted even where it was cut off; ``None``
+            where it wrote none, or was forced.
+        unsure: whether that is doubted; ``None`` where that is not known.
     """
 
     record: AttentionRecord
@@ -61,6 +64,8 @@ class ForwardPass:
     grid: tuple[int, int] | None = None
     label: str | None = None
     unseen: tuple[UnseenWord, ...] | None = None
+    confidence: float | None = None
+    unsure: bool | None = None
 
     @property
     def size(self) -> int:
@@ -81,16 +86,20 @@ def forward_pass(models: Models, asked: Request) -> ForwardPass:
     loaded = models.load_for(asked)
     asked = fit_request(models, loaded, asked).asked
     made: ForwardPass = models.passes.get(
-        (loaded.key, asked), lambda: _with_unseen_words(_run_pass(models, loaded, asked), loaded)
+        (loaded.key, asked), lambda: _with_doubts(_run_pass(models, loaded, asked), loaded, asked)
     )
     return made
 
 
-def _with_unseen_words(one: ForwardPass, loaded: LoadedModel) -> ForwardPass:
-    """The pass with the words that training never saw."""
+def _with_doubts(one: ForwardPass, loaded: LoadedModel, asked: Request) -> ForwardPass:
+    """The pass with the words that training never saw, and how sure the model is of what it wrote by itself."""
     task = loaded.task
     unseen = task.unseen_words(one.record.source_text) if reads_text(task) else None
-    return one if unseen is None else replace(one, unseen=tuple(unseen))
+    one = one if unseen is None else replace(one, unseen=tuple(unseen))
+    if not writes_text(task) or asked.target is not None or asked.branch is not None:
+        return one
+    confidence, unsure = outputs.doubt(task, [found for found in one.probability or () if found is not None])
+    return replace(one, confidence=confidence, unsure=unsure)
 
 
 def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPass:

@@ -66,6 +66,8 @@ def pass_values(one: ForwardPass) -> tuple[dict[str, Any], Arrays]:
         "said": None if one.said is None else [[asdict(each) for each in some] for some in one.said],
         "probability": one.probability,
         "unseen": None if one.unseen is None else [list(astuple(word)) for word in one.unseen],
+        "confidence": one.confidence,
+        "unsure": one.unsure,
         "branch": None if one.branch is None else list(one.branch),
         "image": None if one.grid is None else {"rows": one.grid[0], "columns": one.grid[1], "label": one.label},
     }

@@ -18,6 +18,7 @@ from regard.explore.forward.outputs import (
     SearchNode,
     beam_search,
     branch,
+    doubt,
     prepare_search,
     tree,
 )
@@ -48,6 +49,8 @@ def stream_tokens(
 ) -> Iterator[dict[str, Any]]:
     """Stream each token as it is decoded, with its alternatives; then the whole text and the name of the weights.
 
+    What an encoder-decoder wrote comes with its ``confidence``, and with ``unsure``, whether that is doubted, if known.
+
     Translations and missing spans take the most probable token every time, and end by themselves: they know no
     ``temperature`` and no ``most``. What may be forced elsewhere is not looked at.
 
@@ -66,7 +69,7 @@ def _tokens(
     """The tokens; ablations are applied only during each decoding step, not while the consumer reads."""
     changes, section = asked.changes.ablations, loaded.task.recipe.model
     start = prepare_search(loaded.task, asked.text, most)
-    trace, ids = start.trace(), list[int]()
+    trace, ids, probabilities = start.trace(), list[int](), list[float]()
     tokens = _scheduler(start, trace, sampling).tokens()
     while True:
         with changes.apply(section):
@@ -74,11 +77,15 @@ def _tokens(
         if chosen is None or chosen.token is None:
             break
         ids.append(chosen.token)
-        yield _token_values(start, trace)
+        values = _token_values(start, trace)
+        probabilities.append(values["probability"])
+        yield values
     ids = ids[:-1] if ids and ids[-1] == start.task.symbols.end else ids
+    done: dict[str, Any] = {"done": True, "text": start.text(ids), "weights": loaded.weights}
     if start.task.info.writes != "continuation":
         models.written.put((loaded.key, asked.own), tuple(ids))
-    yield {"done": True, "text": start.text(ids), "weights": loaded.weights}
+        done["confidence"], done["unsure"] = doubt(start.task, probabilities)
+    yield done
 
 
 def _scheduler(start: SearchInputs, trace: Trace, sampling: dict[str, Any]) -> Scheduler:

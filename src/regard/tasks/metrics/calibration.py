@@ -1,11 +1,11 @@
-"""Temperature scaling and out-of-scope thresholds, both fitted on validation texts.
+"""Temperature scaling, out-of-scope thresholds and doubted outputs, all fitted on validation texts.
 
 Framework-free: logits and probabilities are arrays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ LARGEST_MIXTURE = 100.0
 """Limit of the factor of other scores: where the first say nothing yet, it would be without end."""
 _NEWTON, _SHORTEST, _RIDGE = 30, 1e-3, 1e-9
 """Of Newton's method: most steps, the shortest part of one, and what keeps the system solvable."""
+UNUSUAL = 0.01
+"""The share of outputs that are doubted although they are right."""
 SCORES: dict[str, Score] = {
     "balanced": lambda accepted: accepted.balanced_score,
     "accuracy": lambda accepted: accepted.accuracy,
@@ -143,6 +145,28 @@ def least_squares(number_BK: Floats, wanted_B: Floats) -> tuple[list[float], flo
             found_K[kept] = some_K
             return found_K[:-1].tolist(), float(found_K[-1])
         kept.pop(int(some_K[:-1].argmin()))
+
+
+def doubted_below(confidences: Sequence[float], right: Sequence[bool]) -> float:
+    """The confidence of which only :data:`UNUSUAL` of the right outputs have less, to four digits.
+
+    Right are those that equal their references, where most do. Else a text has many right outputs, as in translation
+    it mostly has, and all count. So it is known how many false alarms there are among texts like these.
+
+    Args:
+        confidences: of the outputs.
+        right: whether each equals its reference.
+
+    Returns:
+        0, which doubts nothing, where they are too few for that share to be one of them, or where a model knows no
+        numbers.
+    """
+    found = np.array(confidences)
+    if 2 * sum(right) > len(found):
+        found = found[np.array(right)]
+    if len(found) * UNUSUAL < 1 or not np.isfinite(found).all():
+        return 0.0
+    return float(f"{np.quantile(found, UNUSUAL):.4g}")
 
 
 def sure(texts: int) -> float:

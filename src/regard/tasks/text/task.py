@@ -22,7 +22,7 @@ from regard.tasks.assets import TextAssets
 from regard.tasks.engine import engine_of
 from regard.tasks.protocols import Read as Read
 from regard.tasks.protocols import Unloaded, device_of
-from regard.text.seen_words import Side, UnseenWord
+from regard.text.seen_words import SeenWords, Side, UnseenWord
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.text.word_features import WordFeatures
 
@@ -143,11 +143,18 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
 
         As of a translator; what stands for a symbol, such as ``[MASK]``, is no word.
         """
+        found = self.unseen_words_batch([text])
+        return None if found is None else found[0]
+
+    def unseen_words_batch(self, texts: Sequence[str]) -> list[list[UnseenWord]] | None:
+        """The same for each text; faster than one by one."""
         if self.assets.seen is None:
             return None
-        pieces = unseen_places(self.assets.tokenizer, text, self.unseen_pieces("source"))
-        unseen = self.assets.seen.unseen_words(text, pieces)
-        marks = [found.span() for found in self.marks.finditer(text)] if self.marks else []
+        found = find_unseen(self.assets.seen, self.assets.tokenizer, texts, self.unseen_pieces("source"))
+        return [self._without_marks(text, unseen) for text, unseen in zip(texts, found, strict=True)]
+
+    def _without_marks(self, text: str, unseen: list[UnseenWord]) -> list[UnseenWord]:
+        marks = [found.span() for found in self.marks.finditer(text)] if unseen and self.marks else []
         return [word for word in unseen if not any(begin < word.end and word.begin < end for begin, end in marks)]
 
     def unseen_pieces(self, side: Side) -> frozenset[int] | None:
@@ -245,6 +252,25 @@ def read_as(
     last = len(encoding.text)
     inner = ((id, start, stop) for id, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True))
     return encoding.text, [*((id, 0, 0) for id in begin), *inner, *((id, last, last) for id in end)]
+
+
+def find_unseen(
+    seen: SeenWords, tokenizer: AnyTokenizer, texts: Sequence[str], unseen: Set[int] | None
+) -> list[list[UnseenWord]]:
+    """The words of each text that training never saw, or not in this spelling; quick where there are none.
+
+    Args:
+        seen: the words that it saw.
+        tokenizer: cuts them.
+        texts: any.
+        unseen: the pieces that no training text has.
+    """
+    ids = tokenizer.ids_batch(texts) if unseen else [np.zeros(0, np.int64)] * len(texts)
+    found = []
+    for text, own in zip(texts, ids, strict=True):
+        places = unseen_places(tokenizer, text, unseen) if unseen and not unseen.isdisjoint(own.tolist()) else []
+        found.append([] if not places and seen.has_all_words(text) else seen.unseen_words(text, places))
+    return found
 
 
 def unseen_places(tokenizer: AnyTokenizer, text: str, unseen: Set[int] | None) -> list[tuple[int, int]]:

@@ -6,7 +6,8 @@ import json
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -19,10 +20,17 @@ from regard.decoding.hypotheses import Rows
 from regard.decoding.trace import Trace
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
-from regard.tasks.protocols import TargetWriter
+from regard.tasks.engine import use_engine
+from regard.tasks.metrics.calibration import doubted_below
+from regard.tasks.protocols import ShouldStop, TargetWriter
 from regard.tasks.training.base import BaseTraining, ProductPaths, pair_loss
+from regard.tasks.training.model_writer import StoppableTrace
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
 from regard.training.world import ALONE, World
+
+if TYPE_CHECKING:
+    from regard.tasks.translation.text_to_text.writer import TextToText
+    from regard.tasks.translation.translator import Translation
 
 SAMPLES = 3
 """Sample translations shown at a validation."""
@@ -161,6 +169,21 @@ class TeacherForcing(BaseTraining[AnyWriter]):
         held, beam = self.prepared.validation_source.count, self.task.recipe.decoding.beam
         tokens = self._target_tokens(held) / max(1, self._target_tokens(len(self._texts(True))))
         return (text - loss) * tokens * (BEAMS * beam if beam > 1 else 1)
+
+
+def final_outputs(
+    task: Translation | TextToText, sources: Sequence[str], references: Sequence[str], should_stop: ShouldStop
+) -> list[str]:
+    """What the finished model writes for the validation texts; below which confidence it is doubted goes to its assets.
+
+    Raises:
+        Stopped: ``should_stop`` returned true.
+    """
+    use_engine(task)
+    best = [found[0] for found in task.nbest(sources, trace=StoppableTrace(should_stop))]
+    right = [one.text.strip() == wanted.strip() for one, wanted in zip(best, references, strict=True)]
+    task.assets = replace(task.assets, doubted_below=doubted_below([one.confidence for one in best], right))
+    return [one.text for one in best]
 
 
 class ValidationSearch(Trace):

@@ -23,15 +23,13 @@ from regard.data.prepare.folder import PreparedPairs
 from regard.data.prepare.preparation import LeftOut, prepare
 from regard.data.prepare.split import Split, SplitCorpora, split_pairs
 from regard.models.inputs import pairs
-from regard.tasks.engine import use_engine
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
 from regard.tasks.training import model_writer
 from regard.tasks.training.base import ProductPaths, TrainingJob, target_loss
 from regard.tasks.training.defaults import size_for
-from regard.tasks.training.model_writer import StoppableTrace
 from regard.tasks.translation.disambiguation import DisambiguationLoss
-from regard.tasks.translation.teacher_forcing import TeacherForcing
+from regard.tasks.translation.teacher_forcing import TeacherForcing, final_outputs
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.objective import Loss
@@ -75,9 +73,9 @@ class TranslationTraining(TeacherForcing[Translation]):
     def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
         """BLEU and chrF on the validation pairs, searched as it will be used."""
         assert isinstance(task, Translation)
-        use_engine(task)
         sources, references = zip(*self.prepared.validation_pairs(), strict=True)
-        scores = task.evaluate(sources, references, trace=StoppableTrace(should_stop))
+        said = final_outputs(task, sources, references, should_stop)
+        scores = score(said, references, task.recipe.text.target_language)
         return model_writer.score_lines(scores, task.recipe.decoding.beam) + self._disambiguation_lines(task)
 
     @torch.no_grad()
@@ -159,7 +157,7 @@ class TranslationJob(TrainingJob):
 
     def assets(self, prepared: PreparedPairs) -> Vocabularies:
         """The vocabularies learned from them."""
-        return prepared.vocabularies
+        return replace(prepared.vocabularies, doubted_below=0.0)
 
     def teach(self, task: Task, prepared: PreparedPairs, paths: ProductPaths) -> TranslationTraining:
         """Teacher forcing on the pairs."""

@@ -17,7 +17,8 @@ from regard.system.errors import UsageError
 from regard.tasks.engine import step_of
 from regard.tasks.metrics.bleu import TranslationScores, score
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.task import BaseTask, Read, read_as, refuse_others, unseen_places
+from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others
+from regard.text.confidence import is_doubted
 from regard.text.languages import joiner
 from regard.text.seen_words import Side, UnseenWord
 from regard.text.sentences import cut, shorten_words
@@ -42,12 +43,17 @@ class Hypothesis:
         tokens: its pieces' ids, without ``</s>``.
         score: length-penalised log-probability, larger is better; summed over the parts of a text that was cut.
         finished: False where the length limit cut it off.
+        confidence: the geometric mean of its tokens' probabilities, 0 to 1; of a text that was cut the least of a part.
+            NaN where scores were not asked for.
+        unsure: whether that is less than usual on the validation texts; ``None`` where the folder does not say.
     """
 
     text: str
     tokens: tuple[int, ...]
     score: float
     finished: bool = True
+    confidence: float = 1.0
+    unsure: bool | None = None
 
 
 class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
@@ -170,10 +176,14 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         A word that training read in any letter case is seen, unless a piece of it occurs in no training text: it was
         never spelled so. Of rare words of very large corpora a few unseen ones are missed; none is named wrongly.
         """
+        found = self.unseen_words_batch([text])
+        return None if found is None else found[0]
+
+    def unseen_words_batch(self, texts: Sequence[str]) -> list[list[UnseenWord]] | None:
+        """The same for each text; faster than one by one."""
         if self.assets.seen is None:
             return None
-        pieces = unseen_places(self.assets.source, text, self.unseen_pieces("source"))
-        return self.assets.seen.unseen_words(text, pieces)
+        return find_unseen(self.assets.seen, self.assets.source, texts, self.unseen_pieces("source"))
 
     def unseen_pieces(self, side: Side) -> frozenset[int] | None:
         """The pieces of a vocabulary that no training text has, of a joint one on neither side; None if not known."""
@@ -228,11 +238,13 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         ]
 
     def _join(self, parts: list[TokenHypothesis]) -> Hypothesis:
-        target = self.vocabularies.target
+        target, confidence = self.vocabularies.target, min(part.confidence for part in parts)
         texts = [" ".join(target.decode(part.tokens).split("\n")) for part in parts]
         return Hypothesis(
             joiner(self.recipe.text.target_language).join(texts) if len(texts) > 1 else texts[0],
             tuple(token for part in parts for token in part.tokens),
             sum(part.score for part in parts),
             all(part.finished for part in parts),
+            confidence,
+            is_doubted(confidence, self.assets.doubted_below),
         )

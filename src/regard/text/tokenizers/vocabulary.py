@@ -11,6 +11,7 @@ from typing import TypeVar
 from regard.system.errors import RegardError
 from regard.system.keys import generator
 from regard.system.map_reduce import join_parts, split_parts
+from regard.text.confidence import CONFIDENCE, confidence_content, read_doubted_below
 from regard.text.seen_words import WORDS, SeenWords, read_seen_words
 from regard.text.tokenizers.byte_pieces import Normalisation, Units
 from regard.text.tokenizers.chunks import ChunkCounter
@@ -67,12 +68,21 @@ def start_of(tokenizer: AnyTokenizer) -> int:
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """A tokenizer for each side, the same one twice where ``joint``; ``seen``: source words that training read."""
+    """A tokenizer for each side, the same one twice where ``joint``.
+
+    Args:
+        source, target: of each side.
+        joint: whether they are one.
+        seen: source words that training read; ``None`` where that is not known.
+        doubted_below: the confidence below which translations are doubted; 0 as long as none is, ``None`` where that is
+            not known.
+    """
 
     source: Tokenizer
     target: Tokenizer
     joint: bool
     seen: SeenWords | None = field(default=None, compare=False)
+    doubted_below: float | None = field(default=None, compare=False)
 
     @property
     def sha256(self) -> str:
@@ -87,8 +97,12 @@ class Vocabularies:
     @property
     def contents(self) -> dict[str, bytes]:
         """The files of a model folder, by name."""
-        words = {WORDS: self.seen.content} if self.seen else {}
-        return {name: tokenizer.content for name, tokenizer in self.files.items()} | words
+        found = {name: tokenizer.content for name, tokenizer in self.files.items()}
+        if self.seen:
+            found[WORDS] = self.seen.content
+        if self.doubted_below is not None:
+            found[CONFIDENCE] = confidence_content(self.doubted_below)
+        return found
 
     @property
     def files(self) -> dict[str, Tokenizer]:
@@ -102,19 +116,19 @@ class Vocabularies:
 
     @classmethod
     def load(cls, folder: Path | str) -> Vocabularies:
-        """Load what :meth:`save` wrote, and the words where they are there.
+        """Load what :meth:`save` wrote, and what else is there of :attr:`contents`.
 
         Raises:
             RegardError: no tokenizer is there, or one is damaged.
         """
         folder = Path(folder)
-        seen = read_seen_words(folder)
+        more = read_seen_words(folder), read_doubted_below(folder)
         if (folder / TOKENIZER).exists():
             both = Tokenizer.load(folder / TOKENIZER)
-            return cls(both, both, True, seen)
+            return cls(both, both, True, *more)
         if not (folder / SOURCE).exists():
             raise RegardError(f"holds neither {TOKENIZER} nor {SOURCE}; is it a model folder?", str(folder))
-        return cls(Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET), False, seen)
+        return cls(Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET), False, *more)
 
 
 def learn_vocabularies(

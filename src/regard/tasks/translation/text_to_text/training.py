@@ -20,14 +20,12 @@ from regard.data.prepare.split import Examples
 from regard.models.inputs import pairs
 from regard.models.transformer import Transformer
 from regard.tasks.assets import TextAssets, read_prefixes
-from regard.tasks.engine import use_engine
-from regard.tasks.metrics.answers import exact_match
+from regard.tasks.metrics.answers import exact_match, score_answers
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
 from regard.tasks.training.base import ProductPaths, TrainingJob, pair_loss
-from regard.tasks.training.model_writer import StoppableTrace
-from regard.tasks.translation.teacher_forcing import TeacherForcing
+from regard.tasks.translation.teacher_forcing import TeacherForcing, final_outputs
 from regard.tasks.translation.text_to_text.corpus import (
     NAMED,
     PrefixedEncoder,
@@ -84,8 +82,10 @@ class TextToTextTraining(TeacherForcing[TextToText]):
     def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
         """Exact match, BLEU and ROUGE-L on the validation pairs, searched as it will be used."""
         assert isinstance(task, TextToText)
-        use_engine(task)
-        found = task.evaluate(self.prepared.validation_examples(), trace=StoppableTrace(should_stop))
+        examples = [one for one in self.prepared.validation_examples() if not one.is_empty]
+        sources, targets = [with_prefix(one.source, one.prefix) for one in examples], [one.target for one in examples]
+        said = final_outputs(task, sources, targets, should_stop)
+        found = score_answers(said, targets, [one.prefix for one in examples])
         return [f"* {line}" for line in (f"beam {task.recipe.decoding.beam}", *found.lines())]
 
 
@@ -129,7 +129,7 @@ class TextToTextJob(TrainingJob):
         if begun is not None and begun.recipe.info.learns_from == "prefixed":
             before = read_prefixes(begun.folder)
             prefixes = task_prefixes((*prefixes, *before)) if prefixes and before else ()
-        return replace(prepared_assets(prepared, begun), prefixes=prefixes)
+        return replace(prepared_assets(prepared, begun), prefixes=prefixes, doubted_below=0.0)
 
     def begin(self, model: nn.Module) -> None:
         """Copy the weights of the pretrained model; what began its outputs becomes the piece that begins ours."""

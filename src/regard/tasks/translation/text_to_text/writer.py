@@ -27,6 +27,7 @@ from regard.tasks.text.encoder_decoder import SharedVocabularyTask
 from regard.tasks.text.sampling import sampling_options
 from regard.tasks.text.task import Read, read_as, refuse_others
 from regard.tasks.translation.text_to_text.corpus import PrefixedPair, prefix_list, with_prefix
+from regard.text.confidence import is_doubted
 from regard.text.counts import counted
 from regard.text.seen_words import Side
 from regard.text.tokenizers.vocabulary import start_of
@@ -48,6 +49,8 @@ class Answer:
         probability: of the whole output, given the text; by the model, before temperature and limits.
         score: what a search compares by, larger is better.
         finished: False where the length limit cut it off.
+        confidence: the geometric mean of its tokens' probabilities, 0 to 1; NaN where scores were not asked for.
+        unsure: whether that is less than usual on the validation texts; ``None`` where the folder does not say.
     """
 
     text: str
@@ -55,6 +58,8 @@ class Answer:
     probability: float
     score: float
     finished: bool = True
+    confidence: float = 1.0
+    unsure: bool | None = None
 
 
 NOTHING = Answer("", (), 1.0, 0.0)
@@ -250,4 +255,12 @@ class TextToText(SharedVocabularyTask):
 
     def _answer(self, found: Hypothesis) -> Answer:
         text = " ".join(self.assets.tokenizer.decode(found.tokens).split("\n"))
-        return Answer(text, found.tokens, math.exp(found.log_probability), found.score, found.finished)
+        return Answer(
+            text,
+            found.tokens,
+            math.exp(found.log_probability),
+            found.score,
+            found.finished,
+            found.confidence,
+            is_doubted(found.confidence, self.assets.doubted_below),
+        )

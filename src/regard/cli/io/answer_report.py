@@ -1,0 +1,133 @@
+"""What is told of texts beside their answers: words that training never saw, answers that the model is unsure of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import TYPE_CHECKING, Protocol
+
+from regard.cli.io.terminal import say
+from regard.text.counts import counted
+
+if TYPE_CHECKING:
+    from regard.text.seen_words import UnseenWord
+
+FEW = 5
+"""Words of a text, and texts of many, that are named at most."""
+LONGEST = 40
+"""Characters of a word that are shown at most."""
+
+
+@dataclass
+class _Tally:
+    """How many texts there are of a kind, and the first of them."""
+
+    count: int = 0
+    first: list[str] = field(default_factory=list)
+
+    def add(self, name: str) -> None:
+        """Count one."""
+        self.count += 1
+        if self.count <= FEW:
+            self.first.append(name)
+
+    def names(self, between: str) -> str:
+        """The first of them."""
+        return between.join([*self.first, "…"] if self.count > FEW else self.first)
+
+
+class GeneratedText(Protocol):
+    """A text that a model wrote."""
+
+    @property
+    def confidence(self) -> float:
+        """The mean probability of a token."""
+
+    @property
+    def unsure(self) -> bool | None:
+        """Whether that is doubted; ``None``: not known."""
+
+
+class AnswerReport:
+    """Notes on texts that are answered in groups, by this process or by copies of it.
+
+    Args:
+        below: the confidence below which answers are doubted; ``None``: not known.
+        each: whether every text is told of, once its group is answered; else all are at the end.
+        tell: receives each sentence.
+    """
+
+    def __init__(self, below: float | None, each: bool, tell: Callable[[str], None] = say) -> None:
+        self._below, self._each, self._tell = below, each, tell
+        self._group: list[tuple[int, list[str], float | None]] = []
+        self._texts, self._unseen, self._unsure = 0, _Tally(), _Tally()
+
+    def add(self, first: int, unseen: Sequence[Sequence[UnseenWord]] | None, answers: Sequence[GeneratedText]) -> None:
+        """Note what is to be told of texts.
+
+        Args:
+            first: the number of the first.
+            unseen: the words of each that training never saw; ``None``: not known.
+            answers: the best of each.
+        """
+        for number, (words, answer) in enumerate(zip(unseen or repeat(()), answers, strict=False), first):
+            if words or answer.unsure:
+                self._group.append((number, _shown(words), answer.confidence if answer.unsure else None))
+
+    def pack(self, answers: bytes | memoryview) -> bytes:
+        """The answers of a group behind a line of what was noted of it, from a copy of this process."""
+        noted, self._group = json.dumps(self._group).encode(), []
+        return b"".join([noted, b"\n", answers])
+
+    def unpack(self, packed: bytes) -> bytes:
+        """The answers, once the notes of another process are taken over."""
+        noted, _, answers = packed.partition(b"\n")
+        self._group = [(number, words, confidence) for number, words, confidence in json.loads(noted)]
+        return answers
+
+    def close_group(self, texts: int) -> None:
+        """Tell of a group of so many texts, or keep count, now that it is answered."""
+        for number, words, confidence in self._group:
+            if self._each:
+                self._tell_each(number, words, confidence)
+            if words:
+                self._unseen.add(f"line {number} {_quoted(words)}")
+            if confidence is not None:
+                self._unsure.add(f"{number}")
+        self._group, self._texts = [], self._texts + texts
+
+    def tell_all(self) -> None:
+        """Tell of all texts in a line or two, where they were not told of one by one."""
+        if self._each:
+            return
+        of = f"of {counted(self._texts, 'line')}"
+        if self._unseen.count:
+            have = "has" if self._unseen.count == 1 else "have"
+            self._tell(
+                f"{self._unseen.count:,} {of} {have} words that no training text has: {self._unseen.names('; ')}"
+            )
+        if self._unsure.count:
+            lines = "line" if self._unsure.count == 1 else "lines"
+            sure = f"the model is unsure of {self._unsure.count:,} {of} (probability below {self._below:.3f} a token)"
+            self._tell(f"{sure}: {lines} {self._unsure.names(', ')}")
+
+    def _tell_each(self, number: int, words: list[str], confidence: float | None) -> None:
+        if words:
+            verb = "is" if len(words) == 1 else "are"
+            self._tell(f"line {number}: {_quoted(words)} {verb} in no training text")
+        if confidence is not None:
+            sure = f"probability {confidence:.3f} a token, where {self._below:.3f} or more is usual"
+            self._tell(f"line {number}: the model is unsure ({sure})")
+
+
+def _shown(unseen: Sequence[UnseenWord]) -> list[str]:
+    """The first words, each once, and shortened."""
+    words = list(dict.fromkeys(one.word for one in unseen))
+    shown = [word if len(word) <= LONGEST else f"{word[:LONGEST]}…" for word in words[:FEW]]
+    return [*shown, "…"] if len(words) > FEW else shown
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return ", ".join(word if word == "…" else f"“{word}”" for word in words)
