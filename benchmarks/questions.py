@@ -551,7 +551,8 @@ def neighbours(sessions: list[Session]) -> Lines:
         "a core busy, of what one thread makes alone.",
     ]
     for processor, here in by_processor(sessions):
-        speeds = {(row["work"], row["busy"], row["setting"]): row["speed"] for one in here for row in one["rows"]}
+        rows = {(row["work"], row["busy"], row["setting"]): row for one in here for row in one["rows"]}
+        speeds = {key: row["speed"] for key, row in rows.items()}
         told = []
         for work in dict.fromkeys(work for work, _, _ in speeds):
             default, one = speeds[work, 0, "default"], speeds[work, 0, "one thread"]
@@ -565,6 +566,7 @@ def neighbours(sessions: list[Session]) -> Lines:
             told.append(
                 {name: round(v, 2) if name in ("of the best", *beside) else v for name, v in (row | beside).items()}
             )
+            told[-1]["rounds"] = len(rows[work, 0, "default"]["each"])
         lines += ["", f"{processor}:", "", *grid(told)]
     return lines
 
