@@ -26,10 +26,10 @@ def load(job: Job) -> Tool:
 
 
 def translate(model: Any, tokenizer: Tokenizer, texts: list[str], beam: int, batch: int) -> Answers:
-    """It sorts the texts by itself."""
+    """It sorts the texts by itself, and adds ``</s>`` to each."""
     sources = [one.tokens for one in tokenizer.encode_batch(texts)]
     options = {"beam_size": beam, "max_batch_size": batch, "length_penalty": 0.0}
-    found = model.translate_batch(sources, max_decoding_length=max(map(len, sources)) + EXTRA, **options)
+    found = model.translate_batch(sources, max_decoding_length=max(map(len, sources)) + 1 + EXTRA, **options)
     return written(tokenizer, [one.hypotheses[0] for one in found])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tokenizers
 import torch
 from safetensors.torch import load_file
 
@@ -218,13 +219,45 @@ def test_ctranslate2_is_told_of_a_start_symbol(tmp_path: Path) -> None:
     folder = made(tmp_path / "ours", "translation", T5_ONE, Vocabularies(tokenizer, tokenizer, True))
     (said,) = export_model(folder, tmp_path / "fast", "ctranslate2")
     assert 'suppress_sequences=[["<pad>"]]' in said
-    pieces = [tokenizer.names[id] for id in [*tokenizer.encode(TEXTS[0]).ids, tokenizer.end]]
+    pieces = [tokenizer.names[id] for id in tokenizer.encode(TEXTS[0]).ids]
     fast = ctranslate2.Translator(str(tmp_path / "fast"), device="cpu", intra_threads=1)
     (found,) = fast.translate_batch(
         [pieces], beam_size=1, max_decoding_length=9, suppress_sequences=[["<pad>"]], length_penalty=0
     )
     ((ours,),) = regard.load(folder).nbest([TEXTS[0]], beam=1)
     assert found.hypotheses[0] == [tokenizer.names[id] for id in ours.tokens if id != tokenizer.end][:9]
+
+
+@pytest.mark.parametrize("model", [{}, {"norm_place": "pre"}])
+def test_ctranslate2_ends_what_it_reads_by_itself(model: dict[str, Any], tmp_path: Path) -> None:
+    """So what is usually written around such a folder is right: pieces alone, by the tokenizer that lies there."""
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    tokenizer = learn(TEXTS * 3, 290)
+    layers = {"encoder_layers": 2, "decoder_layers": 2}
+    folder = made(tmp_path / "ours", "translation", {**layers, **model}, Vocabularies(tokenizer, tokenizer, True))
+    export_model(folder, tmp_path / "fast", "ctranslate2")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "fast" / "tokenizer.json"))
+    pieces = [theirs.encode(text).tokens for text in TEXTS]
+    assert pieces == [[tokenizer.names[id] for id in tokenizer.encode(text).ids] for text in TEXTS]
+    again = transformers.AutoTokenizer.from_pretrained(tmp_path / "fast")
+    assert [again.convert_ids_to_tokens(again.encode(text)) for text in TEXTS] == pieces
+    fast = ctranslate2.Translator(str(tmp_path / "fast"), device="cpu", intra_threads=1)
+    found = fast.translate_batch(pieces, beam_size=1, max_decoding_length=9, return_scores=True, length_penalty=0)
+    for one, (ours,) in zip(found, regard.load(folder).nbest(TEXTS, beam=1, max_extra=9), strict=True):
+        assert one.hypotheses[0] == [tokenizer.names[id] for id in ours.tokens][:9]
+    bare = ctranslate2.Translator(str(without_end(tmp_path / "fast")), device="cpu", intra_threads=1)
+    scores = [
+        one.scores for one in bare.translate_batch(pieces, beam_size=1, max_decoding_length=9, return_scores=True)
+    ]
+    assert all(one.scores != other for one, other in zip(found, scores, strict=True))
+
+
+def without_end(folder: Path) -> Path:
+    """The same folder, which adds nothing to what it reads."""
+    config = json.loads((folder / "config.json").read_text())
+    assert config["add_source_eos"] is True
+    (folder / "config.json").write_text(json.dumps({**config, "add_source_eos": False}))
+    return folder
 
 
 def test_a_t5_taught_further_starts_with_a_symbol_of_its_own(tmp_path: Path) -> None:

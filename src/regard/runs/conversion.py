@@ -12,8 +12,11 @@ from torch import Tensor
 
 from regard.config import Recipe, recipe_toml
 from regard.convert import DECIDING, Exports, ImportedModel, exports, hub_files, read_hub_model
+from regard.convert.hub import CONFIG
+from regard.convert.side_files import as_json
 from regard.data.prepare.folder import sha256_of
 from regard.models import store
+from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TagAssets, TextAssets
 from regard.tasks.images.assets import ImageAssets
@@ -22,7 +25,7 @@ from regard.tasks.model_folder import MODEL, RECIPE, load
 from regard.tasks.protocols import Assets, Task
 from regard.tasks.training import model_writer
 from regard.text.tokenizers.tokenizer import Tokenizer
-from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
+from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, Vocabularies
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.output_folder import fresh_folder, refuse_other
@@ -119,6 +122,7 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
                 theirs.mkdir()
                 _write(theirs, files)
                 _run_converter(theirs, made)
+                _end_sources(made)
                 for path in made.iterdir():
                     path.rename(fresh / path.name)
         else:
@@ -179,6 +183,19 @@ def _run_converter(folder: Path, output: Path) -> None:
         TransformersConverter(str(folder), copy_files=copied).convert(str(output), force=True)
     except (ValueError, RuntimeError, NotImplementedError) as error:
         raise RegardError(f"CTranslate2 cannot convert it: {error}", "--to ctranslate2") from None
+
+
+def _end_sources(folder: Path) -> None:
+    """Let a folder of CTranslate2 add ``</s>`` to what is read, and its tokenizer no more, whoever calls them.
+
+    Without the sign every output is another one, and most programs give the pieces alone. Models without a decoder that
+    reads have no such field.
+    """
+    config = disk.json_of(folder / CONFIG)
+    if "add_source_eos" in config:
+        document = disk.json_of(folder / TOKENIZER)
+        (folder / CONFIG).write_bytes(as_json({**config, "add_source_eos": True}))
+        (folder / TOKENIZER).write_bytes(as_json({**document, "post_processor": None}))
 
 
 def _left_out(task: Task, found: Exports, fast: bool) -> list[str]:
