@@ -53,7 +53,7 @@ def heads(kind: str, layer: int, head: int, **more: Any) -> dict[str, Any]:
 NOUN, READ = ("encoder", 2, 1), ("cross", 2, 4)
 """In the demonstration's model of seed 1: where *it* looks at its noun, and where *es* looks at *it*."""
 PICTURES = (
-    Picture("explore-walk", {"view": "walk", "step": 2}, (1240, 640)),
+    Picture("explore-walk", {"view": "walk"}, (1240, 720)),
     Picture("explore-noun", heads(*NOUN, token=7)),
     Picture("explore-read", heads(*READ, token=8)),
     Picture("explore-needs", heads(*READ, token=8), (1240, 1010), click=("role=button[name=/^what does/]",)),

@@ -10,6 +10,8 @@ import pytest
 
 import regard
 from regard.explore.folders.models import Models
+from regard.explore.forward.inputs import text_inputs
+from regard.explore.questions import attribution as questions
 from regard.explore.questions.answers import answer
 from regard.system.errors import RegardError, UsageError
 from tests.explore.payloads import unpack
@@ -117,6 +119,43 @@ def test_gradients_are_the_pages(
     assert found.score == pytest.approx(values["score"], abs=1e-12)
     for side, shares in zip(sides(found), arrays.values(), strict=True):
         np.testing.assert_allclose(side.shares, shares, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("method", ["gradient_x_input", "integrated_gradients"])
+@pytest.mark.parametrize("name", ["translator", "classifier", "tagger", "filler"])
+def test_contrasts_are_the_pages(name: str, method: Any, model: ModelOf, folder: Callable[[str], Path]) -> None:
+    """One output instead of another, by either method; the passes of integrated gradients are those of Python."""
+    models = Models([folder(name)])
+    given: dict[str, Any] = {"target": "bad", "against": "good"}
+    asked: dict[str, Any] = {"label": "bad", "against": "good"}
+    if name == "tagger":
+        given, asked = {**given, "word": 4}, {**asked, "place": 4}
+    elif name == "translator":
+        one, other = (text_inputs(models.load(0).task, SOURCE, text).written_ids for text in (TARGET, OTHER))
+        place = next(at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+        given, asked = {"target": TARGET, "against": OTHER}, {"target": TARGET, "place": place, "against": other[place]}
+    elif name == "filler":
+        place = next(at for at, one in enumerate(model(name).attention(GAPPED).queries.tokens) if "MASK" in one)
+        id = text_inputs(models.load(0).task, GAPPED.replace("[MASK]", "street"), None).written_ids[place]
+        given, asked = {"against": "street"}, {"place": place, "against": id}
+    found = model(name).attribute(before(name)["text"], method=method, **given)
+    values, arrays = unpack(answer(models, "owes", {**before(name), **asked, "method": method}))
+    assert found.against is not None
+    assert values["score"] == pytest.approx(found.score, abs=1e-12)
+    assert values["baseline"] == (None if found.baseline is None else pytest.approx(found.baseline, abs=1e-12))
+    for side, shares in zip(sides(found), arrays.values(), strict=True):
+        np.testing.assert_allclose(side.shares, shares, rtol=1e-6, atol=1e-9)
+
+
+def test_the_page_waits_for_no_large_model(folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """There its integrated gradients have fewer passes, as few as they can, and the baseline is still the same."""
+    passes = list[int]()
+    monkeypatch.setattr(questions, "integrate", lambda *given: passes.append(given[3]) or (0.0, 0.0, {}))
+    for work in (1e99, 0.0):
+        monkeypatch.setattr(questions, "WORK", work)
+        answer(Models([folder("classifier")]), "owes", {"text": SOURCE, "method": "integrated_gradients"})
+    assert passes == [questions.PASSES, questions.FEWEST]
 
 
 def test_a_contrast_is_the_difference_of_two(model: ModelOf) -> None:

@@ -109,3 +109,10 @@ def chosen(shown: Page, group: str, choice: str) -> None:
 def flipped(shown: Page, name: str) -> None:
     """Put a switch to its other side."""
     shown.get_by_role("switch", name=name).first.click()
+
+
+def against(shown: Page, other: str = "anything else") -> None:
+    """Set the output that is explained against another one, where there are others."""
+    choices = shown.get_by_role("combobox", name="rather than")
+    if choices.count():
+        choices.select_option(label=other)

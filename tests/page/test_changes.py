@@ -18,7 +18,7 @@ from regard.models.ablation import Ablations, Head
 from regard.models.captured_attention import gradient_times_input
 from tests.page.language import digits
 from tests.page.numbers import apart, chance, clean, like, number
-from tests.page.reading import BEFORE, ONE, chosen, flipped, holds, opened, settled, soon
+from tests.page.reading import BEFORE, ONE, against, chosen, flipped, holds, opened, settled, soon
 from tests.page.view import Watch
 
 IMAGE = 3
@@ -245,6 +245,8 @@ def test_the_gradient(served: str, view: Watch, task: Callable[[str], Any], name
     chosen(shown, "What is compared", "beside the gradient")
     if place is not None:
         shown.get_by_role("group", name="Tokens to be explained").get_by_role("button").nth(place).click()
+    shown.locator("p.seen").wait_for()
+    against(shown)
     model = task(name)
     seen = image_inputs(model, digits("test")[0][IMAGE]) if name == "digits" else text_inputs(model, BEFORE[name])
     score = explained_score(seen, place, None)
@@ -272,6 +274,7 @@ def test_the_gradient_of_what_is_written(served: str, view: Watch, task: Callabl
     shown, model, place = opened(view, served, "translator", view="compare", **more), task("translator"), 4
     chosen(shown, "What is compared", "beside the gradient")
     shown.get_by_role("group", name="Tokens to be explained").get_by_role("button").nth(place).click()
+    against(shown)
     settled(shown)
     with Ablations(mask=mask).apply(model.recipe.model):
         seen = text_inputs(model, BEFORE["translator"])

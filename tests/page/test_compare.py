@@ -13,16 +13,24 @@ from numpy.typing import NDArray
 
 from regard.explore.folders.models import Models
 from regard.explore.forward.inputs import text_inputs
-from regard.explore.forward.outputs import scores
+from regard.explore.forward.outputs import scores, top_candidates
 from regard.explore.forward.passes import probabilities
 from regard.explore.forward.record import record
-from regard.explore.questions.attribution import explained_score
+from regard.explore.questions.attribution import (
+    affordable_passes,
+    attribute,
+    difference,
+    explained_score,
+    integrate,
+    piece_score,
+)
+from regard.explore.requests import UNCHANGED
 from regard.models.ablation import Ablations
 from regard.models.captured_attention import gradient_times_input
 from tests.page.language import pairs
 from tests.page.models import made
 from tests.page.numbers import check_looks, clean, like, number, weight
-from tests.page.reading import BEFORE, FRAME, ONE, chosen, flipped, gaze, opened, settled, soon
+from tests.page.reading import BEFORE, FRAME, ONE, against, chosen, flipped, gaze, opened, settled, soon
 from tests.page.view import Watch
 
 if TYPE_CHECKING:
@@ -139,6 +147,7 @@ def test_both_sides_of_the_gradient(served: str, view: Watch, task: Callable[[st
     place = 4
     shown = opened(view, served, name, view="compare", kind=kind, token=place)
     chosen(shown, "What is compared", "beside the gradient")
+    against(shown)
     model, seen = task(name), text_inputs(task(name), BEFORE[name])
     score = explained_score(seen, place, None)
     sure = -math.expm1(float(score(seen.run())))  # of the odds, not of the logarithm
@@ -169,11 +178,50 @@ def test_the_gradient_of_what_is_almost_certain(served: str, view: Watch, task: 
     colours = shown.get_by_role("group", name="Tokens", exact=True).locator("[role=img] > :last-child")
     for place in (max(places, key=lambda one: shares[one] or 0), min(places, key=lambda one: shares[one] or 1)):
         shown.get_by_role("group", name="Tokens to be explained").get_by_role("button").nth(place).click()
-        begins = f"For writing “{clean(seen.written[place].text)}” attention gives most of what it reads to “"
+        begins = f"For writing “{clean(seen.written[place].text)}” rather than “"
         said = soon(shown, told.inner_text, lambda text, begins=begins: text.replace("·", "").startswith(begins))
-        assert "by the gradient “" in said or "speaks most against it" in said, said
+        assert " attention gives most of what it reads to “" in said
+        assert "by the gradient “" in said or "speaks most for “" in said, said
         shown.evaluate(FRAME)
         assert len(set(colours.evaluate_all("all => all.map(one => one.style.background)"))) > 3
+
+
+@pytest.mark.long(minutes=0.2)
+def test_one_output_rather_than_another(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+    """Of two candidates for one place, at first the most probable others, by both methods; the numbers are Python's."""
+    model = task("translator")
+    seen = text_inputs(model, ONE.source)
+    place = [clean(token.text) for token in seen.written].index("weil") + 1
+    ranked = top_candidates(text_inputs(model, ONE.source))[place]  # by a pass of its own, which leaves no gradients
+    candidates = [one for one in ranked if one.id != seen.written_ids[place]]
+    shown = opened(view, served, "translator", view="compare", kind="cross", token=place)
+    chosen(shown, "What is compared", "beside the gradient")
+    choices = shown.get_by_role("combobox", name="rather than")
+    names = choices.locator("option").all_inner_texts()
+    assert [name.removeprefix("·") for name in names] == [*(clean(one.piece) for one in candidates), "anything else"]
+    for at, method in ((0, "gradient × input"), (0, "integrated gradients"), (1, "integrated gradients")):
+        chosen(shown, "How it is attributed", method)
+        if at:
+            against(shown, names[at])
+        score = difference(piece_score(seen, place), piece_score(seen, place, candidates[at].id))
+        if method == "gradient × input":
+            whole, shares = attribute(seen, UNCHANGED, score)
+        else:
+            whole, baseline, shares = integrate(seen, UNCHANGED, score, affordable_passes(seen))
+        told = soon(
+            shown,
+            shown.get_by_text("The log-odds of the two are").inner_text,
+            lambda text, name=names[at], method=method: f"rust for “{name}”" in text and method in text.lower(),
+        )
+        assert told.partition("of the two are ")[2].split(" ")[0].removesuffix(".") in like(number, whole)
+        if method == "integrated gradients":
+            assert told.partition("it would be ")[2].split(";")[0] in like(number, baseline)
+        sides = {"Tokens": shares["source"], "Tokens that are written": shares["target"][: place + 1]}
+        for group, share_T in sides.items():
+            images = shown.get_by_role("group", name=group, exact=True).get_by_role("img")
+            labels = [one.get_attribute("aria-label") or "" for one in images.all()]
+            for label, share in zip(labels, share_T.tolist(), strict=True):
+                assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share)
 
 
 @pytest.mark.long(minutes=0.1)

@@ -12,12 +12,19 @@ import pytest
 
 from regard.cli.demo import study_values
 from regard.config import checksum
+from regard.explore import PAGE
+from regard.explore.folders import folder as folder_module
+from regard.explore.folders.models import Models
 from regard.explore.folders.walk import CORPUS, NAME
+from regard.explore.forward.record import record
+from regard.explore.pictures.view import View
+from regard.library.served import Page as ServedPage
 from regard.runs.demo.ablation_study import study_heads
+from regard.serve.app import files
 from tests.page.language import pairs
 from tests.page.models import made
-from tests.page.numbers import percent
-from tests.page.reading import settled
+from tests.page.numbers import like, percent
+from tests.page.reading import FRAME, settled, soon
 from tests.page.view import Watch, serving
 
 if TYPE_CHECKING:
@@ -73,10 +80,10 @@ def test_every_step_tells_the_numbers_of_the_file(demo: Path, served_demo: str, 
     shares = {named(one["head"]): one["shares"] for one in study["heads"]}
     encoder, cross = shares[named(walk["encoder"])], shares[named(walk["cross"])]
     expected = (
-        (f"{study['right']} {of}", f"right in {study['commonest']}", walk["sentences"][0]["source"]),
+        (f"{study['right']} {of}", f"right in {study['commonest']}", named(walk["encoder"])),
         (named(walk["encoder"]), percent(encoder["antecedent"]), percent(encoder["rival"]), percent(encoder["chance"])),
         (named(walk["cross"]), percent(cross["antecedent"]), percent(cross["pronoun"])),
-        tuple(named(one["head"]) for one in study["heads"]),
+        tuple(named(one["head"]) for one in study["heads"] if one["right"] != study["right"]),
         (percent(walk["guess"]),),
         (f"{study['spare']} of {len(study['heads'])} heads", f"more than {percent(walk['half'])}"),
     )
@@ -90,6 +97,10 @@ def test_every_step_tells_the_numbers_of_the_file(demo: Path, served_demo: str, 
         text = said(shown)
         assert all(part in text for part in parts), (parts, text)
         if number == 4:
+            free = [one for one in study["heads"] if one["right"] == study["right"]]
+            if len(free) >= 3:
+                assert shown.locator(".bars li").count() == len(study["heads"]) - len(free)
+                shown.get_by_role("button", name=f"show the {len(free)} heads").click()
             told = shown.locator(".bars li").all_inner_texts()
             for one, line in zip(study["heads"], told, strict=True):
                 lost = study["right"] - one["right"]
@@ -164,12 +175,120 @@ def test_it_is_walked_by_keys_and_fits_a_phone(served_demo: str, view: Watch) ->
     assert shown.evaluate("document.activeElement.textContent") == "next"
 
 
+def drawn(shown: Page) -> list[dict[str, str]]:
+    """Of each sentence that is drawn, what is written beside its words, by the word."""
+    found: list[dict[str, str]] = shown.locator(".arcs").evaluate_all(
+        """all => all.map(one => Object.fromEntries([...one.querySelectorAll('.word')].map(word => {
+            const share = word.querySelector('.share')
+            const text = word.textContent.replace('⇄', '')
+            return [share ? text.replace(share.textContent, '') : text, share ? share.textContent : '']
+        }).filter(([, share]) => share)))"""
+    )
+    return [{word: share.replace("\xa0", " ") for word, share in one.items()} for one in found]
+
+
+def expected(model: Any, head: dict[str, Any], source: str) -> dict[str, set[str]]:
+    """The same of the model: from *it*, no more than three words of five hundredths or more."""
+    seen = View(record(model, source), head["kind"], head["layer"], head["head"], whole=True)
+    rows, columns = seen.labels()
+    row = rows.index("it")
+    weight_K = seen.heads()[1][0][row]
+    share = {word: float(w) for at, (word, w) in enumerate(zip(columns, weight_K, strict=True)) if at != row}
+    best = sorted(share, key=lambda word: -share[word])[:3]
+    return {word: like(percent, share[word]) for word in best if share[word] >= 0.05}
+
+
+def same(found: dict[str, str], wanted: dict[str, set[str]]) -> bool:
+    return found.keys() == wanted.keys() and all(found[word] in wanted[word] for word in wanted)
+
+
+def pronouns(shown: Page) -> list[str]:
+    return shown.locator(".first .german b").all_inner_texts()
+
+
+@pytest.mark.long(minutes=0.3)
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_the_first_screen_is_a_picture(
+    demo: Path, served_demo: str, view: Watch, task: Any, width: int, dark: bool
+) -> None:
+    """Both sentences with the model's own weights; a key exchanges them, and so the arcs, the pronouns, the address."""
+    walk, model = walk_of(demo), task("translator")
+    sources = [one["source"] for one in walk["sentences"]]
+    wanted = [expected(model, walk["encoder"], source) for source in sources]
+    written = [model.translate(source, beam=1) for source in sources]
+    shown = opened(view, served_demo, width=width, height=844, dark=dark)
+    soon(shown, lambda: drawn(shown), lambda found: all(map(same, found, wanted)) and len(found) == 2)
+    germans = [one.strip() for one in shown.locator(".first .german").all_inner_texts()]
+    assert germans == written
+    before = pronouns(shown)
+    paths = shown.locator(".arcs path")
+    ends = soon(shown, lambda: paths.evaluate_all("all => all.map(one => one.getAttribute('d'))"), bool)
+    assert shown.locator(".arcs").last.bounding_box()["y"] < 844  # type: ignore[index]
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    shown.locator(".arcs button").first.focus()
+    shown.keyboard.press("Enter")
+    soon(shown, lambda: drawn(shown), lambda found: all(map(same, found, wanted[::-1])))
+    assert [one.strip() for one in shown.locator(".first .german").all_inner_texts()] == written[::-1]
+    assert pronouns(shown) == before[::-1]
+    assert shown.evaluate("document.activeElement.textContent").startswith("wide")
+    soon(shown, lambda: paths.evaluate_all("all => all.map(one => one.getAttribute('d'))"), lambda now: now != ends)
+    soon(shown, lambda: shown.url, lambda url: "exchanged=1" in url)
+    again = opened(view, served_demo, shown.url.removeprefix(served_demo), width=width)
+    soon(again, lambda: drawn(again), lambda found: len(found) == 2 and all(map(same, found, wanted[::-1])))
+
+
+@pytest.mark.long(minutes=0.1)
+def test_nothing_moves_where_motion_is_not_wanted(served_demo: str, view: Watch) -> None:
+    shown = opened(view, served_demo, reduced_motion="reduce")
+    shown.locator(".arcs path").first.wait_for()
+    button = shown.locator(".arcs button").first
+    ends = "() => [...document.querySelectorAll('.arcs path')].map(one => one.getAttribute('d'))"
+    button.click()
+    shown.evaluate(FRAME)
+    first = shown.evaluate(ends)
+    shown.wait_for_timeout(600)
+    assert shown.evaluate(ends) == first
+
+
+@pytest.mark.long(minutes=0.4)
+def test_the_picture_is_there_while_the_demonstration_learns(
+    demo: Path, view: Watch, task: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before heads were measured it shows the one in which *it* gives most to the right noun; then come the steps."""
+    monkeypatch.setattr(folder_module, "is_demo", lambda *_: True)
+    shutil.copytree(demo / "model", tmp_path / "demo" / "model")
+    (tmp_path / "demo" / CORPUS).mkdir()
+    walk, model = walk_of(demo), task("translator")
+
+    def margin(head: dict[str, Any]) -> float:
+        total = 0.0
+        for told in walk["sentences"]:
+            seen = View(record(model, told["source"]), "encoder", head["layer"], head["head"], whole=True)
+            rows, columns = seen.labels()
+            weight_K = seen.heads()[1][0][rows.index("it")]
+            total += float(weight_K[columns.index(told["antecedent"])] - weight_K[columns.index(told["rival"])])
+        return total
+
+    head = max((one["head"] for one in walk["study"]["heads"] if one["head"]["kind"] == "encoder"), key=margin)
+    wanted = [expected(model, head, told["source"]) for told in walk["sentences"]]
+    with ServedPage(Models([tmp_path / "demo"]), files(PAGE), 0) as page:
+        shown = view(page.url)
+        soon(shown, lambda: drawn(shown), lambda found: len(found) == 2 and all(map(same, found, wanted)))
+        assert "view=walk" in shown.url
+        assert shown.get_by_role("navigation", name="Steps of the walk").count() == 0
+        assert named(head) in said(shown)
+        shutil.copy(demo / NAME, tmp_path / "demo" / NAME)
+        shown.get_by_role("button", name="next").wait_for()
+        assert shown.get_by_role("navigation", name="Steps of the walk").get_by_role("button").count() == 6
+        shown.close()
+
+
 @pytest.mark.long(minutes=0.2)
 def test_the_tour_waits_for_another_view(served_demo: str, view: Watch) -> None:
     shown = opened(view, served_demo, tour=True)
-    assert shown.get_by_role("dialog").count() == 0
+    assert shown.get_by_role("region", name="A short tour").count() == 0
     shown.get_by_role("button", name="Heads", exact=True).click()
-    shown.get_by_role("dialog", name="A short tour").wait_for()
+    shown.get_by_role("region", name="A short tour").wait_for()
 
 
 @pytest.mark.long(minutes=0.4)

@@ -25,6 +25,9 @@ describe('an address', () => {
     expect(read(written({ ...place, view: 'walk', step: 4 }))).toMatchObject({ view: 'walk', step: 4 })
     expect(written({ ...place, view: 'walk', step: 1 })).toBe(written({ ...place, view: 'walk' }))
     expect(read(written({ ...place, step: 4 }))).not.toHaveProperty('step')
+    expect(read(written({ ...place, view: 'walk', exchanged: true }))).toMatchObject({ view: 'walk', exchanged: true })
+    expect(read(written({ ...place, view: 'heads', exchanged: true }))).not.toHaveProperty('exchanged')
+    expect(read('#view=walk&exchanged=yes')).not.toHaveProperty('exchanged')
     for (const step of ['0', '-1', 'x']) expect(read(`#view=walk&step=${step}`)).not.toHaveProperty('step')
   })
 

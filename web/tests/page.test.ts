@@ -126,6 +126,31 @@ describe('the walk of a demonstration', () => {
     expect([page.view, page.step]).toEqual(['walk', 3])
   })
 
+  it('comes as soon as the training of a demonstration has begun, where nothing else was asked for', () => {
+    const classic = { pronoun: 'it', sentences: [] }
+    const known = { stacks: [], sides: [] }
+    const preparing = { ...known, kinds: {}, ready: false, weights: null, why: 'it begins', classic: null }
+    for (const [hash, view] of [['', 'walk'], ['#view=sheet', 'sheet']] as const) {
+      page.open(state(preparing), at(hash), !hash)
+      expect(page.view).toBe('dictionary')
+      page.told(state({ ...known, ready: false, weights: null, classic }))
+      expect(page.view).toBe(view)
+      page.told(state({ ...known, classic, walk }))
+      expect(page.view).toBe(view)
+    }
+    page.open(state(preparing), at(''), true)
+    page.show('dictionary')
+    page.told(state({ ...known, classic }))
+    expect(page.view).toBe('dictionary')
+  })
+
+  it('keeps which of its sentences stands above', () => {
+    page.open(state({ walk }), at('#view=walk&exchanged=1'))
+    expect([page.exchanged, page.place.exchanged]).toEqual([true, true])
+    page.go(at('#view=walk'))
+    expect(page.exchanged).toBe(false)
+  })
+
   it('keeps its step while another view is shown', () => {
     page.open(state({ walk }), at('#view=walk&step=4'))
     page.go({ ...at('#view=heads&layer=1'), step: 4 })

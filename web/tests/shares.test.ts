@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Look } from '../src/lib/look'
-import { lastLayer, ofOdds, rowOf, rowOrMean, scale, seen, strength, top, writer } from '../src/lib/shares'
+import { lastLayer, ofOdds, others, rowOf, rowOrMean, scale, seen, strength, top, writer } from '../src/lib/shares'
 import type { Kind, LookValues, Model, Side } from '../src/lib/types'
 
 /** A pass whose texts have so many tokens. */
@@ -76,4 +76,35 @@ describe('colours', () => {
 
 it('what is written is seen up to the row that writes; without the mask to its end', () => {
   expect([seen(0, 4, true), seen(3, 4, true), seen(0, 4, false)]).toEqual([1, 4, 4])
+})
+
+describe('what an output is set against', () => {
+  const token = (text: string, at: number) => ({ text, start: at, end: at + 1, special: false })
+  const look = (values: object) => new Look({ values, arrays: {} } as unknown as Look['payload'])
+  const none = { all: [], stands: false }
+
+  it('are the other candidates, the most probable first', () => {
+    const said = [[{ id: 7, piece: 'es', probability: 0.9 }, { id: 4, piece: 'sie', probability: 0.08 }, { id: 5, piece: 'er', probability: 0.01 }]]
+    const seen = look({ said, written: [token('es', 0)], probability: [0.9], output: { kind: 'text', text: 'es' } })
+    const model = { writes: 'text' as const, labels: null }
+    expect(others(seen, model, 0, null)).toEqual({ all: [{ key: 4, name: 'sie' }, { key: 5, name: 'er' }], stands: true })
+    const forced = look({ said, written: [token('das', 0)], probability: [0.001], output: { kind: 'text', text: 'das' } })
+    expect(others(forced, model, 0, null).all.map(({ key }) => key)).toEqual([7, 4, 5])
+    expect(others(seen, model, 9, null)).toEqual({ all: [], stands: true })
+  })
+
+  it('are other labels, of which one stands out where one alone holds', () => {
+    const model = { writes: 'classes' as const, labels: ['a', 'b', 'c'] }
+    const output = { kind: 'classes', classes: [['b', 0.7], ['a', 0.2], ['c', 0.1]], said: 'b', several: false }
+    expect(others(look({ written: [], output }), model, 0, null)).toEqual({ all: ['a', 'c'].map((name) => ({ key: name, name })), stands: true })
+    expect(others(look({ written: [], output }), model, 0, 'c').all.map(({ key }) => key)).toEqual(['b', 'a'])
+    expect(others(look({ written: [], output: { ...output, several: true } }), model, 0, null).stands).toBe(false)
+    expect(others(look({ written: [], output: { ...output, said: 0.5 } }), model, 0, null)).toEqual(none)
+  })
+
+  it('are other tags', () => {
+    const output = { kind: 'tags', tags: [{ start: 0, end: 2, text: 'Ab', tag: 'b', probability: 1 }] }
+    const seen = look({ written: [token('A', 0), token('b', 1)], output })
+    expect(others(seen, { writes: 'tags', labels: ['a', 'b'] }, 1, null)).toEqual({ all: [{ key: 'a', name: 'a' }], stands: false })
+  })
 })

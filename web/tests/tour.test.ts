@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { first, remember } from '../src/lib/tour'
+import { touring } from '../src/lib/touring.svelte'
 
 function storage() {
   const held = new Map<string, string>()
@@ -23,5 +24,14 @@ describe('the tour', () => {
     }
     expect(first('', null, forbidden)).toBe(false)
     remember(forbidden)
+  })
+
+  it('stands at one step, or at none', () => {
+    touring.begin(false)
+    expect([touring.at, touring.read]).toEqual([0, false])
+    touring.go(2)
+    expect([touring.at, touring.read]).toEqual([2, true])
+    touring.end()
+    expect(touring.at).toBeNull()
   })
 })

@@ -11,6 +11,7 @@ describe('views', () => {
     expect(of(none)).toEqual(['dictionary'])
     expect(of(translator)).toEqual(VIEWS.map(([view]) => view).filter((view) => view !== 'walk'))
     expect(of({ ...translator, walk: {} as Walk })).toEqual(VIEWS.map(([view]) => view))
+    expect(of({ ...translator, walk: null, classic: { pronoun: 'it', sentences: [] } })).toContain('walk')
     expect(of({ ...translator, kinds: {}, stacks: [] })).toEqual(['writing', 'words', 'dictionary', 'training'])
     expect(of({ ...translator, writes: 'classes' })).not.toContain('writing')
   })

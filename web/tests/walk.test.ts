@@ -48,7 +48,7 @@ describe('the walk says what was measured', () => {
   })
 
   it('of who looks at the noun', () => {
-    expect(walk.looker(found)).toContain('In the mean over 200 sentences, encoder head 2·2 gives 93 % of its attention from “it” to the noun that “it” stands for, and 2 % to the other noun. Any noun gives any other 5 %.')
+    expect(walk.looker(found)).toContain('In the mean over 200 sentences, encoder head 2·2 gives 93 % of its attention from “it” to the noun that “it” stands for, and 2 % to the other noun. Nouns look at other nouns with 5 %.')
     expect(walk.looker(found)).not.toContain('less than half')
     const weak = changed({ heads: [{ head: looks, shares: shares(0.3, 0.2), right: 180 }] })
     expect(walk.looker(weak)).toContain('30 %')
@@ -122,6 +122,37 @@ describe('what the walk shows of the model', () => {
     expect(walk.row(found, look, 'decoder')).toBeNull()
     expect(walk.row(found, read('Das Tier schlief'), 'cross')).toBeNull()
     expect(walk.row(found, read('Das Tier schlief , weil'), 'cross')).toBeNull()
+  })
+
+  it('is the sharpest head of the encoder, before any was measured', () => {
+    const words = (text: string) => text.split(' ').map((word, at) => [word, [at]] as [string, number[]])
+    /** Of one layer of two heads: where each looks from “it”. */
+    const pass = (text: string, ...given: Record<string, number>[]) => {
+      const read = words(text)
+      const tokens = read.map(([text]) => ({ text, start: 0, end: 1, special: false }))
+      const values = { kinds: { encoder: { queries: 'source', keys: 'source', layers: 1, heads: 2 } }, source: tokens, words: { source: read } } as unknown as LookValues
+      const data = new Float32Array(2 * read.length ** 2)
+      given.forEach((some, head) => read.forEach(([word], at) => (data[(head * read.length + words(text).findIndex(([one]) => one === 'it')) * read.length + at] = some[word] ?? 0)))
+      return new Look({ values, arrays: { 'weights.encoder': { shape: [1, 2, read.length, read.length], data } } } as unknown as Look['payload'])
+    }
+    const looks = [
+      pass('The animal saw the street because it was tired', { animal: 0.9, street: 0.1 }, { animal: 0.6, street: 0.1 }),
+      pass('The animal saw the street because it was wide', { animal: 0.8, street: 0.2 }, { animal: 0.25, street: 0.5 }),
+    ]
+    expect(walk.sharpest(found, looks)).toEqual(head('encoder', 1, 2))
+    const seen = walk.looked(found, looks[1]!, head('encoder', 1, 2))!
+    expect(seen.row).toBe(6)
+    expect(seen.picture.data[seen.row * seen.picture.columns.length + 4]).toBe(0.5)
+    expect(walk.looked({ pronoun: 'they' }, looks[0]!, head('encoder', 1, 2))).toBeNull()
+    expect(walk.sharpest(found, [])).toBeNull()
+  })
+
+  it('has one word that can be exchanged', () => {
+    const [tired, wide] = ['it was too tired .', 'it was too wide .'].map((text) => text.split(' ')) as [string[], string[]]
+    expect(walk.exchangeable(tired, wide)).toBe(3)
+    expect(walk.exchangeable(tired, tired)).toBeNull()
+    expect(walk.exchangeable(tired, wide.slice(1))).toBeNull()
+    expect(walk.exchangeable(tired, ['it', 'is', 'too', 'wide', '.'])).toBeNull()
   })
 
   it('changes in the pronoun, or in more', () => {

@@ -35,6 +35,7 @@ describe('where to begin', () => {
     const pieces = ['▁the', '▁cat', '▁the', '▁dog']
     expect([1, 2, 3, 4].map((at) => pieceOf(pieces, tokens, at))).toEqual([0, 1, 2, 3])
     expect(pieceOf(pieces, tokens, 0)).toBeNull()
+    expect(['▁es', '▁It', '▁estate'].map((text) => pieceOf([text], [{ text }], 0))).toEqual([null, null, 0])
   })
 
   it('is the next example, after the last the first again', () => {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from regard.explore.forward.inputs import Token, words
 from regard.explore.payload import check_finite
 from regard.explore.pictures import bars
-from regard.explore.questions.attribution import attribute, integrate
+from regard.explore.questions.attribution import FEWEST, Method, attribute, integrate
 from regard.explore.requests import AblationRequest
 from regard.library.arguments import checked
 from regard.library.attention import TokenLabels
@@ -21,10 +21,7 @@ from regard.library.figure import Figure
 from regard.library.outputs import OutputScore
 from regard.system.errors import UsageError
 
-Method = Literal["gradient_x_input", "integrated_gradients"]
-PASSES = 400
-"""Most passes of integrated gradients, by default."""
-LEAST, MOST = 32, 100_000
+LEAST, MOST = FEWEST, 100_000
 FOR, AGAINST = "31,79,214", "176,68,24"
 """Colours, as red, green and blue."""
 

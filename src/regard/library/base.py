@@ -19,10 +19,11 @@ from regard.config.families import Model as Section
 from regard.explore.folders.facts import positions_of
 from regard.explore.folders.models import Models
 from regard.explore.forward.record import Kind
+from regard.explore.questions.attribution import PASSES, Method
 from regard.explore.requests import UNCHANGED, AblationRequest, Flag, Heads, question
 from regard.library.arguments import checked
 from regard.library.attention import Attention, attention_of, request, warn_of_parts
-from regard.library.attribution import PASSES, Attribution, Method, attribution
+from regard.library.attribution import Attribution, attribution
 from regard.library.heads import HeadTable, head_table
 from regard.library.outputs import OutputRequest, explained_output
 from regard.library.summary import Summary

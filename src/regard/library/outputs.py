@@ -13,6 +13,7 @@ from regard.explore.forward.passes import inputs_of
 from regard.explore.forward.text_windows import fit_request
 from regard.explore.questions.attribution import (
     Score,
+    difference,
     explained_score,
     most_probable_piece,
     piece_score,
@@ -172,7 +173,7 @@ def _of_label(given: OutputRequest) -> OutputScore:
     target = given.target or read_ablated(seen, given.asked.changes, most_probable)
     if given.against is None:
         return OutputScore(seen, scores[target], target)
-    return OutputScore(seen, _minus(scores[target], scores[given.against]), target, given.against)
+    return OutputScore(seen, difference(scores[target], scores[given.against]), target, given.against)
 
 
 def _word(seen: ModelInputs, word: str | int) -> OutputScore:
@@ -193,12 +194,8 @@ def _contrast(seen: ModelInputs, other: ModelInputs) -> OutputScore:
 def _difference(seen: ModelInputs, place: int, id: int, other: int) -> OutputScore:
     if id == other:
         raise UsageError("is the output itself: the two do not differ", "against")
-    score = _minus(piece_score(seen, place, id), piece_score(seen, place, other))
+    score = difference(piece_score(seen, place, id), piece_score(seen, place, other))
     return OutputScore(seen, score, _piece(seen, id), _piece(seen, other))
-
-
-def _minus(one: Score, other: Score) -> Score:
-    return lambda hidden_TD: one(hidden_TD) - other(hidden_TD)
 
 
 def _first_difference(one: Sequence[int], other: Sequence[int]) -> int:

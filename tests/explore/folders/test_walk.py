@@ -10,6 +10,7 @@ import pytest
 
 from regard.config import checksum
 from regard.data.demo.grammar.scores import Shares
+from regard.explore.folders import folder as module
 from regard.explore.folders.folder import Folder, weights_sha256
 from regard.explore.folders.walk import NAME, NO_WALK_STATE, write_walk
 from regard.models.ablation import Head
@@ -73,6 +74,28 @@ def test_a_model_that_is_not_part_of_a_demonstration_has_none(demo: Path) -> Non
     put(demo / "model", translator())
     (demo / NAME).unlink()
     assert state(demo) == NO_WALK_STATE
+
+
+def test_a_demonstration_has_its_sentences_before_anything_is_measured(
+    demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the recipe on, beside a walk or a damaged one, and no other model has them."""
+    (demo / "model" / "model.safetensors").rename(demo / "later")
+    monkeypatch.setattr(module, "is_demo", lambda *_: True)
+    told = {name: json.loads((demo / NAME).read_text(encoding="utf-8"))[name] for name in ("pronoun", "sentences")}
+    assert state(demo)["classic"] == told
+    content = (demo / NAME).read_bytes()
+    (demo / NAME).unlink()
+    assert state(demo) == {"walk": None, "walk_why": None, "classic": told}
+    (demo / "later").rename(demo / "model" / "model.safetensors")
+    folder = Folder(demo)
+    assert folder.state(0)["classic"] == told
+    (demo / NAME).write_bytes(content[:99])
+    found = folder.state(0)
+    assert (found["walk"], found["classic"]) == (None, told)
+    assert "damaged" in found["walk_why"]
+    monkeypatch.setattr(module, "is_demo", lambda *_: False)
+    assert state(demo)["classic"] is None
 
 
 def test_other_weights_are_told(demo: Path) -> None:

@@ -180,7 +180,7 @@ export function largest(data: ArrayLike<number>, most: number): number[] {
     .slice(0, most)
 }
 
-const POINTERS = /^(it|he|she|they|them|him|its|er|sie|es|ihn|ihm|il|elle|lui|ella|él)$/i
+export const POINTERS = /^(it|he|she|they|them|him|its|er|sie|es|ihn|ihm|il|elle|lui|ella|él)$/i
 
 /** A token worth looking at first: one that stands for another word, else one in the middle. */
 export function telling(tokens: readonly Token[]): number {

@@ -24,6 +24,8 @@ export interface Place {
   beside?: Beside | null
   /** Of the guided walk, from 1. */
   step?: number
+  /** Its two sentences have changed places. */
+  exchanged?: boolean
   asked: Asked[]
 }
 
@@ -65,6 +67,7 @@ export function written(place: Place): string {
   if (place.drawn) found.set('drawn', place.drawn)
   if (place.order && place.order !== 'place') found.set('order', place.order)
   if (place.step && place.step > 1 && place.view === 'walk') found.set('step', String(place.step))
+  if (place.exchanged && place.view === 'walk') found.set('exchanged', '1')
   if (place.beside && place.view === 'compare') found.set('beside', place.beside)
   place.asked.forEach((asked, number) => {
     const set = (name: string, value: string) => found.set(number ? `${name}.${number + 1}` : name, value)
@@ -105,6 +108,7 @@ export function read(hash: string): Partial<Place> & { asked: Partial<Asked>[] }
   found.query = whole(given.get('token'))
   const step = whole(given.get('step'))
   if (step) found.step = step
+  if (given.get('exchanged') === '1') found.exchanged = true
   found.drawn = one('drawn', DRAWN) ?? null
   found.order = one('order', ORDERS) ?? 'place'
   found.beside = one('beside', BESIDE) ?? null

@@ -6,7 +6,7 @@ import * as link from './link'
 import type { Look, Shown } from './look'
 import { Pane } from './pane.svelte'
 import { KINDS, within, type Asked, type Kind, type Merge, type Model, type State } from './types'
-import { isView, nearest, possible, type View } from './views'
+import { isView, nearest, type View } from './views'
 
 type Given = ReturnType<typeof link.read>
 
@@ -27,6 +27,8 @@ class Page {
   free = $state(false)
   /** Of the guided walk, from 1. */
   step = $state(1)
+  /** Its two sentences have changed places. */
+  exchanged = $state(false)
   panes = $state<Pane[]>([])
   /** The server was asked and did not answer. */
   away = $state(false)
@@ -104,9 +106,9 @@ class Page {
     this.merge = 'head'
   }
 
-  /** Begin with what the server has, at the place an address or the history names; where neither does, with the walk if there is one. */
+  /** Begin with what the server has, at the place an address or the history names; where neither does, with the walk if there is one, or comes. */
   open(state: State, at: Given, fresh = false): void {
-    if (fresh && state.models[0] && possible('walk', state.models[0])) at = { ...at, view: 'walk' }
+    if (fresh) at = { ...at, view: 'walk' }
     this.state = state
     this.#begun = at
     const wanted = at.asked.length ? at.asked : [{}]
@@ -150,7 +152,7 @@ class Page {
     this.drawn = at.drawn ?? null
     this.order = at.order ?? 'place'
     this.beside = at.beside ?? null
-    if (at.step || at.view === 'walk') this.step = at.step ?? 1
+    if (at.step || at.view === 'walk') [this.step, this.exchanged] = [at.step ?? 1, at.exchanged ?? false]
   }
 
   /** Begin with one pass that is all there is: nothing can be asked. */
@@ -251,8 +253,8 @@ class Page {
       changes: $state.snapshot(pane.changes),
       ...(pane.part === null ? {} : { window: pane.part }),
     }))
-    const { view, kind, layer, head, merge, whole, query, drawn, order, beside, step } = this
-    return { view, kind, layer, head, merge, whole, query, drawn, order, beside, step, asked }
+    const { view, kind, layer, head, merge, whole, query, drawn, order, beside, step, exchanged } = this
+    return { view, kind, layer, head, merge, whole, query, drawn, order, beside, step, exchanged, asked }
   }
 
   get link(): string {
@@ -263,7 +265,7 @@ class Page {
   get beginning(): string {
     const { place } = this
     const asked = place.asked.slice(0, 1).map((one) => ({ ...one, snapshot: null, target: null, changes: link.unchanged(), window: null }))
-    return link.written({ ...place, view: nearest('walk', this.first.model), kind: null, layer: null, head: 1, merge: 'head', whole: false, query: null, drawn: null, order: 'place', beside: null, step: 1, asked })
+    return link.written({ ...place, view: nearest('walk', this.first.model), kind: null, layer: null, head: 1, merge: 'head', whole: false, query: null, drawn: null, order: 'place', beside: null, step: 1, exchanged: false, asked })
   }
 }
 

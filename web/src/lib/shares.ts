@@ -1,7 +1,40 @@
 /** What attention says of each token beside what the gradient says. */
 
 import type { Label, Look, Shown } from './look'
+import { behind } from './pieces'
+import { measure, steps } from './steps'
 import type { Kind, Model } from './types'
+
+export type Method = 'gradient_x_input' | 'integrated_gradients'
+export const METHODS: readonly (readonly [Method, string])[] = [['gradient_x_input', 'gradient × input'], ['integrated_gradients', 'integrated gradients']]
+
+/** An output that might have been instead: a piece by its number, or a label by its name. */
+export interface Other {
+  key: number | string
+  name: string
+}
+
+/**
+ * What an output can be set against, the most probable first: other candidates for a place, other labels. Of labels that may
+ * all hold, and of tags, of which only the best is told, none stands out (`stands`).
+ */
+export function others(look: Look, { writes, labels }: Pick<Model, 'writes' | 'labels'>, place: number, label: string | null): { all: Other[]; stands: boolean } {
+  const { output, written } = look.values
+  if (output.kind === 'classes') {
+    if (typeof output.said === 'number') return { all: [], stands: false }
+    const explained = label ?? output.classes[0]?.[0]
+    return { all: output.classes.flatMap(([name]) => (name === explained ? [] : [{ key: name, name }])), stands: !output.several }
+  }
+  if (output.kind === 'tags') {
+    const token = written[place]
+    const explained = token && output.tags.find(({ start, end }) => start <= token.start && token.end <= end)?.tag
+    return { all: (labels ?? []).flatMap((name) => (name === explained ? [] : [{ key: name, name }])), stands: false }
+  }
+  const step = steps(look.values, writes).find((one) => one.place === place)
+  const explained = step && measure(step.candidates)
+  const all = (step?.candidates ?? []).flatMap((one) => (one === explained || one.id === undefined ? [] : [{ key: one.id, name: behind(step!.before, one.piece) }]))
+  return { all, stands: true }
+}
 
 /** The use of attention by which a side is looked at: what is read, or what had been written before. */
 export function lastLayer(look: Look, side: 'source' | 'target' = 'source'): { shown: Shown; kind: Kind } | null {

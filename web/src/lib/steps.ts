@@ -9,6 +9,8 @@ import type { LookValues, Model, Said } from './types'
 export type Ending = ReturnType<typeof ending>
 
 export interface Candidate {
+  /** Its number, where it is told: of the most probable. */
+  id?: number
   piece: string
   probability: number
   /** It is what was written, or stands there. */
@@ -61,7 +63,7 @@ function step(some: readonly Said[], before: string | null, place: number, row: 
   // two pieces may be written alike; the one that was taken has the probability that was told
   const far = ({ probability: other }: Said) => Math.abs(other - (probability ?? other))
   const found = like.sort((a, b) => far(a) - far(b))[0]
-  const candidates = some.map((one) => ({ piece: one.piece, probability: one.probability, taken: one === found }))
+  const candidates: Candidate[] = some.map((one) => ({ id: one.id, piece: one.piece, probability: one.probability, taken: one === found }))
   if (!found && taken !== null && probability !== null) candidates.push({ piece: taken, probability, taken: true })
   const rest = Math.max(0, 1 - candidates.reduce((sum, one) => sum + one.probability, 0))
   return { place, row, taken, probability: found?.probability ?? probability, candidates, before, rest }

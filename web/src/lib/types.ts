@@ -1,7 +1,7 @@
 /** What the server says and is asked. Layers and heads count from 1, places of tokens from 0. */
 
 import type { NGramShares } from './ngrams'
-import type { Walk } from './walk'
+import type { Classic, Walk } from './walk'
 
 export type Kind = 'encoder' | 'decoder' | 'cross' | 'pool'
 export type Side = 'source' | 'target' | 'written' | 'whole'
@@ -56,6 +56,8 @@ export interface Model {
   /** What was found of a demonstration's pronouns; and why it cannot be shown, where its file is no good. */
   walk?: Walk | null
   walk_why?: string | null
+  /** The two sentences of a demonstration, which are there before anything was measured. */
+  classic?: Classic | null
 }
 
 export interface State {

@@ -17,7 +17,7 @@ export const VIEWS = [
 ] as const
 export type View = (typeof VIEWS)[number][0]
 
-type Given = Pick<Model, 'kinds' | 'writes' | 'stacks' | 'sides' | 'course' | 'walk'>
+type Given = Pick<Model, 'kinds' | 'writes' | 'stacks' | 'sides' | 'course' | 'walk' | 'classic'>
 
 export function isView(name: string | undefined): name is View {
   return VIEWS.some(([view]) => view === name)
@@ -28,7 +28,7 @@ export function attends({ kinds }: Pick<Model, 'kinds'>): boolean {
 }
 
 export function possible(view: View, model: Given): boolean {
-  if (view === 'walk') return Boolean(model.walk)
+  if (view === 'walk') return Boolean(model.walk ?? model.classic)
   if (view === 'writing') return model.writes === 'text' || model.writes === 'continuation' || model.writes === 'words'
   if (view === 'positions' || view === 'layers') return model.stacks.length > 0
   if (view === 'words') return model.sides.length > 0

@@ -1,7 +1,7 @@
 /** The guided walk of a demonstration: what was measured of its pronouns, in steps; every number is from `walk.json`. */
 
 import { unchanged } from './link'
-import type { Look } from './look'
+import type { Look, Picture } from './look'
 import { headName } from './names'
 import { count, percent } from './numbers'
 import type { Asked, Changes, Kind } from './types'
@@ -42,11 +42,15 @@ export interface Told {
   pronoun: string
 }
 
-export interface Walk {
-  /** Whether it was measured with the weights that are there now. */
-  fits: boolean
+/** What is known before anything was measured. */
+export interface Classic {
   pronoun: string
   sentences: Told[]
+}
+
+export interface Walk extends Classic {
+  /** Whether it was measured with the weights that are there now. */
+  fits: boolean
   encoder: Head | null
   cross: Head | null
   guess: number
@@ -64,7 +68,7 @@ export interface Walk {
   }
 }
 
-export function titles({ pronoun }: Pick<Walk, 'pronoun'>): string[] {
+export function titles({ pronoun }: Pick<Classic, 'pronoun'>): string[] {
   return [
     `What does “${pronoun}” mean?`,
     'Who looks at the noun?',
@@ -145,7 +149,7 @@ export function looker(walk: Walk): string {
   const found = finding(walk, walk.encoder)
   if (!found?.shares) return 'This model has no attention within the English sentence.'
   const { antecedent, rival, chance } = found.shares
-  const who = `In the mean over ${count(walk.study.sentences)} sentences, ${named(found.head)} gives ${percent(antecedent)} of its attention from “${walk.pronoun}” to the noun that “${walk.pronoun}” stands for, and ${percent(rival)} to the other noun. Any noun gives any other ${percent(chance)}.`
+  const who = `In the mean over ${count(walk.study.sentences)} sentences, ${named(found.head)} gives ${percent(antecedent)} of its attention from “${walk.pronoun}” to the noun that “${walk.pronoun}” stands for, and ${percent(rival)} to the other noun. Nouns look at other nouns with ${percent(chance)}.`
   return antecedent > walk.half ? who : `${who} That is less than half: no encoder head looks mainly at the noun.`
 }
 
@@ -201,6 +205,41 @@ export function sets(walk: Walk): Head[][] {
   return [...found.values()]
 }
 
+/** Where a word of a sentence looks in a head, by words; null: the word or the head is not there. */
+export function looked(classic: Pick<Classic, 'pronoun'>, look: Look, head: Head): { picture: Picture; row: number } | null {
+  const at = row(classic, look, head.kind)
+  const data = at === null ? null : look.weights({ ...head, merge: 'head' })
+  return at !== null && data ? { picture: look.picture(head.kind, data, true), row: at } : null
+}
+
+/** What the pronoun gives a noun. */
+function given({ picture, row }: { picture: Picture; row: number }, noun: string): number {
+  const found = picture.columns.findIndex(({ name }) => name === noun)
+  return found < 0 ? 0 : picture.data[row * picture.columns.length + found]!
+}
+
+/** The encoder's head in which the pronoun gives the noun that it stands for most, less what it gives the other one. */
+export function sharpest(classic: Classic, looks: readonly Look[]): Head | null {
+  const sizes = looks[0]?.values.kinds.encoder
+  let [found, most] = [null as Head | null, -Infinity]
+  for (let layer = 1; layer <= (sizes?.layers ?? 0); layer++)
+    for (let number = 1; number <= sizes!.heads; number++) {
+      const head: Head = { kind: 'encoder', layer, head: number }
+      const margin = classic.sentences.reduce((sum, { antecedent, rival }, at) => {
+        const seen = looks[at] && looked(classic, looks[at], head)
+        return seen ? sum + given(seen, antecedent) - given(seen, rival) : sum
+      }, 0)
+      if (margin > most) [found, most] = [head, margin]
+    }
+  return found
+}
+
+/** The word in which two sentences differ, by its place among their words; null: they differ in more. */
+export function exchangeable(one: readonly string[], other: readonly string[]): number | null {
+  const differ = one.flatMap((word, at) => (word === other[at] ? [] : [at]))
+  return one.length === other.length && differ.length === 1 ? differ[0]! : null
+}
+
 /** A set of heads by a name. */
 export function key(heads: readonly Head[]): string {
   return JSON.stringify(heads.map(({ kind, layer, head }) => [kind, layer, head]))
@@ -223,7 +262,7 @@ export function changes(before: readonly string[], after: readonly string[]): st
 }
 
 /** The word that looks: the English pronoun, or the German one behind the last “weil”. Null: it is not there. */
-export function row({ pronoun }: Pick<Walk, 'pronoun'>, look: Look, kind: Kind): number | null {
+export function row({ pronoun }: Pick<Classic, 'pronoun'>, look: Look, kind: Kind): number | null {
   if (!(kind in look.values.kinds)) return null
   const words = look.labels(look.sides(kind).queries, true).map(({ name }) => name)
   if (kind === 'encoder') {

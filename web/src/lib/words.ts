@@ -1,5 +1,6 @@
 /** Words as vectors: neighbours, a map, and paths through the layers. */
 
+import { POINTERS } from './equation'
 import { ARTICLES } from './order'
 import type { Token } from './types'
 
@@ -61,9 +62,13 @@ export function content(pieces: readonly string[]): number {
   return things.reduce((best, at) => (bare(pieces[at]!).length > bare(pieces[best]!).length ? at : best))
 }
 
-/** The piece that a kept token is, by its text and by how many of the same text stand before it. */
+/**
+ * The piece that a kept token is, by its text and by how many of the same text stand before it. Null: it is not there, or a
+ * pronoun, whose neighbours tell little.
+ */
 export function pieceOf(pieces: readonly string[], tokens: readonly { text: string }[], place: number): number | null {
   const { text } = tokens[place]!
+  if (POINTERS.test(bare(text))) return null
   const nth = tokens.slice(0, place).filter((token) => bare(token.text) === bare(text)).length
   return pieces.flatMap((piece, at) => (bare(piece) === bare(text) ? [at] : []))[nth] ?? null
 }

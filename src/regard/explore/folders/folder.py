@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import TASKS, Recipe, recipe_from, recipe_values
-from regard.explore.folders.facts import NOTHING, examples, facts, refuse_irregular
+from regard.explore.folders.facts import NOTHING, examples, facts, is_demo, refuse_irregular
 from regard.explore.folders.training_curves import LOG
-from regard.explore.folders.walk import NO_WALK_STATE, walk_path, walk_state
+from regard.explore.folders.walk import NO_WALK_STATE, classic_values, walk_path, walk_state
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks import model_path
@@ -230,13 +230,18 @@ class Folder:
 
     @property
     def walk(self) -> dict[str, Any]:
-        """The guided walk of a demonstration, and why there is none; read again when its file or the weights change."""
-        path = walk_path(self.path)
-        if self._last is None or path is None:
+        """The guided walk of a demonstration, and why there is none; read again when its file or the weights change.
+
+        The classic sentences are there before it: as soon as a demonstration's training has begun.
+        """
+        if self._last is None:
             return NO_WALK_STATE
-        stamps = stamp_of(path), *self.stamps, *self._last.stamps
+        path, recipe = walk_path(self.path), self._last.recipe
+        stamps = None if path is None else stamp_of(path), *self.stamps, *self._last.stamps
         if stamps != self._walked[0]:
-            self._walked = stamps, walk_state(path, self._last.recipe.model, weights_sha256(self.path))
+            found = walk_state(path, recipe.model, weights_sha256(self.path)) if path else NO_WALK_STATE
+            classic = classic_values() if is_demo(self.path, recipe) else None
+            self._walked = stamps, {**found, "classic": classic}
         return self._walked[1]
 
 

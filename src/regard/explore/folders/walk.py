@@ -33,8 +33,8 @@ LARGEST = 1 << 20
 FOREIGN = "is no walk of this model"
 NO_WALK = "the guided walk cannot be shown"
 ANEW = "rerun regard demo with --output {}, which writes it anew"
-NO_WALK_STATE: dict[str, Any] = {"walk": None, "walk_why": None}
-"""State of a folder without a walk."""
+NO_WALK_STATE: dict[str, Any] = {"walk": None, "walk_why": None, "classic": None}
+"""State of a folder without a walk, of another model than a demonstration's."""
 CLOSED = ConfigDict(extra="forbid")
 
 Text = Annotated[str, Strict(), Field(min_length=1, max_length=1000)]
@@ -200,13 +200,8 @@ def walk_path(folder: Path) -> Path | None:
     return whole.parent / NAME if whole.name == "model" else None
 
 
-def write_walk(study: AblationStudy, weights: str) -> bytes:
-    """The content of ``walk.json``.
-
-    Args:
-        study: of the model.
-        weights: sha256 of its file of weights.
-    """
+def classic_values() -> dict[str, Any]:
+    """The two sentences whose picture the page of a demonstration begins with, measured or not."""
     from regard.data.demo.grammar import classic, words_of
     from regard.data.demo.grammar.phrases import PRONOUN as GERMAN
 
@@ -216,13 +211,22 @@ def write_walk(study: AblationStudy, weights: str) -> bytes:
         assert found
         nouns = (words[found.antecedent_words[-1]], words[found.rival_words[-1]])
         sentences.append(WalkSentence(pair.source, pair.target, *nouns, GERMAN[found.antecedent_gender]))
+    return {"pronoun": PRONOUN, "sentences": [asdict(one) for one in sentences]}
+
+
+def write_walk(study: AblationStudy, weights: str) -> bytes:
+    """The content of ``walk.json``.
+
+    Args:
+        study: of the model.
+        weights: sha256 of its file of weights.
+    """
     best = {kind: next((asdict(one.head) for one in study.looking(kind)), None) for kind in ("encoder", "cross")}
     values = {
         "format": FORMAT,
         "weights": weights,
         "version": VERSION,
-        "pronoun": PRONOUN,
-        "sentences": [asdict(one) for one in sentences],
+        **classic_values(),
         **best,
         "guess": study.guess,
         "half": study.heads[0].half,
@@ -267,5 +271,5 @@ def walk_state(path: Path, section: Model, weights: str | None) -> dict[str, Any
         found = read_walk(path, section)
     except (OSError, RegardError) as error:
         why = error.message if isinstance(error, RegardError) else error.strerror or str(error)
-        return {"walk": None, "walk_why": f"{NO_WALK}: {NAME} {why}; {ANEW.format(path.parent)}"}
-    return {"walk": {**asdict(found), "fits": found.weights == weights}, "walk_why": None}
+        return {**NO_WALK_STATE, "walk_why": f"{NO_WALK}: {NAME} {why}; {ANEW.format(path.parent)}"}
+    return {**NO_WALK_STATE, "walk": {**asdict(found), "fits": found.weights == weights}}

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from regard.explore.forward.outputs import PIECE_SCORES
 from regard.explore.forward.passes import inputs_of
 from regard.explore.forward.record import KINDS
 from regard.explore.payload import Answer, check_finite
-from regard.explore.requests import AblationRequest, Place, Places, Request, Text, question
+from regard.explore.requests import AblationRequest, Piece, Place, Places, Request, Text, question
 from regard.system.errors import UsageError
 from regard.tasks.kinds import fills_words, labels_examples, labels_texts, reads_text, tags_words
 from regard.text.tags import places_of
@@ -32,21 +32,75 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Score = Callable[["Tensor"], "Tensor"]
 """From ``hidden_TD`` of a pass to a scalar."""
+Method = Literal["gradient_x_input", "integrated_gradients"]
+PASSES = 400
+"""Most passes of integrated gradients, by default."""
+FEWEST = 32
+"""Passes below which integrated gradients have no meaning: the parts of the path at first."""
+WORK = 4e9
+"""Parameters × tokens summed over the passes of integrated gradients: about a second on one core."""
 SECONDS = 2.0
 """Seconds after which a partial answer is returned: other requests wait, and the client may have left."""
 
 
 @question
-def input_attribution(models: Models, asked: Request, place: Place | None = None, label: Text | None = None) -> Answer:
-    """Gradient × input of a log-probability or a regression value, for each token read and each token written before.
+def input_attribution(
+    models: Models,
+    asked: Request,
+    place: Place | None = None,
+    label: Text | None = None,
+    against: Piece | Text | None = None,
+    method: Method = "gradient_x_input",
+) -> Answer:
+    """Attribution of a log-probability or a regression value to each token read and each token written before.
+
+    Args:
+        models, asked: the pass.
+        place, label: as of :func:`explained_score`.
+        against: another output, whose log-probability is taken off: a piece by its number, or a label.
+        method: gradient × input, or integrated gradients; these also have a ``baseline``, the score where all
+            embeddings are zero.
 
     Raises:
+        UsageError: there is no such output.
         RegardError: the model computes NaN or infinite values.
     """
-    seen = inputs_of(models, models.load_for(asked), asked)
-    score, shares = attribute(seen, asked.changes, explained_score(seen, place, label))
-    check_finite(np.array(score), *shares.values())
-    return {"score": score}, {name: share.astype(np.float32) for name, share in shares.items()}
+    seen, baseline = inputs_of(models, models.load_for(asked), asked), None
+    score_of = explained_score(seen, place, label)
+    if against is not None:
+        score_of = difference(score_of, _other_score(seen, place, against))
+    if method == "integrated_gradients":
+        score, baseline, shares = integrate(seen, asked.changes, score_of, affordable_passes(seen))
+    else:
+        score, shares = attribute(seen, asked.changes, score_of)
+    check_finite(np.array([score, baseline or 0.0]), *shares.values())
+    values = {"score": score, "baseline": baseline}
+    return values, {name: share.astype(np.float32) for name, share in shares.items()}
+
+
+def difference(one: Score, other: Score) -> Score:
+    """What one score is more than another, as of one output instead of another [Yin22 §2]."""
+    return lambda hidden_TD: one(hidden_TD) - other(hidden_TD)
+
+
+def _other_score(seen: ModelInputs, place: int | None, against: int | str) -> Score:
+    """The score of another output."""
+    if isinstance(against, str):
+        return explained_score(seen, place, against)
+    if seen.task.info.writes not in PIECE_SCORES or place is None:
+        raise UsageError("this model predicts labels; name one of them", "against")
+    assert reads_text(seen.task)
+    if against >= (size := seen.task.target_tokenizer.size):
+        raise UsageError(f"a piece is named by its number, from 0 to {size - 1}", "against")
+    return piece_score(seen, place, against)
+
+
+def affordable_passes(seen: ModelInputs) -> int:
+    """Passes of integrated gradients for a page that waits: all of a small model, the fewest of a large one."""
+    from regard.models.presets import count_parameters
+
+    size = count_parameters(seen.task.model) * (len(seen.source) + len(seen.written))
+    return min(PASSES, max(FEWEST, int(WORK / size)))
 
 
 def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tuple[float, dict[str, NDArray[Any]]]:
