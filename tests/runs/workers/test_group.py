@@ -122,6 +122,21 @@ def test_a_worker_that_cannot_begin_is_reported(folder: Path, monkeypatch: pytes
         )
 
 
+def test_the_file_of_the_meeting_takes_no_other_files_place(tmp_path: Path) -> None:
+    """torch's store opens its path, a handle's, again at the end; no file opened meanwhile may have that handle.
+
+    It comes before the tests that pretend to be processes of a torchrun, which leave threads that wait for each other.
+    """
+    before = os.listdir("/proc/self/fd") if Path("/proc/self/fd").is_dir() else []
+    with group.worker_group(2, 2, lambda said: None):
+        files = [(tmp_path / str(number)).open("wb") for number in range(8)]
+    assert [os.path.getsize(file.name) for file in files] == [0] * 8
+    for file in files:
+        file.close()
+    if before:
+        assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
 def test_threads_belong_to_runs_without_shards() -> None:
     assert Machine(CPU, 2).threads_for(1, None) == 2
     assert Machine(CPU, None).threads_for(1, 3) == 3
@@ -342,15 +357,3 @@ def test_a_signal_while_processes_start_ends_all_at_once(folder: Path) -> None:
     _, messages = process.communicate(timeout=20)
     assert process.returncode == 75
     assert "Traceback" not in messages
-
-
-def test_the_file_of_the_meeting_takes_no_other_files_place(tmp_path: Path) -> None:
-    """torch's store opens its path, a handle's, again at the end; no file opened meanwhile may have that handle."""
-    before = os.listdir("/proc/self/fd") if Path("/proc/self/fd").is_dir() else []
-    with group.worker_group(2, 2, lambda said: None):
-        files = [(tmp_path / str(number)).open("wb") for number in range(8)]
-    assert [os.path.getsize(file.name) for file in files] == [0] * 8
-    for file in files:
-        file.close()
-    if before:
-        assert len(os.listdir("/proc/self/fd")) == len(before)
