@@ -184,7 +184,7 @@ def test_slim_leaves_what_is_used(world: Path, regard: Run, train_options: Any) 
     assert done.code == 0
     assert "training/checkpoints" in done.err
     assert "MB" in done.out
-    names = {"recipe.toml", "model.safetensors", "tokenizer.json", "words.source.json", "card.md"}
+    names = {"recipe.toml", "model.safetensors", "tokenizer.json", "words.source.json", "card.md", "confidence.json"}
     names |= {"manifest.json", "processors.json"}
     assert {path.name for path in model.iterdir()} == names
     assert regard("translate", model, "the cat").out == said
