@@ -73,7 +73,7 @@ def ask(
         task = exchange.open_model()
         assert answers_text(task)
         if not json and not sample:  # of drawn outputs many are improbable
-            exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.typed)
+            exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
 
         def warn_once(lines: Iterator[str]) -> Iterator[str]:
             """The lines, and a warning before the first whose prefix the model never learned."""
@@ -89,7 +89,7 @@ def ask(
             if sample:
                 found = task.sample(whole, n, seed=seed, first=first, **values)
             else:
-                found = task.nbest(whole, n, beam, first=first, scores=json or n > 1 or exchange.given.typed)
+                found = task.nbest(whole, n, beam, first=first, scores=json or n > 1 or exchange.given.by_hand)
             if exchange.report is not None:
                 exchange.report.add(first, task.unseen_words_batch(whole), [best[0] for best in found])
             for number, (line, answers) in enumerate(zip(whole, found, strict=True), first):

@@ -51,10 +51,10 @@ def translate(
         task = exchange.open_model()
         assert translates(task)
         if not json:
-            exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.typed)
+            exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
 
         def answer(lines: list[str], first: int) -> Iterator[str]:
-            scores = json or nbest > 1 or exchange.given.typed
+            scores = json or nbest > 1 or exchange.given.by_hand
             found = task.nbest(lines, n=nbest, beam=beam, first=first, scores=scores)
             if exchange.report is not None:
                 exchange.report.add(first, task.unseen_words_batch(lines), [best[0] for best in found])

@@ -93,7 +93,7 @@ class AnswerReport:
             if self._each:
                 self._tell_each(number, words, confidence)
             if words:
-                self._unseen.add(f"line {number} {_quoted(words)}")
+                self._unseen.add(f"line {number} {_quote(words)}")
             if confidence is not None:
                 self._unsure.add(f"{number}")
         self._group, self._texts = [], self._texts + texts
@@ -116,7 +116,7 @@ class AnswerReport:
     def _tell_each(self, number: int, words: list[str], confidence: float | None) -> None:
         if words:
             verb = "is" if len(words) == 1 else "are"
-            self._tell(f"line {number}: {_quoted(words)} {verb} in no training text")
+            self._tell(f"line {number}: {_quote(words)} {verb} in no training text")
         if confidence is not None:
             sure = f"probability {confidence:.3f} a token, where {self._below:.3f} or more is usual"
             self._tell(f"line {number}: the model is unsure ({sure})")
@@ -129,5 +129,5 @@ def _shown(unseen: Sequence[UnseenWord]) -> list[str]:
     return [*shown, "…"] if len(words) > FEW else shown
 
 
-def _quoted(words: Sequence[str]) -> str:
+def _quote(words: Sequence[str]) -> str:
     return ", ".join(word if word == "…" else f"“{word}”" for word in words)

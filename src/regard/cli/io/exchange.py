@@ -221,16 +221,16 @@ class Exchange:
         if report is None:
             return contextlib.closing(answer_groups(content, groups, processes))
 
-        def packed(texts: list[str], first: int) -> bytes:
+        def pack(texts: list[str], first: int) -> bytes:
             """Answers of another process, with its notes."""
             return report.pack(content(texts, first))
 
-        def unpacked() -> Generator[tuple[list[str], int, bytes | None], None, None]:
-            with contextlib.closing(answer_groups(packed, groups, processes)) as answered:
+        def unpack() -> Generator[tuple[list[str], int, bytes | None], None, None]:
+            with contextlib.closing(answer_groups(pack, groups, processes)) as answered:
                 for texts, first, found in answered:
                     yield texts, first, None if found is None else report.unpack(found)
 
-        return contextlib.closing(unpacked())
+        return contextlib.closing(unpack())
 
     def _close_group(self, texts: list[str]) -> None:
         if self.report is not None:

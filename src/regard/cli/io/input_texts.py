@@ -95,7 +95,7 @@ class InputTexts:
         return bool(self.arguments) or (found is not None and stat.S_ISREG(found.st_mode))
 
     @property
-    def typed(self) -> bool:
+    def by_hand(self) -> bool:
         """Whether a person gives the texts one by one: as arguments, or at a terminal."""
         return bool(self.arguments) or (self.path is None and sys.stdin.isatty())
 
