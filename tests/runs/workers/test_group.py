@@ -22,6 +22,7 @@ from regard.runs.workers.worker import follow_torchrun
 from regard.system.errors import RegardError, UsageError
 from regard.training.world import LostTorchrunProcess
 from tests.refusals import refused
+from tests.training.toy import in_child
 
 CPU = torch.device("cpu")
 COMMAND = """
@@ -120,21 +121,6 @@ def test_a_worker_that_cannot_begin_is_reported(folder: Path, monkeypatch: pytes
             settings=["training.shards=2", "training.tokens=128", "data.max_tokens=32"],
             quiet=True,
         )
-
-
-def test_the_file_of_the_meeting_takes_no_other_files_place(tmp_path: Path) -> None:
-    """torch's store opens its path, a handle's, again at the end; no file opened meanwhile may have that handle.
-
-    It comes before the tests that pretend to be processes of a torchrun, which leave threads that wait for each other.
-    """
-    before = os.listdir("/proc/self/fd") if Path("/proc/self/fd").is_dir() else []
-    with group.worker_group(2, 2, lambda said: None):
-        files = [(tmp_path / str(number)).open("wb") for number in range(8)]
-    assert [os.path.getsize(file.name) for file in files] == [0] * 8
-    for file in files:
-        file.close()
-    if before:
-        assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
 def test_threads_belong_to_runs_without_shards() -> None:
@@ -322,16 +308,20 @@ def test_a_host_that_dies_or_stops_while_it_prepares_ends_those_that_wait(
 def test_the_first_does_not_wait_for_a_host_that_never_comes(
     quick_hearts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In a process of its own: a thread stays in torch, where another group of the same process would wait for it."""
     monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
-    agent = TCPStore("127.0.0.1", quick_hearts, is_master=True, wait_for_workers=False)
-    first = TorchrunProcess(0, 2)
-    vars(first)["store"] = TCPStore("127.0.0.1", quick_hearts, is_master=False, wait_for_workers=False)
-    monkeypatch.setattr(group, "torchrun_process", lambda: first)
-    first.begin()
-    said = "ended or does not answer; what was saved is whole: rerun the same command to resume"
-    with pytest.raises(LostTorchrunProcess, match=said), group.worker_group(2, 2, lambda line: None):
-        pass
-    agent.set("regard/process/1", "0")  # which ends the thread that waits
+
+    def wait() -> None:
+        agent = TCPStore("127.0.0.1", quick_hearts, is_master=True, wait_for_workers=False)
+        first = TorchrunProcess(0, 2)
+        vars(first)["store"] = TCPStore("127.0.0.1", agent.port, is_master=False, wait_for_workers=False)
+        group.torchrun_process = lambda: first
+        first.begin()
+        said = "ended or does not answer; what was saved is whole: rerun the same command to resume"
+        with pytest.raises(LostTorchrunProcess, match=said), group.worker_group(2, 2, lambda line: None):
+            pass
+
+    assert in_child(wait) == 0
 
 
 def test_processes_that_are_not_needed_hear_it_before_the_first_ends() -> None:
@@ -357,3 +347,15 @@ def test_a_signal_while_processes_start_ends_all_at_once(folder: Path) -> None:
     _, messages = process.communicate(timeout=20)
     assert process.returncode == 75
     assert "Traceback" not in messages
+
+
+def test_the_file_of_the_meeting_takes_no_other_files_place(tmp_path: Path) -> None:
+    """torch's store opens its path, a handle's, again at the end; no file opened meanwhile may have that handle."""
+    before = os.listdir("/proc/self/fd") if Path("/proc/self/fd").is_dir() else []
+    with group.worker_group(2, 2, lambda said: None):
+        files = [(tmp_path / str(number)).open("wb") for number in range(8)]
+    assert [os.path.getsize(file.name) for file in files] == [0] * 8
+    for file in files:
+        file.close()
+    if before:
+        assert len(os.listdir("/proc/self/fd")) == len(before)
