@@ -27,6 +27,8 @@ FOUND = Demonstration(
     train=60_000,
     test=1_000,
     model=DemoScores(0.983, 99.21, "signature", Accuracy(412, 416)),
+    simple=Accuracy(297, 300),
+    simple_seen=Accuracy(32, 32),
     nearest=DemoScores(0.012, 31.4, "signature", Accuracy(150, 416)),
     majority=Accuracy(140, 416),
     encoder=PronounAttention(2, 3, Shares(0.8, 0.1, 0.4, 0.1), Shares(0.84, 0.03, 0.4, 0.12)),
@@ -43,6 +45,7 @@ def test_the_table_names_model_and_baselines() -> None:
     assert rows["this model"] == ["98.3%", "99.2", "99.0%", "(412", "of", "416)"]
     assert rows["the nearest training sentence"][:2] == ["1.2%", "31.4"]
     assert rows["the commonest pronoun (training)"][0] == "33.7%"
+    assert "people type first: 99.0% (297 of 300) exact; of the 32 in the training corpus, 32." in text
     assert "without positions" not in text
     assert "“it”, encoder self-attention" in text
     assert "layer 2 head 3   84% on the antecedent, 3% on the other noun; nouns: 12%" in text

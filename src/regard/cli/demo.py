@@ -39,9 +39,9 @@ def demo(
     """Learn to translate the built-in corpus, and show how well and why.
 
     A grammar writes English-German pairs; a small Transformer learns them in a few minutes. Reported are exact match,
-    BLEU, the gender of pronouns and where the pronoun looks, beside baselines; then one sentence's attention is shown,
-    and which heads the pronoun needs, found by switching every head off. ``walk.html`` has that as a page, and
-    ``regard explore`` as a guided walk (of ``walk.json``).
+    BLEU, the gender of pronouns and where the pronoun looks, beside baselines, and how many simple sentences of a fixed
+    list come out; then one sentence's attention is shown, and which heads the pronoun needs, found by switching every
+    head off. ``walk.html`` has that as a page, and ``regard explore`` as a guided walk (of ``walk.json``).
 
     Args:
         output: the folder to make; the model stays there.
@@ -140,6 +140,9 @@ def table(found: Demonstration) -> str:
     ]
     if found.ablated is not None:
         lines.append(_row("this model without positions", found.ablated))
+    right, seen = found.simple, found.simple_seen
+    lines += ["", f"Simple sentences that people type first: {_of(right.correct, right.total)} exact;"]
+    lines[-1] += f" of the {seen.total} in the training corpus, {seen.correct}."
     told = f"Where “{PRONOUN}” looks if the two nouns differ in gender, in the head chosen on validation,"
     lines += ["", told, "and how much nouns look at other nouns there:"]
     lines.append(_gaze_row("“it”, encoder self-attention", found.encoder))

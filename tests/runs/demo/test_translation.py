@@ -8,6 +8,7 @@ import pytest
 import regard
 from regard.cli import main
 from regard.data.demo.grammar import corpus
+from regard.data.demo.grammar.lexicon import Example, read_entries
 from regard.runs.demo import translation
 from regard.runs.demo.translation import write
 from regard.system.errors import RegardError, Stopped
@@ -50,6 +51,9 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(
     assert found["train"] == 300
     assert found["test"] == 12
     assert found["ablated"] is None
+    assert found["simple"]["total"] == 300
+    learned = {*(tmp_path / "demo" / "corpus" / "train.en").read_text().splitlines()}
+    assert found["simple_seen"]["total"] == sum(one.english in learned for one in read_entries(Example))
     for looked, layers in ((found["encoder"], 2), (found["cross"], 1)):
         assert 1 <= looked["layer"] <= layers
         assert 0 <= looked["test"]["antecedent"] <= 1

@@ -90,7 +90,7 @@ def test_words_spans_and_annotation_agree(sample: list[Pair]) -> None:
         assert (pair.source[0] + pair.target[0]).isupper()
         assert len(pair.nouns) == len(set(pair.nouns))
         for word in pair.nouns:
-            entry = forms[source[word]]
+            entry = forms[source[word].lower()]
             (aligned,) = (target[j] for i, j in pair.alignment if i == word)
             assert aligned in (entry.german, entry.german_plural, entry.dative_plural)
         left, right = set(range(len(source))), set(range(len(target)))
@@ -119,6 +119,12 @@ def test_the_pronoun_has_the_gender_of_its_antecedent(sample: list[Pair]) -> Non
     deciding = [key for key in seen.elements() if key[0] != key[1]]  # neither place nor gender can be guessed
     assert 0.45 < sum(first for _, _, first in deciding) / len(deciding) < 0.55
     assert max(Counter(gender for gender, _, _ in deciding).values()) / len(deciding) < 0.4
+
+
+def test_a_fifth_is_short(sample: list[Pair]) -> None:
+    short = [pair for pair in sample if pair.pattern.startswith(("short", "who", "what", "where", "whether"))]
+    assert 0.19 < len(short) / len(sample) < 0.23
+    assert sum(len(words_of(pair.source)) for pair in short) / len(short) < 5.5
 
 
 def test_in_most_pronoun_sentences_only_the_order_of_the_words_decides(sample: list[Pair]) -> None:

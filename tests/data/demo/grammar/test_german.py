@@ -136,7 +136,7 @@ def test_subordinate_clauses_end_in_their_finite_verb(sample: list[Pair]) -> Non
         for clause in clauses:
             assert clause.split()[-1] in finite, pair.target
             checked += 1
-    assert checked > 0.4 * len(sample)
+    assert checked > 0.33 * len(sample)
 
 
 def test_statements_have_their_finite_verb_second(sample: list[Pair]) -> None:

@@ -15,7 +15,7 @@ from tests.refusals import refused
 
 TABLES = Path(lexicon.__file__).with_name("tables")
 FUNCTION_WORDS = """the this a my our his her their many be have do can must should want will not he she they we I it
-who that which than too because when and with by from to over at euro o'clock why where cost"""
+who that which than too because when and with by from to over at euro o'clock why where what cost"""
 PAST_TIMES = [" ".join(time.english_words) for time in times("p")]
 PASTS = {entry.english_past: entry for entry in VERBS if entry.frame == "transitive"}
 
@@ -46,7 +46,7 @@ def test_a_wrong_line_is_named(tmp_path, monkeypatch, kind, right: str, wrong: s
 
 def test_every_kind_and_every_table_is_used() -> None:
     assert sorted(path.name for path in TABLES.iterdir()) == [
-        f"{kind}s.tsv" for kind in ("adjective", "comparative", "determiner", "noun", "time", "verb", "word")
+        f"{kind}s.tsv" for kind in ("adjective", "comparative", "determiner", "example", "noun", "time", "verb", "word")
     ]
     for time in TIMES:
         assert {i for i, _ in time.alignment} == set(range(len(time.english_words)))
@@ -61,7 +61,7 @@ def test_lemmas_are_counted_honestly(sample: list[Pair]) -> None:
     forms |= {entry.english: {entry.english.lower()} for entry in (*NOUNS, *ADJECTIVES, *VERBS, *WORDS)}
     forms |= {entry.base: {entry.base} for entry in COMPARATIVES}
     forms |= {word: {word.lower()} for time in TIMES for word in time.english_words if word != "days"}
-    assert len(forms) == 527
+    assert len(forms) == 528
     for entry in VERBS:
         forms[entry.english] |= {entry.english_third, entry.english_past, entry.english_participle}
     irregular = {"be": {"is"}, "euro": {"euros"}, "not": {"didn't"}, "fast": {"faster"}, "day": {"days"}}
@@ -79,6 +79,35 @@ def test_an_english_form_belongs_to_one_lemma() -> None:
         past = german.setdefault(entry.english_past, (entry.english, entry.infinitive))
         assert past == (entry.english, entry.infinitive)
         assert entry.english_past != entry.english, "its tense could not be read off the English"
+
+
+def test_forms_made_from_others() -> None:
+    """The English form in *-ing* and the German first person, by the tables of a school grammar."""
+    progressive = """lie lying run running sit sitting begin beginning forget forgetting hug hugging fit fitting
+    see seeing dance dancing bake baking travel travelling open opening visit visiting tidy tidying
+    draw drawing steal stealing sew sewing deliver delivering sell selling sleep sleeping feed feeding"""
+    first = """sleep schlafe see sehe eat esse collect sammle stroke streichle feed füttere deliver liefere know weiß
+    wait warte carry trage bake backe go fahre climb klettere open öffne draw zeichne"""
+    for table, form in ((progressive, "english_present_participle"), (first, "first")):
+        words = table.split()
+        assert [getattr(verb(word), form) for word in words[::2]] == words[1::2]
+
+
+def test_an_adjective_is_said_once_of_a_noun() -> None:
+    assert all(len(set(entry.qualities)) == len(entry.qualities) for entry in NOUNS)
+
+
+def test_the_300_simple_sentences_are_of_the_language(sample: list[Pair]) -> None:
+    """Every word is one of the grammar; where it makes the same English, it makes the same German."""
+    table = {example.english: example.german for example in lexicon.read_entries(lexicon.Example)}
+    assert len(table) == 300
+    assert max(len(words_of(english)) for english in table) <= 9
+    made = {pair.source: pair.target for pair in (*sample, *generate("train", 20_000, seed=8))}
+    known = {word.lower() for source in made for word in words_of(source)}
+    assert [word for english in table for word in words_of(english) if word.lower() not in known] == []
+    both = table.keys() & made.keys()
+    assert len(both) > 10
+    assert [made[english] for english in both] == [table[english] for english in both]
 
 
 @cache

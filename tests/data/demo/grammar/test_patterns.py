@@ -18,3 +18,11 @@ def test_translated_by_hand(found, pattern: str, english: str, german: str) -> N
 def test_every_pattern_was_translated_by_hand() -> None:
     assert {pattern for pattern, _, _ in CASES} == set(PATTERNS)
     assert len(CASES) >= 60
+
+
+def test_the_guide_shows_every_pattern() -> None:
+    guide = (Path(__file__).parents[4] / "docs" / "demo-corpus.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in guide.partition("## Patterns")[2].splitlines() if "|" in line]
+    assert [row[0] for row in rows[2:]] == list(PATTERNS)
+    assert all(row in CASES for row in rows[2:])
+    assert f"| {len(PATTERNS)}, of them " in guide

@@ -22,7 +22,15 @@ _MODALS = {
 }
 MODALS = ("can", "must", "should", "want", "will")
 _PERFECT = {"haben": ("habe", "hat", "haben"), "sein": ("bin", "ist", "sind")}
-_AUXILIARIES = {"perfect": ("have", "has", "have"), "asked": ("did", "did", "did"), "asked now": ("do", "does", "do")}
+_BE = {"present": ("am", "is", "are"), "past": ("was", "was", "were")}
+_SEIN = {"present": _PERFECT["sein"], "past": ("war", "war", "waren")}
+_AUXILIARIES = {
+    "perfect": ("have", "has", "have"),
+    "asked": ("did", "did", "did"),
+    "asked now": ("do", "does", "do"),
+    "progressive": _BE["present"],
+    "past progressive": _BE["past"],
+}
 _NEGATED = {
     "present": ("don't", "doesn't", "don't"),
     "past": ("didn't", "didn't", "didn't"),
@@ -36,18 +44,20 @@ class Clause:
     """One clause. ``link`` and ``link + 1`` belong to the verb and its auxiliary, ``link + 2`` to ``adverb``.
 
     Args:
-        tense: present, past, perfect, asked (did …? → Perfekt), asked now (does …? → Präsens), or a modal verb.
+        tense: present, past, perfect, asked (did …? → Perfekt), asked now (does …? → Präsens), progressive and past
+            progressive (is …ing → Präsens, was …ing → Präteritum), or a modal verb.
         time: its links begin at ``time_link``; ``fronted``, it opens the statement, with inversion in German.
         further: more words, after the place in English and in the middle field in German.
         negated: *n't* in English; in German *nicht* stands before the place and after a definite object, and the
             phrase itself says *kein* where the object is indefinite.
+        apart: *not* is a word of its own, whose link is ``link + 2``.
     """
 
     subject: Nominal
     verb: Verb
     tense: str
     link: int
-    object: NounPhrase | None = None
+    object: Nominal | None = None
     receiver: NounPhrase | None = None
     place: Prepositional | None = None
     time: Time | None = None
@@ -55,6 +65,7 @@ class Clause:
     fronted: bool = False
     adverb: Word | None = None
     negated: bool = False
+    apart: bool = False
     further: tuple[Source, Target] = field(default_factory=lambda: ([], []))
 
     @property
@@ -69,12 +80,22 @@ class Clause:
         if self.tense in _MODALS and not self.negated:
             first, *rest = _MODALS[self.tense][0][self.person].split()
             return [(first, self.link + 1), *((word, NO_LINK) for word in rest)]
-        forms = (_NEGATED if self.negated else _AUXILIARIES).get(self.tense)
-        return [] if forms is None else [(forms[self.person], self.link + 1)]
+        progressive = "progressive" in self.tense
+        forms = (_NEGATED if self.negated and not progressive else _AUXILIARIES).get(self.tense)
+        if forms is None:
+            return []
+        form = forms[self.person]
+        if not self.negated:
+            return [(form, self.link + 1)]
+        if self.apart:
+            return [(form.removesuffix("n't"), self.link + 1), ("not", self.link + 2)]
+        return [(form + "n't" if progressive else form, self.link + 1)]
 
     def english_verb(self) -> str:
         """The main verb in the form its auxiliary asks for."""
         verb = self.verb
+        if "progressive" in self.tense:
+            return verb.english_present_participle
         if self.tense == "perfect":
             return verb.english_participle
         if self.negated or self.tense in _MODALS or self.tense in ("asked", "asked now"):
@@ -116,15 +137,16 @@ class Clause:
 
     def german_finite(self) -> tuple[str, tuple[int, ...]]:
         """The finite verb without its prefix."""
-        verb, third = self.verb, self.subject.person == "3s"
+        verb = self.verb
         if self.tense in ("perfect", "asked"):
             return _PERFECT[verb.perfect][self.person], (self.link + 1,)
         if self.tense in _MODALS:
             return _MODALS[self.tense][1][self.person], (self.link + 1,)
-        if self.tense == "past":
-            return (verb.past if third else verb.past_plural), (self.link,)
-        links = (self.link, self.link + 1) if self.tense == "asked now" else (self.link,)
-        return (verb.third if third else verb.stem_infinitive), links
+        auxiliary = self.apart or (not self.negated and self.tense in _AUXILIARIES)
+        links = (self.link, self.link + 1) if auxiliary else (self.link,)
+        if self.tense in ("past", "past progressive"):
+            return (verb.past, verb.past, verb.past_plural)[self.person], links
+        return (verb.first, verb.third, verb.stem_infinitive)[self.person], links
 
     def german_right(self) -> Target:
         """The right end: participle, infinitive, or separable prefix."""
@@ -143,10 +165,10 @@ class Clause:
             target += self.receiver.german("d")
         adverb: Target = [] if self.adverb is None else [(self.adverb.german, (self.link + 2,))]
         object_ = [] if self.object is None else self.object.german("a")
-        if self.object is None or self.object.determiner.definite:
+        if self.object is None or self.object.definite:
             target += object_ + adverb
             if self.negated:
-                target.append(("nicht", (self.link + 1,)))
+                target.append(("nicht", (self.link + 1 + self.apart,)))
         else:
             target += adverb + object_
         target += self.further[1]
@@ -180,3 +202,54 @@ class Clause:
         if verb.prefix:
             return [*self.german_middle(), (f"{verb.prefix}zu{verb.stem_infinitive}", (self.link,))]
         return [*self.german_middle(), ("zu", ()), (verb.infinitive, (self.link,))]
+
+
+@dataclass(slots=True)
+class Copula:
+    """A clause of *be*: *The street is not wide*, *Where are they?*
+
+    Args:
+        link: of the verb; ``link + 1`` belongs to *not*.
+        complement: what or where the subject is.
+        tense: present or past.
+        apart: *not* is a word of its own, not *isn't*.
+    """
+
+    subject: Nominal
+    tense: str
+    link: int
+    complement: tuple[Source, Target] = field(default_factory=lambda: ([], []))
+    negated: bool = False
+    apart: bool = True
+
+    def english_verb(self) -> str:
+        """*am*, *is*, *weren't* …"""
+        return _BE[self.tense][_PERSON[self.subject.person]] + ("n't" if self.negated and not self.apart else "")
+
+    def english_rest(self) -> Source:
+        """*not*, and the complement."""
+        return [*([("not", self.link + 1)] if self.negated and self.apart else []), *self.complement[0]]
+
+    def english(self) -> Source:
+        """The statement."""
+        return [*self.subject.english(), (self.english_verb(), self.link), *self.english_rest()]
+
+    def english_question(self) -> Source:
+        """Verb first."""
+        return [(self.english_verb(), self.link), *self.subject.english(), *self.english_rest()]
+
+    def german_finite(self) -> tuple[str, tuple[int, ...]]:
+        """*bin*, *ist*, *waren* …"""
+        return _SEIN[self.tense][_PERSON[self.subject.person]], (self.link,)
+
+    def german_rest(self) -> Target:
+        """*nicht*, and the complement."""
+        return [*([("nicht", (self.link + self.apart,))] if self.negated else []), *self.complement[1]]
+
+    def german(self) -> Target:
+        """The statement."""
+        return [*self.subject.german("n"), self.german_finite(), *self.german_rest()]
+
+    def german_inversion(self) -> Target:
+        """Verb first."""
+        return [self.german_finite(), *self.subject.german("n"), *self.german_rest()]

@@ -168,7 +168,7 @@ def attempt(draw: Draw) -> Draft:
     """The girl tries to repair the old bicycle."""
     trying = draw.of(verbs_of("trying"))
     outer = Clause(draw.person(trying.subjects), trying, draw.of(("present", "past", "past")), draw.links.take(3))
-    verb = draw.of([entry for entry in DELIBERATE if entry.subjects == ("person",)])
+    verb = draw.of([entry for entry in DELIBERATE if "person" in entry.subjects])
     inner = Clause(outer.subject, verb, "present", draw.links.take(3))
     inner.object = draw.object(nouns_of(verb.objects), outer.subject.key)
     source = [*outer.english(), ("to", NO_LINK), (verb.english, inner.link), *inner.english_rest()]

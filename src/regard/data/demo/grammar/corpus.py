@@ -20,7 +20,7 @@ from itertools import islice
 from random import Random
 from typing import Literal
 
-from regard.data.demo.grammar import complex_sentences, simple_sentences
+from regard.data.demo.grammar import complex_sentences, short_sentences, simple_sentences
 from regard.data.demo.grammar.draw import Combination, Draft, Draw
 from regard.data.demo.grammar.lexicon import noun
 from regard.data.demo.grammar.phrases import COMMA, Source, Target
@@ -100,6 +100,15 @@ HELD_OUT_PERCENT = 5
 
 PRONOUN_WEIGHTS = {"cross": 5, "jump": 3, "fit": 8, "wake": 6, "scare": 5, "catch": 5, "carry": 5, "overtake": 5}
 PATTERNS: dict[str, tuple[int, Callable[[Draw], Draft]]] = {
+    "short-verb": (7, short_sentences.state_verb),
+    "short-object": (8, short_sentences.state_object),
+    "short-adjective": (7, short_sentences.state_adjective),
+    "short-place": (2, short_sentences.state_place),
+    "short-phrase": (3, short_sentences.phrase_alone),
+    "who": (2, short_sentences.ask_who),
+    "what": (2, short_sentences.ask_what),
+    "where": (3, short_sentences.ask_where),
+    "whether": (4, short_sentences.ask_whether),
     "statement": (6, simple_sentences.statement),
     "fronted": (6, simple_sentences.fronting),
     "perfect": (5, simple_sentences.perfect),

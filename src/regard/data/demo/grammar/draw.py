@@ -92,12 +92,12 @@ class Draw:
         determiner = self.of(SUBJECT_PLURAL if plural else SUBJECT_SINGULAR)
         return self.phrase(noun, plural, determiner, self.attribute(noun))
 
-    def definite(self, nouns: Sequence[Noun], other_than: str = "") -> NounPhrase:
-        """A definite noun phrase; not the noun ``other_than``."""
+    def definite(self, nouns: Sequence[Noun], other_than: str = "", described: float = 0.5) -> NounPhrase:
+        """A definite noun phrase, ``described`` by an adjective so often; not the noun ``other_than``."""
         while True:
             noun = self.of(nouns)
             plural = noun.countable and self.chance(0.25)
-            determiner, adjective = self.of(DEFINITE), self.attribute(noun)
+            determiner, adjective = self.of(DEFINITE), self.attribute(noun, described)
             if noun.english != other_than:
                 return self.phrase(noun, plural, determiner, adjective)
 
@@ -162,9 +162,11 @@ class Draw:
             time = self.of(choices)
         clause.time, clause.time_link = time, self.links.take(len(time.english_words))
 
-    def place(self, english: str, german: str, case: str, kinds: tuple[str, ...]) -> Prepositional:
+    def place(
+        self, english: str, german: str, case: str, kinds: tuple[str, ...], described: float = 0.5
+    ) -> Prepositional:
         """A prepositional phrase with a definite noun."""
-        return Prepositional(english, german, case, self.definite(nouns_of(kinds)), self.links)
+        return Prepositional(english, german, case, self.definite(nouns_of(kinds), described=described), self.links)
 
     def draft(self, source: Source, target: Target, *combinations: Combination, mark: str = ".") -> Draft:
         """A draft with the nouns drawn so far and its (verb, subject, object) combinations."""

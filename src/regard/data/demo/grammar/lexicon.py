@@ -6,6 +6,7 @@ a comment. The sentences that a seed draws depend on the order of the lines.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from importlib.resources import files
@@ -14,6 +15,8 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from regard.system.errors import RegardError
+
+_SHORT_VOWEL = re.compile("[^aeiou][aeiou][^aeiouwxy]$")
 
 Filled = Annotated[str, Field(min_length=1)]
 Group = Literal["person", "animal", "thing", "place", "food", "drink", "plant", "tale"]
@@ -53,12 +56,18 @@ E = TypeVar("E", bound=Entry)
 
 @dataclass(frozen=True, eq=False)
 class Adjective(Entry):
-    """An adjective: the English word, the German predicate form, and the stem that takes endings."""
+    """An adjective: the English word, the German predicate form, and the stem that takes endings.
+
+    Args:
+        groups: of the nouns before which it stands.
+        said_of: further kinds of nouns that *are* so.
+    """
 
     english: Filled
     german: Filled
     stem: Filled
     groups: Annotated[frozenset[Group], BeforeValidator(_listing)]
+    said_of: Kinds
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +98,12 @@ class Noun(Entry):
     def neutral(self) -> tuple[Adjective, ...]:
         """Those of them that do not tell which of two nouns a pronoun refers to."""
         return tuple(adjective for adjective in self.adjectives if adjective.english in NEUTRAL)
+
+    @cached_property
+    def qualities(self) -> tuple[Adjective, ...]:
+        """The adjectives that may be said of it: those before it, and a few more."""
+        further = [adjective for adjective in ADJECTIVES if self.kinds.intersection(adjective.said_of)]
+        return (*self.adjectives, *further)
 
     @property
     def countable(self) -> bool:
@@ -136,6 +151,26 @@ class Verb(Entry):
             return base + "es"
         return base[:-1] + "ies" if base.endswith("y") and base[-2] not in "aeiou" else base + "s"
 
+    @cached_property
+    def english_present_participle(self) -> str:
+        """The form in *-ing*: *dance* → *dancing*, *see* → *seeing*, *run* → *running*, *travel* → *travelling*."""
+        base, past = self.english, self.english_past
+        if base.endswith("ie"):
+            base = base[:-2] + "y"
+        elif base.endswith("e") and not base.endswith("ee"):
+            base = base[:-1]
+        elif past == f"{base}{base[-1]}ed" or (not past.endswith("ed") and _SHORT_VOWEL.search(base)):
+            base += base[-1]
+        return base + "ing"
+
+    @cached_property
+    def first(self) -> str:
+        """The German first person singular, without its prefix: *schlafe*, *sammle*, *füttere*, *weiß*."""
+        stem = self.stem_infinitive.removesuffix("n").removesuffix("e")
+        if self.english == "know":
+            return self.third
+        return stem[:-2] + "le" if stem.endswith("el") else stem + "e"
+
     @property
     def infinitive(self) -> str:
         """The infinitive as one word, e.g. *aufräumen*."""
@@ -152,6 +187,14 @@ class Word(Entry):
     """A word without endings, of one of the closed classes."""
 
     kind: Literal["number", "city", "adverb", "name"]
+    english: Filled
+    german: Filled
+
+
+@dataclass(frozen=True, eq=False)
+class Example(Entry):
+    """A simple sentence that people type first, which nothing is generated from, and its German."""
+
     english: Filled
     german: Filled
 
@@ -181,8 +224,8 @@ def read_entries(kind: type[E]) -> tuple[E, ...]:
     return tuple(found)
 
 
-ADJECTIVES = read_entries(Adjective)
 NOUNS = read_entries(Noun)
+ADJECTIVES = read_entries(Adjective)
 VERBS = read_entries(Verb)
 COMPARATIVES = read_entries(Comparative)
 WORDS = read_entries(Word)

@@ -94,7 +94,7 @@ def _changed(draw: Draw, clause: Clause, difference: Difference) -> Clause | Non
     """The clause with this difference; None where it cannot have it."""
     subject, thing = clause.subject, clause.object
     assert isinstance(subject, NounPhrase)
-    assert thing is not None
+    assert isinstance(thing, NounPhrase)
     if difference == "none":
         return clause
     if difference == "subject":

@@ -58,7 +58,9 @@ _PERSONAL = {
     "she": ("3s", "sie"),
     "we": ("1p", "wir"),
     "they": ("3p", "sie"),
+    "it": ("3s", "es"),
 }
+_INTERROGATIVE = {"who": "wer", "what": "was"}
 
 
 class Links:
@@ -79,6 +81,10 @@ class Nominal(Protocol):
 
     person: str
     key: str
+
+    @property
+    def definite(self) -> bool:
+        """Whether it goes before *nicht* and *schon*."""
 
     def english(self) -> Source:
         """The English words."""
@@ -109,18 +115,19 @@ class Determiner(Entry):
     @cached_property
     def definite(self) -> bool:
         """Whether its phrase goes before *nicht* and *schon*."""
-        return self.english != "a" and self.adjective_endings is not _STRONG
+        return self.english not in ("a", "") and self.adjective_endings is not _STRONG
 
 
 @cache
 def determiners() -> dict[str, Determiner]:
-    """All determiners by their English singular; ``""`` is none at all, and *not a* is *kein*."""
+    """All determiners by their English singular; ``""`` is none at all, and *not a* and *not any* are *kein*."""
     numbers = [(word.english, word.german) for word in closed_class("number")]
     numbers += [(str(number), str(number)) for number in DIGITS]
     return {
         **{determiner.english: determiner for determiner in read_entries(Determiner)},
         **{english: Determiner(english, english, german, "zwei") for english, german in [*numbers, ("", "")]},
         "not a": Determiner("a", "", "kein", "ein"),
+        "not any": Determiner("", "", "kein", "ein"),
     }
 
 
@@ -146,6 +153,11 @@ class NounPhrase:
         self.link = links.take(3)
         self.also: tuple[int, ...] = ()
 
+    @property
+    def definite(self) -> bool:
+        """Whether its determiner is."""
+        return self.determiner.definite
+
     def english(self) -> Source:
         """E.g. *an old table*; *a* or *an* by the sound that follows (*a useful map*)."""
         source = [(self.noun.english_plural if self.plural else self.noun.english, self.link + 2)]
@@ -163,7 +175,8 @@ class NounPhrase:
         slot = case + self.gender
         target: Target = []
         if self.determiner.stem or self.determiner.model == "der":
-            target.append((self.determiner.forms[slot], (self.link, *self.also)))
+            own = (self.link,) if self.determiner.english else ()
+            target.append((self.determiner.forms[slot], (*own, *self.also)))
         if self.adjective is not None:
             target.append((self.adjective.stem + self.determiner.adjective_endings[slot], (self.link + 1,)))
         noun = self.noun
@@ -174,6 +187,8 @@ class NounPhrase:
 
 class Name:
     """One name, or two joined by *and*."""
+
+    definite = True
 
     def __init__(self, names: tuple[str, ...], links: Links) -> None:
         self.names = names
@@ -195,7 +210,9 @@ class Name:
 
 
 class PersonalPronoun:
-    """A personal pronoun as subject."""
+    """A personal pronoun as subject; *it* has no noun here that it stands for."""
+
+    definite = True
 
     def __init__(self, english: str, links: Links) -> None:
         self.key = english
@@ -209,6 +226,51 @@ class PersonalPronoun:
     def german(self, case: str) -> Target:
         """E.g. *sie*; only the nominative exists in this language."""
         return [(self._german, (self.link,))]
+
+
+class Interrogative:
+    """*Who* or *what* as subject."""
+
+    definite = True
+    person = "3s"
+
+    def __init__(self, english: str, links: Links) -> None:
+        self.key = english
+        self.link = links.take()
+
+    def english(self) -> Source:
+        """E.g. *who*."""
+        return [(self.key, self.link)]
+
+    def german(self, case: str) -> Target:
+        """E.g. *wer*; only the nominative exists in this language."""
+        return [(_INTERROGATIVE[self.key], (self.link,))]
+
+
+class Coordination:
+    """Two noun phrases joined by *and*."""
+
+    person = "3p"
+
+    def __init__(self, parts: tuple[NounPhrase, NounPhrase], links: Links) -> None:
+        self.parts = parts
+        self.key = parts[0].key
+        self.link = links.take()
+
+    @property
+    def definite(self) -> bool:
+        """Whether both are."""
+        return all(part.definite for part in self.parts)
+
+    def english(self) -> Source:
+        """E.g. *the cat and a dog*."""
+        first, second = self.parts
+        return [*first.english(), ("and", self.link), *second.english()]
+
+    def german(self, case: str) -> Target:
+        """E.g. *die Katze und ein Hund*."""
+        first, second = self.parts
+        return [*first.german(case), ("und", (self.link,)), *second.german(case)]
 
 
 class Prepositional:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from regard.data.demo.grammar.clause import MODALS, Clause
 from regard.data.demo.grammar.draw import PERSONAL, Combination, Draft, Draw, combination
 from regard.data.demo.grammar.lexicon import COMPARATIVES, closed_class, nouns_of, verb, verbs_of
-from regard.data.demo.grammar.phrases import DIGITS, Prepositional, Source, Target
+from regard.data.demo.grammar.phrases import DIGITS, NounPhrase, Prepositional, Source, Target
 
 EVERYBODY = ("I", *PERSONAL)
 TRANSITIVE = verbs_of("transitive")
@@ -57,14 +57,21 @@ def negation(draw: Draw) -> Draft:
     tense, letter = draw.of((("present", "n"), ("past", "p"), ("could", "p")))
     verb = draw.of(TRANSITIVE)
     clause = Clause(draw.person(verb.subjects), verb, tense, draw.links.take(3), negated=True)
-    thing = draw.noun(nouns_of(verb.objects), clause.subject.key)
-    if thing.countable and draw.chance(0.4):
-        clause.object = draw.phrase(thing, False, "not a", draw.attribute(thing))
-        clause.object.also = (clause.link + 1,)
-    else:
-        clause.object = draw.definite((thing,))
+    clause.object = negated_object(draw, clause)
     draw.add_time(clause, letter)
     return make_statement(draw, clause, fronted=True)
+
+
+def negated_object(draw: Draw, clause: Clause, described: float = 0.5) -> NounPhrase:
+    """*not … the lamp*, or *not … a lamp*, *not … lamps*, whose German is *keine*."""
+    noun = draw.noun(nouns_of(clause.verb.objects), clause.subject.key)
+    if draw.chance(0.6):
+        return draw.definite((noun,), described=described)
+    single = noun.countable and draw.chance(0.7)
+    word = "not a" if single else "not any"
+    phrase = draw.phrase(noun, noun.countable and not single, word, draw.attribute(noun, described))
+    phrase.also = (clause.link + 1 + clause.apart,)
+    return phrase
 
 
 def question(draw: Draw) -> Draft:
