@@ -71,14 +71,15 @@ def test_what_came_of_planning_anew_is_gone_on_with() -> None:
 
 
 @pytest.mark.parametrize(("path", "exact"), [("exact", "exact"), ("bf16", ops.full())])
-def test_products_that_are_asked_for_are_not_timed(path: ops.Path, exact: ops.Path) -> None:
+def test_where_products_are_asked_for_nothing_is_timed(path: ops.Path, exact: ops.Path) -> None:
+    """Nor are threads, on which the last bits depend too."""
+
     def teach(recipe: Recipe, paths: ProductPaths) -> TrainingTask:
         raise AssertionError("nothing is to be timed")
 
-    assert _choose_paths(Recipe(training=Training(product=path)), teach, Hooks(), CPU) == (
-        ProductPaths(path, exact),
-        None,
-    )
+    recipe, paths = Recipe(training=Training(product=path)), ProductPaths(path, exact)
+    assert _choose_paths(recipe, teach, Hooks(), CPU) == (paths, None)
+    assert _choose_threads(recipe, teach, paths, Hooks(), 2) == 1
 
 
 def test_products_that_this_machine_does_not_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -280,7 +280,10 @@ def _choose_threads(recipe: Recipe, teach: Teach, paths: ProductPaths, hooks: Ho
     """One thread, unless so many make a step of the run faster by more than :data:`_WORTH_THREADS`.
 
     Threads of a process meet a thousand times a step, so that beside another program they cost more than they give.
+    Whoever names the product wants nothing to depend on a timing: then it is one thread, untimed.
     """
+    if recipe.training.product != "auto":
+        return 1
     tokens = min(recipe.training.tokens, max(recipe.data.max_tokens, _MOST_TIMED))
     timed = recipe.model_copy(update={"training": recipe.training.model_copy(update={"tokens": tokens})})
     teaching = teach(timed, paths)
