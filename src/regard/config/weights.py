@@ -79,6 +79,10 @@ def infinite_weight(name: str) -> str:
     return f"{name!r} holds numbers that are not finite, with which a model says nothing; take other weights"
 
 
+TOO_LARGE = "the model computes numbers that are not finite: its weights are too large"
+"""What is wrong where each weight is a number and an output is none."""
+
+
 def wrong_weight(header: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> str | None:
     """What is wrong with the type and shape of one tensor that a header names; ``None``: nothing."""
     entry = header[name] if isinstance(header[name], dict) else {}

@@ -18,7 +18,14 @@ from regard.system.errors import UsageError
 from regard.tasks.engine import engine_of
 from regard.tasks.images.classifier import Image, ImageClassification
 from regard.tasks.protocols import TextModel
-from regard.tasks.text.task import TextReader, forward_batches, inference_mode, read_by_engine, refuse_others
+from regard.tasks.text.task import (
+    TextReader,
+    finite_numbers,
+    forward_batches,
+    inference_mode,
+    read_by_engine,
+    refuse_others,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -152,7 +159,7 @@ class TextVectors:
         rows = iter(self._read(framed))
         found = []
         for pieces, group in zip(ids, groups, strict=True):
-            mine = [next(rows) for _ in group]
+            mine = [finite_numbers(next(rows)) for _ in group]
             found.append(self._join_windows(len(pieces), [window.start for window in group], mine))
         return found
 
@@ -294,5 +301,5 @@ class ImageVectors:
         """For each image the vectors of its class token and its patches."""
         batches = self.task.batches(self.task.images(images))
         shape = (-1, 1 + self.rows * self.columns, self.size)
-        parts = [self.answer(batch).float().cpu().numpy().reshape(shape) for batch in batches]
+        parts = [finite_numbers(self.answer(batch).float().cpu().numpy()).reshape(shape) for batch in batches]
         return np.concatenate([np.zeros((0, *shape[1:]), np.float32), *parts])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from regard.cli.io.terminal import say
+from regard.config.weights import TOO_LARGE
 from regard.system import disk
 from regard.system.errors import RegardError
 
@@ -99,7 +100,7 @@ def json_line(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:
-        raise RegardError("the model computes numbers that are not finite: its weights are too large") from None
+        raise RegardError(TOO_LARGE) from None
 
 
 def chunks(texts: Iterable[str], most: int = BURST, room: int = ROOM) -> Iterator[list[str]]:

@@ -31,7 +31,14 @@ from regard.tasks.metrics.labels import (
     refuse_unknown_labels,
 )
 from regard.tasks.protocols import Divide, find_at_once
-from regard.tasks.text.task import AnyModel, BaseTask, TextReader, mean_over_windows, refuse_others
+from regard.tasks.text.task import (
+    AnyModel,
+    BaseTask,
+    TextReader,
+    finite_numbers,
+    mean_over_windows,
+    refuse_others,
+)
 
 if TYPE_CHECKING:
     from regard.models.rnn import Reader
@@ -91,7 +98,11 @@ class Predictor:
         return (self.section.threshold or self.fitted.threshold) if self.asked is None else self.asked
 
     def predictions(self, score_BC: Scores) -> list[Prediction]:
-        """Scores as labels and probabilities."""
+        """Scores as labels and probabilities.
+
+        Raises:
+            RegardError: a score is not finite.
+        """
         if self.section.kind == "regression":
             return [Prediction((), 1.0, value) for value in self.values(score_BC).tolist()]
         one = self._several if self.section.kind == "multi" else self._one
@@ -99,11 +110,11 @@ class Predictor:
 
     def values(self, score_BC: Scores) -> Scores:
         """``value_B``: the numbers of a regression."""
-        return score_BC[:, 0] / self.fitted.temperature + self.fitted.shift
+        return finite_numbers(score_BC)[:, 0] / self.fitted.temperature + self.fitted.shift
 
     def probabilities(self, score_BC: Scores) -> Scores:
         """Of every label: together one, or where a text may have several each on its own."""
-        score_BC = score_BC / self.fitted.temperature
+        score_BC = finite_numbers(score_BC) / self.fitted.temperature
         if self.section.kind == "multi":
             return np.asarray(np.exp(-np.logaddexp(0.0, -score_BC)))
         return np.asarray(np.exp(score_BC - np.logaddexp.reduce(score_BC, axis=1, keepdims=True)))

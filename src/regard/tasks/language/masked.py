@@ -16,7 +16,7 @@ from regard.tasks.assets import TextAssets
 from regard.tasks.engine import engine_of
 from regard.tasks.language.gaps import GappedText, Gaps
 from regard.tasks.protocols import Unloaded
-from regard.tasks.text.task import ROOM, Read, TextReader, inference_mode, refuse_others
+from regard.tasks.text.task import ROOM, Read, TextReader, finite_numbers, inference_mode, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ class MaskedLm(TextReader):
     def _log_probabilities(self, packed: Packed, places_N: Ids) -> NDArray[np.float64]:
         """Of every piece at some tokens of packed texts: ``log_probability_NV``."""
         if (engine := engine_of(self)) is not None:
-            score_NV = engine.pieces(self.texts_of(packed), places_N).astype(np.float64)
+            score_NV = finite_numbers(engine.pieces(self.texts_of(packed), places_N).astype(np.float64))
             return np.asarray(score_NV - np.logaddexp.reduce(score_NV, axis=1, keepdims=True))
-        return self._of_model(packed, places_N)
+        return finite_numbers(self._of_model(packed, places_N))
 
     @inference_mode
     def _of_model(self, packed: Packed, places_N: Ids) -> NDArray[np.float64]:

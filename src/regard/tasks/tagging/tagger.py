@@ -25,7 +25,16 @@ from regard.tasks.engine import engine_of
 from regard.tasks.metrics.labels import refuse_unknown_labels
 from regard.tasks.metrics.spans import TagScores, tag_scores
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.task import ENGINE_ROOM, ROOM, Read, TextTask, inference_mode, read_as, refuse_others
+from regard.tasks.text.task import (
+    ENGINE_ROOM,
+    ROOM,
+    Read,
+    TextTask,
+    finite_numbers,
+    inference_mode,
+    read_as,
+    refuse_others,
+)
 from regard.text.tags import OUTSIDE, Place, TaggedWords, forbidden, places_of, spans_of, split_tag, tags_of
 
 if TYPE_CHECKING:
@@ -307,13 +316,14 @@ class Tagging(TextTask[TagAssets, "Reader"]):
     def _burst(self, texts: Sequence[TaggedWords]) -> Iterator[TaggedText]:
         windows = [window for coded in self.coding.encode_texts(texts) for window in coded]
         lengths_B = np.array([len(words.places) for words in texts], np.int64)
-        score_RC, engine, heat = read_words(self, windows), engine_of(self), self.assets.fitted.temperature
+        score_RC = finite_numbers(read_words(self, windows))
+        engine, heat = engine_of(self), self.assets.fitted.temperature
         if engine:
             tags_R, probability_R = choose_tags(engine.chain.choose, score_RC, lengths_B, heat)
         else:
             tags_R, probability_R = decode_tags(head_of(self.model).chain, score_RC, lengths_B, self.device, heat)
         names = iter(self.assets.labels[tag] for tag in tags_R)
-        sure = iter(probability_R.tolist())
+        sure = iter(finite_numbers(probability_R).tolist())
         for words, length in zip(texts, lengths_B.tolist(), strict=True):
             yield self._one(words, list(itertools.islice(names, length)), tuple(itertools.islice(sure, length)))
 

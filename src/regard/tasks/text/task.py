@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Recipe, TaskInfo
+from regard.config.weights import TOO_LARGE
 from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sources
 from regard.data.prepare.windowing import Frame
 from regard.kernels.packing import Precision
-from regard.system.errors import UsageError
+from regard.system.errors import RegardError, UsageError
 from regard.system.threads import ended_threads
 from regard.tasks.assets import TextAssets
 from regard.tasks.engine import engine_of
@@ -47,6 +48,7 @@ Rows = NDArray[np.float32]
 AnyAssets = TypeVar("AnyAssets")
 AnyTextAssets = TypeVar("AnyTextAssets", bound=TextAssets)
 AnyModel = TypeVar("AnyModel", bound="nn.Module")
+Numbers = TypeVar("Numbers", NDArray[np.float32], NDArray[np.float64])
 
 
 Given = ParamSpec("Given")
@@ -64,6 +66,17 @@ def inference_mode(function: Callable[Given, Found]) -> Callable[Given, Found]:
             return function(*args, **kwargs)
 
     return run
+
+
+def finite_numbers(output: Numbers) -> Numbers:
+    """The outputs of a model as they are.
+
+    Raises:
+        RegardError: one is not finite.
+    """
+    if not np.isfinite(output).all():
+        raise RegardError(TOO_LARGE)
+    return output
 
 
 class BaseTask(Generic[AnyAssets, AnyModel]):
