@@ -324,6 +324,18 @@ def test_the_first_does_not_wait_for_a_host_that_never_comes(
     assert in_child(wait) == 0
 
 
+def test_without_torchrun_a_host_that_never_comes_is_lost_as_soon(quick_hearts: int) -> None:
+    def wait() -> None:
+        first = TorchrunProcess(0, 2)
+        first.begin()
+        end = time.monotonic() + 20
+        while not first.is_lost():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+
+    assert in_child(wait) == 0
+
+
 def test_processes_that_are_not_needed_hear_it_before_the_first_ends() -> None:
     agent = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     processes = [TorchrunProcess(rank, 2) for rank in range(2)]

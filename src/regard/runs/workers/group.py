@@ -42,7 +42,7 @@ _PROCESS = "regard/process/"
 _DAY, _WAIT = timedelta(days=1), timedelta(minutes=30)
 """Longest wait for the first process, which prepares data; and for another process to begin, and within a step."""
 _ABSENT = 120
-"""Seconds in which a process is heard first, where ``torchrun`` starts those of all hosts at once."""
+"""Seconds in which a process is heard first: all hosts are started at about the same time, by ``torchrun`` or not."""
 _SAID = 5.0
 """Seconds of waiting for the processes of a ``torchrun`` after which it is said."""
 _PATIENCE = 10.0
@@ -68,9 +68,8 @@ class TorchrunProcess:
         """Answer the others from now on, and hear whether they do, whatever this process does meanwhile."""
         if self.size > 1:
             by_torchrun = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-            absent = _ABSENT if by_torchrun else int(_WAIT.total_seconds())
-            connect = partial(_own_store, not (self.rank or by_torchrun), absent)
-            self.is_lost = Heartbeat(connect, self.rank, self.size, absent).start()
+            connect = partial(_own_store, not (self.rank or by_torchrun), _ABSENT)
+            self.is_lost = Heartbeat(connect, self.rank, self.size, _ABSENT).start()
 
     def look(self, waited: float) -> None:
         """Raise a LostProcess if one of the others is lost."""
