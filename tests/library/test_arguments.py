@@ -121,6 +121,7 @@ CALLS: list[tuple[str, str, Callable[[Any], object]]] = [
     ("classifier", "target", lambda m: m.attention(SOURCE, TARGET)),
     ("pairs", "text", lambda m: m.classify(7)),
     ("viewer", "image", lambda m: m.classify(torch.zeros(6, 4))),
+    ("classifier", "text", lambda m: m.classify(np.array(3.0))),
     ("viewer", "token", lambda m: m.attention(IMAGE).plot(token="a")),
     ("tagger", "texts", lambda m: m.tag_words("a b")),
     ("speaker", "max_tokens", lambda m: m.generate("The", max_tokens="5")),

@@ -164,6 +164,8 @@ def _is_of(value: object, kind: Any) -> bool:
         return isinstance(value, _SIMPLE[kind][0]) and not is_flag
     if kind in _LISTS and isinstance(value, str | bytes | Mapping):
         return False
+    if kind in _LISTS and isinstance(value, np.ndarray) and not value.ndim:
+        return False  # it has no entries, whatever it offers
     if kind in _SEVERAL:
         return isinstance(value, Sequence | np.ndarray)
     if kind in _LISTS:

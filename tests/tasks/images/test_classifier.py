@@ -39,7 +39,7 @@ def test_lines_and_arrays_are_the_same_images() -> None:
     wanted = task.scores(list(images))
     assert wanted.shape == (5, 3)
     as_lines = lines, [f"{line},label" for line in lines], [line.replace(",", "\t") for line in lines]
-    as_arrays = [one.ravel() for one in images], [one[:, :, None] for one in images], [*images.astype(np.float64)]
+    as_arrays = [one.ravel() for one in images], [one[:, :, None] for one in images], [*images.astype(np.float16)]
     for given in (*as_lines, *as_arrays, task.parse_lines(["p" + ",p" * 23, *lines])):
         np.testing.assert_array_equal(task.scores(given), wanted)
 

@@ -81,7 +81,7 @@ def wrong_pixels(values: NDArray[Any]) -> str | None:
     if values.dtype.kind not in "biuf":
         return f"holds {values.dtype}, no numbers"
     floats = values.dtype.kind == "f"
-    odd = (values < 0) | (values > LARGEST) | (values != np.floor(values) if floats else False)
+    odd = (values < 0) | (values > np.float64(LARGEST)) | (values != np.floor(values) if floats else False)
     if floats:
         odd |= np.isnan(values)
     if not odd.any():
