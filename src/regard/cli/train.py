@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,6 +116,8 @@ def train(*, options: TrainOptions = NO_OPTIONS) -> int:
     check_threads(options.threads)
     if options.processes is not None and options.processes < 1:
         raise UsageError(f"must be at least 1, not {options.processes}", "--processes")
+    if os.environ.get("RANK", "0") != "0":  # where the first process is lost, torch would show its stack in C++
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     from regard.runs.train import train as trained
     from regard.training.reporters import reporter
 

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 from threading import Thread, Timer
 
@@ -259,6 +260,19 @@ def test_another_hears_a_signal_while_it_waits_to_be_called() -> None:
         signal.signal(signal.SIGUSR2, before)
         other.set("regard/called", "0")  # which ends the thread that waits
     assert time.monotonic() - began < 20
+
+
+def test_another_whose_first_process_is_gone_says_one_sentence(folder: Path) -> None:
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    told = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port)}
+    options = COMMAND[: COMMAND.index("--processes")] + COMMAND[COMMAND.index("--processes") + 2 :]
+    process = begin(folder, options, **told)
+    store.wait(["regard/heartbeat/1"], timedelta(seconds=60))
+    del store
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode == 75
+    said = "another process of this run ended or does not answer; rerun the same command to resume"
+    assert messages == f"regard: {said}\n"
 
 
 @pytest.fixture
