@@ -427,6 +427,19 @@ def test_what_comes_on_stdin_is_resumed_too(regard) -> None:
     assert Path("out.txt").read_text() == wanted
 
 
+def test_what_is_told_after_resuming_is_of_the_rest(regard) -> None:
+    task = translator()
+    task.assets = replace(task.assets, seen=SeenWords.of({"the": 3}))
+    put(Path("taught"), task)
+    Path("in").write_text("The zebra\n" * 12)
+    argv = ["translate", "taught", "--input", "in", "--output", "out.txt", "--beam", "1"]
+    assert in_child(argv, before(20, struck)) == -signal.SIGKILL
+    done = regard(*argv)
+    kept = int(done.err.partition("resuming after text ")[2].split()[0])
+    assert 0 < kept < 12
+    assert f"{12 - kept} of {12 - kept} lines after line {kept} have words" in done.err
+
+
 def test_a_line_that_cannot_be_read_keeps_what_was_before_it(regard) -> None:
     given = texts("images")
     Path("in").write_text("\n".join([*given[:10], "1,2", *given[11:]]) + "\n")

@@ -63,6 +63,8 @@ class AnswerReport:
         self._below, self._each, self._tell = below, each, tell
         self._group: list[tuple[int, list[str], float | None]] = []
         self._texts, self._unseen, self._unsure = 0, _Tally(), _Tally()
+        self.before = 0
+        """Texts that an earlier start of the command answered, whose notes are not known any more."""
 
     def add(self, first: int, unseen: Sequence[Sequence[UnseenWord]] | None, answers: Sequence[GeneratedText]) -> None:
         """Note what is to be told of texts.
@@ -102,7 +104,7 @@ class AnswerReport:
         """Tell of all texts in a line or two, where they were not told of one by one."""
         if self._each:
             return
-        of = f"of {counted(self._texts, 'line')}"
+        of = f"of {counted(self._texts, 'line')}" + (f" after line {self.before:,}" if self.before else "")
         if self._unseen.count:
             have = "has" if self._unseen.count == 1 else "have"
             self._tell(

@@ -291,6 +291,8 @@ class Exchange:
             rest = results.rest(texts)
             if results.texts:
                 say(f"{self.target.path}: resuming after text {results.texts:,}")
+                if self.report is not None:
+                    self.report.before = results.texts
             groups = number_groups(grouped(rest), results.texts + 1)
             with (
                 progress(results.texts, self.given.share) as shown,
