@@ -313,4 +313,5 @@ def language_notes(wishes: RecipeOptions) -> Iterator[str]:
         files = f"as {where} says, though the files end in {' and '.join(endings)}"
         yield f"{' and '.join(said)} {files}; change it by {' '.join(instead)}"
     if unknown:
-        yield f"the languages are not known, which card, scores and long texts need: say {' '.join(unknown)} (en, de …)"
+        needed = "the languages are not known; the card, the scores and long texts need them"
+        yield f"{needed}: say {' '.join(unknown)} (en, de …)"

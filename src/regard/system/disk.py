@@ -87,7 +87,7 @@ def content(path: Path | str, most: int = LARGEST, kind: str = "file", error: ty
         found = stream.read(most + 1) if os.fstat(stream.fileno()).st_size <= most else None
     if found is None or len(found) > most:
         limit = f"{most >> 20} MB" if most >> 20 else f"{most >> 10} KB"
-        raise error(f"is larger than {limit}: this is no {Path(path).name if kind == 'file' else kind}", str(path))
+        raise error(f"is larger than {limit}: too large for a {Path(path).name if kind == 'file' else kind}", str(path))
     return found
 
 

@@ -50,7 +50,7 @@ def test_of_a_file_the_number_and_the_first_are_told() -> None:
     named = "; ".join(f"line {number} “zebra”" for number in range(1, 1 + FEW))
     share = "probability below 0.623 a token"
     assert told == [
-        f"200 of 1,000 lines have words that no training text has: {named}; …",
+        f"200 of 1,000 lines have words or signs that no training text has: {named}; …",
         f"the model is unsure of 10 of 1,000 lines ({share}): lines 1, 101, 201, 301, 401, …",
     ]
 
@@ -60,7 +60,7 @@ def test_one_line_is_one_line() -> None:
     taken.add(1, [words("zebra")], [UNSURE])
     taken.close_group(1)
     taken.tell_all()
-    assert told[0] == "1 of 1 line has words that no training text has: line 1 “zebra”"
+    assert told[0] == "1 of 1 line has words or signs that no training text has: line 1 “zebra”"
     assert told[1].startswith("the model is unsure of 1 of 1 line (")
     assert told[1].endswith(": line 1")
 

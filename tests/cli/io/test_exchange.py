@@ -315,7 +315,7 @@ def test_several_processes_note_what_one_does(regard, tmp_path: Path) -> None:
     one, two = regard(*given), regard(*given, "--processes", 2)
     assert (one.out, one.err) == (two.out, two.err)
     named = "; ".join(f"line {number} “zebra”" for number in (2, 4, 6, 8, 10))
-    unseen = f"regard: 6 of 12 lines have words that no training text has: {named}; …\n"
+    unseen = f"regard: 6 of 12 lines have words or signs that no training text has: {named}; …\n"
     assert one.err.startswith(unseen)
     assert "unsure of 9 of 12 lines" in one.err
     assert one.err.endswith(": lines 1, 2, 4, 5, 6, …\n")

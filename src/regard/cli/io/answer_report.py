@@ -107,9 +107,8 @@ class AnswerReport:
         of = f"of {counted(self._texts, 'line')}" + (f" after line {self.before:,}" if self.before else "")
         if self._unseen.count:
             have = "has" if self._unseen.count == 1 else "have"
-            self._tell(
-                f"{self._unseen.count:,} {of} {have} words that no training text has: {self._unseen.names('; ')}"
-            )
+            what = f"{have} words or signs that no training text has"
+            self._tell(f"{self._unseen.count:,} {of} {what}: {self._unseen.names('; ')}")
         if self._unsure.count:
             lines = "line" if self._unsure.count == 1 else "lines"
             sure = f"the model is unsure of {self._unsure.count:,} {of} (probability below {self._below:.3f} a token)"
