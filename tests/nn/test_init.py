@@ -43,6 +43,9 @@ def test_how_they_are_drawn() -> None:
         (lambda: MultiHeadAttention(8, -2, 4, 4), "heads of MultiHeadAttention", "not -2"),
         (lambda: MultiHeadAttention(8, 2, 0, 4), "d_k of MultiHeadAttention", "not 0"),
         (lambda: MultiHeadAttention(0, 2, 4, 4), "d_model of MultiHeadAttention", "not 0"),
+        (lambda: MultiHeadAttention(8, 1.5, 4, 4), "heads of MultiHeadAttention", "not 1.5"),  # type: ignore[arg-type]
+        (lambda: MultiHeadAttention(8, 2, 4, 4, dropout=2.0), "dropout of MultiHeadAttention", "not 2.0"),
+        (lambda: MultiHeadAttention(8, 2, 4, 4, dropout=-1.0), "dropout of MultiHeadAttention", "not -1.0"),
         (lambda: Linear(4, 0), "Linear", "0 x 4"),
         (lambda: PlainFeedForward(8, 0, nn.ReLU()), "Linear", "0 x 8"),
         (lambda: TokenEmbedding(10, 0), "TokenEmbedding", "11 x 0"),

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.nn.autograd.dropout import DropoutFunction, RandomGenerator, ResidualDropoutFunction, takes
-from regard.system.errors import UsageError
+from regard.nn.init import refuse_probabilities
 
 
 def reseed(key: int) -> None:
@@ -49,8 +49,7 @@ class Dropout(nn.Module):
 
     def __init__(self, probability: float) -> None:
         super().__init__()
-        if not 0 <= probability < 1:
-            raise UsageError(f"must be a probability below 1, not {probability}", "probability of Dropout")
+        refuse_probabilities(self, probability=probability)
         self.probability = probability
 
     def forward(self, y: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from numbers import Integral
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -64,11 +65,22 @@ def refuse_sizes(part: nn.Module, **sizes: int) -> None:
     """Refuse sizes of a part of which nothing could be made.
 
     Raises:
-        UsageError: one is below 1; ``where`` names it.
+        UsageError: one is below 1, or no whole number; ``where`` names it.
     """
     for name, size in sizes.items():
-        if size < 1:
-            raise UsageError(f"must be at least 1, not {size}", f"{name} of {type(part).__name__}")
+        if not isinstance(size, Integral) or size < 1:
+            raise UsageError(f"must be a whole number of at least 1, not {size}", f"{name} of {type(part).__name__}")
+
+
+def refuse_probabilities(part: nn.Module, **probabilities: float) -> None:
+    """Refuse probabilities by which a part cannot drop, or drops all.
+
+    Raises:
+        UsageError: one is not in 0 … 1, or 1 itself; ``where`` names it.
+    """
+    for name, probability in probabilities.items():
+        if not 0 <= probability < 1:
+            raise UsageError(f"must be a probability below 1, not {probability}", f"{name} of {type(part).__name__}")
 
 
 def _refuse_call(part: nn.Module, inputs: tuple[object, ...], named: dict[str, object]) -> None:

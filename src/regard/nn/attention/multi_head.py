@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.nn import hooks
 from regard.nn.attention.backends import BACKENDS, AttentionArgs, Bias, Reference
 from regard.nn.attention.kv_cache import KVCache
-from regard.nn.init import refuse_sizes, watch
+from regard.nn.init import refuse_probabilities, refuse_sizes, watch
 from regard.nn.layout import Layout, Sequences
 from regard.nn.ops import Linear, project
 from regard.nn.positions import Positions
@@ -87,7 +87,7 @@ class MultiHeadAttention(nn.Module):
         scoring: options beyond the paper's form.
 
     Raises:
-        UsageError: a size is below 1.
+        UsageError: a size is below 1 or no whole number, or the dropout no probability below 1.
     """
 
     def __init__(
@@ -95,6 +95,7 @@ class MultiHeadAttention(nn.Module):
     ) -> None:
         super().__init__()
         refuse_sizes(self, d_model=d_model, heads=heads, d_k=d_k, d_v=d_v)
+        refuse_probabilities(self, dropout=dropout)
         self.scale = d_k**-0.5 if scoring.scaled else 1.0
         self.query = Linear(d_model, heads * d_k, bias=scoring.biases, gain=1.0 if scoring.scaled else d_k**-0.5)
         self.key = Linear(d_model, heads * d_k, bias=scoring.biases)
