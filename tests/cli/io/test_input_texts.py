@@ -127,7 +127,11 @@ def test_a_file_of_texts(shout, packed: Any) -> None:
 
 
 @pytest.mark.parametrize("command", ["translate", "ask"])
-@pytest.mark.parametrize("name", ["page.html", "README.md", "film.SRT", "messages.po", "letter.docx", "page.html.gz"])
+@pytest.mark.parametrize(
+    "name",
+    "page.html README.md film.SRT messages.po letter.docx page.html.gz post.mdx page.php notes.org book.asciidoc "
+    "App.vue".split(),
+)
 def test_a_document_is_refused_where_its_lines_would_be_written_anew(
     command: str, name: str, regard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,8 +40,9 @@ STDIN = Path("-")
 """The name of stdin in place of a file."""
 DOCUMENTS = frozenset(
     """
-    html htm xhtml xml svg md markdown rst adoc tex rtf doc docx odt pdf epub ppt pptx odp xls xlsx ods srt vtt sbv ass
-    ssa po pot xlf xliff tmx ts resx strings properties json jsonl yaml yml toml ipynb
+    html htm xhtml xml svg php jsp asp aspx erb vue svelte astro md markdown mdx rmd qmd rst adoc asciidoc org textile
+    wiki tex rtf doc docx docm odt fodt pdf epub fb2 mobi ppt pptx odp xls xlsx ods srt vtt sbv ttml ass ssa lrc po pot
+    xlf xliff tmx ts resx strings stringsdict xcstrings arb ftl properties plist ini json jsonl yaml yml toml ipynb
     """.split()
 )
 """Endings of files whose lines hold more than text: marks, numbers, times."""
