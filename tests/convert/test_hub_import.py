@@ -411,6 +411,14 @@ def test_translators_of_others_cannot_be_imported_yet(kind: str, tmp_path: Path)
     unread(tmp_path, tmp_path, NOT_YET[kind], "yet", "docs/convert.md")
 
 
+@pytest.mark.parametrize("kind", ["fsmt", "nllb-moe", "nllb_moe", "seamless_m4t", "mt5", "umt5", "pegasus_x"])
+def test_their_relatives_cannot_either(kind: str, tmp_path: Path) -> None:
+    folder_of(T5, tmp_path)
+    (tmp_path / "tokenizer.json").unlink(missing_ok=True)
+    rewrite(tmp_path, model_type=kind)
+    unread(tmp_path, tmp_path, NOT_YET[kind], "yet", "docs/convert.md")
+
+
 @pytest.mark.parametrize(
     ("names", "what"),
     [

@@ -25,10 +25,18 @@ GENERATION = "generation_config.json"
 PICKLED, OF_CTRANSLATE2 = "pytorch_model.bin", "model.bin"
 NOT_YET = {
     "bart": "a BART",
+    "fsmt": "an FSMT translator (of fairseq)",
     "m2m_100": "an M2M-100 or NLLB translator",
     "marian": "a Marian translator (OPUS-MT)",
     "mbart": "an mBART translator",
+    "mt5": "an mT5",
+    "nllb-moe": "an NLLB translator with experts (MoE)",
+    "nllb_moe": "an NLLB translator with experts (MoE)",
     "pegasus": "a Pegasus",
+    "pegasus_x": "a PEGASUS-X",
+    "seamless_m4t": "a SeamlessM4T translator",
+    "seamless_m4t_v2": "a SeamlessM4T translator",
+    "umt5": "a UMT5",
 }
 """Models of others that cannot be imported, by their ``model_type``; a Marian or Pegasus that we wrote can."""
 FILES_NOT_YET = {
