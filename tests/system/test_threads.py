@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 import threading
+from statistics import median
 
 import pytest
 
@@ -47,7 +48,10 @@ def test_threads_that_wait_sleep_unless_the_user_says_otherwise(given: dict[str,
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says what a process computes")
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_a_thread_that_waits_computes_nothing(library: str) -> None:
-    """One thread multiplies now and then; what the others of its pool compute meanwhile is what they wait for it."""
+    """One thread multiplies now and then; what the others of its pool compute meanwhile is what they wait for it.
+
+    Of five rounds the middle one counts: beside other programs single ones are far off, either way.
+    """
     program = f"""if True:
         import time, regard, {library}
         a = {library}.ones((256, 256))
@@ -55,15 +59,16 @@ def test_a_thread_that_waits_computes_nothing(library: str) -> None:
             torch.set_num_threads(2)
         for _ in range(20):
             a @ a
-        began, computed = time.thread_time(), time.process_time()
-        for _ in range(40):
-            a @ a
-            pause = time.thread_time() + 0.01
-            while time.thread_time() < pause:
-                pass
-        alone = time.thread_time() - began
-        print((time.process_time() - computed - alone) / alone)
+        for _ in range(5):
+            began, computed = time.thread_time(), time.process_time()
+            for _ in range(15):
+                a @ a
+                pause = time.thread_time() + 0.01
+                while time.thread_time() < pause:
+                    pass
+            alone = time.thread_time() - began
+            print((time.process_time() - computed - alone) / alone)
     """
     variables = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     run = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=True)
-    assert float(run.stdout) < 0.4
+    assert median(map(float, run.stdout.split())) < 0.4
