@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from regard.cli.io.terminal import say
-from regard.config.weights import TOO_LARGE
 from regard.system import disk
 from regard.system.errors import RegardError
 
@@ -100,6 +99,8 @@ def json_line(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:
+        from regard.config.weights import TOO_LARGE
+
         raise RegardError(TOO_LARGE) from None
 
 
