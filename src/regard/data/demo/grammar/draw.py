@@ -15,9 +15,9 @@ from regard.data.demo.grammar.phrases import (
     Name,
     Nominal,
     NounPhrase,
-    PersonalPronoun,
     Prepositional,
     Source,
+    SubjectPronoun,
     Target,
     determiners,
     times,
@@ -134,7 +134,7 @@ class Draw:
         if kinds[-1] != "person" or self.chance(0.68):
             return self.subject(nouns_of(kinds))
         if self.chance(0.45):
-            return PersonalPronoun(self.of(pronouns), self.links)
+            return SubjectPronoun(self.of(pronouns), self.links)
         return self.name(0.3)
 
     def name(self, two: float) -> Name:

@@ -52,15 +52,16 @@ PRONOUN = {"m": "er", "f": "sie", "n": "es"}
 """The German personal pronoun, nominative singular, of each gender."""
 
 _CONTRACTIONS = {("in", "dem"): "im", ("in", "das"): "ins"}
-_PERSONAL = {
+_PRONOUNS = {
     "I": ("1s", "ich"),
     "he": ("3s", "er"),
     "she": ("3s", "sie"),
     "we": ("1p", "wir"),
     "they": ("3p", "sie"),
     "it": ("3s", "es"),
+    "who": ("3s", "wer"),
+    "what": ("3s", "was"),
 }
-_INTERROGATIVE = {"who": "wer", "what": "was"}
 
 
 class Links:
@@ -209,14 +210,14 @@ class Name:
         return [("und" if text == "and" else text, (link,)) for text, link in self.english()]
 
 
-class PersonalPronoun:
-    """A personal pronoun as subject; *it* has no noun here that it stands for."""
+class SubjectPronoun:
+    """A personal or interrogative pronoun as subject; *it* has no noun here that it stands for."""
 
     definite = True
 
     def __init__(self, english: str, links: Links) -> None:
         self.key = english
-        self.person, self._german = _PERSONAL[english]
+        self.person, self._german = _PRONOUNS[english]
         self.link = links.take()
 
     def english(self) -> Source:
@@ -226,25 +227,6 @@ class PersonalPronoun:
     def german(self, case: str) -> Target:
         """E.g. *sie*; only the nominative exists in this language."""
         return [(self._german, (self.link,))]
-
-
-class Interrogative:
-    """*Who* or *what* as subject."""
-
-    definite = True
-    person = "3s"
-
-    def __init__(self, english: str, links: Links) -> None:
-        self.key = english
-        self.link = links.take()
-
-    def english(self) -> Source:
-        """E.g. *who*."""
-        return [(self.key, self.link)]
-
-    def german(self, case: str) -> Target:
-        """E.g. *wer*; only the nominative exists in this language."""
-        return [(_INTERROGATIVE[self.key], (self.link,))]
 
 
 class Coordination:
