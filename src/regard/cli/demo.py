@@ -141,8 +141,8 @@ def table(found: Demonstration) -> str:
     if found.ablated is not None:
         lines.append(_row("this model without positions", found.ablated))
     right, seen = found.simple, found.simple_seen
-    lines += ["", f"Simple sentences that people type first: {_of(right.correct, right.total)} exact;"]
-    lines[-1] += f" of the {seen.total} in the training corpus, {seen.correct}."
+    of_seen = f"of the {seen.total} in the training corpus, {seen.correct}"
+    lines += ["", f"Simple sentences that people type first: {_of(right.correct, right.total)} exact; {of_seen}."]
     told = f"Where “{PRONOUN}” looks if the two nouns differ in gender, in the head chosen on validation,"
     lines += ["", told, "and how much nouns look at other nouns there:"]
     lines.append(_gaze_row("“it”, encoder self-attention", found.encoder))

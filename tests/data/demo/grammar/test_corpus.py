@@ -12,6 +12,7 @@ from regard.data.demo.grammar.corpus import finish, split_of, split_of_combinati
 from regard.data.demo.grammar.draw import Draw
 from regard.data.demo.grammar.lexicon import NOUNS, noun
 from regard.system.errors import UsageError
+from tests.data.demo.grammar.conftest import SHORT
 from tests.refusals import refused
 
 
@@ -122,7 +123,7 @@ def test_the_pronoun_has_the_gender_of_its_antecedent(sample: list[Pair]) -> Non
 
 
 def test_a_fifth_is_short(sample: list[Pair]) -> None:
-    short = [pair for pair in sample if pair.pattern.startswith(("short", "who", "what", "where", "whether"))]
+    short = [pair for pair in sample if pair.pattern.startswith(SHORT)]
     assert 0.19 < len(short) / len(sample) < 0.23
     assert sum(len(words_of(pair.source)) for pair in short) / len(short) < 5.5
 

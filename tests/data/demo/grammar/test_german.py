@@ -6,6 +6,7 @@ from functools import cache
 from regard.data.demo.grammar import Pair, word_spans, words_of
 from regard.data.demo.grammar.lexicon import ADJECTIVES, NOUNS, VERBS, adjective, noun
 from regard.data.demo.grammar.phrases import RELATIVE, Links, NounPhrase, Prepositional, determiners
+from tests.data.demo.grammar.conftest import SHORT
 
 # case → masculine, feminine, neuter, plural
 DER = {"n": "der die das die", "a": "den die das die", "d": "dem der dem den"}
@@ -136,7 +137,7 @@ def test_subordinate_clauses_end_in_their_finite_verb(sample: list[Pair]) -> Non
         for clause in clauses:
             assert clause.split()[-1] in finite, pair.target
             checked += 1
-    assert checked > 0.33 * len(sample)
+    assert checked > 0.4 * sum(not pair.pattern.startswith(SHORT) for pair in sample)
 
 
 def test_statements_have_their_finite_verb_second(sample: list[Pair]) -> None:

@@ -16,8 +16,8 @@ from regard.data.demo.grammar.phrases import (
     Nominal,
     NounPhrase,
     Prepositional,
+    PronounPhrase,
     Source,
-    SubjectPronoun,
     Target,
     determiners,
     times,
@@ -134,7 +134,7 @@ class Draw:
         if kinds[-1] != "person" or self.chance(0.68):
             return self.subject(nouns_of(kinds))
         if self.chance(0.45):
-            return SubjectPronoun(self.of(pronouns), self.links)
+            return PronounPhrase(self.of(pronouns), self.links)
         return self.name(0.3)
 
     def name(self, two: float) -> Name:

@@ -210,7 +210,7 @@ class Name:
         return [("und" if text == "and" else text, (link,)) for text, link in self.english()]
 
 
-class SubjectPronoun:
+class PronounPhrase:
     """A personal or interrogative pronoun as subject; *it* has no noun here that it stands for."""
 
     definite = True

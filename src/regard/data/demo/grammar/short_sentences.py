@@ -26,8 +26,8 @@ from regard.data.demo.grammar.phrases import (
     Coordination,
     Nominal,
     NounPhrase,
+    PronounPhrase,
     Source,
-    SubjectPronoun,
     Target,
 )
 from regard.data.demo.grammar.simple_sentences import (
@@ -92,7 +92,7 @@ def subject_of(draw: Draw, kinds: tuple[str, ...]) -> Nominal:
     """A subject: noun phrases, and for persons also a pronoun or a name."""
     if "person" not in kinds or draw.chance(0.55):
         return phrase_or_two(draw, nouns_of(kinds))
-    return SubjectPronoun(draw.of(PRONOUNS), draw.links) if draw.chance(0.65) else draw.name(0.2)
+    return PronounPhrase(draw.of(PRONOUNS), draw.links) if draw.chance(0.65) else draw.name(0.2)
 
 
 # ---- clauses
@@ -137,7 +137,7 @@ def place_clause(
 ) -> tuple[Copula | Clause, list[Combination]]:
     """The cat is, or sleeps, under the table; ``asked``: who or what does."""
     english, german, kinds, subjects, verbs = draw.of(places)
-    subject = SubjectPronoun(asked, draw.links) if asked else subject_of(draw, subjects)
+    subject = PronounPhrase(asked, draw.links) if asked else subject_of(draw, subjects)
     place = draw.place(english, german, "d", kinds, DESCRIBED)
     if draw.chance(0.6):
         being = Copula(subject, draw.of(BEING), draw.links.take(2), (place.english(), place.german()))
@@ -150,7 +150,7 @@ def verb_clause(draw: Draw, tense: str, asked: str = "", verbs: Sequence[Verb] =
     """A man sleeps; ``asked``: who does."""
     verb = draw.of(verbs)
     kinds = LIVING if verb in RESTING else verb.subjects
-    subject = SubjectPronoun(asked, draw.links) if asked else subject_of(draw, kinds)
+    subject = PronounPhrase(asked, draw.links) if asked else subject_of(draw, kinds)
     return Clause(subject, verb, tense, draw.links.take(3))
 
 
@@ -159,7 +159,7 @@ def object_clause(draw: Draw, tense: str, asked: str = "", negated: bool = False
     verb = draw.of(WITH_OBJECT)
     while (asked == "what" and verb not in WITH_THING) or ("progressive" in tense and verb not in UNDERTAKEN):
         verb = draw.of(WITH_OBJECT)
-    subject = SubjectPronoun(asked, draw.links) if asked == "who" else subject_of(draw, verb.subjects)
+    subject = PronounPhrase(asked, draw.links) if asked == "who" else subject_of(draw, verb.subjects)
     clause = Clause(subject, verb, tense, draw.links.take(3), negated=negated)
     clause.apart = negated and stands_apart(draw, clause)
     if asked == "what":
@@ -236,7 +236,7 @@ def state_adjective(draw: Draw) -> Draft:
     """The street is wide. They were not tired. This dog is big and brown."""
     group = draw.of(GROUPS)
     it = group != "person" and draw.chance(0.05)
-    subject = SubjectPronoun("it", draw.links) if it else subject_of(draw, (group,))
+    subject = PronounPhrase("it", draw.links) if it else subject_of(draw, (group,))
     return state(draw, *adjective_clause(draw, group, subject))
 
 
@@ -258,7 +258,7 @@ def ask_who(draw: Draw) -> Draft:
         copula = Copula(subject_of(draw, ("person",)), draw.of(BEING), draw.links.take(2))
         return ask(draw, copula, [("be", key, "who") for key in keys(copula.subject)], "who")
     if way == "so":
-        return state(draw, *adjective_clause(draw, "person", SubjectPronoun("who", draw.links)), mark="?")
+        return state(draw, *adjective_clause(draw, "person", PronounPhrase("who", draw.links)), mark="?")
     if way == "there":
         places = [place for place in RESTING_PLACES if "person" in place[3]]
         return state(draw, *place_clause(draw, places, "who"), mark="?")
