@@ -1,4 +1,3 @@
-import os
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -6,8 +5,6 @@ import pytest
 import torch
 
 from regard.nn import ops
-from regard.nn.autograd import numpy_products
-from regard.nn.autograd.numpy_products import has_openblas, numpy_matmul
 from regard.nn.embeddings import TokenEmbedding
 from regard.nn.ops import Linear, is_accurate, product, project, use, using
 from tests.models.small_models import assert_near, small
@@ -40,7 +37,7 @@ def truth() -> tuple[torch.Tensor, ...]:
 
 
 @pytest.mark.parametrize(
-    ("path", "most"), [("exact", 1e-5), ("onednn", 1e-5 if is_accurate() else 2e-2), ("numpy", 1e-5), ("bf16", 2e-2)]
+    ("path", "most"), [("exact", 1e-5), ("onednn", 1e-5 if is_accurate() else 2e-2), ("bf16", 2e-2)]
 )
 def test_every_path_is_the_product_and_has_its_gradient(path: ops.Path, most: float) -> None:
     found = results(path)
@@ -58,7 +55,7 @@ def test_bf16_does_round() -> None:
     assert low > 100 * exact
 
 
-@pytest.mark.parametrize("path", ["exact", "onednn", "numpy", "bf16"])
+@pytest.mark.parametrize("path", ["exact", "onednn", "bf16"])
 def test_float64_stays_exact(path: ops.Path) -> None:
     x_TD, weight_FD, bias_F = given(torch.float64)
     y_TF = product(x_TD, weight_FD, bias_F, path)
@@ -74,47 +71,16 @@ def test_the_switch_is_set_inside_a_product_only() -> None:
     assert SWITCH.fp32_precision == before
 
 
-def test_numpy_multiplies_whatever_the_strides() -> None:
-    draw = torch.Generator().manual_seed(3)
-    wide = torch.randn(9, 14, generator=draw)
-    one = torch.ones(1).expand(5, 7)
-    for left in (wide[:, :7], wide[:, ::2], wide[:7].t(), one, wide[:0, :7], wide[:1, :7]):
-        for right in (torch.randn(7, 4, generator=draw), torch.randn(4, 7, generator=draw).t(), torch.ones(7, 0)):
-            assert_near(numpy_matmul(left, right), left.double() @ right.double(), 1e-5)
-    out = torch.empty(9, 4)
-    weight = torch.randn(7, 4, generator=draw).requires_grad_()
-    assert numpy_matmul(wide[:, :7], weight, out) is out
-    assert_near(out, wide[:, :7].double() @ weight.detach().double(), 1e-5)
-    with pytest.raises(ValueError, match="mismatch"):
-        numpy_matmul(wide, weight)
-
-
-def test_numpy_computes_what_is_wanted_by_as_many_threads_as_torch() -> None:
-    x_TD, weight_FD, bias_F = given()
-    (gradient_F,) = torch.autograd.grad(product(x_TD.detach(), weight_FD.detach(), bias_F, "numpy").sum(), bias_F)
-    assert_near(gradient_F, torch.full((48,), 40.0), 1e-6)
-    if not has_openblas():
-        pytest.skip("NumPy multiplies by another library")
-    before, openblas = torch.get_num_threads(), numpy_products._threads()
-    try:
-        for threads in (2, 1):
-            torch.set_num_threads(threads)
-            results("numpy")
-            assert openblas
-            assert openblas[0]() == min(threads, os.cpu_count() or 1)
-    finally:
-        torch.set_num_threads(before)
-
-
-def test_numpy_is_no_path_where_its_library_is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ("numpy" in ops.full_paths()) == has_openblas()
+@pytest.mark.parametrize(("faithful", "full"), [(False, ("exact",)), (True, ("exact", "onednn"))])
+def test_paths_are_those_that_the_machine_has(
+    monkeypatch: pytest.MonkeyPatch, faithful: bool, full: tuple[ops.Path, ...]
+) -> None:
     assert ops.full_paths("meta") == ("exact",)
-    monkeypatch.setattr(numpy_products, "_NAMES", ("another_{}_threads",))
-    numpy_products._threads.cache_clear()
-    assert "numpy" not in ops.full_paths()
-    for ours, exact in zip(results("numpy"), truth(), strict=True):
-        assert_near(ours, exact, 1e-5)
-    numpy_products._threads.cache_clear()
+    monkeypatch.setattr(ops, "native_bf16", lambda device: True)
+    monkeypatch.setattr(ops, "is_accurate", lambda: faithful)
+    assert ops.full_paths() == ops.paths("fp32") == full
+    assert ops.paths("auto") == (*full, "bf16")
+    assert ops.paths("mixed") == ("bf16",)
 
 
 def test_faithful_measures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +103,7 @@ def test_faithful_measures(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_accurate()
 
 
-@pytest.mark.parametrize("path", ["exact", "onednn", "numpy", "bf16"])
+@pytest.mark.parametrize("path", ["exact", "onednn", "bf16"])
 def test_several_projections_at_once(path: ops.Path) -> None:
     linears = [Linear(64, size) for size in (3, 10, 7)]
     for linear in linears:
@@ -172,27 +138,6 @@ def test_a_path_is_chosen_by_what_the_processor_is(
     chosen = [ops.choose(precision) for precision in ("fp32", "auto", "mixed")]
     assert chosen == [full, "bf16" if native else full, "bf16"]
     assert ops.choose("fp32", "meta") == "exact"
-
-
-@pytest.mark.parametrize("amd", [False, True])
-@pytest.mark.parametrize("capability", ["AVX2", "AVX512"])
-@pytest.mark.parametrize("parameters", [ops.LARGE - 1, ops.LARGE])
-def test_numpy_wins_ties_of_large_models_on_amd_without_avx512(
-    monkeypatch: pytest.MonkeyPatch, amd: bool, capability: str, parameters: int
-) -> None:
-    monkeypatch.setattr(ops, "has_narrow_vectors", lambda: amd)
-    monkeypatch.setattr(ops, "is_accurate", lambda: True)
-    monkeypatch.setattr(ops, "has_openblas", lambda: True)
-    monkeypatch.setattr(ops, "native_bf16", lambda device: True)
-    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    assert ops.paths("auto") == ("exact", "onednn", "numpy", "bf16")
-    first = "numpy" if amd and capability == "AVX2" and parameters >= ops.LARGE else "exact"
-    assert [ops.tie_order(ops.paths(each), parameters)[0] for each in ("fp32", "auto", "mixed")] == [
-        first,
-        first,
-        "bf16",
-    ]
-    assert set(ops.tie_order(ops.paths("auto"), parameters)) == {"exact", "onednn", "numpy", "bf16"}
 
 
 @pytest.mark.parametrize(("vendor", "is_narrow"), [("AuthenticAMD", True), ("GenuineIntel", False), (None, False)])

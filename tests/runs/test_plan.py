@@ -6,7 +6,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-import numpy as np
 import pytest
 import torch
 
@@ -84,10 +83,8 @@ def test_where_products_are_asked_for_nothing_is_timed(path: ops.Path, exact: op
 
 def test_products_that_this_machine_does_not_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ops, "is_accurate", lambda: False)
-    monkeypatch.setattr(ops, "has_openblas", lambda: False)
-    for product in ("onednn", "numpy"):
-        with refused(UsageError, "training.product"):
-            _choose_paths(Recipe(training=Training(product=product)), cast(Any, None), Hooks(), CPU)
+    with refused(UsageError, "training.product"):
+        _choose_paths(Recipe(training=Training(product="onednn")), cast(Any, None), Hooks(), CPU)
 
 
 @pytest.mark.parametrize(
@@ -99,8 +96,7 @@ def test_products_are_computed_by_the_path_that_is_fastest_here(
 ) -> None:
     monkeypatch.setattr(ops, "is_accurate", lambda: True)
     monkeypatch.setattr(ops, "native_bf16", lambda device: True)
-    monkeypatch.setattr(ops, "has_openblas", lambda: True)
-    seconds = {"exact": 0.3, "onednn": 0.2, "numpy": 0.25, "bf16": 0.1}
+    seconds = {"exact": 0.3, "onednn": 0.2, "bf16": 0.1}
     monkeypatch.setattr(measuring, "time_ways", instantly(seconds))
     batch = (SimpleNamespace(tokens=900), Position())
     asked: list[Recipe] = []
@@ -124,7 +120,6 @@ def test_products_are_computed_by_the_path_that_is_fastest_here(
 def choosing(monkeypatch: pytest.MonkeyPatch, timing: Any) -> Callable[[Hooks], tuple[ProductPaths, str | None]]:
     """A first start on a machine that has exact and onednn alone, with a timing in place of the real one."""
     monkeypatch.setattr(ops, "is_accurate", lambda: True)
-    monkeypatch.setattr(ops, "has_openblas", lambda: False)
     monkeypatch.setattr(measuring, "time_ways", timing)
     batches = SimpleNamespace(iterate=lambda position: iter([(SimpleNamespace(tokens=900), Position())]))
     made = SimpleNamespace(batches=batches, model=torch.nn.Linear(3, 3), use=str)
@@ -206,14 +201,17 @@ def test_shards_by_tokens_and_small_ones_where_there_are_two_cores(
     assert shards_of(recipe, torch.device("cuda"), threads) == 1
 
 
-@pytest.mark.parametrize("paths", [("exact", "exact"), ("numpy", "exact"), ("bf16", "numpy")], ids=str)
-def test_kernels_and_a_numpy_that_multiplies_are_fingerprints(paths: tuple[ops.Path, ops.Path]) -> None:
+def test_kernels_are_a_fingerprint() -> None:
     task = SimpleNamespace(assets=SimpleNamespace(sha256="b"))
-    teaching: Any = SimpleNamespace(prepared=SimpleNamespace(fingerprint="a"), task=task, paths=ProductPaths(*paths))
-    found = fingerprints(teaching, CPU)
-    assert found["fingerprint.kernels"] == kernels.in_use()
-    assert str(found.get("fingerprint.numpy", "")).startswith(np.__version__ if "numpy" in paths else "")
-    assert ("fingerprint.numpy" in found) == ("numpy" in paths)
+    teaching: Any = SimpleNamespace(prepared=SimpleNamespace(fingerprint="a"), task=task)
+    assert fingerprints(teaching, CPU)["fingerprint.kernels"] == kernels.in_use()
+
+
+@pytest.mark.parametrize("name", ["product", "exact"])
+def test_a_run_whose_products_numpy_computed_is_refused(tmp_path: Path, name: str) -> None:
+    resolved.write(tmp_path, {**CHOSEN.fields(), f"chosen.{name}": "numpy"}, Files())
+    with refused(RegardError, tmp_path / resolved.NAME, "--resume never"):
+        load_settings(tmp_path, CPU)
 
 
 def test_the_tokens_of_a_timed_step_are_bounded() -> None:

@@ -272,7 +272,7 @@ def test_data_that_was_refused_may_be_repaired(tmp_path: Path) -> None:
         training.train(**{**given, "output": "a\udcff"})
 
 
-@pytest.mark.parametrize("path", ["exact", "onednn", "numpy"])
+@pytest.mark.parametrize("path", ["exact", "onednn"])
 def test_a_first_start_validates_by_the_path_that_it_writes_down(small: Any, path: str) -> None:
     if path not in ops.full_paths("cpu"):
         pytest.skip("this processor does not have this path")

@@ -50,7 +50,7 @@ def test_products_are_computed_as_when_it_was_validated(folder: Path, path: ops.
 
 
 def test_paths_that_cannot_be_read(folder: Path) -> None:
-    manifest.replace(folder, {PROCESSORS: [json_content({"paths": {"a": "by hand"}})]}, Files())
+    manifest.replace(folder, {PROCESSORS: [json_content({"paths": {"a": 3}})]}, Files())
     with refused(RegardError, folder / PROCESSORS):
         load(folder)
 

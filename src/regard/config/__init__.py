@@ -26,6 +26,7 @@ from regard.config.reading import (
     recipe_from,
     recipe_toml,
     recipe_values,
+    saved_recipe,
     toml_values,
 )
 from regard.config.recipe import Recipe
@@ -35,7 +36,6 @@ from regard.config.sections import (
     Classification,
     Data,
     Decoding,
-    Disambiguation,
     Encoding,
     Images,
     Masking,
@@ -55,7 +55,6 @@ __all__ = [
     "Classification",
     "Data",
     "Decoding",
-    "Disambiguation",
     "Encoding",
     "GptSection",
     "Images",
@@ -83,5 +82,6 @@ __all__ = [
     "recipe_from",
     "recipe_toml",
     "recipe_values",
+    "saved_recipe",
     "toml_values",
 ]

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from regard.config.families import FAMILIES, Model
+from regard.config.left import LEFT, without_left
 from regard.config.recipe import Recipe
 from regard.config.sections import FORMAT, Section
 from regard.config.tasks import TASKS
@@ -158,9 +159,18 @@ def recipe_from(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
             where,
         )
     try:
-        return Recipe.model_validate(values)
+        return Recipe.model_validate(without_left(values, where))
     except ValidationError as error:
         raise UsageError(_sentence(error.errors()[0]), where) from None
+
+
+def saved_recipe(path: Path) -> Recipe:
+    """The recipe of a finished model, which an earlier Regard may have written.
+
+    Raises:
+        UsageError: as :func:`recipe_values` and :func:`recipe_from`.
+    """
+    return recipe_from(without_left(recipe_values(path)), str(path))
 
 
 def check_value(name: str, value: object, where: str, family: str | None = None) -> None:
@@ -283,6 +293,8 @@ def override(values: Mapping[str, Any], settings: Iterable[str]) -> dict[str, An
         name, text = name.strip(), text.strip()
         if name in Recipe.model_fields and name not in known_keys():
             raise UsageError(f"{name} is a group of fields; write --set {name}.KEY=VALUE.{_there(name + '.')}", "--set")
+        if name in LEFT:
+            raise UsageError(f"{name} left Regard: {LEFT[name][1]}", "--set")
         if not equals or name not in known_keys():
             hint = nearest(name, known_keys()) or _there(name) if equals else " Write --set section.key=value."
             raise UsageError(f"unknown key {name!r}.{hint}", "--set")

@@ -11,7 +11,6 @@ from regard.config.sections import (
     Classification,
     Data,
     Decoding,
-    Disambiguation,
     Encoding,
     Images,
     Masking,
@@ -35,7 +34,6 @@ class Recipe(Section):
     model: Model = TransformerSection()
     training: Training = Training()
     decoding: Decoding = Decoding()
-    disambiguation: Disambiguation = Disambiguation()
     text_to_text: TextToTextSection = TextToTextSection()
     classification: Classification = Classification()
     images: Images = Images()
@@ -66,10 +64,6 @@ class Recipe(Section):
             and not self.text.joint
         ):
             raise ValueError('model.tie = "three" needs text.joint = true; use "two" with separate vocabularies')
-        if self.disambiguation.words and not isinstance(self.model, TransformerSection):
-            raise ValueError('disambiguation.words needs model.family = "transformer"')
-        if self.disambiguation.words and self.text.units == "characters":
-            raise ValueError('disambiguation.words are single pieces; text.units = "characters" has none')
         if self.data.max_tokens > self.training.shard_tokens:
             limit = f"training.tokens {self.training.tokens}"
             limit += f" / training.shards {self.training.shards}" if (self.training.shards or 1) > 1 else ""

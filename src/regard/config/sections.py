@@ -87,9 +87,9 @@ class Data(Section):
     )
 
 
-Product = Literal["exact", "onednn", "numpy", "bf16"]
+Product = Literal["exact", "onednn", "bf16"]
 """How matrix products are computed: the paths of ``nn/ops.py``."""
-PRECISION_OF = {"exact": "fp32", "onednn": "fp32", "numpy": "fp32", "bf16": "mixed"}
+PRECISION_OF = {"exact": "fp32", "onednn": "fp32", "bf16": "mixed"}
 """The precision of each path of products."""
 
 
@@ -184,35 +184,6 @@ class Decoding(Section):
     repetition_penalty: float = Field(
         1.0, ge=1.0, le=10.0, description="sampling: divides the scores of pieces that occurred before"
     )
-
-
-class Disambiguation(Section):
-    """A second task of a translator's encoder: tell which translation an ambiguous word has [Caruana97]."""
-
-    words: tuple[str, ...] = Field(
-        (),
-        description='ambiguous words of the source with the translations to tell apart, e.g. ["it = er sie es"]; none: '
-        "no second task",
-    )
-    weight: float = Field(1.0, gt=0.0, le=100.0, description="its loss counts this many times in the sum of both")
-
-    @property
-    def choices(self) -> dict[str, tuple[str, ...]]:
-        """Each ambiguous word, and its translations."""
-        return {word.strip(): tuple(rest.split()) for word, _, rest in (line.partition("=") for line in self.words)}
-
-    def deciding(self) -> dict[str, Any]:
-        """Nothing without words."""
-        return super().deciding() if self.words else {}
-
-    @model_validator(mode="after")
-    def _told_apart(self) -> Self:
-        for line, (word, choices) in zip(self.words, self.choices.items(), strict=False):
-            if not word or len(word.split()) > 1 or "=" not in line or len(set(choices)) < max(2, len(choices)):
-                raise ValueError(f'{line!r:.80} is not of the form "WORD = TRANSLATION TRANSLATION ...", two at least')
-        if len(self.choices) < len(self.words):
-            raise ValueError("words holds the same word twice; write all its translations in one line")
-        return self
 
 
 def _adversarial() -> Any:

@@ -114,7 +114,7 @@ _ROWS = (
         "a translator",
         synonyms="mt nmt seq2seq",
         families=("transformer", "rnn"),
-        sections=("decoding", "disambiguation"),
+        sections=("decoding",),
         learns_from="pairs",
         reads="text",
         writes="text",

@@ -6,7 +6,6 @@ A product computes ``y = x Wᵀ + b``. Paths:
 * ``onednn``: the same fp32 arithmetic through oneDNN, twice as fast on processors where torch's default library uses
   half of their width. Its switch is named "bf16" and does round to bf16 on some processors, and set globally it slows
   attention's small products; so it is set only inside a product, and only after :func:`is_accurate` measured its error.
-* ``numpy``: the same fp32 arithmetic by NumPy's OpenBLAS, measured to be faster on an AMD processor without AVX-512.
 * ``bf16``: factors rounded to bf16, sums in fp32 within a product; the weights themselves stay fp32 (mixed precision).
 
 ``use(model, path)`` sets the path from outside; the model's own code does not mention it.
@@ -24,19 +23,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.nn.autograd.numpy_products import NumpyLinear, has_openblas, numpy_matmul
 from regard.nn.autograd.products import Bf16Linear, OnednnLinear, onednn
 from regard.nn.init import draw
 
-Path = Literal["exact", "onednn", "numpy", "bf16"]
+Path = Literal["exact", "onednn", "bf16"]
 Precision = Literal["auto", "fp32", "mixed"]
-LARGE = 5_000_000
-"""Parameters of a model whose products are large."""
-_LINEAR: dict[Path, type[torch.autograd.Function]] = {
-    "onednn": OnednnLinear,
-    "numpy": NumpyLinear,
-    "bf16": Bf16Linear,
-}
+_LINEAR: dict[Path, type[torch.autograd.Function]] = {"onednn": OnednnLinear, "bf16": Bf16Linear}
 
 
 def product(x_TD: Tensor, weight_FD: Tensor, bias_F: Tensor | None, path: Path) -> Tensor:
@@ -48,8 +40,6 @@ def product(x_TD: Tensor, weight_FD: Tensor, bias_F: Tensor | None, path: Path) 
 
 def matmul(left: Tensor, right: Tensor, path: Path, out: Tensor | None = None) -> Tensor:
     """``left @ right`` of 2-d tensors by the given path, no gradient; the caller casts them to bf16 for ``bf16``."""
-    if path == "numpy" and left.dtype == torch.float32:
-        return numpy_matmul(left, right, out)
     if path != "onednn":
         return torch.mm(left, right, out=out)
     with onednn():
@@ -145,8 +135,7 @@ def full_paths(device: str = "cpu") -> tuple[Path, ...]:
     """The paths of full precision that this machine has, the simplest first."""
     if torch.device(device).type != "cpu":
         return ("exact",)
-    has: dict[Path, bool] = {"exact": True, "onednn": is_accurate(), "numpy": has_openblas()}
-    return tuple(path for path in has if has[path])
+    return ("exact", "onednn") if is_accurate() else ("exact",)
 
 
 def paths(precision: Precision, device: str = "cpu") -> tuple[Path, ...]:
@@ -158,16 +147,6 @@ def paths(precision: Precision, device: str = "cpu") -> tuple[Path, ...]:
         return (choose(precision, device),)
     mixed: tuple[Path, ...] = ("bf16",) if precision == "mixed" or native_bf16(device) else ()
     return {"fp32": full_paths(device), "mixed": mixed, "auto": (*full_paths(device), *mixed)}[precision]
-
-
-def tie_order(among: Sequence[Path], parameters: int) -> tuple[Path, ...]:
-    """Paths in the order in which a tie is decided: the simplest first, but for large models where OpenBLAS is fast.
-
-    On an AMD processor without AVX-512 ``numpy`` made steps of 7.6 million parameters 1.07 to 1.09 times as fast, which
-    is less than such a machine's noise, and steps of one million 0.96 times.
-    """
-    prefers = parameters >= LARGE and has_narrow_vectors() and torch.backends.cpu.get_cpu_capability() == "AVX2"
-    return tuple(sorted(among, key=lambda path: path != "numpy")) if prefers else tuple(among)
 
 
 @functools.cache

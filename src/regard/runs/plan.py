@@ -16,10 +16,9 @@ from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
 from regard.models.presets import count_parameters
 from regard.nn import ops
-from regard.nn.autograd.numpy_products import library
 from regard.runs.workers.group import WorkerGroup, plain
 from regard.system.cores import usable_cores
-from regard.system.errors import Damaged, UsageError
+from regard.system.errors import Damaged, RegardError, UsageError
 from regard.system.keys import key
 from regard.system.processor import kind as processor_kind
 from regard.tasks.training.base import ProductPaths, TrainingJob, TrainingTask
@@ -52,12 +51,6 @@ _WORTH_THREADS = 0.1
 """Share by which more threads must be faster than one to be taken."""
 WITHOUT_SHARDS = ("rnn", "rnn-encoder")
 """Families whose steps take as long for half as many tokens: recurrent models go through a batch word by word."""
-
-_ABSENT = {
-    "onednn": "is for processors whose oneDNN computes in full precision",
-    "numpy": "is for processors, and for a NumPy that multiplies by OpenBLAS",
-}
-"""What is said of a path of products that is asked for and not there."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +135,9 @@ def load_settings(training: Path, device: torch.device) -> ResolvedSettings | No
     # the first runs did not write how validations are computed, nor shards
     found = {"chosen.exact": ops.full(str(device)), "chosen.shards": 1, **resolved.read_fields(training)}
     values = {name: found.get(f"chosen.{name}") for name in ResolvedSettings.__dataclass_fields__}
+    if "numpy" in (values["product"], values["exact"]):
+        message = "NumPy multiplied the matrices of this run, which Regard no longer does; begin anew (--resume never)"
+        raise RegardError(message, str(training / resolved.NAME))
     try:
         return ResolvedSettings.of(values)
     except ValidationError as error:
@@ -152,15 +148,12 @@ def load_settings(training: Path, device: torch.device) -> ResolvedSettings | No
 
 def fingerprints(teaching: TrainingTask, device: torch.device) -> dict[str, resolved.Plain]:
     """Fingerprints of what a run depends on besides its recipe."""
-    paths = teaching.paths
-    of_numpy = {"fingerprint.numpy": library()} if "numpy" in (paths.training, paths.exact) else {}
     return {
         "fingerprint.data": teaching.prepared.fingerprint,
         "fingerprint.tokenizer": teaching.task.assets.sha256,
         "fingerprint.torch": torch.__version__,
         "fingerprint.processor": processor(device),
         "fingerprint.kernels": kernels.in_use() if device.type == "cpu" else "none",
-        **of_numpy,
     }
 
 
@@ -247,8 +240,8 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
     """
     section, full = recipe.training, ops.full_paths(str(device))
     if section.product != "auto":
-        if section.product in _ABSENT and section.product not in full:
-            raise UsageError(f"{section.product!r} {_ABSENT[section.product]}", "training.product")
+        if section.product == "onednn" and section.product not in full:
+            raise UsageError("'onednn' is for processors whose oneDNN computes in full precision", "training.product")
         exact = section.product if section.product in full else ops.full(str(device))
         return ProductPaths(section.product, exact), None
     among = ops.paths(section.precision, str(device))
@@ -257,7 +250,6 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
         return ProductPaths(among[0], full[0]), None
     fitting, teaching = _timing_task(recipe, teach, ProductPaths(among[0], full[0]))
     batch, _ = next(iter(teaching.batches.iterate(Position())))
-    among = ops.tie_order(among, count_parameters(teaching.model))
 
     def fastest(seconds: Mapping[ops.Path, float]) -> ProductPaths:
         product = measure.fastest(seconds, among) if len(among) > 1 else among[0]

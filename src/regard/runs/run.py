@@ -314,7 +314,8 @@ def _learn_together(
     whole = work.recipe.training.model_copy(update={"shards": shards})
     begun = work.recipe.model_copy(update={"training": whole})
     start_from = str(job.pretrained.folder) if job.pretrained else None
-    group.say("prepare", recipe=plain(begun), start_from=start_from, training=str(training.absolute()))
+    made_by = f"{type(job).__module__}:{type(job).__qualname__}"
+    group.say("prepare", recipe=plain(begun), job=made_by, start_from=start_from, training=str(training.absolute()))
     teach = teacher(job, prepared, device)
     if chosen is None:
         chosen, kept = choose(begun, teach, training, work.hooks, device, group, most_threads)

@@ -32,6 +32,7 @@ from regard.system.forks import end_with
 from regard.tasks.model_folder import choose_device
 from regard.tasks.protocols import Files, InputFiles
 from regard.tasks.text.pretrained import Pretrained
+from regard.tasks.training.base import TrainingJob
 from regard.training import reporters
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.output_folder import Resume, refuse_unusable
@@ -39,7 +40,7 @@ from regard.training.checkpoints.provenance import RunInputs
 from regard.training.log import Reporter
 from regard.training.run import Hooks
 
-UNNAMED = ("resume", "reporter", "quiet", "should_stop")
+UNNAMED = ("resume", "reporter", "quiet", "should_stop", "job_class")
 """Arguments that do not belong to the command on the card."""
 CHECKING = "checking the data"
 """Message before the first pass over the data."""
@@ -88,6 +89,7 @@ def train(
     reporter: Reporter | None = None,
     quiet: bool = False,
     should_stop: Callable[[], bool] = _never,
+    job_class: type[TrainingJob] | None = None,
 ) -> Any:
     """Train a translator from two files of sentences, or a model of another task from one file.
 
@@ -122,6 +124,7 @@ def train(
         licence: of the data, e.g. ``"CC BY 4.0"``; it is named on the model's card, and nothing else depends on it.
         reporter: receives progress instead of stderr; ``quiet``: no output.
         should_stop: called before every step.
+        job_class: instead of the task's own job, one that extends it.
 
     Returns:
         The model; ``None`` in all but the first of several processes that were started together.
@@ -196,6 +199,8 @@ def train(
         machine = Machine(place, threads, processes)
         files = replace(files, begun=begun, processes=machine.preparing_processes)
         job = training_job(word, files, made_by, shown.on_event, despite_check)
+        if job_class is not None:
+            job = job_class(**vars(job))
         hooks = Hooks(shown, should_stop, track=tensorboard)
         data = named_files(source, target, pairs, train, valid_source, valid_target, valid, unlabelled)
         if begun:

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from regard.config import FORMAT, checksum
-from regard.config.sections import Product
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError
 from regard.tasks.classification.ngrams.linear import NGRAMS, LinearNGrams, read_ngrams
@@ -204,7 +203,7 @@ class ProcessorFile(BaseModel):
 
     model_config = ConfigDict(defer_build=True)
 
-    paths: dict[str, Product]
+    paths: dict[str, str]
 
 
 def read_json(path: Path, kind: type[Kind]) -> Kind:

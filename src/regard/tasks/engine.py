@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from regard import kernels
-from regard.config import Recipe, recipe_from, recipe_values
+from regard.config import Recipe, saved_recipe
 from regard.config.tasks import import_name
 from regard.fast.packed_file import MappedPacker
 from regard.fast.weights import WeightFile
@@ -164,7 +164,7 @@ def _open_task(folder: Path) -> tuple[EngineTask, WeightFile, str | None]:
 
 def _is_of_engine(path: Path) -> bool:
     try:
-        recipe = recipe_from(recipe_values(path), str(path))
+        recipe = saved_recipe(path)
     except (RegardError, OSError):
         return False
     return knows(recipe)

@@ -44,14 +44,14 @@ def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:
     return model
 
 
-def validated_paths(folder: Path) -> dict[str, ops.Path]:
+def validated_paths(folder: Path) -> dict[str, str]:
     """The path of products by which a model was validated, by kind of processor; empty where nothing is recorded."""
     path = folder / PROCESSORS
     return dict(read_json(path, ProcessorFile).paths) if path.is_file() else {}
 
 
 def ready(
-    recipe: Recipe, assets: Assets, model: torch.nn.Module, device: str | None = None, path: ops.Path | None = None
+    recipe: Recipe, assets: Assets, model: torch.nn.Module, device: str | None = None, path: str | None = None
 ) -> Task:
     """A model in evaluation mode on its device, its products computed in full precision.
 
@@ -62,8 +62,8 @@ def ready(
     """
     chosen = choose_device(device)
     model.eval().requires_grad_(False).to(chosen)
-    known = path is not None and path in ops.full_paths(str(chosen))
-    ops.use(model, path if path and known else ops.full(str(chosen)))
+    known = [full for full in ops.full_paths(str(chosen)) if full == path]
+    ops.use(model, known[0] if known else ops.full(str(chosen)))
     task: Task = recipe.info.model()(recipe, assets, model)
     return task
 

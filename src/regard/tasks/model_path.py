@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from regard.config import Recipe, recipe_from, recipe_values
+from regard.config import Recipe, saved_recipe
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError
 from regard.system.threads import ended_threads
@@ -122,8 +122,7 @@ def verifying(folder: Path) -> Iterator[Callable[[], None]]:
 def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:
     """Recipe and assets of a model folder."""
     folder = _existing(folder)
-    path = folder / RECIPE
-    recipe = recipe_from(recipe_values(path), str(path))
+    recipe = saved_recipe(folder / RECIPE)
     return recipe, recipe.info.model().load_assets(folder)
 
 

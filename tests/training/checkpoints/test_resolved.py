@@ -63,7 +63,7 @@ def test_a_changed_field_is_named_and_some_can_be_allowed(tmp_path, name, change
 
 def test_what_can_be_allowed_is_a_field_and_what_does_not_change_the_weights_may_change():
     known = {*resolved.recipe_fields(Recipe()), "chosen.threads"}
-    known |= {f"fingerprint.{of}" for of in ("torch", "processor", "kernels", "numpy")}
+    known |= {f"fingerprint.{of}" for of in ("torch", "processor", "kernels")}
     assert known > resolved.ALLOWED
     with refused(UsageError, "--allow-mismatch", "training.rate"):
         resolved.refuse_others(["training.rat"])

@@ -16,7 +16,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from regard.config import TASKS, Recipe, recipe_from, recipe_values
+from regard.config import TASKS, Recipe, recipe_values, saved_recipe
 from regard.explore.folders.facts import NOTHING, examples, facts, is_demo, refuse_irregular
 from regard.explore.folders.training_curves import LOG
 from regard.explore.folders.walk import NO_WALK_STATE, classic_values, walk_path, walk_state
@@ -146,10 +146,9 @@ class Folder:
                 raise RegardError(_missing(self.path, self._last is not None), self.given)
             refuse_irregular(self.path)
             if self._last is None or stamps != self._last.stamps:
-                values = recipe_values(self.path / RECIPE)
-                if not values:
+                if not recipe_values(self.path / RECIPE):
                     raise RegardError(EMPTY, str(self.path / RECIPE))
-                recipe = recipe_from(values, str(self.path / RECIPE))
+                recipe = saved_recipe(self.path / RECIPE)
                 self._last = FolderAssets(recipe, load_assets(self.path, recipe.task), stamps)
             return self._last
 

@@ -13,8 +13,6 @@ from regard.nn.ops import matmul
 
 CHUNK = 512
 """Tokens projected at once: scores of 512 tokens × 8,000 pieces are 16 MB and stay near the processor."""
-SCORES = {"numpy": 2**23}
-"""Scores computed at once on a CPU by paths that are faster with more rows: 1,048 tokens × 8,000 pieces, 34 MB."""
 GPU_SCORES = 2**26
 """Scores computed at once on a GPU, where few large kernels are faster: 8,388 tokens × 8,000 pieces, 256 MB."""
 
@@ -36,8 +34,7 @@ class CrossEntropyFunction(torch.autograd.Function):
         hidden_gradient_TD = torch.empty_like(hidden_TD)
         table_gradient_V1D = torch.zeros_like(table_V1D)
         log_sum_T, label_score_T = hidden_TD.new_empty(len(labels_T)), hidden_TD.new_empty(len(labels_T))
-        scores = SCORES.get(path, 0) if hidden_TD.device.type == "cpu" else GPU_SCORES
-        chunk = max(CHUNK, scores // pieces)
+        chunk = CHUNK if hidden_TD.device.type == "cpu" else max(CHUNK, GPU_SCORES // pieces)
         scores_CV = factor_TD.new_empty(min(chunk, len(labels_T)), pieces)
         for start in range(0, len(labels_T), chunk):
             part = slice(start, start + chunk)

@@ -20,6 +20,7 @@ from regard.data.demo.grammar.scores import (
 )
 from regard.runs.demo.ablation_study import SENTENCES, AblationStudy, study_heads
 from regard.runs.demo.pronoun import PronounAttention, pronoun_attention
+from regard.runs.demo.pronoun_task import DemonstrationJob
 from regard.runs.train import train
 from regard.system import disk
 from regard.system.errors import RegardError, Stopped
@@ -52,11 +53,10 @@ RECIPE: dict[str, Any] = {
         "select": "loss",
     },
     "decoding": {"beam": 4},
-    "disambiguation": {"words": ["it = er sie es"], "weight": 3.0},
 }
-"""Small enough for a few minutes on a laptop. The encoder itself must tell what *it* stands for, and has one head a
-layer to find out, so that one head shows it; the weight of that task makes it look at the noun before it finds a way by
-other words (docs/experiments.md)."""
+"""Small enough for a few minutes on a laptop. The encoder itself must tell what *it* stands for
+(:mod:`~regard.runs.demo.pronoun_task`), and has one head a layer to find out, so that one head shows it; the weight of
+that task makes it look at the noun before it finds a way by other words (docs/experiments.md)."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,7 @@ def demonstrate(
         "threads": threads,
     }
     options |= {"reporter": reporter, "should_stop": should_stop, "allow_mismatch": ["training.steps"]}
+    options["job_class"] = DemonstrationJob
     model = train(**files, output=output / "model", recipe=RECIPE, **options)
     without = None
     if ablate:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from regard.config import recipe_from
+from regard.config.tasks import import_name
 from regard.nn import ops
 from regard.runs.plan import ResolvedSettings, Teach, fingerprints, teacher
 from regard.system.errors import RegardError
@@ -48,6 +49,7 @@ class WorkerRun:
         should_stop: Callable[[], bool],
         *,
         recipe: Mapping[str, Any],
+        job: str,
         start_from: str | None,
         training: str,
     ) -> WorkerRun:
@@ -56,19 +58,20 @@ class WorkerRun:
         Args:
             world, should_stop: as of the class.
             recipe: its values.
+            job: ``module:class`` of the training job.
             start_from: the folder of the model to initialise from.
             training: the private folder of the run.
         """
         keep_pages()
         torch.set_num_threads(1)
         read, folder = recipe_from(recipe), Path(training)
-        job = read.info.job().of_prepared(read, Pretrained.load(start_from) if start_from else None)
+        whole = import_name(job).of_prepared(read, Pretrained.load(start_from) if start_from else None)
         try:
-            prepared = job.open(folder / "data")
+            prepared = whole.open(folder / "data")
         except OSError as error:
             message = f"process {world.rank} cannot read it ({error.strerror}); every host needs the same output folder"
             raise RegardError(message, str(folder)) from None
-        return WorkerRun(world, should_stop, teacher(job, prepared, torch.device("cpu")), folder)
+        return WorkerRun(world, should_stop, teacher(whole, prepared, torch.device("cpu")), folder)
 
     def measure(self, *, recipe: Mapping[str, Any], paths: Mapping[str, ops.Path], most: int) -> None:
         """Make the first steps with the first process, which times them."""

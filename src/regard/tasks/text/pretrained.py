@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.config import Data, Recipe, recipe_from, recipe_values
+from regard.config import Data, Recipe, saved_recipe
 from regard.data.prepare.folder import sha256_of
 from regard.models import store
 from regard.system.errors import RegardError
@@ -43,7 +43,7 @@ class Pretrained:
         if not (folder / RECIPE).exists() or not (folder / "model.safetensors").exists():
             raise RegardError("is no model folder to initialise from", str(folder))
         verify(folder, extra=True)
-        recipe = recipe_from(recipe_values(folder / RECIPE), str(folder / RECIPE))
+        recipe = saved_recipe(folder / RECIPE)
         if recipe.info.reads == "image":
             raise RegardError(f"is {recipe.info.noun}, from which no training can begin", str(folder))
         return cls(folder, recipe, read_tokenizer(folder / "tokenizer.json"))

@@ -223,7 +223,7 @@ class ModelFolderWriter:
         standing = {**self._assets(self.teaching.task), RECIPE: [recipe_toml(self.recipe).encode()]}
         if device_of(self.teaching.model).type != "cpu":
             return standing
-        paths = {processor.kind(): self.teaching.paths.exact}
+        paths: dict[str, str] = {processor.kind(): self.teaching.paths.exact}
         with suppress(RegardError):  # damaged: it is written anew
             paths = {**validated_paths(self.output), **paths}
         return {**standing, PROCESSORS: [json_content({"paths": dict(sorted(paths.items()))})]}

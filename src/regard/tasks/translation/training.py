@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import torch
-
 from regard.config import Text
-from regard.data.batches.batch import PairBatch
 from regard.data.batches.texts import PairBatches
 from regard.data.checks.findings import Finding, announce, pattern_draft
 from regard.data.checks.pairs import PairScan, vocabulary_drafts
@@ -22,17 +18,14 @@ from regard.data.prepare.encoders import PairEncoder
 from regard.data.prepare.folder import PreparedPairs
 from regard.data.prepare.preparation import LeftOut, prepare
 from regard.data.prepare.split import Split, SplitCorpora, split_pairs
-from regard.models.inputs import pairs
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
 from regard.tasks.training import model_writer
-from regard.tasks.training.base import ProductPaths, TrainingJob, target_loss
+from regard.tasks.training.base import ProductPaths, TrainingJob
 from regard.tasks.training.defaults import size_for
-from regard.tasks.translation.disambiguation import DisambiguationLoss
 from regard.tasks.translation.teacher_forcing import TeacherForcing, final_outputs
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.vocabulary import Vocabularies
-from regard.training.objective import Loss
 
 JUDGED = 10_000
 """Pairs by which a vocabulary is judged."""
@@ -45,21 +38,6 @@ class TranslationTraining(TeacherForcing[Translation]):
     def epochs(self) -> int:
         """By the table of sizes."""
         return size_for(self.size).epochs
-
-    def __init__(self, task: Translation, batches: PairBatches, prepared: Any, paths: ProductPaths) -> None:
-        super().__init__(task, batches, prepared, paths)
-        section = task.recipe.disambiguation
-        self.second = DisambiguationLoss(section, task.vocabularies) if section.words else None
-
-    def loss(self, batch: PairBatch) -> Loss:
-        """The smoothed loss of a batch, every target position a sample; in training with that of the second task."""
-        if self.second is None or not self.model.training:
-            return super().loss(batch)
-        model, inputs = self.model, pairs(batch, self.task.device)
-        memory_SD = model.encoder(inputs.source)
-        hidden_TD = model.decoder(inputs.target, memory_SD, inputs.source)
-        found = target_loss(self.task, self.criterion, batch, inputs, hidden_TD)
-        return replace(found, total=found.total + self.second.loss(memory_SD, model.output.weight, batch))
 
     def scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> Mapping[str, float]:
         found = score(hypotheses, references, self.task.recipe.text.target_language, samples=1)
@@ -76,22 +54,7 @@ class TranslationTraining(TeacherForcing[Translation]):
         sources, references = zip(*self.prepared.validation_pairs(), strict=True)
         said = final_outputs(task, sources, references, should_stop)
         scores = score(said, references, task.recipe.text.target_language)
-        return model_writer.score_lines(scores, task.recipe.decoding.beam) + self._disambiguation_lines(task)
-
-    @torch.no_grad()
-    def _disambiguation_lines(self, task: Translation) -> list[str]:
-        """How often the encoder alone tells the translation of each ambiguous word."""
-        if self.second is None:
-            return []
-        right, total = Counter[str](), Counter[str]()
-        for batch in self.batches.validation:
-            memory_SD = task.model.encoder(task.inputs(batch.source))
-            for word, (known, count) in self.second.right(memory_SD, task.model.output.weight, batch).items():
-                right[word], total[word] = right[word] + known, total[word] + count
-        return [
-            f"* the encoder tells which translation “{word}” has in {right[word]:,} of {total[word]:,} places"
-            for word in self.second.words
-        ]
+        return model_writer.score_lines(scores, task.recipe.decoding.beam)
 
 
 def ignore_message(text: str) -> None:
@@ -140,7 +103,6 @@ class TranslationJob(TrainingJob):
         text = self.recipe.text
         counter, judged = count_sample(examples, text, JUDGED, self.recipe.seed, self.processes)
         vocabularies = counter.learn(text.vocabulary)
-        DisambiguationLoss(self.recipe.disambiguation, vocabularies)  # refuses words now, not when all is prepared
         self._announce(draft.finding for draft in vocabulary_drafts(None, list(enumerate(judged)), vocabularies))
         return PairEncoder(vocabularies, self.recipe)
 

@@ -22,7 +22,7 @@ exact (the paths of matrix products while training and while validating), measur
 threads. Of a ``--minutes`` run also
 costs (``budget.Costs``), select (if there is no time for the recipe's own), and after re-planning at half-time
 planned (the first number of steps) and reviewed (the step of re-planning).
-``fingerprint`` is data, tokenizer, torch, processor, the instruction set of the kernels and, if it multiplies, NumPy.
+``fingerprint`` is data, tokenizer, torch, processor and the instruction set of the kernels.
 """
 
 ALLOWED = frozenset(
@@ -31,7 +31,7 @@ ALLOWED = frozenset(
     training.beta1 training.beta2 training.epsilon training.weight_decay training.select training.patience
     training.validate_every training.validation_sentences
     model.dropout model.attention_dropout model.feedforward_dropout text.source_language text.target_language
-    chosen.threads fingerprint.torch fingerprint.processor fingerprint.kernels fingerprint.numpy
+    chosen.threads fingerprint.torch fingerprint.processor fingerprint.kernels
     """.split()
 )
 """Fields that may differ if ``--allow-mismatch`` names them. A run with other data, vocabularies,
@@ -39,7 +39,7 @@ sizes, batches or another seed is another run. (``decoding`` may always differ.)
 
 _FREE = {"training.keep", "training.save_every", "training.max_skipped", "training.product"}
 """May change from one start to the next: they do not change the weights; ``chosen.product`` says what was chosen."""
-_WARN = {"fingerprint.torch", "fingerprint.kernels", "fingerprint.numpy"}
+_WARN = {"fingerprint.torch", "fingerprint.kernels"}
 
 
 def recipe_fields(recipe: Recipe) -> dict[str, Plain]:

@@ -1,28 +1,26 @@
-"""The encoder's second task, against plain loops over words."""
+"""The demonstration's second task, against plain loops over words."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from regard.config import Disambiguation, Recipe, recipe_from
+from regard.config import Recipe, dump_toml, override, recipe_from, saved_recipe
 from regard.data.batches.batch import Capacity, pack
 from regard.data.batches.texts import PairBatches
 from regard.data.corpora.pairs import open_pairs
 from regard.data.prepare.folder import PreparedPairs
 from regard.models.build import transformer
 from regard.models.inputs import tokens
-from regard.system.errors import UsageError
+from regard.runs.demo.pronoun_task import CHOICES, WEIGHT, DemonstrationTraining, PronounLoss, piece_of
+from regard.system.errors import RegardError, UsageError
 from regard.tasks.training.base import ProductPaths
-from regard.tasks.translation.disambiguation import DisambiguationLoss
 from regard.tasks.translation.training import TranslationTraining
 from regard.tasks.translation.translator import Translation
-from regard.text.tokenizers.tokenizer import learn
-from regard.text.tokenizers.vocabulary import Vocabularies
 from tests.data.prepare.preparing import prepare_pairs
 
-CHOICES = ("er", "sie", "es")
 PAIRS = [
     ("I saw it and left", "ich sah sie und ging"),
     ("I saw items and left", "ich sah es und ging"),  # the piece of "it" may begin another word
@@ -41,7 +39,6 @@ RECIPE = recipe_from(
         "model": {"encoder_layers": 1, "decoder_layers": 1, "d_model": 8, "d_ff": 16, "heads": 2, "dropout": 0.0,
                   "tie": "two"},
         "training": {"tokens": 64, "label_smoothing": 0.1},
-        "disambiguation": {"words": ["it = er sie es"], "weight": 0.5},
     }
 )  # fmt: skip
 
@@ -54,11 +51,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> PreparedPairs:
     return prepare_pairs([open_pairs(folder / "a.en", folder / "a.de")], RECIPE, folder / "data")
 
 
-def made(prepared: PreparedPairs, recipe: Recipe = RECIPE) -> TranslationTraining:
+def made(prepared: PreparedPairs, kind: type[TranslationTraining] = DemonstrationTraining) -> Any:
     both = prepared.vocabularies
-    model = transformer(recipe.model, both.source.size, both.target.size, 3)
-    task = Translation(recipe, both, model)
-    return TranslationTraining(task, PairBatches(prepared, recipe), prepared, ProductPaths())
+    model = transformer(RECIPE.model, both.source.size, both.target.size, 3)
+    task = Translation(RECIPE, both, model)
+    return kind(task, PairBatches(prepared, RECIPE), prepared, ProductPaths())
 
 
 def by_words(prepared: PreparedPairs) -> list[tuple[int, int, int]]:
@@ -82,12 +79,12 @@ def batch(prepared: PreparedPairs, capacity: Capacity | None = None) -> Any:
 
 
 def test_the_examples_are_the_words_with_one_translation(prepared: PreparedPairs) -> None:
-    second = DisambiguationLoss(RECIPE.disambiguation, prepared.vocabularies)
+    second = PronounLoss(prepared.vocabularies)
     expected = by_words(prepared)
     assert [(number, choice) for number, _, choice in expected] == [(0, 1), (2, 0), (2, 0), (5, 2), (8, 1)]
     for capacity in (None, Capacity(200, 210, 12)):  # with room that no sentence uses
         packed = batch(prepared, capacity)
-        places, gold = second.words["it"].examples(packed)
+        places, gold = second.examples(packed)
         starts = packed.source.starts_B
         assert list(places) == [starts[number] + place for number, place, _ in expected]
         assert list(gold) == [choice for _, _, choice in expected]
@@ -96,7 +93,6 @@ def test_the_examples_are_the_words_with_one_translation(prepared: PreparedPairs
 @torch.no_grad()
 def test_the_loss_is_the_cross_entropy_between_the_translations(prepared: PreparedPairs) -> None:
     teaching, packed = made(prepared), batch(prepared)
-    assert teaching.second is not None
     model, target = teaching.model, prepared.vocabularies.target
     ids = [int(target.ids_batch([f"a {choice}"])[0][-1]) for choice in CHOICES]
     memory_SD = model.encoder(tokens(packed.source))
@@ -106,8 +102,8 @@ def test_the_loss_is_the_cross_entropy_between_the_translations(prepared: Prepar
         each.append(-score_C.log_softmax(0)[choice])
         right += int(score_C.argmax()) == choice
     found = teaching.second.loss(memory_SD, model.output.weight, packed)
-    assert float(found) == pytest.approx(0.5 * float(sum(each)), rel=1e-5)
-    without = made(prepared, RECIPE.model_copy(update={"disambiguation": Disambiguation()}))
+    assert float(found) == pytest.approx(WEIGHT * float(sum(each)), rel=1e-5)
+    without = made(prepared, TranslationTraining)
     for teach in (teaching, without):
         teach.model.train()
     total, plain = teaching.loss(packed), without.loss(packed)
@@ -115,49 +111,36 @@ def test_the_loss_is_the_cross_entropy_between_the_translations(prepared: Prepar
     assert float(total.nll) == float(plain.nll)
     model.eval()
     assert float(teaching.loss(packed).total) == float(without.loss(packed).nll)  # validation is of the translation
-    assert teaching.second.right(memory_SD, model.output.weight, packed) == {"it": (right, len(each))}
+    assert teaching.second.right(memory_SD, model.output.weight, packed) == (right, len(each))
 
 
 def test_its_gradient_reaches_the_encoder(prepared: PreparedPairs) -> None:
     teaching, packed = made(prepared), batch(prepared)
-    assert teaching.second is not None
     model = teaching.model
     teaching.second.loss(model.encoder(tokens(packed.source)), model.output.weight, packed).backward()
     assert all(part.grad is not None and part.grad.abs().sum() > 0 for part in model.encoder.layers[0].parameters())
 
 
 def test_a_batch_without_the_word_costs_nothing(prepared: PreparedPairs) -> None:
-    second, both = DisambiguationLoss(RECIPE.disambiguation, prepared.vocabularies), prepared.vocabularies
+    second, both = PronounLoss(prepared.vocabularies), prepared.vocabularies
     ids = np.array([5, both.source.end])
     packed = pack([ids], [ids], both.target.start)
     assert float(second.loss(torch.ones(2, 8), torch.ones(both.target.size + 1, 8), packed)) == 0.0
 
 
-def test_words_of_several_pieces_are_refused(prepared: PreparedPairs) -> None:
-    section = Disambiguation(words=("it = er unbekanntes",))
-    with pytest.raises(UsageError, match=r"'unbekanntes' is [0-9]+ pieces of the target vocabulary"):
-        DisambiguationLoss(section, prepared.vocabularies)
+def test_a_word_of_several_pieces_is_refused(prepared: PreparedPairs) -> None:
+    with pytest.raises(RegardError, match="unbekanntes"):
+        piece_of(prepared.vocabularies.target, "unbekanntes")
 
 
-@pytest.mark.parametrize("words", [["it"], ["it = er"], ["it = er er"], ["= er sie"], ["it = er es", "it = sie es"]])
-def test_unclear_words_are_refused(words: list[str]) -> None:
-    with pytest.raises(UsageError, match=r"disambiguation: "):
-        recipe_from({"disambiguation": {"words": words}})
-
-
-def test_characters_are_refused() -> None:
-    with pytest.raises(UsageError, match="single pieces"):
-        recipe_from({"text": {"units": "characters"}, "disambiguation": {"words": ["it = er sie"]}})
-
-
-def test_only_a_transformer_has_an_encoder_for_it() -> None:
-    with pytest.raises(UsageError, match="transformer"):
-        recipe_from({"model": {"family": "rnn"}, "disambiguation": {"words": ["it = er sie"]}})
-
-
-def test_words_that_are_one_piece_are_refused(prepared: PreparedPairs) -> None:
-    small = learn([text for pair in PAIRS for text in pair] * 40, 400, lowercase=True)
-    both = Vocabularies(small, small, True)
-    for words in (("it = sie Sie",), ("it = er es", "It = er es")):
-        with pytest.raises(UsageError, match="the same piece"):
-            DisambiguationLoss(Disambiguation(words=words), both)
+def test_a_recipe_of_before_is_read_and_none_is_followed(tmp_path: Path) -> None:
+    """Folders of translators have the section; one of the demonstration's has the words in it."""
+    plain = recipe_from({"disambiguation": {"words": [], "weight": 1.0}})
+    assert plain == Recipe()
+    wanted = {"disambiguation": {"words": ["it = er sie es"], "weight": 3.0}}
+    (tmp_path / "recipe.toml").write_text(dump_toml(wanted))
+    assert saved_recipe(tmp_path / "recipe.toml") == Recipe()
+    with pytest.raises(UsageError, match="regard demo"):
+        recipe_from(wanted)
+    with pytest.raises(UsageError, match="regard demo"):
+        override({}, ["disambiguation.weight=2"])

@@ -1,0 +1,46 @@
+"""What left the recipe: what folders of before hold of it, and what to use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from regard.system.errors import UsageError
+
+_SECOND_TASK = "the demonstration alone has a second task, which regard demo trains"
+LEFT: dict[str, tuple[tuple[Any, ...], str]] = {
+    "disambiguation.words": (([], ()), _SECOND_TASK),
+    "disambiguation.weight": ((1.0,), _SECOND_TASK),
+}
+"""Dotted key → the values that change nothing, and a sentence for people who give another one."""
+REPLACED = {("training", "product", "numpy"): "auto"}
+"""Section, key and value → the value that stands for it where a finished model is read."""
+
+
+def without_left(values: Mapping[str, Any], where: str | None = None) -> dict[str, Any]:
+    """The values of a recipe without what left.
+
+    Args:
+        values: nested, as a recipe of before has them.
+        where: where they were written, if they are to be followed; else they are of a finished model, which does not
+            depend on how it was trained.
+
+    Raises:
+        UsageError: a value that left is to be followed, and would change something.
+    """
+    found = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+    for name, (unchanged, instead) in LEFT.items():
+        section, _, key = name.partition(".")
+        held = found.get(section)
+        if not isinstance(held, dict) or key not in held:
+            continue
+        if where is not None and held[key] not in unchanged:
+            raise UsageError(f"{name} left Regard: {instead}", where)
+        del held[key]
+        if not held:
+            del found[section]
+    for (section, key, before), now in REPLACED.items():
+        held = found.get(section)
+        if where is None and isinstance(held, dict) and held.get(key) == before:
+            held[key] = now
+    return found
