@@ -15,12 +15,14 @@ all are done, two tables are appended to ``results/compare.jsonl`` (or ``--resul
 from __future__ import annotations
 
 import argparse
+import math
 import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
 import machine
+from chart import Axis, Point, Series, chart
 from corpus import data_folder
 
 HERE = Path(__file__).resolve().parent
@@ -61,8 +63,8 @@ def main() -> None:
     asked = options()
     begun = {"benchmark": "compare", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
     from regard.cli.io.terminal import Stop
-    from regard.explore.pictures.comparison import ComparisonReport
     from regard.runs.compare.compare import Budget, Texts, compare
+    from regard.runs.compare.report import ComparisonReport
     from regard.runs.compare.trainings import RESULTS
     from regard.system.errors import RegardError
     from regard.training.reporters import LineReporter
@@ -118,10 +120,51 @@ def pictures(shown: Any, name: str, folder: Path) -> list[Path]:
     """Writes the charts; the one by length comes first."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for kind, picture in shown.charts().items():
+    for kind, picture in charts_of(shown).items():
         paths.append(folder / f"{name}-{kind}.svg")
         paths[-1].write_text(picture, encoding="utf-8")
     return paths
+
+
+def charts_of(shown: Any) -> dict[str, str]:
+    """BLEU by length, loss by time of each recipe's first run and, for several shares, BLEU by share."""
+    from regard.runs.compare.report import format_fraction
+
+    score, lengths = Axis(f"{shown.bleu}, {shown.set_name}"), shown.lengths()
+    by_length = [
+        Series(name, points((float(at), shown.score(runs, shown.part, at)) for at in range(len(lengths))))
+        for name, runs in shown.whole.items()
+    ]
+    by_time = [
+        Series(name, tuple(Point(point.seconds / 60, point.loss) for point in runs[0].course.points))
+        for name, runs in shown.whole.items()
+    ]
+    ticks = tuple((float(at), f"{name} ({count:,})") for at, (name, count) in enumerate(lengths))
+    words, minutes = Axis("words of the source (sentences)", ticks), Axis("minutes of training")
+    loss, note = Axis("loss on the validation set, nats a token"), f"A run each, seed {shown.results[0].seed}."
+    found = {
+        "by-length": chart(by_length, "Quality by the length of the source", words, score),
+        "by-time": chart(by_time, "What is learned by when", minutes, loss, note),
+    }
+    if len(shown.shares) > 1:
+        names = dict.fromkeys(name for name, _ in shown.groups)
+        by_share = {name: [share for share in shown.shares if (name, share) in shown.groups] for name in names}
+        lines = [
+            Series(
+                name, points((math.log2(share), shown.score(shown.groups[name, share], shown.part)) for share in some)
+            )
+            for name, some in by_share.items()
+        ]
+        ticks = tuple((math.log2(share), format_fraction(share)) for share in shown.shares)
+        found["by-share"] = chart(
+            lines, "Quality by the amount of data", Axis("share of the training pairs", ticks), score
+        )
+    return found
+
+
+def points(values: Any) -> tuple[Point, ...]:
+    """Means with half of their intervals, at places."""
+    return tuple(Point(place, one.mean, one.half or 0.0) for place, one in values if one is not None)
 
 
 def flat(heading: str) -> str:

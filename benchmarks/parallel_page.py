@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from statistics import median
 
+from chart import LINEAR, LOG, Axis, Point, Scale, Series, chart
 from questions import Lines
 from seeds import Session
 from tables import Row, grid
-
-from regard.explore.pictures.chart import LINEAR, LOG, Axis, Point, Scale, Series, chart
 
 PAGE = "parallel.md"
 LAYERS = ("Elman", "GRU", "LSTM", "attention")

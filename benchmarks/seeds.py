@@ -57,7 +57,7 @@ def interval(values: list[float]) -> str:
 
 def curves(rows: list[Row]) -> str | None:
     """The chart of the validation losses on the way; masked words are another measure, of another size."""
-    from regard.explore.pictures.chart import Axis, Point, Series, chart
+    from chart import Axis, Point, Series, chart
 
     drawn = [row for row in rows if "curve" in row and not row["run"].startswith("sentences")]
     lines = [Series(row["run"], tuple(Point(x, y) for x, y in row["curve"])) for row in drawn]

@@ -94,7 +94,6 @@ def explain(model: regard.Model, text: str, folder: Path) -> None:
     word = 1 if isinstance(model, regard.Tagger) else None
     found: regard.Attribution = model.attribute(text, word=word, method="integrated_gradients", passes=100)
     print(f"{found.output!r} rests on {strongest(found.source)}")
-    found.plot().save(folder / "attribution.svg")
 
 
 def show(model: regard.Model) -> None:

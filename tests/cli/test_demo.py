@@ -94,7 +94,6 @@ def test_it_ends_with_the_command_that_opens_the_page(regard, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("regard.runs.demo.translation.demonstrate", lambda *_: FOUND)
     monkeypatch.setattr(sys.modules[table.__module__], "picture", lambda *_: "a picture\n")
-    monkeypatch.setattr(sys.modules[table.__module__], "study_page", lambda *_: "<p>a page</p>\n")
     monkeypatch.setattr("regard.explore.folders.folder.weights_sha256", lambda *_: "0" * 64)
     (tmp_path / folder).mkdir()
     done = regard("demo", "--output", folder)
@@ -103,10 +102,9 @@ def test_it_ends_with_the_command_that_opens_the_page(regard, tmp_path, monkeypa
     assert "explore" not in done.out
 
 
-@pytest.mark.parametrize("name", ["walk.html", "walk.json"])
-def test_a_link_in_the_place_of_a_page_is_refused(regard, tmp_path, name: str) -> None:
+def test_a_link_in_the_place_of_the_walk_is_refused(regard, tmp_path) -> None:
     (tmp_path / "mine").write_text("mine")
-    (tmp_path / name).symlink_to(tmp_path / "mine")
+    (tmp_path / "walk.json").symlink_to(tmp_path / "mine")
     done = regard("demo", "--output", tmp_path)
     assert (done.code, "no plain file" in done.err) == (2, True)
     assert (tmp_path / "mine").read_text() == "mine"
@@ -116,11 +114,9 @@ def test_a_link_in_the_place_of_a_page_is_refused(regard, tmp_path, name: str) -
 def test_the_study_is_printed_written_and_in_the_json(regard, tmp_path, monkeypatch, study) -> None:
     monkeypatch.setattr("regard.runs.demo.translation.demonstrate", lambda *_: replace(FOUND, study=study))
     monkeypatch.setattr(sys.modules[table.__module__], "picture", lambda *_: "a picture\n")
-    monkeypatch.setattr(sys.modules[table.__module__], "study_page", lambda *_: "<p>a page</p>\n")
     monkeypatch.setattr("regard.explore.folders.folder.weights_sha256", lambda *_: "0" * 64)
     done = regard("demo", "--output", tmp_path)
-    assert ("297 of 300 right" in done.out) == ("walk.html" in done.out) == bool(study)
-    assert (tmp_path / "walk.html").exists() == bool(study)
+    assert ("297 of 300 right" in done.out) == bool(study)
     assert (tmp_path / "walk.json").exists() == bool(study)
     if study:
         walk = json.loads((tmp_path / "walk.json").read_text(encoding="utf-8"))

@@ -243,11 +243,3 @@ def test_what_cannot_be_explained_is_named(
 def test_a_continuation_has_to_fit(model: ModelOf) -> None:
     with refused(RegardError, "text"):
         model("speaker").attribute(SOURCE, " ".join([SOURCE] * 9))
-
-
-def test_an_attribution_is_drawn_by_word_and_by_token(model: ModelOf) -> None:
-    found = model("translator").attribute(SOURCE, TARGET, word="es")
-    for words in (True, False):
-        svg = found.plot(words=words).svg
-        bars = len(found.source.by_word()) + len(found.target.by_word()) if words else 0
-        assert svg.count('rx="2"') == (bars or len(found.source.labels) + len(found.target.labels))

@@ -235,7 +235,7 @@ def _image(task: ImageClassification, path: str, options: AttendOptions) -> Atte
     return AttentionView(
         lambda: [{**view.values(), "distances": far.values()}],
         lambda look: f"{view.terminal(look)}\n{far.terminal()}",
-        lambda: view.svg(far),
+        view.svg,
     )
 
 

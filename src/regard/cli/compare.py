@@ -1,4 +1,4 @@
-"""``regard compare``: several recipes trained on the same data and budget, compared in tables and charts."""
+"""``regard compare``: several recipes trained on the same data and budget, compared in tables."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def compare(
     """Train several recipes of translators on the same data with the same budget, and show them side by side.
 
     One table: parameters, speed, sequential steps and path length by formula, quality after equal time and equal
-    steps; and BLEU by the length of the source. Table and charts are in the output folder after every run. The
+    steps; and BLEU by the length of the source. The tables are in the output folder after every run. The
     comparison can be stopped or killed at any time; the same command resumes it.
 
     Args:
@@ -64,8 +64,8 @@ def compare(
         steps: updates of each run, instead of minutes.
         seeds: a run for each, default 1; of several, mean and 95 % interval are shown.
         fraction: a run on each share of the pairs, e.g. 0.125 0.25 0.5 1; default: all.
-        output: the folder that will hold results, table, charts, and a model folder for each run; always needed.
-        name: of the page and the charts in it; another one keeps those of another choice of the same runs.
+        output: the folder that will hold results, tables, and a model folder for each run; always needed.
+        name: of the page of tables; another one keeps that of another choice of the same runs.
         lowercase: show BLEU without regard to case.
         json: print a JSON object for each run instead of the tables.
         despite_check: train although the check of the data judges that it would spoil the models.
@@ -80,8 +80,8 @@ def compare(
     if not PLAIN.fullmatch(name):
         raise UsageError(f"{name!r} is no plain name of a file, e.g. table", "--name")
     check_threads(threads)
-    from regard.explore.pictures.comparison import ComparisonReport
     from regard.runs.compare import compare as comparing
+    from regard.runs.compare.report import ComparisonReport
     from regard.runs.compare.results import to_json
     from regard.training.reporters import reporter
 
@@ -120,12 +120,11 @@ def _require_both(name: str, source: Path | None, target: Path | None) -> tuple[
 
 
 def _writer(output: Path, name: str, lowercase: bool) -> Callable[[list[Result]], None]:
-    """A function that rewrites the page and its charts atomically."""
-    from regard.explore.pictures.comparison import ComparisonReport, files
+    """A function that rewrites the page atomically."""
+    from regard.runs.compare.report import ComparisonReport, page
     from regard.training.checkpoints.files import Files
 
     def write(results: list[Result]) -> None:
-        for file, text in files(ComparisonReport(results, lowercase), name).items():
-            Files().replace(output / file, [text.encode()])
+        Files().replace(output / f"{name}.md", [page(ComparisonReport(results, lowercase)).encode()])
 
     return write

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,10 +19,8 @@ if TYPE_CHECKING:
 
 PRONOUN = "it"
 """The word whose attention is shown."""
-WALK = "walk.html"
-"""The page of how the pronoun is resolved, in the demonstration's folder."""
-VALUES = "walk.json"
-"""The same as values, for the guided walk of ``regard explore``."""
+WALK = "walk.json"
+"""How the pronoun is resolved, for the guided walk of ``regard explore``, in the demonstration's folder."""
 
 
 def demo(
@@ -41,7 +38,7 @@ def demo(
     A grammar writes English-German pairs; a small Transformer learns them in a few minutes. Reported are exact match,
     BLEU, the gender of pronouns and where the pronoun looks, beside baselines, and how many simple sentences of a fixed
     list come out; then one sentence's attention is shown, and which heads the pronoun needs, found by switching every
-    head off. ``walk.html`` has that as a page, and ``regard explore`` as a guided walk (of ``walk.json``).
+    head off. ``regard explore`` leads through that, by ``walk.json``.
 
     Args:
         output: the folder to make; the model stays there.
@@ -65,45 +62,42 @@ def demo(
         if ablate:
             raise UsageError("is for the demonstration of translation", "--ablate")
         return _images(output, seed, steps, threads, json)
-    for path in (output / WALK, output / VALUES):
-        if path.is_symlink() or (path.exists() and not path.is_file()):
-            raise UsageError(
-                "is no plain file, and one is written there; move it away, or choose another --output", str(path)
-            )
+    if (walk := output / WALK).is_symlink() or (walk.exists() and not walk.is_file()):
+        raise UsageError(
+            "is no plain file, and one is written there; move it away, or choose another --output", str(walk)
+        )
     with Stop() as stop, reporter(watch=explore_command(output)) as shown:
         found = demonstrate(output, seed, steps, ablate, shown, stop, threads)
     if found.study:
-        write(output / WALK, study_page(output, found.study).encode())
-        write(output / VALUES, study_values(output, found.study))
+        write(walk, study_values(output, found.study))
     if json:
         result_json(found.to_dict())
     else:
         result(table(found))
         result(picture(output, found, colour_scheme()))
         if found.study:
-            result(study_table(output, found.study))
+            result(study_table(found.study))
         begins = "See it step by step, and try" if found.study else "Look into it with"
         result(f"{begins} sentences of your own, on a page in the browser: {explore_command(output)}\n")
     return 0
 
 
 def _images(output: Path, seed: int, steps: int | None, threads: int | None, json: bool) -> int:
-    """The image demonstration; the plot of attention distances is written next to the model."""
+    """The image demonstration."""
     from dataclasses import asdict
 
     from regard.explore.pictures.images import FIRST, distances
-    from regard.runs.demo.images import PICTURE, demonstrate_images, make_images
+    from regard.runs.demo.images import demonstrate_images, make_images
     from regard.training.reporters import reporter
 
     with Stop() as stop, reporter(watch=explore_command(output)) as shown:
         found, model = demonstrate_images(output, seed, steps, shown, stop, threads)
     far = distances(model, list(make_images(seed)["test"][0][:FIRST]))
-    write(output / PICTURE, far.svg().encode())
     if json:
         result_json({**asdict(found), "distances": far.values()})
     else:
         result(image_table(found))
-        result(f"{far.terminal()}\nThe same as a picture: {output / PICTURE}\n")
+        result(f"{far.terminal()}\n")
         result(f"Look into it on a page in the browser: {explore_command(output)}\n")
     return 0
 
@@ -182,33 +176,12 @@ def picture(output: Path, found: Demonstration, look: ColourScheme) -> str:
     return "\n".join(pictures)
 
 
-def study_table(output: Path, found: AblationStudy) -> str:
+def study_table(found: AblationStudy) -> str:
     """How the model resolves the pronoun, in a few lines."""
     from regard.explore.pictures.ablation_study import study_lines
 
     title = f"How it finds what “{PRONOUN}” stands for, by switching heads off:"
-    return "\n".join([title, *study_lines(found), f"With pictures and every head: {output / WALK}"]) + "\n"
-
-
-def study_page(output: Path, found: AblationStudy) -> str:
-    """The same as a page, with the classic sentences in the heads that look best."""
-    from regard.data.demo.grammar import classic
-    from regard.explore.forward.record import Kind, record
-    from regard.explore.pictures.ablation_study import study_html
-    from regard.explore.pictures.view import View, word_svg
-    from regard.tasks.model_folder import load
-
-    model = load(output / "model")
-    made = [record(model, pair.source) for pair in classic()]
-    kinds: tuple[tuple[Kind, str], ...] = (("encoder", PRONOUN), ("cross", "es/sie"))
-    pictures = []
-    for kind, word in kinds:
-        if looking := found.looking(kind):
-            head = looking[0].head
-            views = [View(one, kind, head.layer, head.head, whole=True) for one in made]
-            with suppress(UsageError):  # a model that has learned little may write no pronoun
-                pictures.append(word_svg(views, word))
-    return study_html(found, pictures)
+    return "\n".join([title, *study_lines(found)]) + "\n"
 
 
 def study_values(output: Path, found: AblationStudy) -> bytes:

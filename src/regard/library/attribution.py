@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 
 from regard.explore.forward.inputs import Token, words
 from regard.explore.payload import check_finite
-from regard.explore.pictures import bars
 from regard.explore.questions.attribution import FEWEST, Method, attribute, integrate
 from regard.explore.requests import AblationRequest
-from regard.library.arguments import checked
 from regard.library.attention import TokenLabels
-from regard.library.figure import Figure
 from regard.library.outputs import OutputScore
 from regard.system.errors import UsageError
 
@@ -78,21 +75,6 @@ class Attribution:
         best = sorted(self.source.by_word(), key=lambda one: -abs(one[1]))[:3]
         most = ", ".join(f"{word} {share:+.3f}" for word, share in best)
         return f"<Attribution of {what} by {self.method}: score {self.score:.4f}; most: {most}>"
-
-    @checked
-    def plot(self, *, words: bool = True) -> Figure:
-        """A bar for each token or word, to the right for the output and to the left against it.
-
-        Args:
-            words: words, each with the sum over its tokens; else tokens. Patches of an image are always alone.
-        """
-        sides = [side for side in (self.source, self.target) if side is not None]
-        groups = [
-            side.by_word() if words else tuple(zip(side.labels.tokens, side.shares.tolist(), strict=True))
-            for side in sides
-        ]
-        what = self.output if self.against is None else f"{self.output} instead of {self.against}"
-        return Figure(bars.diverging(groups, f"{what}: {self.score:.4f}", self.method.replace("_", " ")))
 
     def _repr_html_(self) -> str:
         """The tokens, coloured by their shares: blue for the output, brown against it."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from regard.data.demo.grammar.scores import Shares
-from regard.explore.pictures.ablation_study import study_html, study_lines
+from regard.explore.pictures.ablation_study import study_lines
 from regard.models.ablation import Head
 from regard.runs.demo.ablation_study import AblationStudy, HeadAblation, HeadFinding
 
@@ -80,14 +80,3 @@ class Tags(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
-
-
-def test_the_page_is_whole_and_loads_nothing() -> None:
-    page, tags = study_html(FOUND, ["<svg><text>tired</text></svg>"]), Tags()
-    tags.feed(page)
-    assert tags.open == []
-    assert tags.loaded == []
-    assert "<svg><text>tired</text></svg>" in page
-    for one in ("<td>encoder–decoder 1·1</td>", "<td>91.0%</td>", "<td>80.0%</td>", "<td>190</td>", "<td>250</td>"):
-        assert one in page
-    assert tags.cells == 2 * len(study_lines(FOUND)) + 2 * len(FOUND.steps) + 5 * len(FOUND.heads)

@@ -38,7 +38,6 @@ FIRST = 128
 AT_ONCE = 16
 KERNEL = 3
 """Side of the compared convolution kernels, in patches."""
-TITLE = "How far the heads attend"
 Table = NDArray[np.float64]
 
 
@@ -178,12 +177,8 @@ class ImageView:
             ],
         }
 
-    def svg(self, beside: Distances | None = None, remark: str = "") -> str:
-        """The image and the heads' pictures, darkest at the largest weight; below, the attention distances.
-
-        Args:
-            beside: how far; ``remark``: a caption below all of it.
-        """
+    def svg(self, remark: str = "") -> str:
+        """The image and the heads' pictures, darkest at the largest weight, with a remark below."""
         names, first, grids = self.heads()
         rows, columns = self.grid
         cell = svg.SIDE / max(rows, columns)
@@ -199,10 +194,6 @@ class ImageView:
         body = [svg.small_text(svg.MARGIN, svg.MARGIN + 32, str(self.name)), *body]
         width = max(width, svg.MARGIN * 2 + svg.text_width(str(self.name), 11))
         told = f"{self.name}; {counted(len(names), 'head')}, a small heat map over its patches each."
-        if beside is not None:
-            below = beside.chart()
-            body += [f'<g transform="translate(0 {svg.number(height)})">', svg.heading(TITLE), *below.body, "</g>"]
-            width, height, told = max(width, below.width), height + below.height, f"{told} {below.told}"
         return svg.document(width, height, self.title, told, body, remark)
 
     def _draw_image(self, left: float, above: float, wide: float, high: float) -> str:
@@ -251,16 +242,6 @@ def receptive_field(stack: Iterable[tuple[int, int]]) -> int:
         field += (kernel - 1) * jump
         jump *= stride
     return field
-
-
-@dataclass(frozen=True)
-class DistanceChart:
-    """A picture, to stand alone or below another: its size, its description, and its elements."""
-
-    width: float
-    height: float
-    told: str
-    body: list[str]
 
 
 @dataclass(frozen=True)
@@ -316,54 +297,6 @@ class Distances:
                 for layer in range(len(self.heads))
             ],
         }
-
-    def svg(self) -> str:
-        """The :meth:`chart` as a document of its own."""
-        found = self.chart()
-        return svg.document(found.width, found.height, TITLE, found.told, found.body)
-
-    def chart(self) -> DistanceChart:
-        """A dot per head, a column per layer, as in the paper's Figure 7; a line for convolutions."""
-        left, above, step, high = 70, 60, 64, 260
-        wide = step * len(self.heads)
-        most = 1.1 * max(self.even, float(self.heads.max()), *self.within)
-
-        def place(layer: int, value: float) -> tuple[str, str]:
-            return svg.number(left + step * (layer + 0.5)), svg.number(above + high * (1 - value / most))
-
-        body = [svg.frame(left, above, wide, high), *self._axes(left, above, step, high, most)]
-        points = " ".join(",".join(place(layer, value)) for layer, value in enumerate(self.within))
-        body.append(f'<polyline class="line" stroke-dasharray="2 5" points="{points}"/>')
-        level = place(0, self.even)[1]
-        body.append(f'<path class="frame" stroke-dasharray="6 4" d="M{left} {level}h{wide}"/>')
-        for layer, heads in enumerate(self.heads):
-            for head, value in enumerate(heads):
-                x, y = place(layer, value)
-                told = f"layer {layer + 1}, head {head + 1}: {value:.1f} pixels"
-                body.append(f'<circle class="spot" cx="{x}" cy="{y}" r="4"><title>{told}</title></circle>')
-        notes = (
-            "A dot: a head. Broken line: attending evenly to the whole image.",
-            f"Dotted: evenly to what {KERNEL} x {KERNEL} convolutions of as many layers see.",
-        )
-        body += [svg.small_text(svg.MARGIN, above + high + 44 + 16 * line, note) for line, note in enumerate(notes)]
-        width = max(left + wide + svg.MARGIN, 2 * svg.MARGIN + max(svg.text_width(note, 11) for note in notes))
-        told = f"Mean attention distance of {counted(self.heads.size, 'head')}. " + "; ".join(
-            f"layer {layer + 1}: {heads.min():.1f} to {heads.max():.1f} pixels"
-            for layer, heads in enumerate(self.heads)
-        )
-        return DistanceChart(width, above + high + 76, told, body)
-
-    def _axes(self, left: float, above: float, step: float, high: float, most: float) -> list[str]:
-        layers = [
-            svg.small_text(left + step * (layer + 0.5), above + high + 18, f"layer {layer + 1}", "middle")
-            for layer in range(len(self.heads))
-        ]
-        every = next(size for size in (1, 2, 5, 10, 20, 50, 100, 1000, 10000) if most / size <= 8)
-        pixels = [
-            svg.small_text(left - 8, above + high * (1 - value / most) + 4, f"{value} px", "end")
-            for value in range(0, int(most) + 1, every)
-        ]
-        return layers + pixels
 
 
 def distances(task: ImageClassification, images: Sequence[Image]) -> Distances:

@@ -27,8 +27,6 @@ RECIPE: dict[str, Any] = {
     "training": {"rate": 2e-3, "select": "accuracy"},
 }
 """Small enough for a laptop's few minutes."""
-PICTURE = "distance.svg"
-"""The file of a demonstration that shows how far its heads attend."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from regard.explore.pictures import chart as module
-from regard.explore.pictures.chart import LINE, LOG, Axis, Point, Series, chart
+from benchmarks import chart as module
+from benchmarks.chart import LINE, LOG, Axis, Point, Series, chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -1,4 +1,4 @@
-"""Comparison reports of several training runs: means over seeds with intervals, tables and charts."""
+"""Comparison reports of several training runs: tables of means over seeds with their intervals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Literal
 
-from regard.explore.pictures.chart import Axis, Point, Series, chart
 from regard.runs.compare.results import Result, ScoreSummary, at, common
 from regard.text.terminal import Table
 
@@ -76,12 +75,13 @@ class ComparisonReport:
         headings = ["recipe", *(["share of\nthe data"] if len(self.shares) > 1 else [])]
         headings += ["parameters", "target\ntokens/s", "sequential\nsteps", "path: target\nto source"]
         headings += ["path within\nthe source", "steps\nmade", f"loss at\n{steps}", f"greedy BLEU\nat {steps}"]
-        headings += [f"loss at\n{time}", f"{self._bleu}\nvalidation", *([f"{self._bleu}\ntest"] if self.tested else [])]
+        headings += [f"loss at\n{time}", f"{self.bleu}\nvalidation", *([f"{self.bleu}\ntest"] if self.tested else [])]
         rows = [tuple(self._row(name, share, found)) for (name, share), found in self.groups.items()]
         return Table(tuple(headings), tuple(rows), tuple(self._notes()))
 
     @property
-    def _bleu(self) -> str:
+    def bleu(self) -> str:
+        """What the score is called."""
         return "BLEU lc" if self.lowercase else "BLEU"
 
     def _row(self, name: str, share: float, results: list[Result]) -> Iterable[str]:
@@ -99,9 +99,9 @@ class ComparisonReport:
         yield _format_estimate(_estimate_at(good, "step", self.step, "bleu"), 1)
         yield _format_estimate(_estimate_at(good, "seconds", self.seconds, "loss"), 3)
         for part in ("valid", "test") if self.tested else ("valid",):
-            yield DIVERGED if len(good) < len(results) else _format_estimate(self._score(good, part), 1)
+            yield DIVERGED if len(good) < len(results) else _format_estimate(self.score(good, part), 1)
 
-    def _score(self, results: Sequence[Result], part: str, place: int | None = None) -> Estimate | None:
+    def score(self, results: Sequence[Result], part: str, place: int | None = None) -> Estimate | None:
         """BLEU over seeds, of a whole set or of one length bucket; ``None`` if any result lacks it."""
         found: list[ScoreSummary | None] = [getattr(result, part) for result in results]
         scored = [one if place is None or one is None else one.by_length[place] for one in found]
@@ -125,7 +125,7 @@ class ComparisonReport:
         )
         if one:
             signature = one.signature_lowercase if self.lowercase else one.signature
-            yield f"{self._bleu}: {signature}, searched as the recipe says."
+            yield f"{self.bleu}: {signature}, searched as the recipe says."
         if any(len(results) > 1 for results in self.groups.values()):
             yield "±: half of the 95 % interval of the mean over seeds (Student's t)."
 
@@ -135,63 +135,26 @@ class ComparisonReport:
         return "test" if self.tested else "valid"
 
     @property
-    def _set(self) -> str:
+    def set_name(self) -> str:
+        """The evaluated set, in words."""
         return "test set" if self.tested else "validation set"
 
     def by_length(self) -> Table:
         """BLEU by source length, on the largest share of the data."""
-        names = self._lengths()
+        names = self.lengths()
         headings = ("recipe", *(f"{name} words\n({count:,})" for name, count in names))
         rows = (
-            (recipe, *(_format_estimate(self._score(results, self.part, i), 1) for i in range(len(names))))
+            (recipe, *(_format_estimate(self.score(results, self.part, i), 1) for i in range(len(names))))
             for recipe, results in self.whole.items()
         )
-        note = f"{self._bleu} on the {self._set} by words of the source; in brackets how many sentences."
+        note = f"{self.bleu} on the {self.set_name} by words of the source; in brackets how many sentences."
         return Table(headings, tuple(rows), (note,))
 
-    def _lengths(self) -> list[tuple[str, int]]:
+    def lengths(self) -> list[tuple[str, int]]:
         """The length buckets of the set, and their numbers of sentences."""
         found = (getattr(result, self.part) for results in self.whole.values() for result in results)
         quality = next((one for one in found if one), None)
         return [(part.name, part.sentences) for part in quality.by_length] if quality else []
-
-    def charts(self) -> dict[str, str]:
-        """Charts by name: BLEU by length, loss by time and, for several shares, BLEU by share."""
-        found = {"by-length": self._length_chart(), "by-time": self._time_chart()}
-        if len(self.shares) > 1:
-            found["by-share"] = self._share_chart()
-        return {name: picture for name, picture in found.items() if picture is not None}
-
-    def _length_chart(self) -> str | None:
-        names = self._lengths()
-        ticks = tuple((float(i), f"{name} ({count:,})") for i, (name, count) in enumerate(names))
-        series = [
-            Series(name, _points((float(i), self._score(found, self.part, i)) for i in range(len(names))))
-            for name, found in self.whole.items()
-        ]
-        across = Axis("words of the source (sentences)", ticks)
-        return _draw_chart(series, "Quality by the length of the source", across, Axis(f"{self._bleu}, {self._set}"))
-
-    def _time_chart(self) -> str | None:
-        """The validation loss over time, of each recipe's first run."""
-        firsts = {name: found[0] for name, found in self.whole.items()}
-        series = [
-            Series(name, tuple(Point(point.seconds / 60, point.loss) for point in first.course.points))
-            for name, first in firsts.items()
-        ]
-        note = f"A run each, seed {self.results[0].seed}; its rate falls to nothing at its end."
-        up = Axis("loss on the validation set, nats a token")
-        return _draw_chart(series, "What is learned by when", Axis("minutes of training"), up, note)
-
-    def _share_chart(self) -> str | None:
-        ticks = tuple((math.log2(share), format_fraction(share)) for share in self.shares)
-        series = []
-        for name in dict.fromkeys(name for name, _ in self.groups):
-            there = [(share, self.groups[name, share]) for share in self.shares if (name, share) in self.groups]
-            points = _points((math.log2(share), self._score(found, self.part)) for share, found in there)
-            series.append(Series(name, points))
-        across = Axis("share of the training pairs", ticks)
-        return _draw_chart(series, "Quality by the amount of data", across, Axis(f"{self._bleu}, {self._set}"))
 
 
 def _estimate_at(results: Sequence[Result], axis: Axes, place: float | None, score: str) -> Estimate | None:
@@ -199,14 +162,6 @@ def _estimate_at(results: Sequence[Result], axis: Axes, place: float | None, sco
     found = [at(result.course.points, axis, place, score) for result in results] if place is not None else []
     values = [value for value in found if value is not None]
     return estimate(values) if len(values) == len(results) else None
-
-
-def _points(values: Iterable[tuple[float, Estimate | None]]) -> tuple[Point, ...]:
-    return tuple(Point(place, found.mean, found.half or 0.0) for place, found in values if found is not None)
-
-
-def _draw_chart(series: Sequence[Series], title: str, across: Axis, up: Axis, note: str = "") -> str | None:
-    return chart(series, title, across, up, note) if any(one.points for one in series) else None
 
 
 def _format_estimate(found: Estimate | None, decimals: int) -> str:
@@ -223,9 +178,7 @@ def format_fraction(share: float) -> str:
     return f"{share:g}" if parts == 1 or abs(share * parts - 1) > 1e-9 else f"1/{parts}"
 
 
-def files(compared: ComparisonReport, name: str) -> dict[str, str]:
-    """The report by file name: a Markdown page and its charts."""
-    pictures = {f"{name}-{kind}.svg": picture for kind, picture in compared.charts().items()}
-    shown = "\n\n".join(f"![{picture.removesuffix('.svg')}]({picture})" for picture in pictures)
-    parts = ["# Compared", compared.table().markdown(), "## By the length of the source"]
-    return {f"{name}.md": "\n\n".join([*parts, compared.by_length().markdown(), shown]) + "\n", **pictures}
+def page(compared: ComparisonReport) -> str:
+    """The report in Markdown."""
+    tables = compared.table().markdown(), compared.by_length().markdown()
+    return f"# Compared\n\n{tables[0]}\n\n## By the length of the source\n\n{tables[1]}\n"
