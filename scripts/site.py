@@ -66,6 +66,8 @@ def stage(folder: Path) -> None:
             put(folder / "docs" / path.name, markdown(path))
         elif path.is_file():
             shutil.copy(path, folder / "docs")
+    for path in (ROOT / "docs" / "decisions").glob("*.md"):
+        put(folder / "docs" / "decisions" / path.name, markdown(path))
     for path in (ROOT / "docs" / "tutorials").glob("*.ipynb"):
         put(folder / "docs" / "tutorials" / f"{path.stem}.md", notebook(path))
         shutil.copy(path, folder / "docs" / "tutorials")
@@ -87,7 +89,7 @@ def put(path: Path, text: str) -> None:
 def markdown(path: Path) -> str:
     """A document whose citations lead to the papers, and without links to folders, which a site cannot show."""
     text = path.read_text(encoding="utf-8")
-    papers = "papers.md" if path.parent.name == "docs" else "docs/papers.md"
+    papers = {"docs": "papers.md", "decisions": "../papers.md"}.get(path.parent.name, "docs/papers.md")
     if path.name == "papers.md":
         text = re.sub(
             r"^\* \*\*(\w+)\*\*", lambda found: f"* [**{found[1]}**]{{#{found[1].lower()}}}", text, flags=re.M
@@ -121,9 +123,10 @@ def contents(folder: Path) -> str:
     """The hidden tables of contents at the end of the first page."""
     listed = {name for names in CONTENTS.values() for name in names}
     more = sorted(path.stem for path in (folder / "docs").glob("*.md") if path.stem not in listed)
-    tables = []
+    decisions = sorted(f"decisions/{path.stem}" for path in (folder / "docs" / "decisions").glob("*.md"))
+    tables, added = [], {"Use": more, "Project": decisions}
     for caption, names in CONTENTS.items():
-        pages = [entry(name) for name in [*names, *(more if caption == "Use" else [])]]
+        pages = [entry(name) for name in [*names, *added.get(caption, [])]]
         tables.append("\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""]))
     return "".join(tables)
 

@@ -1,7 +1,7 @@
 """How Regard is installed here: whole or for use only, and whether two installations lie on top of each other.
 
-The distribution ``regard-run`` is the package without :data:`LEFT_OUT`; ``regard`` is it and these (ARCHITECTURE,
-Dependencies).
+The distribution ``regard-run`` is the package without :data:`LEFT_OUT`; ``regard`` is it and these (docs/decisions,
+Two distributions).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shards of token ids in memory-mapped files, for corpora larger than memory (ARCHITECTURE, prepared data).
+"""Shards of token ids in memory-mapped files, for corpora larger than memory (docs/decisions, prepared data).
 
 A side of a corpus is one file of offsets (int64) and files of ids (uint16, uint32 above 65,536), cut between sentences.
 Every sentence ends with ``</s>``.

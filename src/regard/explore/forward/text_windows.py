@@ -155,7 +155,7 @@ def _single_window(text: str, starts: Starts) -> TextWindows:
 
 
 def _sentences(task: Translation, text: str, starts: Starts) -> TextWindows:
-    """The sentences of a text, split as for translation (ARCHITECTURE, text at use)."""
+    """The sentences of a text, split as for translation (docs/decisions, text at use)."""
     from regard.text.sentences import cut
 
     recipe = task.recipe
