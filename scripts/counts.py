@@ -2,8 +2,9 @@
 
     python scripts/counts.py                    # the tree this script stands in
     python scripts/counts.py . /tmp/before      # two trees side by side
+    python scripts/counts.py --budget           # exit 1 where a count is above scripts/budget.toml
 
-Counts, not laws: it always exits 0. How each is taken stands at its function.
+How each is taken stands at its function. A commit that raises the budget says what that buys.
 """
 
 from __future__ import annotations
@@ -12,12 +13,19 @@ import argparse
 import ast
 import io
 import re
+import sys
 import tokenize
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "regard"
+BUDGET = ROOT / "scripts" / "budget.toml"
+MODULE = re.compile(rf"{PACKAGE}(?:\.\w+)+(?::\w+)?")
+"""A string that names a module, or ``module:name``: an import that no import statement shows."""
+COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
 SMALL = 25
 """A file of fewer lines of code is small."""
 NO_ENTRY = {"__init__.py", "__main__.py", "py.typed", "__pycache__"}
@@ -104,6 +112,74 @@ def _origin(node: ast.ImportFrom, module: str, is_package: bool) -> str:
     above = module.split(".")
     kept = above[: len(above) - node.level + is_package]
     return ".".join([*kept, *filter(None, [node.module])])
+
+
+def named_modules(trees: Mapping[str, ast.Module]) -> dict[str, list[str]]:
+    """The modules that each names by a string; a name that stands in two strings counts twice."""
+    found: dict[str, list[str]] = {}
+    for module, tree in trees.items():
+        texts = (
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        )
+        names = [text.partition(":")[0] for text in texts if MODULE.fullmatch(text)]
+        found[module] = [name for name in names if name in trees and name != module]
+    return found
+
+
+def with_strings(edges: Edges, named: Mapping[str, list[str]]) -> dict[str, set[str]]:
+    """Imports and strings together; the public names of the package itself lead everywhere, and are left out."""
+    found = {module: {*names, *named[module]} - {PACKAGE} for module, names in edges.items()}
+    del found[PACKAGE]
+    return found
+
+
+def rows(root: Path) -> dict[str, int]:
+    """The row of each package in the import contract, the lowest first."""
+    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = next(one["layers"] for one in settings["tool"]["importlinter"]["contracts"] if one["type"] == "layers")
+    return {name: row for row, layer in enumerate(reversed(layers)) for name in re.findall(r"\w+", layer)}
+
+
+def package_of(module: str) -> str:
+    """The package below the top one that a module is in; the top one's ``__init__`` is in none."""
+    return module.partition(".")[2].partition(".")[0]
+
+
+def upward(root: Path, named: Mapping[str, list[str]]) -> int:
+    """Strings that name a module of a higher row than the one they stand in; the public names may."""
+    row = rows(root)
+    return sum(
+        row.get(package_of(name), 0) > row[package_of(module)]
+        for module, names in named.items()
+        for name in names
+        if package_of(module) in row
+    )
+
+
+def functions(trees: Mapping[str, ast.Module]) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Functions and methods, nested ones included."""
+    nodes = (node for tree in trees.values() for node in ast.walk(tree))
+    return [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def has_one_statement(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a function is one simple statement, its docstring left out."""
+    body = node.body[ast.get_docstring(node, clean=False) is not None :]
+    return len(body) == 1 and not isinstance(body[0], COMPOUND)
+
+
+def used_once(trees: Mapping[str, ast.Module], defined: Sequence[ast.FunctionDef | ast.AsyncFunctionDef]) -> int:
+    """Functions whose name is read once in the package, as a name or an attribute; each definition counts."""
+    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
+    uses = Counter(node.id for node in nodes if isinstance(node, ast.Name))
+    uses.update(node.attr for node in nodes if isinstance(node, ast.Attribute))
+    return sum(uses[node.name] == 1 for node in defined)
+
+
+def code_of(folder: Path) -> tuple[int, int]:
+    """Files and lines of code below a folder."""
+    paths = sorted(folder.rglob("*.py"))
+    return len(paths), sum(code(path.read_text(encoding="utf-8")) for path in paths)
 
 
 def circles(edges: Edges) -> list[list[str]]:
@@ -211,7 +287,11 @@ def _column(rows: ast.AST, place: int, columns: int) -> Iterator[ast.AST]:
 def counts(root: Path) -> dict[str, str]:
     """Every count of a tree, as it is shown."""
     trees, packages = modules(root)
-    found = circles(imports(trees, packages))
+    edges, named = imports(trees, packages), named_modules(trees)
+    found = circles(edges)
+    defined, whole_tests = functions(trees), code_of(root / "tests")
+    hidden = circles(with_strings(edges, named))
+    across = [(one, other) for one in edges for other in edges[one]]
     lines = {path: code(path.read_text(encoding="utf-8")) for path in sorted((root / "src").rglob("*.py"))}
     most, room = largest_room(root / "src" / PACKAGE)
     tests = [path.read_text(encoding="utf-8") for path in sorted((root / "tests").rglob("*.py"))]
@@ -222,12 +302,21 @@ def counts(root: Path) -> dict[str, str]:
         "entries of the largest room": f"{most:,} ({room})",
         "import circles": f"{len(found):,}",
         "modules in import circles": f"{sum(map(len, found)):,}",
+        "import circles, with strings": f"{len(hidden):,}",
+        "imports across packages": f"{sum(package_of(one) != package_of(other) for one, other in across):,}",
+        "strings that name a higher row": f"{upward(root, named):,}",
+        "functions": f"{len(defined):,}",
+        "functions of one statement": f"{sum(map(has_one_statement, defined)):,}",
+        "functions named once": f"{used_once(trees, defined):,}",
+        "Any": f"{sum(isinstance(n, ast.Name) and n.id == 'Any' for t in trees.values() for n in ast.walk(t)):,}",
         f"files under {SMALL} lines of code": f"{sum(_small(path, count) for path, count in lines.items()):,}",
         "functions named by a participle": f"{participles(trees):,}",
         "tests that match English": f"{sum(matches_english(*one) for one in called):,}",
         "tests with any match": f"{sum(pattern(call) is not None for call, _ in called):,}",
         "calls of pytest.raises": f"{len(called):,}",
-        "lines of tests": f"{sum(len(text.splitlines()) for text in tests):,}",
+        "files of tests": f"{whole_tests[0]:,}",
+        "lines of code in tests": f"{whole_tests[1]:,}",
+        "lines of code in benchmarks": f"{code_of(root / 'benchmarks')[1]:,}",
     }
 
 
@@ -245,19 +334,36 @@ def table(columns: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
         yield "  ".join([first.ljust(widths[0]), *cells])
 
 
+def over_budget(found: Mapping[str, str]) -> list[str]:
+    """A line for each count above its limit."""
+    limits = tomllib.loads(BUDGET.read_text(encoding="utf-8"))
+    numbers = {name: int(found[name].partition(" ")[0].replace(",", "")) for name in limits}
+    return [
+        f"{name}: {numbers[name]:,}, the budget is {limit:,}; make it smaller, or raise the budget with its reason"
+        for name, limit in limits.items()
+        if numbers[name] > limit
+    ]
+
+
 def main() -> None:
-    """Print the table; with ``--circles`` the modules of each circle behind it."""
+    """Print the table; with ``--circles`` the modules of each circle behind it; with ``--budget`` what exceeds it."""
     parser = argparse.ArgumentParser(description="counts of the house")
     parser.add_argument("paths", nargs="*", type=Path, default=[ROOT], help="trees; default: where this script stands")
     parser.add_argument("--circles", action="store_true", help="name the modules of each import circle, too")
+    parser.add_argument("--budget", action="store_true", help="exit 1 where a count is above the budget")
     asked = parser.parse_args()
     roots: list[Path] = asked.paths
+    if asked.budget:
+        lines = over_budget(counts(ROOT))
+        print("\n".join(lines) or "within the budget")
+        sys.exit(1 if lines else 0)
     for root in roots:
         if not (root / "src" / PACKAGE).is_dir():
             parser.error(f"{root} holds no src/{PACKAGE}")
     print("\n".join(table({str(root): counts(root) for root in roots})))
     for root in roots if asked.circles else []:
-        for circle in circles(imports(*modules(root))):
+        trees, packages = modules(root)
+        for circle in circles(with_strings(imports(trees, packages), named_modules(trees))):
             print(f"{root}: {' '.join(circle)}")
 
 

@@ -182,3 +182,10 @@ def test_killed_before_any_operation_the_model_loads_and_the_next_call_ends_it(t
         assert contents(folder) == wanted, number
         assert load(folder, "cpu").name == "translation"
         shutil.rmtree(folder)
+
+
+def test_a_folder_with_a_model_inside_is_not_that_model(tmp_path: Path) -> None:
+    folder = run(tmp_path / "model", translator())
+    with refused(RegardError, tmp_path, str(folder)):
+        slim(tmp_path)
+    assert (folder / "training").is_dir()

@@ -81,7 +81,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "explore": ("regard explore model", "regard explore digits --images images.csv --port 8080"),
     "info": ("regard info model", "regard info base"),
-    "average": ("regard average model --last 5 --output averaged",),
+    "average": ("regard average model --last 3 --output averaged",),
     "import": ("regard import all-MiniLM-L6-v2 minilm",),
     "export": ("regard export model elsewhere", "regard export model elsewhere --to ctranslate2"),
     "pack": ("regard pack model", "regard pack model --source val.en --reference val.de"),

@@ -114,12 +114,10 @@ def slim(
     """
     from regard.runs.slim import size_of
     from regard.runs.slim import slim as slimming
-    from regard.tasks.model_path import model_folder
 
-    found = model_folder(folder).resolve()
-    gone = sum(slimming(found, say, dry_run).values())
-    left = size_of(found) - (gone if dry_run else 0)
-    size = f"{found} {'would have' if dry_run else 'has'} {left / 1e6:,.1f} MB"
+    gone = sum(slimming(folder, say, dry_run).values())
+    left = size_of(folder) - (gone if dry_run else 0)
+    size = f"{folder} {'would have' if dry_run else 'has'} {left / 1e6:,.1f} MB"
     goes = f"{gone / 1e6:,.1f} MB {'would go' if dry_run else 'are gone'}" if gone else "there is nothing to remove"
     result(f"{size}; {goes}.")
     return 0

@@ -30,7 +30,7 @@ def slim(
     whole or the folder is slim, the model loads, and the next call removes the rest.
 
     Args:
-        folder: a model folder, or one with a model inside.
+        folder: a model folder; one with a model inside is refused, since what goes is not asked for again.
         told: called with each part and its size, before anything is removed.
         dry_run: remove nothing.
         files: what changes the disk.
@@ -42,7 +42,9 @@ def slim(
         RegardError: it is no model folder, is damaged, its training is not finished, a process is at work in it, or its
             training holds files of others.
     """
-    folder, files = model_folder(folder), files or Files()
+    inside, folder, files = model_folder(folder), Path(folder), files or Files()
+    if inside != folder:
+        raise RegardError(f"is no model folder, but {inside} is one; to remove from that, name it", str(folder))
     load(folder, "cpu")
     training = folder / "training"
     with hold_lock(training) if training.is_dir() else nullcontext():

@@ -226,7 +226,6 @@ def newest(training: Path, count: int) -> list[Path]:
     """
     found = whole(training / "checkpoints")
     if len(found) < count:
-        raise UsageError(
-            f"{count} checkpoints requested, but there are {len(found)}; snapshots/ holds more", str(training)
-        )
+        message = f"{count} checkpoints requested, but there are {len(found)} (training.keep); ask for fewer"
+        raise UsageError(message, str(training))
     return found[-count:]
