@@ -164,3 +164,24 @@ def test_the_browser_is_opened_where_there_is_a_display(monkeypatch, display, fa
     command._open_browser("http://127.0.0.1:1/")
     assert tried.wait(5 if shown else 0.05) == bool(shown)
     assert opened == ["http://127.0.0.1:1/"] * shown
+
+
+STARTING = """
+import os, sys
+from regard.cli import main
+from regard.serve import server
+def listen(port):
+    print("torch" in sys.modules, os.environ["LRU_CACHE_CAPACITY"], os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"])
+    sys.exit(0)
+server.listen = listen
+main(["explore", "."])
+"""
+
+
+def test_few_products_stay_prepared_unless_the_user_says_otherwise(tmp_path: Path) -> None:
+    """torch reads how many as it loads; with a thousand the server takes a gigabyte."""
+    mine = {name: value for name, value in os.environ.items() if "CACHE_CAPACITY" not in name}
+    for more, said in (({}, "False 16 32"), ({"LRU_CACHE_CAPACITY": "100"}, "False 100 32")):
+        words = [sys.executable, "-c", STARTING]
+        done = subprocess.run(words, cwd=tmp_path, env={**mine, **more}, capture_output=True, text=True)
+        assert done.stdout.strip() == said, done.stderr

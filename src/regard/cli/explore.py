@@ -19,6 +19,11 @@ from regard.system.installation import require
 
 MOST = 32
 """Most models on one page."""
+FEW = {"LRU_CACHE_CAPACITY": "16", "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32"}
+"""Products that torch and oneDNN keep prepared; by default 1,024 each, one for every length of a text.
+
+With 1,024 the page's server takes a gigabyte after some thousand texts, and answers no faster.
+"""
 
 
 def explore(
@@ -44,6 +49,8 @@ def explore(
     """
     _check_arguments(folders, threads, images)
     require("torch", "starlette", "uvicorn")
+    for name, value in FEW.items():  # read when torch loads
+        os.environ.setdefault(name, value)
     from regard.explore import PAGE
     from regard.explore.folders.models import Models
     from regard.explore.questions import answers
