@@ -1,14 +1,13 @@
-"""Few labels and many texts: a classifier from labels alone, and with the other texts unlabelled, beside an SVM.
+"""Few labels: a classifier from these alone, and one begun from a model of masked words, beside an SVM.
 
     python benchmarks/few_labels.py                                  # 100, 300, 1,000 labels, three sets and seeds
     python benchmarks/few_labels.py --labels 300 --set trec --test   # on the test part as well, which is scored once
 
 Of a set's training part so many texts are drawn by the seed (of CLINC150 as many of each intent) and keep their
-labels, which serve for learning and validation; all others are given as ``--unlabelled``. 100 labels of CLINC150's 150
-intents would leave none to validate on and are left out. *Masked words* trains a model of masked words on all of the
-set's texts and the general ones first, for ten minutes, and begins from it. The SVM has the labels alone. Regard learns
-by its defaults, one thread. A run that was stopped resumes when the same command is given again; lines are appended to
-``results/few_labels.jsonl``, or to ``--results FILE``.
+labels, which serve for learning and validation. 100 labels of CLINC150's 150 intents would leave none to validate on
+and are left out. *Masked words* trains a model of masked words on all of the set's texts and the general ones first,
+for ten minutes, and begins from it. Regard learns by its defaults, one thread. A run that was stopped resumes when the
+same command is given again; lines are appended to ``results/few_labels.jsonl``, or to ``--results FILE``.
 """
 
 from __future__ import annotations
@@ -59,21 +58,20 @@ def main() -> None:
         for name in asked.set or SETS:
             parts = labelled(name, asked.work)
             for seed in () if count < BALANCED.get(name, 0) else asked.seed or (1, 2, 3):
-                some, others = divide(parts["train"], count, seed, name in BALANCED)
-                for way in asked.way or ("svm", "labels", "unlabelled"):
+                some = draw(parts["train"], count, seed, name in BALANCED)
+                for way in asked.way or ("svm", "labels"):
                     run = f"{name} {count} {way} {seed}"
                     if not done(asked.results, run, asked.test):
                         row = {"run": run, "set": name, "labels": len(some), "asked": count, "way": way, "seed": seed}
-                        measure(asked, row, parts, some, others)
+                        measure(asked, row, parts, some)
 
 
-def measure(asked: argparse.Namespace, row: Row, parts: dict[str, Rows], some: Rows, others: Rows) -> None:
+def measure(asked: argparse.Namespace, row: Row, parts: dict[str, Rows], some: Rows) -> None:
     """One way on one draw, appended."""
     begun = {"benchmark": "few_labels", "name": row["run"], "date": machine.now()}
     begun |= {"commit": machine.commit(), "machine": machine.describe()}
     folder = asked.work / row["run"].replace(" ", "-")
     write(folder / "labelled.tsv", some)
-    (folder / "unlabelled.txt").write_text("".join(f"{text}\n" for text, _ in others), encoding="utf-8")
     began = time.process_time()
     words = asked.work / f"words-{row['set']}"
     predict = WAYS[row["way"]](Draw(folder, some, [text for text, _ in parts["train"]], words, row["seed"]))
@@ -94,7 +92,7 @@ class Draw:
     """What a way learns from.
 
     Args:
-        folder: of the run, with the files ``labelled.tsv`` and ``unlabelled.txt``.
+        folder: of the run, with the file ``labelled.tsv``.
         labelled: the texts that keep their labels.
         texts: all of the training part.
         words: folder of the model of masked words, which the draws of a set share.
@@ -140,11 +138,6 @@ def labels(draw: Draw) -> Predict:
     return regard_of(draw)
 
 
-def unlabelled(draw: Draw) -> Predict:
-    """With the others."""
-    return regard_of(draw, unlabelled=draw.folder / "unlabelled.txt")
-
-
 def masked(draw: Draw) -> Predict:
     """From a model of masked words, one for each set."""
     import regard
@@ -177,13 +170,12 @@ def general() -> Iterable[str]:
 WAYS: dict[str, Callable[[Draw], Predict]] = {
     "svm": svm,
     "labels": labels,
-    "unlabelled": unlabelled,
     "masked": masked,
 }
 
 
-def divide(examples: Rows, count: int, seed: int, balanced: bool) -> tuple[Rows, Rows]:
-    """So many examples that keep their labels, and the others."""
+def draw(examples: Rows, count: int, seed: int, balanced: bool) -> Rows:
+    """So many examples, in order."""
     places = list(range(len(examples)))
     Random(seed).shuffle(places)
     if balanced:
@@ -191,11 +183,9 @@ def divide(examples: Rows, count: int, seed: int, balanced: bool) -> tuple[Rows,
         for place in places:
             by_label.setdefault(examples[place][1], []).append(place)
         each = max(1, count // len(by_label))
-        kept = sorted(place for some in by_label.values() for place in some[:each])
-    else:
-        kept = sorted(places[:count])
-    chosen = set(kept)
-    return [examples[place] for place in kept], [one for place, one in enumerate(examples) if place not in chosen]
+        places = [place for some in by_label.values() for place in some[:each]]
+        count = len(places)
+    return [examples[place] for place in sorted(places[:count])]
 
 
 def done(results: Path, run: str, test: bool) -> bool:

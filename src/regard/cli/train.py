@@ -38,8 +38,6 @@ class TrainOptions:
         columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL; of --train the columns of text
             and label, by number or name, or "label text" where a line begins with its label; of text to text those of
             source and target, or prefix, source and target; of running text the key in a JSONL.
-        unlabelled: of classification only: plain texts of the same kind without labels, one a line; where few texts
-            have labels they often help; may be given several times.
         weights: of translation only: how often to draw from each corpus beside the others, one number for each;
             default: by size.
         valid_source: sentences to validate on; default: some split off from the data.
@@ -76,7 +74,6 @@ class TrainOptions:
     target: Annotated[list[Path] | None, Parameter(group=DATA)] = None
     pairs: Annotated[list[Path] | None, Parameter(group=DATA)] = None
     columns: Annotated[str | None, Parameter(group=DATA)] = None
-    unlabelled: Annotated[list[Path] | None, Parameter(group=DATA)] = None
     weights: Annotated[list[float] | None, Parameter(name="--weight", group=DATA)] = None
     valid_source: Annotated[Path | None, Parameter(group=DATA)] = None
     valid_target: Annotated[Path | None, Parameter(group=DATA)] = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
 from regard.config import TASKS, Recipe, TaskInfo
@@ -15,7 +14,6 @@ from regard.data.checks.tags import TagScan, report_tags
 from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.images import one_shape
 from regard.data.corpora.scan import DataScan, Scan
-from regard.data.corpora.unlabelled import UnlabelledTexts
 from regard.runs.options import corpora
 from regard.system.errors import UsageError
 from regard.system.map_reduce import Processes, alone
@@ -90,18 +88,7 @@ def _labels(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, des
     scanned = DataScan.of(learned, validation, scan=scan)
     report = report_labels(scanned.learned, _validation(scanned, "texts"))
     report.announce(tell, despite_check)
-    recipe = asked(report.pairs)
-    if not given.unlabelled:
-        return info.job()(recipe, scanned, pretrained=given.begun)
-    if recipe.classification.kind != "single":
-        raise UsageError("is for texts of one label each (classification.kind)", "--unlabelled")
-    if not recipe.classification.ngrams:
-        raise UsageError("teaches n-grams alone, which are turned off (classification.ngrams)", "--unlabelled")
-    refuse_pipes(given.unlabelled)
-    unlabelled = UnlabelledTexts(tuple(map(Path, given.unlabelled)))
-    for line in unlabelled.summary:
-        tell(line)
-    return info.job()(recipe, scanned, pretrained=given.begun, unlabelled=unlabelled)
+    return info.job()(asked(report.pairs), scanned, pretrained=given.begun)
 
 
 def _tags(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:

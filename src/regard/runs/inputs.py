@@ -12,18 +12,7 @@ from regard.system.errors import UsageError
 OPTIONS = {"start_from": "from", "settings": "set", "weights": "weight"}
 """Names of arguments that are others on the command line."""
 PLACES = (
-    *(
-        "source",
-        "target",
-        "train",
-        "valid",
-        "valid_source",
-        "valid_target",
-        "pairs",
-        "unlabelled",
-        "test_source",
-        "test_target",
-    ),
+    *("source", "target", "train", "valid", "valid_source", "valid_target", "pairs", "test_source", "test_target"),
     *("recipe", "start_from", "output"),
 )
 """Arguments that name files or folders."""

@@ -145,12 +145,6 @@ def task_option(wishes: RecipeOptions) -> str:
     return found
 
 
-def ngrams_option(wishes: RecipeOptions) -> bool | None:
-    """``classification.ngrams``, known before the data; ``None``: the table chooses."""
-    found: bool | None = _merge_options(wishes)[1].get("classification", {}).get("ngrams")
-    return found
-
-
 def weights_option(wishes: RecipeOptions) -> Sequence[float]:
     """``data.weights``, known before the data; no table chooses them."""
     return tuple(_merge_options(wishes)[1].get("data", {}).get("weights", ()))

@@ -60,7 +60,6 @@ STAGES = {
     "encode": "turning examples into ids",
     "segment": "drawing segmentations",
     "fit": "fitting a linear classifier of n-grams",
-    "unlabelled": "learning from texts without labels",
 }
 """What preparing does, for people, besides learning (:func:`learning_line`)."""
 

@@ -19,7 +19,6 @@ from regard.runs.options import (
     RecipeOptions,
     language_notes,
     languages,
-    ngrams_option,
     recipe_from_options,
     task_option,
     weights_option,
@@ -68,7 +67,6 @@ def train(
     valid_target: Path | str | None = None,
     pairs: Files | Path | str | None = None,
     columns: str | None = None,
-    unlabelled: Files | Path | str | None = None,
     weights: Sequence[float] = (),
     source_language: str | None = None,
     target_language: str | None = None,
@@ -107,8 +105,6 @@ def train(
         valid_source, valid_target: sentences to validate on; default: some split off from the data.
         pairs: one TSV or JSONL file that holds both sides, or several; ``columns`` says where.
         columns: of ``pairs``, or of ``train``: the columns of text and label.
-        unlabelled: of a classifier: files of texts of the same kind without labels, one a line. They teach the linear
-            classifier of n-grams what words mean, and it learns from those of which it is sure.
         weights: of a translator: how often to draw from each corpus; default: by size.
         source_language, target_language: codes; default: the recipe's, else from the files' extensions.
         recipe: a TOML file, or its values; ``preset``: a named size; ``settings``: ``section.key=value`` strings.
@@ -162,19 +158,14 @@ def train(
         source=_several(source),
         target=_several(target),
         pairs=_several(pairs),
-        unlabelled=_several(unlabelled),
         valid_source=valid_source,
         valid_target=valid_target,
     )
     guessed = languages(files.source, files.target)
     earlier = _earlier_fields(Path(output)) if resume != "never" else None
     wishes = RecipeOptions(recipe, preset, tuple(settings), options, guessed, earlier=earlier)
-    if unlabelled and ngrams_option(wishes) is None:
-        wishes = replace(wishes, options=options | {"classification.ngrams": True})
     word = task_option(wishes)
     info = TASKS[word]
-    if info.name != "classification":
-        _refuse_elsewhere({"--unlabelled": unlabelled}, "task = classification learns from texts without labels")
     if info.learns_from == "pairs":
         _refuse_elsewhere({"--train": train, "--valid": valid}, TRANSLATION_TAKES)
         _refuse_elsewhere({"--from": start_from}, TRANSLATION_BEGINS)
@@ -202,7 +193,7 @@ def train(
         if job_class is not None:
             job = job_class(**vars(job))
         hooks = Hooks(shown, should_stop, track=tensorboard)
-        data = named_files(source, target, pairs, train, valid_source, valid_target, valid, unlabelled)
+        data = named_files(source, target, pairs, train, valid_source, valid_target, valid)
         if begun:
             data += ((f"{name_of(begun.folder)}/model.safetensors", begun.folder / "model.safetensors"),)
         given |= {"settings": wishes.settings, "allow_mismatch": allow}  # which may have been given as iterators

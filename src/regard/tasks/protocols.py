@@ -54,7 +54,6 @@ class InputFiles:
         begun: a model to initialise from.
         source, target: training files of a translator, line by line each other's translation.
         pairs: files that hold both sides.
-        unlabelled: texts of a classifier that have no label.
         valid_source, valid_target: validation files of a translator.
         processes: how many read pairs, asked where there are many.
     """
@@ -66,7 +65,6 @@ class InputFiles:
     source: Files = ()
     target: Files = ()
     pairs: Files = ()
-    unlabelled: Files = ()
     valid_source: Path | str | None = None
     valid_target: Path | str | None = None
     processes: Processes = alone

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Generic, Literal, TypeVar
@@ -18,8 +18,6 @@ from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
-
-from regard.text.word_vectors import WordVectors
 
 Bag = tuple[NDArray[np.int64], NDArray[np.float32]]
 """``(buckets_N, weights_N)``: the numbers of n-grams, and how much of each there is."""
@@ -56,17 +54,6 @@ class Bags:
     buckets_N: NDArray[np.int64]
     weights_N: NDArray[np.float32]
 
-    def __iter__(self) -> Iterator[Bag]:
-        for begin, end in pairwise(self.starts_B1.tolist()):
-            yield self.buckets_N[begin:end], self.weights_N[begin:end]
-
-    def some(self, texts: NDArray[np.int64]) -> Bags:
-        """The bags of some of the texts, by their numbers."""
-        counts_B = np.diff(self.starts_B1)[texts]
-        starts_B1 = np.append(0, counts_B.cumsum())
-        places_N = np.arange(starts_B1[-1]) + np.repeat(self.starts_B1[texts] - starts_B1[:-1], counts_B)
-        return Bags(starts_B1, self.buckets_N[places_N], self.weights_N[places_N])
-
 
 class Vectorizer(ABC, Generic[T]):
     """Makes bags of texts, or of pairs of them; entries that are no n-grams are numbered from ``buckets`` on."""
@@ -101,11 +88,10 @@ class NGrams(Vectorizer[str]):
 
     Args:
         buckets: how many different numbers there are.
-        words: vectors of words; a text's own then stands behind its n-grams.
     """
 
-    def __init__(self, buckets: int, words: WordVectors | None = None) -> None:
-        self.buckets, self.vectors = buckets, words
+    def __init__(self, buckets: int) -> None:
+        self.buckets = buckets
         self._known: dict[str, list[int]] = {}
 
     def bag(self, text: str) -> Bag:
@@ -116,8 +102,8 @@ class NGrams(Vectorizer[str]):
 
     def bags_of_words(self, text: str) -> list[Bag]:
         words = self.words(text)
-        vectors = self.word_entries(words)
-        return [_join([_bag_of(one), *more]) for one, more in zip(self.divide(words), vectors, strict=True)]
+        entries = self.word_entries(words)
+        return [_join([_bag_of(one), *more]) for one, more in zip(self.divide(words), entries, strict=True)]
 
     def kinds(self, text: str) -> tuple[Bag, Bag]:
         """The bag of words and their pairs, and that of characters."""
@@ -126,15 +112,11 @@ class NGrams(Vectorizer[str]):
 
     def entries(self, words: Sequence[str]) -> list[Bag]:
         """What a text has beside n-grams."""
-        if self.vectors is None:
-            return []
-        return [_entries(self.buckets, self.vectors.text_vector(list(map(self.hash, words))))]
+        return []
 
     def word_entries(self, words: Sequence[str]) -> list[list[Bag]]:
         """The same divided among its words."""
-        if self.vectors is None:
-            return [[] for _ in words]
-        return [[_entries(self.buckets, one)] for one in self.vectors.parts(list(map(self.hash, words)))]
+        return [[] for _ in words]
 
     def divide(self, words: Sequence[str]) -> list[dict[int, float]]:
         """The n-grams of a text divided among its words."""
@@ -188,7 +170,7 @@ class PairNGrams(Vectorizer[Pair]):
         buckets: as of :class:`NGrams`.
     """
 
-    def __init__(self, buckets: int, words: WordVectors | None = None) -> None:
+    def __init__(self, buckets: int) -> None:
         self.buckets, self._ngrams = buckets, NGrams(buckets)
 
     def bag(self, text: Pair) -> Bag:

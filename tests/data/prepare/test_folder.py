@@ -70,6 +70,12 @@ def test_another_is_refused_by_name(tmp_path: Path, inputs: dict[str, object], s
         is_reusable(made(tmp_path / "data"), inputs)
 
 
+def test_texts_without_labels_of_an_earlier_version_are_refused(tmp_path: Path) -> None:
+    folder = made(tmp_path / "data", {"seed": 1, "fingerprint.unlabelled": "abc"})
+    with refused(DataMismatch, folder, "no longer learns; choose another output folder"):
+        is_reusable(folder, {"seed": 1})
+
+
 @pytest.mark.parametrize("harm", ["shorter", "changed", "missing", "index", "no index"])
 def test_a_damaged_one_is_refused_and_left_alone(tmp_path: Path, harm: str) -> None:
     folder = made(tmp_path / "data")

@@ -16,8 +16,7 @@ from regard.data.checks.labels import LabelScan
 from regard.data.corpora.corpus import Corpus, no_progress
 from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare.folder import DataMismatch
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import RegardError
 from regard.tasks.assets import FittedValues
 from regard.tasks.classification import training
 from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
@@ -245,49 +244,6 @@ def test_the_loss_may_be_adversarial(tmp_path: Path, kind: str) -> None:
     expect_adversarial(again, again.validation[0], again.validation[0].text.lengths_B.tolist())
 
 
-def test_texts_without_labels_belong_to_the_run(tmp_path: Path) -> None:
-    train = written(tmp_path / "a.csv", rows(60))
-    others = tmp_path / "others.txt"
-    others.write_text("\n".join(text for text, _ in rows(200, seed=9)))
-    model = taught(tmp_path / "model", train, steps=2, unlabelled=others)
-    assert model.assets.ngrams is not None
-    assert model.assets.ngrams.words is not None
-    texts, labels = zip(*rows(60, seed=4), strict=True)
-    said = [one.label for one in regard.load(tmp_path / "model").classify(list(texts))]
-    assert np.mean([one == label for one, label in zip(said, labels, strict=True)]) > 0.9
-    with refused(DataMismatch, None, "give the same ones, or choose another"):
-        taught(tmp_path / "model", train, "classification.ngrams=true", steps=2)
-    others.write_text("something else\n")
-    with refused(DataMismatch, None, "unlabelled"):
-        taught(tmp_path / "model", train, steps=2, unlabelled=others)
-    card = (tmp_path / "model" / "card.md").read_text()
-    assert "others.txt" in card
-
-
-def test_texts_with_labels_are_left_out_of_those_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those to validate on above all: what is fitted and scored on them must not have learned from them."""
-    long = " ".join(f"word{number}" for number in range(150))
-    valid = [*rows(20, seed=3), (long, "food")]
-    others = [text for text, _ in rows(30, seed=9)]
-    given = tmp_path / "others.txt"
-    spelled = (text.replace(" ", "  ").upper() for text, _ in valid)
-    given.write_text("\n".join([*others, *spelled, *(text for text, _ in valid), *(text for text, _ in rows(60))]))
-    seen: list[list[str]] = []
-    fit = training.fit_with_unlabelled
-    monkeypatch.setattr(
-        training,
-        "fit_with_unlabelled",
-        lambda texts, targets, more, data: seen.append(more) or fit(texts, targets, more, data),
-    )
-    files = written(tmp_path / "a.csv", rows(60)), written(tmp_path / "v.csv", valid)
-    taught(tmp_path / "model", files[0], "data.max_tokens=40", steps=2, valid=files[1], unlabelled=given)
-    known = {text for text, _ in [*rows(60), *valid]}
-    assert [text.strip() for text in seen[0]] == list(dict.fromkeys(text for text in others if text not in known))
-    given.write_text("\n".join(known))
-    with refused(RegardError, "others.txt", "holds no text but those with labels"):
-        taught(tmp_path / "other", files[0], steps=2, valid=files[1], unlabelled=given)
-
-
 def test_a_model_has_probabilities_before_its_run_is_done(tmp_path: Path) -> None:
     """N-grams and network are added up to scores of any size; the temperature makes them probabilities."""
     files = written(tmp_path / "a.csv", rows(60)), written(tmp_path / "v.csv", rows(20, seed=3))
@@ -302,31 +258,6 @@ def test_a_model_has_probabilities_before_its_run_is_done(tmp_path: Path) -> Non
     assert found.loss == pytest.approx(nll, rel=1e-4)
     said = [float(sample.hypothesis.split()[-1]) for sample in found.samples]
     assert said == pytest.approx(probability_BC.max(1)[[0, 9, 19]], abs=0.01)
-
-
-@pytest.mark.parametrize(
-    ("settings", "options", "where"),
-    [
-        (("classification.kind=multi",), {}, "unlabelled"),
-        (("classification.ngrams=false",), {}, "unlabelled"),
-        ((), {"task": "tagging"}, "unlabelled"),
-        ((), {"unlabelled": "no such file"}, "no such file"),
-    ],
-)
-def test_what_texts_without_labels_are_not_for(
-    tmp_path: Path, settings: tuple[str, ...], options: dict[str, Any], where: str
-) -> None:
-    train = written(tmp_path / "a.csv", rows(60))
-    given = {"unlabelled": train, **options}
-    with refused(UsageError if where == "unlabelled" else RegardError, where):
-        taught(tmp_path / "model", train, *settings, steps=2, **given)
-    assert not (tmp_path / "model").exists()
-
-
-def test_a_number_is_not_learned_from_texts_without_one(tmp_path: Path) -> None:
-    train = written(tmp_path / "a.csv", [(text, str(len(text))) for text, _ in rows(60)])
-    with refused(UsageError, "unlabelled", "one label each"):
-        taught(tmp_path / "model", train, "classification.kind=regression", steps=2, unlabelled=train)
 
 
 def test_a_broken_scikit_learn_costs_the_comparison_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

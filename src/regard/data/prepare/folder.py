@@ -35,11 +35,9 @@ PARTS = ("train", "validation")
 OTHERS = {
     "data": "other data",
     "validation": "other data",
-    "fingerprint.unlabelled": "other unlabelled texts, or none (--unlabelled)",
+    "fingerprint.unlabelled": "texts without labels too, from which Regard no longer learns",
 }
 """What a folder was prepared from, where an input differs, in words."""
-GIVEN = {"fingerprint.unlabelled"}
-"""Inputs that a resumed run is given again."""
 VALIDATION = tuple(f"validation.{side}.txt" for side in PairEncoder.sides)
 
 
@@ -135,8 +133,7 @@ def is_reusable(folder: Path, inputs: Mapping[str, Any]) -> bool:
     for name in sorted(before.keys() | inputs.keys()):
         if before.get(name) != inputs.get(name):
             what = OTHERS.get(name, f"another {name}")
-            remedy = "give the same ones, or choose" if name in GIVEN else "choose"
-            raise DataMismatch(f"was prepared from {what}; {remedy} another output folder", str(folder))
+            raise DataMismatch(f"was prepared from {what}; choose another output folder", str(folder))
     return True
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -21,7 +21,6 @@ from regard.data.checks.labels import LabelScan
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.labelled import split_labels
 from regard.data.corpora.scan import DataScan
-from regard.data.corpora.unlabelled import UnlabelledTexts
 from regard.data.prepare import split
 from regard.data.prepare.encoders import ClassEncoder, LabelIds, TextEncoder
 from regard.data.prepare.folder import PreparedExamples
@@ -36,21 +35,18 @@ from regard.tasks.classification.classifier import Classification, LabelTask, Sc
 from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels, class_matrix, numbers_of, z_scores
 from regard.tasks.classification.ngrams.fit import fit, fit_numbers
 from regard.tasks.classification.ngrams.linear import BUCKETS, is_fitted, write_ngrams
-from regard.tasks.classification.ngrams.self_training import fit_with_unlabelled
 from regard.tasks.protocols import ShouldStop
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
 from regard.tasks.text.task import mean_over_windows
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.text.counts import counted
 from regard.text.ngrams import FORMS, Form
-from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
+from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, predict
 from regard.training.world import ALONE, World
 
 SAMPLES = 3
 """Texts or images shown at a validation."""
-SAME = 1_000
-"""Characters in which two texts that are one begin alike."""
 
 
 class LabelNames:
@@ -89,20 +85,6 @@ def refuse_nothing_outside(section: Section, scanned: DataScan[LabelScan[Any]]) 
         f"chosen; name another, or give classification.threshold.{nearest(section.out_of_scope, there)}",
         "classification.out_of_scope",
     )
-
-
-def whole_texts(
-    wholes: DocumentIndex, text: Shards, places: Iterable[int], tokenizer: AnyTokenizer, max_tokens: int
-) -> list[str]:
-    """Examples as their tokenizer spells them, each from its windows."""
-    frame = Frame.of(tokenizer, max_tokens)
-    parts = ([text.sentence(window) for window in wholes.windows(place).tolist()] for place in places)
-    return [tokenizer.decode(frame.join(part).tolist()) for part in parts]
-
-
-def _beginning(text: str) -> str:
-    """What tells texts apart, whatever their letter case and white space: no more is read of a long one."""
-    return " ".join(text.strip()[: 2 * SAME].split()).casefold()[:SAME]
 
 
 AnyLabelTask = TypeVar("AnyLabelTask", bound=LabelTask[Any, Any])
@@ -289,10 +271,12 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
         return baseline.score_baseline(*learned, *held_out, len(self.task.assets.labels))
 
     def _known(self, wholes: DocumentIndex, text: Shards, labels: Shards) -> tuple[list[str], list[int]]:
-        """The examples that have a class, as texts, and their classes."""
+        """The examples that have a class, as their tokenizer spells them, and their classes."""
         label_B, tokenizer = labels.gather(0, wholes.first_B)[0], self.task.source_tokenizer
         known = np.flatnonzero(label_B < len(self.task.assets.labels)).tolist()
-        return whole_texts(wholes, text, known, tokenizer, self.task.recipe.data.max_tokens), label_B[known].tolist()
+        frame = Frame.of(tokenizer, self.task.recipe.data.max_tokens)
+        parts = ([text.sentence(window) for window in wholes.windows(place).tolist()] for place in known)
+        return [tokenizer.decode(frame.join(part).tolist()) for part in parts], label_B[known].tolist()
 
     def example_text(self, place: int) -> str:
         """A validation text; of a long one its first window."""
@@ -306,8 +290,6 @@ class ClassificationJob(TrainingJob):
     """Classification from scanned corpora of labelled texts."""
 
     scanned: DataScan[LabelScan[Any]]
-    unlabelled: UnlabelledTexts | None = field(default=None, kw_only=True)
-    """Texts of the same kind that have no label."""
     task: ClassVar[type[Any]] = Classification
     training: ClassVar[type[Any]] = ClassificationTraining
     opened: ClassVar[type[Any]] = PreparedExamples
@@ -335,11 +317,6 @@ class ClassificationJob(TrainingJob):
                 for one, kept in zip(last, fresh, strict=True):
                     one.copy_(kept)
 
-    def more(self) -> dict[str, str]:
-        """Also the fingerprint of the texts without labels."""
-        unlabelled = {"fingerprint.unlabelled": self.unlabelled.fingerprint} if self.unlabelled else {}
-        return {**super().more(), **unlabelled}
-
     def _fit_ngrams(self, prepared: PreparedExamples, progress: Progress) -> None:
         """Fit the linear classifier of n-grams, unless it lies with the data already."""
         if is_fitted(prepared.folder, prepared.fingerprint):
@@ -354,30 +331,10 @@ class ClassificationJob(TrainingJob):
         if numbers:
             number_B = z_scores(numbers_of(labels.labels_X))
             fitted = fit_numbers(FORMS[form](BUCKETS).bags(texts), number_B, data, form=form)
-        elif self.unlabelled is None:
+        else:
             targets_BC = class_matrix(labels, len(prepared.own["labels"]))
             fitted = fit(FORMS[form](BUCKETS).bags(texts), targets_BC, data, form=form)
-        else:
-            progress("unlabelled", 0)
-            others = self._without_labelled(prepared, tokenizer)
-            targets_BC = class_matrix(labels, len(prepared.own["labels"]))
-            fitted = fit_with_unlabelled(list(texts), targets_BC, others, data)
         write_ngrams(prepared.folder, fitted)
-
-    def _without_labelled(self, prepared: PreparedExamples, tokenizer: AnyTokenizer) -> list[str]:
-        """The texts without labels that are none of those with one, whether to learn from or to validate on.
-
-        Raises:
-            RegardError: there is no other.
-        """
-        assert self.unlabelled is not None
-        longest, seen = self.recipe.data.max_tokens, set[str]()
-        for wholes, text in ((prepared.wholes, prepared.text), (prepared.validation_wholes, prepared.validation_text)):
-            seen.update(map(_beginning, whole_texts(wholes, text, range(wholes.count), tokenizer, longest)))
-        texts = (tokenizer.decode(ids.tolist()) for ids in tokenizer.ids_batch(self.unlabelled.texts()))
-        if not (found := [text for text in texts if _beginning(text) not in seen]):
-            raise RegardError("holds no text but those with labels", str(self.unlabelled.paths[0]))
-        return found
 
     def _learn(self, examples: split.Examples[Any]) -> TextEncoder[Any]:
         names = LabelNames(self.recipe.classification)

@@ -7,10 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.tasks.classification.ngrams.linear import BUCKETS, LinearNGrams, unit_scale
+from regard.tasks.classification.ngrams.linear import LinearNGrams, unit_scale
 from regard.tasks.classification.ngrams.sparse import SparseMatrix, one_thread
 from regard.text.ngrams import Bags, Form
-from regard.text.word_vectors import WordVectors
 
 MOST = 1 << 18
 """N-grams that have weights: those in most texts."""
@@ -29,33 +28,20 @@ CLOSE, SOLVED = 2e-2, 0.1
 """The gradient is small enough at this part of the first, and a step solved at this part of its own."""
 
 
-def fit(
-    bags: Bags,
-    targets_BC: NDArray[np.bool_],
-    data: str = "",
-    *,
-    form: Form = "text",
-    words: WordVectors | None = None,
-    importance_B: NDArray[np.float32] | None = None,
-) -> LinearNGrams:
+def fit(bags: Bags, targets_BC: NDArray[np.bool_], data: str = "", *, form: Form = "text") -> LinearNGrams:
     """A support vector machine with squared hinge loss for each class, by Newton's method [Keerthi05].
 
     By one thread, so that the bits do not depend on how many cores a machine has.
 
     Args:
-        bags: the n-grams of the texts, of :data:`BUCKETS` different ones; of fewer than :data:`FEW` single texts they
-            are weighed by how rare they are.
+        bags: the n-grams of the texts; of fewer than :data:`FEW` single texts they are weighed by how rare they are.
         targets_BC: which classes each text is of.
         data: the fingerprint of the texts.
         form: of the bags.
-        words: vectors of words, where the bags have those of texts.
-        importance_B: what an error of each text counts; default: 1.
     """
     with torch.no_grad(), one_thread():
         buckets_X, rarity_X = _ngrams_and_rarity(bags, form)
         by_text, by_ngram = _matrices(bags, buckets_X, rarity_X)
-        texts = len(bags.starts_B1) - 1
-        count_B1 = torch.ones(texts, 1) if importance_B is None else torch.from_numpy(importance_B)[:, None]
         sign_BC = torch.from_numpy(np.where(targets_BC, 1.0, -1.0).astype(np.float32))
         weight_XC = torch.zeros(len(buckets_X) + 1, sign_BC.shape[1])
         weight_XC[-1] = sign_BC.mean(0)
@@ -63,7 +49,7 @@ def fit(
         for step in range(STEPS):
             sign_BO, weight_XO = sign_BC[:, open_C], weight_XC[:, open_C]
             short_BO = (1 - sign_BO * by_text.times(weight_XO)).clamp(min=0)
-            gradient_XO = weight_XO - 2 * PENALTY * by_ngram.times(count_B1 * sign_BO * short_BO)
+            gradient_XO = weight_XO - 2 * PENALTY * by_ngram.times(sign_BO * short_BO)
             size_O = gradient_XO.norm(dim=0)
             if not step:
                 wanted_C = CLOSE * size_O
@@ -71,9 +57,9 @@ def fit(
             open_C = open_C[left_O]
             if not len(open_C):
                 break
-            inside_BO = (short_BO[:, left_O] > 0) * count_B1
+            inside_BO = (short_BO[:, left_O] > 0).float()
             weight_XC[:, open_C] += _newton_step(by_text, by_ngram, inside_BO, gradient_XO[:, left_O])
-    return _classifier(buckets_X, weight_XC, rarity_X, words, data, form)
+    return _classifier(buckets_X, weight_XC, rarity_X, data, form)
 
 
 def fit_numbers(bags: Bags, number_B: NDArray[np.float64], data: str = "", *, form: Form = "number") -> LinearNGrams:
@@ -93,26 +79,21 @@ def fit_numbers(bags: Bags, number_B: NDArray[np.float64], data: str = "", *, fo
         weight_X1 = _newton_step(
             by_text, by_ngram, torch.ones_like(number_B1), gradient_X1, NUMBER_PENALTY, RIDGE_STEPS, RIDGE_SOLVED
         )
-    return _classifier(buckets_X, weight_X1, rarity_X, None, data, form)
+    return _classifier(buckets_X, weight_X1, rarity_X, data, form)
 
 
 def _classifier(
-    buckets_X: NDArray[np.int32],
-    weight_XC: Tensor,
-    rarity_X: NDArray[np.float32] | None,
-    words: WordVectors | None,
-    data: str,
-    form: Form,
+    buckets_X: NDArray[np.int32], weight_XC: Tensor, rarity_X: NDArray[np.float32] | None, data: str, form: Form
 ) -> LinearNGrams:
     weight, bias = weight_XC[:-1].numpy().astype(np.float16), weight_XC[-1].numpy().copy()
-    return LinearNGrams(buckets_X, weight, bias, rarity_X, words, data, form)
+    return LinearNGrams(buckets_X, weight, bias, rarity_X, data, form)
 
 
 def _ngrams_and_rarity(bags: Bags, form: Form) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
     """The n-grams that get weights and, of few texts with classes, what each is weighed by."""
     buckets_X, counts_X = _most_common(bags.buckets_N)
     texts = len(bags.starts_B1) - 1
-    return buckets_X, _rarity(buckets_X, counts_X, texts) if texts < FEW and form == "text" else None
+    return buckets_X, _rarity(counts_X, texts) if texts < FEW and form == "text" else None
 
 
 def _most_common(buckets_N: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -122,10 +103,9 @@ def _most_common(buckets_N: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArr
     return buckets_X[kept].astype(np.int32), counts_X[kept]
 
 
-def _rarity(buckets_X: NDArray[np.int32], counts_X: NDArray[np.int64], texts: int) -> NDArray[np.float32]:
-    """What n-grams are weighed by: 1 where all texts have one, more where few have [Jones72]; 1 of a text vector."""
-    found_X = np.log((1 + texts) / (1 + counts_X)) + 1
-    return np.where(buckets_X < BUCKETS, found_X, 1).astype(np.float32)
+def _rarity(counts_X: NDArray[np.int64], texts: int) -> NDArray[np.float32]:
+    """What n-grams are weighed by: 1 where all texts have one, more where few have [Jones72]."""
+    return (np.log((1 + texts) / (1 + counts_X)) + 1).astype(np.float32)
 
 
 def _newton_step(
@@ -164,7 +144,7 @@ def _matrices(
     places_N = np.searchsorted(buckets_X, bags.buckets_N[known_N])
     if rarity_X is not None:
         weights_N = weights_N * rarity_X[places_N]
-        weights_N = weights_N * unit_scale(buckets_X[places_N] < BUCKETS, weights_N, texts_N, texts)
+        weights_N = weights_N * unit_scale(weights_N, texts_N, texts)
     places_N = np.append(places_N, np.full(texts, ngrams))
     weights_N = np.append(weights_N, np.ones(texts, np.float32))
     texts_N = np.append(texts_N, np.arange(texts))

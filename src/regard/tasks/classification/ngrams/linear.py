@@ -8,7 +8,7 @@ that both learn from a linear classifier of so many n-grams makes no errors.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,13 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.system import disk
-from regard.system.errors import Damaged
-from regard.text.ngrams import FORMS, Bag, Bags, Form, Vectorizer
-from regard.text.word_vectors import WordVectors
+from regard.system.errors import Damaged, RegardError
+from regard.text.ngrams import FORMS, Bag, Form, Vectorizer
 
 NGRAMS = "ngrams.safetensors"
 BUCKETS = 1 << 24
-"""Numbers of n-grams; so many that two hardly ever share one. Entries of a text vector are numbered from here on."""
+"""Numbers of n-grams; so many that two hardly ever share one. Entries that are no n-grams are numbered from here on."""
 SEALED, FORM = " sha256:", " form:"
 """Stand in the file behind the fingerprint of the texts, and before the sha256 of its tensors and their form."""
 LENGTH = 2**0.5
@@ -36,11 +35,10 @@ class LinearNGrams:
     """A fitted classifier.
 
     Args:
-        buckets_X: the numbers of the n-grams that have weights, in order; behind them those of a text vector's entries.
+        buckets_X: the numbers of the n-grams that have weights, in order; behind them those of other entries.
         weight_XC: of each of them for each class.
         bias_C: of each class.
         rarity_X: what the n-grams of a text are weighed by, where the classifier learned from few texts.
-        words: what gives a text its vector, where it learned from unlabelled texts too.
         data: the fingerprint of the texts it was fitted to.
         form: what it is given: texts, or pairs of them.
     """
@@ -49,22 +47,14 @@ class LinearNGrams:
     weight_XC: NDArray[np.float16]
     bias_C: NDArray[np.float32]
     rarity_X: NDArray[np.float32] | None = None
-    words: WordVectors | None = None
     data: str = ""
     form: Form = "text"
 
     def scores(self, texts: Sequence[Any]) -> NDArray[np.float64]:
         """``score_BC``: above 0 where a text is of a class, 1 and more where that is sure; or a number of mean 0."""
-        return self._scores(len(texts), map(self._vectorizer.bag, texts))
-
-    def scores_of(self, bags: Bags) -> NDArray[np.float64]:
-        """``score_BC`` of texts whose n-grams are counted, with the vectors of these words where there are some."""
-        return self._scores(len(bags.starts_B1) - 1, bags)
-
-    def _scores(self, texts: int, bags: Iterable[Bag]) -> NDArray[np.float64]:
-        found = np.tile(self.bias_C.astype(np.float64), (texts, 1))
-        for row, bag in zip(found, bags, strict=True):
-            rows_N, weights_N = self._rows(bag)
+        found = np.tile(self.bias_C.astype(np.float64), (len(texts), 1))
+        for row, text in zip(found, texts, strict=True):
+            rows_N, weights_N = self._rows(self._vectorizer.bag(text))
             row += (weights_N * self._length(rows_N, weights_N)) @ self.weight_XC[rows_N].astype(np.float32)
         return found
 
@@ -89,12 +79,12 @@ class LinearNGrams:
         """What the parts of a whole text are multiplied by, so that its n-grams have one length."""
         if self.rarity_X is None:
             return np.ones(len(rows_N), np.float32)
-        return unit_scale(self.buckets_X[rows_N] < BUCKETS, weights_N, np.zeros(len(rows_N), np.int64), 1)
+        return unit_scale(weights_N, np.zeros(len(rows_N), np.int64), 1)
 
     @cached_property
     def _vectorizer(self) -> Vectorizer[Any]:
         """Remembers the n-grams of words from call to call."""
-        return FORMS[self.form](BUCKETS, self.words)
+        return FORMS[self.form](BUCKETS)
 
     @property
     def content(self) -> bytes:
@@ -104,25 +94,20 @@ class LinearNGrams:
         tensors: dict[str, NDArray[Any]] = {"buckets": self.buckets_X, "weight": self.weight_XC, "bias": self.bias_C}
         if self.rarity_X is not None:
             tensors["rarity"] = self.rarity_X
-        if self.words is not None:
-            tensors |= {"words": self.words.hashes_W, "vectors": self.words.vector_WD}
         form = "" if self.form == "text" else f"{FORM}{self.form}"
         # several keys have no fixed order
         return save(tensors, {"data": f"{self.data}{SEALED}{_sha256(tensors, self.form)}{form}"})
 
 
-def unit_scale(
-    ngram_N: NDArray[np.bool_], weights_N: NDArray[np.float32], text_N: NDArray[np.int64], texts: int
-) -> NDArray[np.float32]:
-    """What the entries of texts are multiplied by, so that the n-grams of each have the length :data:`LENGTH`.
+def unit_scale(weights_N: NDArray[np.float32], text_N: NDArray[np.int64], texts: int) -> NDArray[np.float32]:
+    """What the n-grams of texts are multiplied by, so that those of each have the length :data:`LENGTH`.
 
     Args:
-        ngram_N: which entries are n-grams; those of a text vector stay.
-        weights_N: of the entries.
+        weights_N: of the n-grams.
         text_N: the text of each, below ``texts``.
     """
-    length_B = np.sqrt(np.bincount(text_N[ngram_N], weights_N[ngram_N] ** 2, texts))
-    return np.where(ngram_N, LENGTH / np.maximum(length_B[text_N], 1e-12), 1).astype(np.float32)
+    length_B = np.sqrt(np.bincount(text_N, weights_N**2, texts))
+    return (LENGTH / np.maximum(length_B[text_N], 1e-12)).astype(np.float32)
 
 
 def _known(
@@ -141,6 +126,7 @@ def read_ngrams(folder: Path) -> LinearNGrams | None:
 
     Raises:
         Damaged: the file is not one, or not as it was written; those of before have no sha256 in them.
+        RegardError: it was fitted with texts without labels, from which an earlier Regard learned vectors of words.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -156,12 +142,17 @@ def read_ngrams(folder: Path) -> LinearNGrams | None:
             sha256, _, form = rest.partition(FORM)
     except (SafetensorError, ValueError, TypeError) as error:
         raise Damaged("is damaged", str(path)) from error
+    if "vectors" in found:
+        raise RegardError(
+            "has vectors of words, learned from texts without labels, which this Regard does not read; train the model "
+            "again, from labelled texts alone",
+            str(path),
+        )
     form = form or "text"
     if not _fits(found) or form not in FORMS or sha256 not in ("", _sha256(found, form)):
         raise Damaged("is damaged", str(path))
-    words = WordVectors(found["words"], found["vectors"]) if "words" in found else None
     parts = (found["buckets"], found["weight"], found["bias"], found.get("rarity"))
-    return LinearNGrams(*parts, words, data, cast(Form, form))
+    return LinearNGrams(*parts, data, cast(Form, form))
 
 
 def _sha256(tensors: Mapping[str, NDArray[Any]], form: str) -> str:
@@ -176,26 +167,21 @@ KINDS: dict[str, tuple[Any, int]] = {
     "weight": (np.float16, 2),
     "bias": (np.float32, 1),
     "rarity": (np.float32, 1),
-    "words": (np.int32, 1),
-    "vectors": (np.float16, 2),
 }
 """Of each tensor of the file its numbers and dimensions; the first three are always there."""
 
 
 def _fits(found: dict[str, NDArray[Any]]) -> bool:
     """Whether the tensors of a file are those of a classifier."""
-    names = {"buckets", "weight", "bias"}
-    if not names <= found.keys() <= KINDS.keys() or ("words" in found) != ("vectors" in found):
+    if not {"buckets", "weight", "bias"} <= found.keys() <= KINDS.keys():
         return False
     if any(one.dtype != KINDS[name][0] or one.ndim != KINDS[name][1] for name, one in found.items()):
         return False
     rows = len(found["buckets"])
-    sorted_ = [found[name] for name in ("buckets", "words") if name in found]
     return (
         found["weight"].shape == (rows, len(found["bias"]))
         and len(found.get("rarity", found["buckets"])) == rows
-        and len(found.get("words", ())) == len(found.get("vectors", ()))
-        and not any((np.diff(one) <= 0).any() for one in sorted_)
+        and not (np.diff(found["buckets"]) <= 0).any()
         and all(np.isfinite(one).all() for one in found.values())
     )
 
