@@ -71,18 +71,9 @@ def texts(given: Tokens) -> Any:
     return Texts(given.ids_T.numpy(), lengths_B, segments_T, words)
 
 
-def rnn(model: Any, choices: Mapping[str, Any], pieces: int = small.PIECES, precision: Precision = "fp32") -> Any:
-    """The engine of a small recurrent encoder-decoder."""
-    from regard.fast.recurrent.build import rnn
-
-    return rnn(small.rnn_section(**choices), pieces, pieces, taken(model), Packer(precision))
-
-
 def writing(family: Family, pieces: int = small.PIECES, precision: Precision = "fp32") -> tuple[Any, Any]:
     """A small encoder-decoder in float32, and its engine."""
     model = family.model(torch.float32, pieces=pieces)
-    if family.name == "rnn":
-        return model, rnn(model, family.choices, pieces, precision)
     return model, engine(model, small.section(**family.choices), pieces, precision)
 
 

@@ -41,7 +41,7 @@ by_every_set = pytest.mark.parametrize("instruction_set", SETS, indirect=True)
 
 @pytest.mark.one_of(6)
 @by_every_set
-@held("transformer", "rnn", transformer=9, rnn=9)
+@held("transformer", transformer=9)
 @pytest.mark.parametrize("beam", [1, 3])
 def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int, instruction_set: str) -> None:
     """To the bit: sentences enter and leave beside it."""
@@ -57,7 +57,7 @@ def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int, 
 
 @pytest.mark.one_of(6)
 @by_every_set
-@held("transformer", "rnn", transformer=9, rnn=9)
+@held("transformer", transformer=9)
 def test_step_by_step_is_all_at_once(family: Family, instruction_set: str) -> None:
     model, fast = writing(family)
     targets = sentences([6, 6, 6, 6], seed=5)
@@ -72,7 +72,7 @@ def test_step_by_step_is_all_at_once(family: Family, instruction_set: str) -> No
 
 @pytest.mark.one_of(6)
 @by_every_set
-@held("transformer", "rnn", transformer=9, rnn=9)
+@held("transformer", transformer=9)
 def test_a_wide_beam_is_exhaustive_and_one_of_one_is_greedy(family: Family, instruction_set: str) -> None:
     (model, fast), source = writing(family, VOCABULARY), sources_of(family)[0]
     outputs = [[*words, 0] for n in range(LIMIT) for words in itertools.product(range(2, VOCABULARY), repeat=n)]

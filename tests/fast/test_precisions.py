@@ -22,7 +22,7 @@ NEAR = {"bf16": 0.03, "int8": 0.25}
 """Root mean square of what log-probabilities of small random models may lose, in their standard deviations."""
 
 
-@held("transformer", "rnn", transformer=9, rnn=9)
+@held("transformer", transformer=9)
 @pytest.mark.parametrize("precision", STORED)
 def test_what_a_search_finds_depends_on_no_neighbour(family: Family, precision: Precision) -> None:
     """To the bit: sentences enter and leave beside it."""
@@ -36,7 +36,7 @@ def test_what_a_search_finds_depends_on_no_neighbour(family: Family, precision: 
         assert found([source])[0] == among
 
 
-@held("transformer", "rnn", transformer=9, rnn=9)
+@held("transformer", transformer=9)
 @pytest.mark.parametrize("precision", STORED)
 def test_steps_are_near_the_models_and_rows_continue_where_they_were(family: Family, precision: Precision) -> None:
     """Reordered, repeated and left out, a row says to the bit what it says when it is read alone."""
@@ -61,7 +61,7 @@ def test_steps_are_near_the_models_and_rows_continue_where_they_were(family: Fam
 
 
 @pytest.mark.parametrize("instruction_set", kernels.instruction_sets() if kernels.available() else ["none"])
-@held("transformer", "rnn", transformer=8, rnn=8)
+@held("transformer", transformer=8)
 @pytest.mark.parametrize("precision", STORED)
 def test_a_wide_beam_is_exhaustive(family: Family, precision: Precision, instruction_set: str) -> None:
     """Among all outputs, each scored by the engine itself, step by step."""

@@ -58,7 +58,7 @@ def by_engine(task: Any) -> bool:
     return engine_of(task) is not None
 
 
-@pytest.mark.parametrize("make", [translator, recurrent, asker])
+@pytest.mark.parametrize("make", [translator, asker])
 def test_a_folder_is_opened_without_its_model_and_says_the_same(make: Any, tmp_path: Path) -> None:
     folder = put(tmp_path / "m", make())
     task, plain = open_without_torch(folder, "cpu"), load(folder, "cpu")
@@ -111,7 +111,7 @@ def both(folder: Path, task: Any) -> tuple[Any, Any]:
     return open_without_torch(folder, "cpu"), load(folder, "cpu")
 
 
-INFINITE = [translator, recurrent, asker, classifier, pairs, reader, tagger, stepper, filler, encoder, speaker, spanner]
+INFINITE = [translator, asker, classifier, pairs, reader, tagger, stepper, filler, encoder, speaker, spanner]
 
 
 @pytest.mark.parametrize("make", INFINITE)
@@ -231,7 +231,7 @@ def test_prompts_are_continued_as_by_the_model(options: dict[str, Any], tmp_path
 
 
 @pytest.mark.parametrize(
-    "make", [encoder, classifier, reader, tagger, stepper, filler, speaker, spanner, asker, translator, recurrent]
+    "make", [encoder, classifier, reader, tagger, stepper, filler, speaker, spanner, asker, translator]
 )
 def test_vectors_are_those_of_the_model(make: Any, tmp_path: Path) -> None:
     task, plain = both(tmp_path / "m", make())
@@ -244,7 +244,6 @@ def test_vectors_are_those_of_the_model(make: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (recurrent, ["translate"]),
         (classifier, ["classify"]),
         (reader, ["classify"]),
         (stepper, ["tag"]),
@@ -291,8 +290,13 @@ def test_where_there_may_be_a_gpu_torch_decides(tmp_path: Path, monkeypatch: pyt
     assert all(one.startswith("/dev/") for one in GPUS)
 
 
-def test_what_has_no_engine_is_torchs(tmp_path: Path) -> None:
-    assert open_without_torch(put(tmp_path / "m", viewer()), "cpu") is None
+@pytest.mark.parametrize("make", [viewer, recurrent])
+def test_what_has_no_engine_is_torchs(make: Any, tmp_path: Path) -> None:
+    assert open_without_torch(put(tmp_path / "m", make()), "cpu") is None
+    assert not by_engine(regard.load(tmp_path / "m", "cpu"))
+
+
+def test_a_folder_that_is_none_is_torchs_to_refuse(tmp_path: Path) -> None:
     assert open_without_torch(tmp_path / "nowhere", "cpu") is None
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "recipe.toml").write_text("x = ")
@@ -309,9 +313,7 @@ def test_a_damaged_file_is_refused_as_by_torch(make: Any, tmp_path: Path) -> Non
         open_without_torch(folder, "cpu")
 
 
-@pytest.mark.parametrize(
-    "make", [translator, recurrent, asker, spanner, classifier, pairs, tagger, filler, speaker, encoder]
-)
+@pytest.mark.parametrize("make", [translator, asker, spanner, classifier, pairs, tagger, filler, speaker, encoder])
 def test_in_python_the_model_computes_while_hooks_look_inside(make: Any, tmp_path: Path) -> None:
     task = regard.load(put(tmp_path / "m", make()), "cpu")
     assert by_engine(task)

@@ -101,7 +101,6 @@ class RnnSection(Recurrent):
         {"cross": "decoder.cross.weight"},
         "regard.models.build:rnn",
         stepper="regard.models.decoding.rnn:RnnStepper",
-        engine="regard.fast.recurrent.build:rnn",
         costs="regard.models.complexity:recurrent_costs",
     )
     family: Literal["rnn"] = Field("rnn", description="the architecture")

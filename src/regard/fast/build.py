@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from regard.config import GptSection, RnnSection, TransformerSection
+from regard.config import GptSection, TransformerSection
 from regard.config.families import Attentive
 from regard.fast import positions
 from regard.fast.answer import Output
@@ -41,7 +41,11 @@ def transformer(
     section: TransformerSection, source_pieces: int, target_pieces: int, take: Take, pack: Packer = FP32
 ) -> FastTransformer:
     """The engine of an encoder-decoder; its weights are packed, and those given needed for embeddings only."""
-    source, target, output = tables(section, source_pieces, target_pieces, take)
+    source = target = output = take("encoder.input.tokens.weight", source_pieces + 1, section.d_model)
+    if section.tie != "three":
+        target = output = take("decoder.input.tokens.weight", target_pieces + 1, section.d_model)
+    if section.tie == "none":
+        output = take("output.weight", target_pieces + 1, section.d_model)
     reading = StackParts(section, take, "encoder", two_way=True, pack=pack)
     writing = StackParts(section.decoder, take, "decoder", two_way=False, pack=pack)
     scale = section.d_model**0.5 if section.scale_embedding else 1.0
@@ -56,19 +60,6 @@ def transformer(
         ),
         Output(output[:-1] * np.float32(section.d_model**-0.5) if section.scale_output else output[:-1], pack),
     )
-
-
-def tables(
-    section: TransformerSection | RnnSection, source_pieces: int, target_pieces: int, take: Take
-) -> tuple[Floats, Floats, Floats]:
-    """Tables of source, target and output; their last row is the start symbol's."""
-    source = take("encoder.input.tokens.weight", source_pieces + 1, section.d_model)
-    if section.tie == "three":
-        return source, source, source
-    target = take("decoder.input.tokens.weight", target_pieces + 1, section.d_model)
-    if section.tie == "two":
-        return source, target, target
-    return source, target, take("output.weight", target_pieces + 1, section.d_model)
 
 
 def gpt(section: GptSection, pieces: int, window: int, take: Take, pack: Packer = FP32) -> FastGpt:

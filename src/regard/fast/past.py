@@ -1,7 +1,6 @@
 """Keys and values of a search: of the rows' own tokens, found by ancestor tables, and of the sentences they read.
 
-Where a Transformer's weights are bf16 or int8, these are bf16: half the memory, which is most of what a large batch
-takes. Recurrent models keep theirs in fp32.
+Where the weights are bf16 or int8, these are bf16: half the memory, which is most of what a large batch takes.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from regard.tasks.model_path import MODEL, weights_sha256
 from regard.tasks.text import packed_weights
 from regard.training.checkpoints import manifest
 from tests.refusals import refused
-from tests.tasks.small_tasks import SOURCE, asker, put, recurrent, speaker, translator
+from tests.tasks.small_tasks import SOURCE, asker, put, speaker, translator
 
 LINES = [SOURCE, "The street", "was too tired because"]
 
@@ -55,7 +55,7 @@ def said(folder: Path, precision: Any = "int8") -> list[Any]:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
-@pytest.mark.parametrize("make", [translator, recurrent, asker, speaker])
+@pytest.mark.parametrize("make", [translator, asker, speaker])
 def test_nothing_is_packed_again_and_the_same_is_said(
     make: Callable[[], Any], precision: Any, tmp_path: Path, packings: list[int]
 ) -> None:
@@ -66,7 +66,7 @@ def test_nothing_is_packed_again_and_the_same_is_said(
     assert manifest.verify(folder, extra=True) is None
     packings.clear()
     assert said(folder, precision) == expected
-    assert len(packings) == (make is recurrent) * 3  # what is carried stays fp32, and is packed at the start
+    assert not packings
 
 
 def test_another_precision_is_packed_and_leaves_the_file(tmp_path: Path, packings: list[int]) -> None:

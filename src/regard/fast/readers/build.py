@@ -8,12 +8,12 @@ from regard.config import BertSection, RnnEncoderSection
 from regard.fast.build import GATES, StackParts, Take, norm
 from regard.fast.layers import NormFirst
 from regard.fast.parts import Floats, Linear
+from regard.fast.readers.cells import CELLS
 from regard.fast.readers.heads import TagHead, TextHead, WordHead
 from regard.fast.readers.pooling import POOLS, Attention, Pool
 from regard.fast.readers.reader import Encoder, FastReader
-from regard.fast.readers.recurrent import RecurrentEncoder
+from regard.fast.readers.recurrent import Layer, RecurrentEncoder
 from regard.fast.readers.tags import TagDecoder
-from regard.fast.recurrent.build import linear, recurrent_layers
 from regard.fast.stack import Stack
 from regard.kernels.packing import FP32, Packer
 from regard.text.tags import ForbiddenTransitions
@@ -52,7 +52,7 @@ def bert(section: BertSection, pieces: int, shape: HeadShape, take: Take, pack: 
 
 def _word_head(section: BertSection, table_VD: Floats, take: Take, pack: Packer) -> WordHead:
     activation = GATES.get(section.activation, section.activation)
-    dense = linear("head.dense", section.d_model, section.d_model, take, activation=activation)
+    dense = _linear("head.dense", section.d_model, section.d_model, take, activation=activation)
     pieces = Linear([table_VD], [take("head.bias", len(table_VD))], pack=pack)
     return WordHead(dense, norm(section, "head.norm", take), pieces)
 
@@ -60,11 +60,11 @@ def _word_head(section: BertSection, table_VD: Floats, take: Take, pack: Packer)
 def _head(section: BertSection | RnnEncoderSection, shape: HeadShape, take: Take) -> TextHead | TagHead:
     size, labels = section.d_model, shape.labels
     pool = _attention(size, take) if section.pool == "attention" else POOLS[section.pool]
-    classes = linear("head.classes", labels, size, take) if shape.writes != "nothing" else None
+    classes = _linear("head.classes", labels, size, take) if shape.writes != "nothing" else None
     if shape.writes == "tags":
         assert classes is not None
         return TagHead(classes, pool, tag_decoder(shape, take))
-    return TextHead(pool, linear("head.dense", size, size, take) if section.pooler else None, classes)
+    return TextHead(pool, _linear("head.dense", size, size, take) if section.pooler else None, classes)
 
 
 def _attention(size: int, take: Take) -> Pool:
@@ -76,13 +76,31 @@ def _attention(size: int, take: Take) -> Pool:
 def rnn_encoder(
     section: RnnEncoderSection, pieces: int, shape: HeadShape, take: Take, pack: Packer = FP32
 ) -> FastReader:
-    """The engine of a recurrent reader; its products with what enters are in the precision."""
+    """The engine of a recurrent reader.
+
+    Products with what enters are in the precision. Those of what is carried stay fp32: each step adds to their error.
+    """
     size = section.d_embedding or section.d_model
     table = take("encoder.input.tokens.weight", pieces, size)
     features = take("encoder.input.words.weight", section.word_features, size) if section.word_features else None
-    directions = 2 if section.two_way else 1
-    stack = recurrent_layers(section, "encoder.stack", section.layers, size, directions, take, pack)
-    return FastReader(RecurrentEncoder(table, features, stack, section.units == "words"), _head(section, shape, take))
+    ends = ("", "_reverse") if section.two_way else ("",)
+    cell = CELLS[section.cell](section.d_model // len(ends))
+
+    def product(layer: int, kind: str, inner: int, ends: tuple[str, ...], pack: Packer = FP32) -> Linear:
+        kernel, columns = f"encoder.stack.layers.{layer}.kernel", cell.gates * cell.size
+        weights = [take(f"{kernel}.weight_{kind}_l0{end}", columns, inner) for end in ends]
+        biases = [take(f"{kernel}.bias_{kind}_l0{end}", columns) for end in ends]
+        return Linear(weights, biases, pack=pack)
+
+    layers = [
+        Layer(
+            cell,
+            product(n, "ih", section.d_model if n else size, ends, pack),
+            [product(n, "hh", cell.size, (end,)) for end in ends],
+        )
+        for n in range(section.layers)
+    ]
+    return FastReader(RecurrentEncoder(table, features, layers, section.units == "words"), _head(section, shape, take))
 
 
 def tag_decoder(shape: HeadShape, take: Take) -> TagDecoder:
@@ -90,3 +108,8 @@ def tag_decoder(shape: HeadShape, take: Take) -> TagDecoder:
     shapes = {"transition_CC": (shape.labels,) * 2, "start_C": (shape.labels,), "end_C": (shape.labels,)}
     scores = tuple(take(f"head.chain.field.{name}", *sizes) for name, sizes in shapes.items()) if shape.crf else None
     return TagDecoder.of(scores, shape.labels, shape.forbidden)
+
+
+def _linear(name: str, size: int, inner: int, take: Take, pack: Packer = FP32, activation: str = "none") -> Linear:
+    """A linear layer with a bias."""
+    return Linear([take(f"{name}.weight", size, inner)], [take(f"{name}.bias", size)], activation, pack)

@@ -1,4 +1,7 @@
-"""Encoders that read texts by a recurrence [Lample16, Yang16], over pieces or over words."""
+"""Encoders that read texts by a recurrence [Lample16, Yang16], over pieces or over words.
+
+The products are by kernels, a time step of all texts at once in NumPy.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,48 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.fast.parts import Floats
+from regard.fast.parts import Floats, Linear
+from regard.fast.readers.cells import Cell
 from regard.fast.readers.pooling import mean
-from regard.fast.recurrent.layers import Layer, read
 from regard.fast.texts import Texts, word_vectors
 
 Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One layer, forwards or in both directions, the hidden vectors side by side.
+
+    Args:
+        cell: what is repeated.
+        enter: what enters times its weights, of all directions.
+        carry: for each direction the hidden vector before times its own.
+    """
+
+    cell: Cell
+    enter: Linear
+    carry: Sequence[Linear]
+
+    def read(self, x_RD: Floats, live_L: Sequence[int]) -> Floats:
+        """``hidden_RD`` of tokens that are time-major: the first of every text, then the second of every one …
+
+        Args:
+            x_RD: what enters, of the longest text first.
+            live_L: how many texts have a token at each time.
+        """
+        entered_RF, size = self.enter.rows(x_RD), self.cell.size
+        hidden_RD = np.empty((len(x_RD), len(self.carry) * size), np.float32)
+        ends_L = np.cumsum(live_L).tolist()
+        times = [slice(end - live, end) for end, live in zip(ends_L, live_L, strict=True)]
+        for number, (carry, order) in enumerate(zip(self.carry, (times, times[::-1]), strict=False)):
+            columns = slice(number * carry.columns, (number + 1) * carry.columns)
+            found = slice(number * size, (number + 1) * size)
+            state_NX = np.zeros((max(live_L, default=0), self.cell.states * size), np.float32)
+            for now in order:
+                live_NX = state_NX[: now.stop - now.start]
+                self.cell.step(entered_RF[now, columns], carry.rows(live_NX[:, :size]), live_NX)
+                hidden_RD[now, found] = live_NX[:, :size]
+        return hidden_RD
 
 
 @dataclass(frozen=True)
@@ -39,10 +78,23 @@ class RecurrentEncoder:
             x_TD = x_TD + word_vectors(self.features_XD, texts)
         x_TD = x_TD * np.float32(self.table_VD.shape[1] ** 0.5)
         if not self.over_words:
-            return read(self.layers, x_TD, texts.lengths_B)[0]
+            return self._read(x_TD, texts.lengths_B)
         starts_W, lengths_W, words_B = _runs(texts)
-        hidden_WD, _ = read(self.layers, mean(x_TD, starts_W, lengths_W), words_B)
-        return np.repeat(hidden_WD, lengths_W, axis=0)
+        return np.repeat(self._read(mean(x_TD, starts_W, lengths_W), words_B), lengths_W, axis=0)
+
+    def _read(self, x_TD: Floats, lengths_B: Ids) -> Floats:
+        """The top layer's hidden vectors of texts end to end."""
+        order_B = np.argsort(-lengths_B, kind="stable")
+        starts_B, sorted_B = (lengths_B.cumsum() - lengths_B)[order_B], lengths_B[order_B]
+        places_L = np.arange(int(lengths_B.max(initial=0)))
+        real_LB = places_L[:, None] < sorted_B
+        tokens_R = (starts_B + places_L[:, None])[real_LB]
+        hidden_RD, live_L = x_TD[tokens_R], real_LB.sum(1).tolist()
+        for layer in self.layers:
+            hidden_RD = layer.read(hidden_RD, live_L)
+        hidden_TD = np.empty_like(hidden_RD)
+        hidden_TD[tokens_R] = hidden_RD
+        return hidden_TD
 
 
 def _runs(texts: Texts) -> tuple[Ids, Ids, Ids]:
