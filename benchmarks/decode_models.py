@@ -103,7 +103,8 @@ def demonstration(made: Path, folder: Path) -> Path:
         folder: of the model.
     """
     import regard
-    from regard.tasks.model_path import RECIPE, load_recipe_and_assets
+    from regard.tasks.model_folder import load_recipe_and_assets
+    from regard.tasks.model_path import RECIPE
 
     def file(part: str, language: str) -> Path:
         return made / "corpus" / f"{part}.{language}"
@@ -138,8 +139,10 @@ def _task(name: str, assets: Any, model: dict[str, Any], sections: dict[str, Any
     from regard.config import TASKS, recipe_from
 
     recipe = recipe_from({"task": name, "model": {**model, "family": TASKS[name].families[0]}, **sections})
-    built = TASKS[name].model().build(recipe, assets.sizes, SEED)
-    return TASKS[name].model()(recipe, assets, built.float().eval().requires_grad_(False))
+    from regard.tasks.model_folder import model_class
+
+    built = model_class(name).build(recipe, assets.sizes, SEED)
+    return model_class(name)(recipe, assets, built.float().eval().requires_grad_(False))
 
 
 def _written(folder: Path, task: Any) -> Path:

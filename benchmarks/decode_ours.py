@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 from decode_job import EXTRA, Answers, Job, Missing, Tool, serve
 
 import regard
-from regard.tasks.engine import open_without_torch
+from regard.tasks.model_folder import open_without_torch
 
 
 def load(job: Job) -> Tool:

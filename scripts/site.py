@@ -46,7 +46,7 @@ TASKS = (
     "language.masked",
     "language.spans",
     "images.classifier",
-    "encoding",
+    "text.encoding",
     "text.task",
 )
 """Modules of ``regard.tasks`` with the classes that ``regard.load`` gives."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -69,8 +68,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
         for name, value in {"device": "cpu", "device_name": "cpu", "engine": None}.items():
             if task is not None and not hasattr(task, name):
                 setattr(task, name, value)
-        bundle = ModuleType("regard.tasks.model_folder")
-        bundle.load = lambda folder, device=None, **rest: task  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "regard.tasks.model_folder", bundle)
+        monkeypatch.setattr("regard.tasks.model_folder.load", lambda folder, device=None, **rest: task)
+        monkeypatch.setattr("regard.tasks.model_folder.open_without_torch", lambda *given, **named: None)
 
     return set_task

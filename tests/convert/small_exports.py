@@ -8,6 +8,7 @@ from regard.data.batches.patches import Scale
 from regard.runs.conversion import export_model
 from regard.tasks.assets import TagAssets, TextAssets
 from regard.tasks.images.assets import ImageAssets
+from regard.tasks.model_folder import model_class
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import Vocabularies
 from tests.convert.random_recipes import T5 as T5_LIKE
@@ -79,9 +80,9 @@ def task_of(name: str) -> Any:
     read = {} if task == "image-classification" else {"data": {"max_tokens": 40}, **sections, "text": text}
     recipe = recipe_from({"task": task, "model": model, **sections, **read})
     assets = assets_for(task, sections)
-    built = TASKS[task].model().build(recipe, assets.sizes)
+    built = model_class(task).build(recipe, assets.sizes)
     stir(built)
-    return TASKS[task].model()(recipe, assets, built.eval().requires_grad_(False))
+    return model_class(task)(recipe, assets, built.eval().requires_grad_(False))
 
 
 def written(name: str, folder: Path) -> Path:

@@ -19,6 +19,7 @@ from regard.data.batches.patches import Scale
 from regard.models import build, store
 from regard.models.presets import PRESETS
 from regard.system.errors import UsageError
+from regard.tasks.model_folder import model_class
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from tests.convert.random_recipes import KINDS, SMALL, T5, drawn, fields_of
@@ -38,7 +39,7 @@ def weights_of(recipe: Recipe) -> dict[str, Tensor]:
     """Of the model of a recipe, at random."""
     tokenizer = TOKENIZERS[recipe.task]
     pieces = tokenizer.size if tokenizer else 0
-    model = TASKS[recipe.task].model().build(recipe, (pieces, pieces if recipe.task == "translation" else len(LABELS)))
+    model = model_class(recipe.task).build(recipe, (pieces, pieces if recipe.task == "translation" else len(LABELS)))
     stir(model)
     return store.weights(model)
 

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from regard.config import TASKS, override, recipe_from
+from regard.config import override, recipe_from
 from regard.convert import hub_files
 from regard.data.batches.patches import Scale
 from regard.models.presets import PRESETS
 from regard.models.store import weights
 from regard.system.errors import UsageError
+from regard.tasks.model_folder import model_class
 from regard.tasks.training.defaults import READINGS, SIZES
 from regard.text.tokenizers.tokenizer import learn
 from tests.convert.small_folders import TEXTS
@@ -48,7 +49,7 @@ def out(name: str, task: str, settings: tuple[str, ...]) -> dict[str, bytes]:
     tokenizer = learn(TEXTS * 3, 290, symbols=("[CLS]", "[MASK]", "<extra_0>", "<extra_1>")) if reads else None
     pieces = tokenizer.size if tokenizer else 0
     sizes = pieces, pieces if task == "translation" else 3
-    model = TASKS[task].model().build(recipe, sizes)
+    model = model_class(task).build(recipe, sizes)
     return hub_files(recipe, weights(model), tokenizer, ("a", "b", "c"), None if reads else Scale(9.0))
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from regard.decoding.hypotheses import Symbols
 from regard.system.errors import RegardError
-from regard.tasks.engine import open_without_torch
+from regard.tasks.model_folder import open_without_torch
 from regard.tasks.model_path import MODEL
 from regard.training.checkpoints import manifest
 from tests.fast.engines import pair

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from regard import kernels
-from regard.config import TASKS
+from regard.tasks.model_folder import MODELS
 from tests.house.trees import tree
 
 ROOT = Path(__file__).parents[2]
@@ -111,7 +111,7 @@ def test_no_torch_at_module_level(part: str) -> None:
 
 def test_importing_every_torch_free_module_loads_no_torch() -> None:
     """Nor do the modules of the classes that use a model."""
-    names = [row.model_class.partition(":")[0] for row in TASKS.values()]
+    names = [name.partition(":")[0] for name in MODELS.values()]
     names += [
         ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
         for part in TORCH_FREE

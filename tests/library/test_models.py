@@ -14,6 +14,7 @@ from regard.library import models
 from regard.models.ablation import Ablations, Head
 from regard.system.errors import UsageError
 from regard.tasks import model_folder
+from regard.tasks.model_folder import model_class
 from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, PLACELESS, SOURCE, TEXTS
 
@@ -54,7 +55,9 @@ def test_every_task_has_a_class() -> None:
     assert CLASSES.keys() == EVERY.keys()
     for info in TASKS.values():
         (public,) = [
-            kind for kind in vars(models).values() if isinstance(kind, type) and info.model() in kind.__bases__
+            kind
+            for kind in vars(models).values()
+            if isinstance(kind, type) and model_class(info.name) in kind.__bases__
         ]
         assert issubclass(public, regard.Model)
         assert getattr(regard, public.__name__) is public

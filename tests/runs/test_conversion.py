@@ -12,14 +12,14 @@ import torch
 from safetensors.torch import load_file
 
 import regard
-from regard.config import TASKS, recipe_from, recipe_toml
+from regard.config import recipe_from, recipe_toml
 from regard.models import store
 from regard.runs import conversion
 from regard.runs.conversion import export_model, exports_of, import_model
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks.assets import FittedValues, TextAssets
 from regard.tasks.language.training import RunningTextJob
-from regard.tasks.model_folder import load_recipe_and_assets
+from regard.tasks.model_folder import load_recipe_and_assets, model_class
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies
@@ -40,7 +40,7 @@ def made(folder: Path, task: str, model: dict[str, Any], assets: Any, **sections
     """A model folder of ours with random weights."""
     values = {"task": task, "model": {**SIZES, **model}, "data": {"max_tokens": 40}, **sections}
     recipe = recipe_from(values)
-    built = TASKS[task].model().build(recipe, assets.sizes)
+    built = model_class(task).build(recipe, assets.sizes)
     stir(built)
     folder.mkdir()
     contents = {"recipe.toml": recipe_toml(recipe).encode(), "model.safetensors": store.to_bytes(store.weights(built))}
@@ -208,7 +208,7 @@ def test_ctranslate2_gets_what_it_can_hold(tmp_path: Path) -> None:
     task = regard.load(folder)
     ids = [id for id, _, _ in task.reads(TEXTS[0])[1]]
     found = ctranslate2.Encoder(str(tmp_path / "fast"), intra_threads=1).forward_batch([ids]).last_hidden_state
-    batch = regard.tasks.encoding.TextVectors(task).tokens([TEXTS[0]])[0]
+    batch = regard.tasks.text.encoding.TextVectors(task).tokens([TEXTS[0]])[0]
     assert_near(np.array(found)[0, 1:-1], batch.vectors, 1e-4)
     assert (tmp_path / "fast" / "tokenizer.json").is_file()
 

@@ -8,8 +8,9 @@ import pytest
 
 from regard.config import TASKS, Recipe, TaskInfo
 from regard.data.corpora.labelled import open_labelled
-from regard.runs.datasets import DATA, training_job
+from regard.runs.datasets import DATA, JOBS, job_class, training_job
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.model_folder import OPENERS, corpus_opener, model_class
 from regard.tasks.protocols import InputFiles
 from regard.tasks.training.defaults import READINGS
 from tests.refusals import refused
@@ -18,10 +19,12 @@ from tests.tasks.classification.small_classifiers import rows, written
 
 @pytest.mark.parametrize("info", TASKS.values(), ids=TASKS)
 def test_every_task_has_its_classes_and_data(info: TaskInfo) -> None:
-    assert callable(info.model().build)
+    assert callable(model_class(info.name).build)
     assert info.learns_from in DATA
-    if info.job_class:
-        assert info.job().task is info.model()
+    if info.name in JOBS:
+        assert job_class(info.name).task is model_class(info.name)
+    if info.name in OPENERS:
+        assert callable(corpus_opener(info.name))
     assert set(READINGS) <= set(TASKS)
 
 

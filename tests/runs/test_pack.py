@@ -7,8 +7,8 @@ import pytest
 from regard import kernels
 from regard.runs.pack import pack
 from regard.system.errors import Damaged, RegardError, UsageError
-from regard.tasks.engine import open_without_torch
 from regard.tasks.metrics.bleu import score
+from regard.tasks.model_folder import open_without_torch
 from regard.tasks.text.precisions import FILE, GUARD
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, asker, classifier, put, translator

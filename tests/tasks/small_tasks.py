@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from regard.config import TASKS, recipe_from, recipe_toml
+from regard.config import recipe_from, recipe_toml
 from regard.data.batches.patches import Scale
 from regard.models import store
 from regard.tasks.assets import FittedValues, TagAssets, TextAssets
 from regard.tasks.images.assets import ImageAssets
-from regard.tasks.model_folder import MODEL, RECIPE
+from regard.tasks.model_folder import MODEL, RECIPE, model_class
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 from regard.training.checkpoints import checkpoint, manifest
@@ -36,9 +36,9 @@ def tokenizer() -> Tokenizer:
 
 def _task(name: str, assets: Any, model: dict[str, Any], key: int = 5, **sections: Any) -> Any:
     recipe = recipe_from({"task": name, "data": DATA, "model": model, **sections})
-    built = TASKS[name].model().build(recipe, assets.sizes, key)
+    built = model_class(name).build(recipe, assets.sizes, key)
     stir(built, key)
-    return TASKS[name].model()(recipe, assets, built.float().eval().requires_grad_(False))
+    return model_class(name)(recipe, assets, built.float().eval().requires_grad_(False))
 
 
 def translator(key: int = 5, **model: Any) -> Any:

@@ -20,9 +20,9 @@ from regard.system.errors import Damaged, RegardError
 from regard.tasks.assets import FittedValues
 from regard.tasks.classification.ngrams.fit import fit
 from regard.tasks.classification.ngrams.linear import BUCKETS
-from regard.tasks.encoding import ImageVectors, TextVectors
-from regard.tasks.engine import GPUS, engine_of, open_without_torch, step_of
-from regard.tasks.model_folder import load
+from regard.tasks.engine import engine_of, step_of
+from regard.tasks.model_folder import GPUS, load, open_without_torch
+from regard.tasks.text.encoding import ImageVectors, TextVectors
 from regard.text.ngrams import NGrams
 from tests.refusals import refused
 from tests.tasks.small_tasks import (
@@ -284,7 +284,7 @@ def test_another_device_is_torchs(device: str, tmp_path: Path) -> None:
 
 def test_where_there_may_be_a_gpu_torch_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = put(tmp_path / "m", translator())
-    monkeypatch.setattr("regard.tasks.engine.GPUS", (str(folder),))
+    monkeypatch.setattr("regard.tasks.model_folder.GPUS", (str(folder),))
     assert open_without_torch(folder, None) is None
     assert open_without_torch(folder, "cpu") is not None
     assert all(one.startswith("/dev/") for one in GPUS)

@@ -132,7 +132,7 @@ def test_the_only_model_inside_is_meant_and_of_several_each_is_named(tmp_path: P
 def test_every_way_to_open_a_model_means_the_same(demo: Path, tmp_path: Path) -> None:
     text = "The animal"
     assert bundle.load(demo).translate(text) == bundle.load(demo / "model").translate(text)
-    assert bundle.load_recipe_and_assets(demo)[0] == bundle.load_recipe_and_assets(demo / "model")[0]
+    assert load_recipe_and_assets(demo)[0] == load_recipe_and_assets(demo / "model")[0]
     assert Folder(demo).path == demo / "model"
     assert fingerprint(demo) == fingerprint(demo / "model") != fingerprint(demo / "without-positions")
     with refused(RegardError, "demo/model"):

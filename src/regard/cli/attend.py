@@ -244,11 +244,11 @@ def _page(folder: Path, text: str, options: AttendOptions) -> str:
     from regard.explore.folders.models import Gallery, Models
     from regard.explore.forward.text_windows import WindowedRequest
     from regard.explore.questions.answers import export_file
-    from regard.tasks import model_folder
     from regard.tasks.kinds import reads_image
+    from regard.tasks.model_folder import load_recipe_and_assets
 
     check_threads(options.threads)
-    info = model_folder.load_recipe_and_assets(folder)[0].info
+    info = load_recipe_and_assets(folder)[0].info
     refuse_other_tasks(folder, info, "attend")
     models, asked = Models([folder], None, options.threads or 1), dict[str, Any]({"model": 0, "form": "html"})
     if info.reads == "image":

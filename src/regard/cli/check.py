@@ -138,6 +138,7 @@ def _refuse_unusable(path: Path) -> None:
 def _scan(options: CheckOptions) -> Report:
     """Check the training, validation and test data of another task."""
     from regard.config import TASKS, nearest
+    from regard.tasks.model_folder import corpus_opener
 
     task, train, columns = options.task, options.train or [], options.columns
     checked = [info.name for info in TASKS.values() if info.learns_from in ("pairs", *LOOKS)]
@@ -152,7 +153,7 @@ def _scan(options: CheckOptions) -> Report:
     others = {"validation": [options.valid] if options.valid else [], "test": options.test or []}
     for path in (*train, *(path for paths in others.values() for path in paths)):
         _refuse_unusable(path)
-    opened, look = TASKS[task].corpus(), LOOKS[kind]()
+    opened, look = corpus_opener(task), LOOKS[kind]()
     named = {
         f"the {name} texts" if len(paths) == 1 else str(path): opened(path, columns)
         for name, paths in others.items()

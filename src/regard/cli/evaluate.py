@@ -145,7 +145,7 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
         options.both()
     check_threads(options.processes, "--processes")
     task = open_model(folder, options.device, options.threads, "evaluate")
-    scores, show = task.info.score(task, options)
+    scores, show = SCORERS[task.info.name](task, options)
     if options.json:
         result_json(scores.to_dict())
     else:
@@ -173,9 +173,10 @@ def answers(task: Task, asked: EvaluateOptions) -> Found:
     """Scores of the outputs of a text-to-text model on a test set."""
     asked.refuse_elsewhere(task.info.noun, "give --test", "source", "reference", "lowercase", "threshold", "stride")
     from regard.tasks.kinds import answers_text
+    from regard.tasks.model_folder import corpus_opener
 
     assert answers_text(task)
-    with asked.corpus(task.info.corpus()) as corpus:
+    with asked.corpus(corpus_opener(task.info.name)) as corpus:
         return task.evaluate(corpus, asked.beam, divide=asked.divide(task)), lambda scores: scores.lines()
 
 
@@ -183,9 +184,10 @@ def labels(task: Task, asked: EvaluateOptions) -> Found:
     """Scores of labels on a test set."""
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "stride")
     from regard.tasks.kinds import labels_examples
+    from regard.tasks.model_folder import corpus_opener
 
     assert labels_examples(task)
-    with asked.corpus(task.info.corpus()) as corpus:
+    with asked.corpus(corpus_opener(task.info.name)) as corpus:
         return task.evaluate(corpus, asked.threshold, asked.divide(task)), class_lines
 
 
@@ -193,9 +195,10 @@ def tags(task: Task, asked: EvaluateOptions) -> Found:
     """Scores of tags on a test set."""
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
     from regard.tasks.kinds import tags_words
+    from regard.tasks.model_folder import corpus_opener
 
     assert tags_words(task)
-    with asked.corpus(task.info.corpus()) as corpus:
+    with asked.corpus(corpus_opener(task.info.name)) as corpus:
         return task.evaluate(corpus, asked.divide(task)), tag_lines
 
 
@@ -215,14 +218,29 @@ def running_text(task: Task, asked: EvaluateOptions) -> Found:
 def hidden_tokens(task: Task, asked: EvaluateOptions) -> Found:
     """The scores of predicting masked or missing tokens in running text."""
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
+    from regard.runs.datasets import job_class
     from regard.tasks.kinds import fills_spans, fills_words
     from regard.tasks.language.scores import evaluate_corpus
 
     assert fills_words(task) or fills_spans(task)
-    job = task.info.job()
+    job = job_class(task.info.name)
     with asked.corpus(partial(_documents, task)) as corpus:
         divide = asked.divide_batches(task)
         return evaluate_corpus(task, corpus, job.encoder, job.training.validation_scores, divide), guess_lines
+
+
+SCORERS: dict[str, Callable[[Any, EvaluateOptions], Found]] = {
+    "translation": translation,
+    "text-to-text": answers,
+    "classification": labels,
+    "sentence-pairs": labels,
+    "tagging": tags,
+    "language-model": running_text,
+    "masked-lm": hidden_tokens,
+    "span-corruption": hidden_tokens,
+    "image-classification": labels,
+}
+"""What scores a model, by its task."""
 
 
 def _documents(task: Task, path: Path, key: str | None) -> Corpus[Any]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from regard.config.sections import Section, Uses
-from regard.config.tasks import import_name
 
 _ENCODER, _DECODER = "encoder.{}.attention.weight", "decoder.{}.attention.weight"
 _PAIR = {"source": "encoder", "target": "decoder"}
@@ -23,32 +22,18 @@ class FamilyInfo:
         noun: the architecture.
         stacks: which stack reads the source, and which the target where there is one.
         points: the hook point of the weights of each use of attention; ``{}`` stands for the layer.
-        builder: ``module:function`` that makes the model of a section.
         reads_pieces: the model reads pieces of texts, not patches.
-        stepper: ``module:class`` of the step function that search and sampling drive; empty if it does not generate.
-        exports: ``module:class`` of each format of others that has a form for it.
-        engine: ``module:function`` that makes what computes a section's model without torch, if there is such a thing.
-        costs: ``module:function`` that says what whole sentences cost; empty if it is no encoder-decoder.
     """
 
     noun: str
     stacks: Mapping[str, str]
     points: Mapping[str, str]
-    builder: str
     reads_pieces: bool = True
-    stepper: str = ""
-    exports: tuple[str, ...] = ()
-    engine: str = ""
-    costs: str = ""
 
     @property
     def encoder_decoder(self) -> bool:
         """Whether a target is read beside the source: an encoder-decoder."""
         return "target" in self.stacks
-
-    def build(self, *given: Any) -> Any:
-        """The model of a section, by the family's builder; imports torch."""
-        return import_name(self.builder)(*given)
 
     @property
     def causal(self) -> bool:
@@ -99,9 +84,6 @@ class RnnSection(Recurrent):
         "recurrent encoder-decoder",
         _PAIR,
         {"cross": "decoder.cross.weight"},
-        "regard.models.build:rnn",
-        stepper="regard.models.decoding.rnn:RnnStepper",
-        costs="regard.models.complexity:recurrent_costs",
     )
     family: Literal["rnn"] = Field("rnn", description="the architecture")
     cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
@@ -147,8 +129,6 @@ class RnnEncoderSection(Recurrent):
         "recurrent encoder",
         {"source": "encoder"},
         {"pool": "head.pool.weight"},
-        "regard.models.build:rnn_encoder",
-        engine="regard.fast.readers.build:rnn_encoder",
     )
     family: Literal["rnn-encoder"] = Field("rnn-encoder", description="the architecture")
     cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
@@ -303,11 +283,6 @@ class TransformerSection(Attentive):
         "Transformer",
         _PAIR,
         {"encoder": _ENCODER, "decoder": _DECODER, "cross": "decoder.{}.cross.weight"},
-        "regard.models.build:transformer",
-        stepper="regard.models.decoding.transformer:TransformerStepper",
-        exports=tuple(f"regard.convert.layouts.encoder_decoder:{name}" for name in ("Marian", "Pegasus", "T5")),
-        engine="regard.fast.build:transformer",
-        costs="regard.models.complexity:transformer_costs",
     )
     directions: ClassVar[tuple[int, ...]] = (2, 1)
     family: Literal["transformer"] = Field("transformer", description="the architecture")
@@ -389,9 +364,6 @@ class BertSection(StackSection):
         "Transformer encoder",
         {"source": "encoder"},
         {"encoder": _ENCODER},
-        "regard.models.build:bert",
-        exports=("regard.convert.layouts.single_stack:Bert",),
-        engine="regard.fast.readers.build:bert",
     )
     family: Literal["bert"] = Field("bert", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers that read")
@@ -417,10 +389,6 @@ class GptSection(StackSection):
         "Transformer decoder",
         {"source": "decoder"},
         {"decoder": _DECODER},
-        "regard.models.build:gpt",
-        stepper="regard.models.decoding.gpt:GptStepper",
-        exports=("regard.convert.layouts.single_stack:Gpt2",),
-        engine="regard.fast.build:gpt",
     )
     directions: ClassVar[tuple[int, ...]] = (1,)
     family: Literal["gpt"] = Field("gpt", description="the architecture")
@@ -447,9 +415,7 @@ class VitSection(StackSection):
         "vision Transformer",
         {"source": "encoder"},
         {"encoder": _ENCODER},
-        "regard.models.build:vit",
         reads_pieces=False,
-        exports=("regard.convert.layouts.single_stack:Vit",),
     )
     family: Literal["vit"] = Field("vit", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers that read")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,12 +24,6 @@ class TaskInfo:
         reads: what its model takes: text, text with gaps, or an image.
         writes: what its model gives.
         command: the command that uses the model.
-        model_class, job_class: ``module:class`` of the loaded model and of the training job; the latter is empty where
-            there is no training.
-        open_corpus: ``module:function`` that opens a file of examples, of a path and its columns; empty where the
-            files of a task are opened together.
-        scorer: ``module:function`` that scores a loaded model for ``regard evaluate``; empty where there is no score.
-        assets_class: ``module:class`` of what its model has besides the weights; imports no torch.
         texts: how many texts an example has.
     """
 
@@ -43,11 +36,6 @@ class TaskInfo:
     reads: Literal["text", "gapped", "image"]
     writes: Literal["text", "continuation", "words", "classes", "tags", "nothing"]
     command: str
-    model_class: str
-    job_class: str = ""
-    open_corpus: str = ""
-    scorer: str = ""
-    assets_class: str = "regard.tasks.assets:TextAssets"
     texts: int = 1
 
     @property
@@ -58,7 +46,7 @@ class TaskInfo:
     @property
     def commands(self) -> tuple[str, ...]:
         """The commands that serve the task and not all others."""
-        scored = ("evaluate",) if self.scorer else ()
+        scored = ("evaluate",) if self.learns_from != "nothing" else ()
         encoded = ("encode",) if self.texts == 1 else ()
         return tuple(dict.fromkeys((self.command, *encoded, "attend", *scored)))
 
@@ -76,30 +64,6 @@ class TaskInfo:
     def has_word_dropout(self) -> bool:
         """Whether tokens of the texts it learns from can be hidden."""
         return self.learns_from == "labels"
-
-    def model(self) -> type[Any]:
-        """The class of the loaded model; imports torch."""
-        found: type[Any] = import_name(self.model_class)
-        return found
-
-    def job(self) -> type[Any]:
-        """The class of the training job; imports torch."""
-        found: type[Any] = import_name(self.job_class)
-        return found
-
-    def assets(self) -> type[Any]:
-        """The class of the assets."""
-        found: type[Any] = import_name(self.assets_class)
-        return found
-
-    def score(self, *given: Any) -> Any:
-        """The scores of a loaded model, by the task's scorer."""
-        return import_name(self.scorer)(*given)
-
-    def corpus(self) -> Callable[..., Any]:
-        """The function that opens a file of examples."""
-        found: Callable[..., Any] = import_name(self.open_corpus)
-        return found
 
 
 def import_name(name: str) -> Any:
@@ -119,10 +83,6 @@ _ROWS = (
         reads="text",
         writes="text",
         command="translate",
-        model_class="regard.tasks.translation.translator:Translation",
-        job_class="regard.tasks.translation.training:TranslationJob",
-        scorer="regard.cli.evaluate:translation",
-        assets_class="regard.text.tokenizers.vocabulary:Vocabularies",
     ),
     TaskInfo(
         "text-to-text",
@@ -134,10 +94,6 @@ _ROWS = (
         reads="text",
         writes="text",
         command="ask",
-        model_class="regard.tasks.translation.text_to_text.writer:TextToText",
-        job_class="regard.tasks.translation.text_to_text.training:TextToTextJob",
-        open_corpus="regard.tasks.translation.text_to_text.corpus:open_prefixed",
-        scorer="regard.cli.evaluate:answers",
     ),
     TaskInfo(
         "classification",
@@ -149,10 +105,6 @@ _ROWS = (
         reads="text",
         writes="classes",
         command="classify",
-        model_class="regard.tasks.classification.classifier:Classification",
-        job_class="regard.tasks.classification.training:ClassificationJob",
-        open_corpus="regard.data.corpora.labelled:open_labelled",
-        scorer="regard.cli.evaluate:labels",
     ),
     TaskInfo(
         "sentence-pairs",
@@ -164,10 +116,6 @@ _ROWS = (
         reads="text",
         writes="classes",
         command="classify",
-        model_class="regard.tasks.classification.pairs.classifier:PairClassification",
-        job_class="regard.tasks.classification.pairs.training:PairJob",
-        open_corpus="regard.tasks.classification.pairs.corpus:open_labelled_pairs",
-        scorer="regard.cli.evaluate:labels",
         texts=2,
     ),
     TaskInfo(
@@ -180,11 +128,6 @@ _ROWS = (
         reads="text",
         writes="tags",
         command="tag",
-        model_class="regard.tasks.tagging.tagger:Tagging",
-        job_class="regard.tasks.tagging.training:TaggingJob",
-        scorer="regard.cli.evaluate:tags",
-        assets_class="regard.tasks.assets:TagAssets",
-        open_corpus="regard.data.corpora.tagged:open_tagged",
     ),
     TaskInfo(
         "language-model",
@@ -196,9 +139,6 @@ _ROWS = (
         reads="text",
         writes="continuation",
         command="generate",
-        model_class="regard.tasks.language.generator:LanguageModel",
-        job_class="regard.tasks.language.generator_training:LanguageModelJob",
-        scorer="regard.cli.evaluate:running_text",
     ),
     TaskInfo(
         "masked-lm",
@@ -210,9 +150,6 @@ _ROWS = (
         reads="gapped",
         writes="words",
         command="fill",
-        model_class="regard.tasks.language.masked:MaskedLm",
-        job_class="regard.tasks.language.masked_training:MaskedLmJob",
-        scorer="regard.cli.evaluate:hidden_tokens",
     ),
     TaskInfo(
         "span-corruption",
@@ -224,9 +161,6 @@ _ROWS = (
         reads="gapped",
         writes="text",
         command="fill",
-        model_class="regard.tasks.language.spans:SpanCorruption",
-        job_class="regard.tasks.language.spans_training:SpanCorruptionJob",
-        scorer="regard.cli.evaluate:hidden_tokens",
     ),
     TaskInfo(
         "image-classification",
@@ -238,11 +172,6 @@ _ROWS = (
         reads="image",
         writes="classes",
         command="classify",
-        model_class="regard.tasks.images.classifier:ImageClassification",
-        job_class="regard.tasks.images.training:ImageJob",
-        scorer="regard.cli.evaluate:labels",
-        assets_class="regard.tasks.images.assets:ImageAssets",
-        open_corpus="regard.data.corpora.images:open_images",
     ),
     TaskInfo(
         "encoding",
@@ -254,7 +183,6 @@ _ROWS = (
         reads="text",
         writes="nothing",
         command="encode",
-        model_class="regard.tasks.encoding:Encoding",
     ),
 )
 TASKS = {row.name: row for row in _ROWS}

@@ -17,10 +17,10 @@ from regard.system.errors import UsageError
 from regard.tasks import model_folder
 from regard.tasks.classification.classifier import Classification
 from regard.tasks.classification.pairs.classifier import PairClassification
-from regard.tasks.encoding import Encoding
 from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.language import generator, masked, spans
 from regard.tasks.tagging.tagger import Tagging
+from regard.tasks.text.encoding import Encoding
 from regard.tasks.text.precisions import Wanted, refuse_where_torch_computes
 from regard.tasks.translation.text_to_text import writer
 from regard.tasks.translation.translator import Translation

@@ -242,7 +242,7 @@ def _words(model: BertSection | RnnEncoderSection, size: int) -> WordEmbedding |
 
 def reader(model: Model, pieces: int, head: ReadingHead, key: int = 0) -> Reader:
     """The model of texts without a second side a section describes, of whichever family."""
-    built: Reader = model.info.build(model, pieces, head, key)
+    built: Reader = BUILDERS[model.family](model, pieces, head, key)
     return built
 
 
@@ -255,10 +255,19 @@ def _recurrent(model: RnnSection | RnnEncoderSection, layers: int, size_in: int,
 
 def encoder_decoder(model: Model, source_pieces: int, target_pieces: int, key: int = 0) -> Transformer | Rnn:
     """The translator a section describes, of whichever family."""
-    built: Transformer | Rnn = model.info.build(model, source_pieces, target_pieces, key)
+    built: Transformer | Rnn = BUILDERS[model.family](model, source_pieces, target_pieces, key)
     return built
 
 
+BUILDERS: dict[str, Callable[..., Any]] = {
+    "transformer": transformer,
+    "rnn": rnn,
+    "bert": bert,
+    "rnn-encoder": rnn_encoder,
+    "gpt": gpt,
+    "vit": vit,
+}
+"""What makes the model of a section, by its family."""
 HEADS: dict[str, Callable[[Any, int], Head]] = {
     "words": lambda model, _: words(model),
     "classes": classes,
@@ -280,7 +289,7 @@ def outline(model: Model, pieces: int, labels: int, writes: str) -> nn.Module:
         return encoder_decoder(model, pieces, pieces)
     size = pieces if model.info.reads_pieces else labels
     head = () if model.info.causal or not model.info.reads_pieces else (HEADS[writes](model, labels),)
-    built: nn.Module = model.info.build(model, size, *head)
+    built: nn.Module = BUILDERS[model.family](model, size, *head)
     return built
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from regard.config import Model, RnnSection, TransformerSection
-from regard.config.tasks import import_name
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,11 @@ def costs(model: Model, n: int, m: int) -> ModelCosts:
     Raises:
         ValueError: the model is no encoder-decoder, or a sentence has no token.
     """
-    if not model.info.costs:
+    if model.family not in COSTS:
         raise ValueError(f"a model of the family {model.family!r} is no encoder-decoder")
     if min(n, m) < 1:
         raise ValueError(f"{n} source and {m} target tokens: each sentence has one at least, its end")
-    found: ModelCosts = import_name(model.info.costs)(model, n, m)
-    return found
+    return COSTS[model.family](model, n, m)
 
 
 def transformer_costs(model: TransformerSection, n: int, m: int) -> ModelCosts:
@@ -81,3 +81,7 @@ def _sum(constant: int, *terms: tuple[int, str, int]) -> Count:
     said = [letter if times == 1 else f"{times}·{letter}" for times, letter, _ in terms]
     value = constant + sum(times * value for times, _, value in terms)
     return Count(" + ".join([*said, *([str(constant)] if constant else [])]), value)
+
+
+COSTS: dict[str, Callable[[Any, int, int], ModelCosts]] = {"transformer": transformer_costs, "rnn": recurrent_costs}
+"""What whole sentences cost, by the family of an encoder-decoder."""

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from regard.config import TASKS, Recipe, TaskInfo
+from regard.config.tasks import import_name
 from regard.data.batches.sampler import refuse_weights
 from regard.data.checks.labels import ImageScan, LabelScan, report_labels
 from regard.data.checks.pairs import PairScan, report_pairs
@@ -19,12 +20,33 @@ from regard.system.errors import UsageError
 from regard.system.map_reduce import Processes, alone
 from regard.tasks.images.training import batch_defaults, refuse_other_sizes, size_defaults
 from regard.tasks.language.training import open_text
+from regard.tasks.model_folder import corpus_opener
 from regard.tasks.protocols import InputFiles, refuse_pipes
 from regard.tasks.text.preparation import uses_bpe_dropout
 from regard.tasks.training.base import TrainingJob
 from regard.text.counts import counted
 
 Tell = Callable[[str], None]
+
+
+JOBS = {
+    "translation": "regard.tasks.translation.training:TranslationJob",
+    "text-to-text": "regard.tasks.translation.text_to_text.training:TextToTextJob",
+    "classification": "regard.tasks.classification.training:ClassificationJob",
+    "sentence-pairs": "regard.tasks.classification.pairs.training:PairJob",
+    "tagging": "regard.tasks.tagging.training:TaggingJob",
+    "language-model": "regard.tasks.language.generator_training:LanguageModelJob",
+    "masked-lm": "regard.tasks.language.masked_training:MaskedLmJob",
+    "span-corruption": "regard.tasks.language.spans_training:SpanCorruptionJob",
+    "image-classification": "regard.tasks.images.training:ImageJob",
+}
+"""``module:class`` of each task's training job."""
+
+
+def job_class(task: str) -> type[Any]:
+    """The class of a task's training job; imports torch."""
+    found: type[Any] = import_name(JOBS[task])
+    return found
 
 
 class RecipeFor(Protocol):
@@ -63,50 +85,50 @@ def _pairs(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, desp
     refuse_pipes([*left, *right])
     refuse_weights(asked(1).data.weights, len(learned))
     scanned, pairs = scan_pairs(learned, validation, tell, despite_check, given.processes)
-    return info.job()(asked(pairs), scanned, tell, despite_check)
+    return job_class(info.name)(asked(pairs), scanned, tell, despite_check)
 
 
 def _prefixed_pairs(
     info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool
 ) -> TrainingJob:
     """A task on prefixed pairs of texts, of which only the encoding is checked: they may be anything to each other."""
-    learned, validation = given.corpora(info.corpus())
+    learned, validation = given.corpora(corpus_opener(info.name))
     scanned: DataScan[Scan[Any]] = DataScan.of(learned, validation)
     for note in (note for corpus in (*learned, *([validation] if validation else [])) for note in corpus.notes):
         if note.invalid:
             tell(note.message)
     pairs = sum(scan.count for scan in scanned.learned)
     tell(counted(pairs, "pair"))
-    return info.job()(asked(pairs), scanned, pretrained=given.begun)
+    return job_class(info.name)(asked(pairs), scanned, pretrained=given.begun)
 
 
 def _labels(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
     """A task on labelled texts."""
-    learned, validation = given.corpora(info.corpus())
+    learned, validation = given.corpora(corpus_opener(info.name))
     first = asked(1)
     scan = partial(LabelScan[Any], kind=first.classification.kind, max_tokens=first.data.max_tokens)
     scanned = DataScan.of(learned, validation, scan=scan)
     report = report_labels(scanned.learned, _validation(scanned, "texts"))
     report.announce(tell, despite_check)
-    return info.job()(asked(report.pairs), scanned, pretrained=given.begun)
+    return job_class(info.name)(asked(report.pairs), scanned, pretrained=given.begun)
 
 
 def _tags(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
     """A task on tagged texts."""
-    learned, validation = given.corpora(info.corpus())
+    learned, validation = given.corpora(corpus_opener(info.name))
     scheme = asked(1).tagging.scheme
     scanned = DataScan.of(learned, validation, scan=TagScan)
     report = report_tags(scanned.learned, None if scheme == "auto" else scheme, _validation(scanned, "texts"))
     report.announce(tell, despite_check)
     recipe = asked(report.pairs, uses_bpe_dropout(asked(1), report.pairs, given.begun))
-    return info.job()(recipe, scanned, pretrained=given.begun)
+    return job_class(info.name)(recipe, scanned, pretrained=given.begun)
 
 
 def _images(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
     """A task on labelled images."""
     if given.begun:
         raise UsageError(f"{info.noun} begins from nothing", "--from")
-    learned, validation = given.corpora(info.corpus())
+    learned, validation = given.corpora(corpus_opener(info.name))
     shape = one_shape([*learned, *([validation] if validation else [])])
     kind = asked(1, seems := size_defaults(shape)).classification.kind
     scanned = DataScan.of(learned, validation, scan=partial(ImageScan, kind=kind))
@@ -114,13 +136,13 @@ def _images(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, des
     report.announce(tell, despite_check)
     recipe = asked(report.pairs, {**seems, **batch_defaults(asked(report.pairs, seems))})
     refuse_other_sizes(recipe, shape, learned[0].name)
-    return info.job()(recipe, scanned)
+    return job_class(info.name)(recipe, scanned)
 
 
 def _documents(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
     """A task on running text, which has nothing to check."""
     recipe, text, characters = open_text(given, asked, tell)
-    return info.job()(recipe, text, characters, pretrained=given.begun)
+    return job_class(info.name)(recipe, text, characters, pretrained=given.begun)
 
 
 def _nothing(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:

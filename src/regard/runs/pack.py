@@ -13,9 +13,10 @@ from regard.data.prepare.folder import VALIDATION
 from regard.kernels.packing import Precision
 from regard.system import processor
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.engine import knows, open_without_torch, why_torch, write_packed
+from regard.tasks.engine import knows, why_torch
 from regard.tasks.metrics.bleu import score
-from regard.tasks.model_path import load_recipe_and_assets, model_folder, weights_sha256
+from regard.tasks.model_folder import load_recipe_and_assets, open_without_torch, write_packed
+from regard.tasks.model_path import model_folder, weights_sha256
 from regard.tasks.text.precisions import PACKED, Measured, PrecisionFile, refuse_before, write
 from regard.text.counts import counted
 from regard.text.lines import InvalidLines, matching_lines

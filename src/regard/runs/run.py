@@ -55,6 +55,8 @@ NAME = "data"
 _FRESH = "data.fresh"
 """Folder for rebuilt data, renamed once it is verified to be the same."""
 
+WORKER = "regard.runs.workers.worker"
+"""What a process that divides the shards is started with: ``python -m``."""
 STAGES = {
     "read": "reading the data",
     "encode": "turning examples into ids",
@@ -280,7 +282,7 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     refuse_too_large(work.recipe.model, _maker(work, assets.sizes), work.machine.device)
     most = work.machine.most_threads if shards == 1 else 1
     with torch_threads(threads):
-        with worker_group(shards, work.machine.processes_for(shards), told) as group:
+        with worker_group(shards, work.machine.processes_for(shards), told, WORKER) as group:
             costs, saver, summary = _learn_together(work, prepared, chosen, shards, group, allow, most)
         final = seconds_of(lambda: saver.end(told, work.hooks.should_stop, summary.seconds), work.hooks)
     if costs and (took := time_summary(saver.recipe.training.minutes, costs.spent, summary.seconds, final)):

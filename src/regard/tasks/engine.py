@@ -9,31 +9,24 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from regard import kernels
-from regard.config import Recipe, saved_recipe
+from regard.config import Recipe
 from regard.config.tasks import import_name
-from regard.fast.packed_file import MappedPacker
-from regard.fast.weights import WeightFile
-from regard.kernels.packing import Packer, Precision
-from regard.system.errors import RegardError
-from regard.tasks.model_path import (
-    MODEL,
-    RECIPE,
-    finished_folder,
-    load_recipe_and_assets,
-    model_folder,
-    verifying,
-)
-from regard.tasks.protocols import EngineTask, Task, Unloaded
-from regard.tasks.text.packed_weights import build_engine, settled_weights, write
+from regard.kernels.packing import Packer
+from regard.tasks.model_path import model_folder
+from regard.tasks.protocols import EngineTask, Task
 from regard.tasks.text.precisions import Wanted, precision_of, refuse_where_torch_computes
 
-GPUS = ("/dev/nvidiactl", "/dev/kfd")
-"""Devices of the system that say that there may be a GPU, which is then the default."""
+ENGINES = {
+    "transformer": "regard.fast.build:transformer",
+    "gpt": "regard.fast.build:gpt",
+    "bert": "regard.fast.readers.build:bert",
+    "rnn-encoder": "regard.fast.readers.build:rnn_encoder",
+}
+"""What makes the engine of a section, by its family; only that is imported."""
 
 
 @dataclass
@@ -63,7 +56,7 @@ class ModelEngine:
             def take(name: str, *shape: int) -> Any:
                 return tensors[name].detach().numpy().reshape(shape)
 
-            self._made = now, _build(self.task, take, Packer(self.task.precision))
+            self._made = now, build(self.task, take, Packer(self.task.precision))
         return self._made[1]
 
 
@@ -107,72 +100,9 @@ def use_engine(task: EngineTask) -> None:
         task.engine = ModelEngine(task)
 
 
-def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "auto") -> Any:
-    """The task of a model folder, for the engine to compute; ``None`` where torch has to, and says what is wrong.
-
-    Args:
-        given: the model folder; its manifest is verified meanwhile.
-        device: as asked for; default: a GPU, should there be one.
-        wanted: the precision.
-
-    Raises:
-        RegardError: a file of it is damaged, or the weights are not those of the recipe.
-    """
-    if device not in (None, "cpu") or (device is None and any(Path(gpu).exists() for gpu in GPUS)):
-        return None
-    if not (kernels.available() and _is_of_engine(model_folder(given) / RECIPE)):
-        return None
-    folder = finished_folder(given)
-    with verifying(folder) as verified:
-        task, weights, settled = _open_task(folder)
-        task.precision = precision_of(folder, wanted)
-        engine = build_engine(folder, settled, task.precision, partial(_build_of_file, task, weights), verified)
-        weights.refuse_surplus()
-    task.engine = lambda: engine
-    return task
-
-
-def write_packed(given: Path | str, precision: Precision) -> Path:
-    """Write the packed weights of a model folder, for its next starts; where they are.
-
-    Args:
-        given: the folder of a model that the engine computes.
-
-    Raises:
-        RegardError: a file of the model is damaged, or neither the folder nor the user's cache can be written.
-    """
-    folder = finished_folder(given)
-    with verifying(folder) as verified:
-        task, weights, settled = _open_task(folder)
-        verified()
-        return write(folder, settled, precision, partial(_build_of_file, task, weights))
-
-
-def _open_task(folder: Path) -> tuple[EngineTask, WeightFile, str | None]:
-    """The task of a model folder without an engine yet, its weights, and which those were before."""
-    recipe, assets = load_recipe_and_assets(folder)
-    settled = settled_weights(folder)
-
-    def load() -> Any:
-        from regard.tasks.model_folder import load
-
-        return load(folder, "cpu").model
-
-    task = recipe.info.model()(recipe, assets, Unloaded(load))
-    return task, WeightFile(folder / MODEL), settled
-
-
-def _is_of_engine(path: Path) -> bool:
-    try:
-        recipe = saved_recipe(path)
-    except (RegardError, OSError):
-        return False
-    return knows(recipe)
-
-
 def knows(recipe: Recipe) -> bool:
     """Whether there is an engine for the models of a recipe."""
-    return bool(recipe.model.info.engine) and hasattr(recipe.info.model(), "engine_sizes")
+    return recipe.model.family in ENGINES
 
 
 def why_torch(recipe: Recipe) -> str:
@@ -182,11 +112,7 @@ def why_torch(recipe: Recipe) -> str:
     return "it is not on the processor" if knows(recipe) else f"the engine has no {recipe.model.info.noun}"
 
 
-def _build_of_file(task: Task, weights: WeightFile, pack: Packer) -> Any:
-    """An engine of a file's weights, which are finite: those that were packed before were seen to be so then."""
-    return _build(task, weights.take if isinstance(pack, MappedPacker) else weights.take_finite, pack)
-
-
-def _build(task: Task, take: Callable[..., Any], pack: Packer) -> Any:
+def build(task: Task, take: Callable[..., Any], pack: Packer) -> Any:
+    """The engine of a task's model, of the weights that ``take`` gives by name."""
     section, sizes = task.recipe.model, task.engine_sizes()  # type: ignore[attr-defined]
-    return import_name(section.info.engine)(section, *sizes, take, pack)
+    return import_name(ENGINES[section.family])(section, *sizes, take, pack)

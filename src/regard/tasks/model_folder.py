@@ -1,22 +1,88 @@
-"""Loads a model folder: ``recipe.toml``, ``model.safetensors``, assets, ``card.md``, one manifest."""
+"""A model folder and its task: the class of each task, and models opened for torch, or for the engine without it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import torch
-
-from regard.config import Recipe
-from regard.models.store import check_weights, load_weights, refuse_infinite
-from regard.nn import ops
+from regard import kernels
+from regard.config import Recipe, saved_recipe
+from regard.config.tasks import import_name
+from regard.fast.packed_file import MappedPacker
+from regard.fast.weights import WeightFile
+from regard.kernels.packing import Packer, Precision
 from regard.system import processor
-from regard.system.errors import UsageError
+from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import PROCESSORS, ProcessorFile, read_json
+from regard.tasks.engine import build, knows
 from regard.tasks.model_path import MODEL as MODEL
 from regard.tasks.model_path import RECIPE as RECIPE
-from regard.tasks.model_path import load_recipe_and_assets as load_recipe_and_assets
-from regard.tasks.model_path import opened_folder
-from regard.tasks.protocols import Assets, Task
+from regard.tasks.model_path import existing, finished_folder, model_folder, verifying
+from regard.tasks.protocols import Assets, EngineTask, Task, Unloaded
+from regard.tasks.text.packed_weights import build_engine, settled_weights, write
+from regard.tasks.text.precisions import Wanted, precision_of
+
+if TYPE_CHECKING:
+    import torch
+
+MODELS = {
+    "translation": "regard.tasks.translation.translator:Translation",
+    "text-to-text": "regard.tasks.translation.text_to_text.writer:TextToText",
+    "classification": "regard.tasks.classification.classifier:Classification",
+    "sentence-pairs": "regard.tasks.classification.pairs.classifier:PairClassification",
+    "tagging": "regard.tasks.tagging.tagger:Tagging",
+    "language-model": "regard.tasks.language.generator:LanguageModel",
+    "masked-lm": "regard.tasks.language.masked:MaskedLm",
+    "span-corruption": "regard.tasks.language.spans:SpanCorruption",
+    "image-classification": "regard.tasks.images.classifier:ImageClassification",
+    "encoding": "regard.tasks.text.encoding:Encoding",
+}
+"""``module:class`` of each task's model; no torch is loaded with it."""
+
+
+OPENERS = {
+    "text-to-text": "regard.tasks.translation.text_to_text.corpus:open_prefixed",
+    "classification": "regard.data.corpora.labelled:open_labelled",
+    "sentence-pairs": "regard.tasks.classification.pairs.corpus:open_labelled_pairs",
+    "tagging": "regard.data.corpora.tagged:open_tagged",
+    "image-classification": "regard.data.corpora.images:open_images",
+}
+"""``module:function`` that opens a file of examples, of a path and its columns; where the files of a task are opened
+together, there is none."""
+GPUS = ("/dev/nvidiactl", "/dev/kfd")
+"""Devices of the system that say that there may be a GPU, which is then the default."""
+
+
+def model_class(task: str) -> type[Any]:
+    """The class of a task's model; only that is imported."""
+    found: type[Any] = import_name(MODELS[task])
+    return found
+
+
+def corpus_opener(task: str) -> Callable[..., Any]:
+    """The function that opens a file of a task's examples."""
+    found: Callable[..., Any] = import_name(OPENERS[task])
+    return found
+
+
+def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:
+    """Recipe and assets of a model folder."""
+    folder = existing(folder)
+    recipe = saved_recipe(folder / RECIPE)
+    return recipe, model_class(recipe.task).load_assets(folder)
+
+
+def opened_folder(given: Path | str) -> tuple[Path, Recipe, Any]:
+    """A finished model folder, its manifest verified, with its recipe and assets.
+
+    Raises:
+        RegardError: it is no model folder, or a file of it is damaged.
+    """
+    folder = finished_folder(given)
+    with verifying(folder):
+        return (folder, *load_recipe_and_assets(folder))
 
 
 def load(folder: Path | str, device: str | None = None) -> Task:
@@ -29,9 +95,11 @@ def load(folder: Path | str, device: str | None = None) -> Task:
     Raises:
         RegardError: it is no model folder, or a file of it is damaged.
     """
+    from regard.models.store import check_weights, load_weights, refuse_infinite
+
     folder, recipe, assets = opened_folder(folder)
     check_weights(folder / MODEL, outline(recipe, assets))  # before memory is taken for what a recipe claims
-    model = recipe.info.model().build(recipe, assets.sizes)
+    model = model_class(recipe.task).build(recipe, assets.sizes)
     load_weights(folder / MODEL, model)
     refuse_infinite(folder / MODEL, model)
     return ready(recipe, assets, model, device, validated_paths(folder).get(processor.kind()))
@@ -39,8 +107,10 @@ def load(folder: Path | str, device: str | None = None) -> Task:
 
 def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:
     """The model of a recipe without memory for its weights: to count and to check shapes."""
+    import torch
+
     with torch.device("meta"):
-        model: torch.nn.Module = recipe.info.model().build(recipe, assets.sizes)
+        model: torch.nn.Module = model_class(recipe.task).build(recipe, assets.sizes)
     return model
 
 
@@ -60,11 +130,13 @@ def ready(
         device: where it is to be.
         path: of products; where it is not given, or this machine lacks it, the processor's flags decide.
     """
+    from regard.nn import ops
+
     chosen = choose_device(device)
     model.eval().requires_grad_(False).to(chosen)
     known = [full for full in ops.full_paths(str(chosen)) if full == path]
     ops.use(model, known[0] if known else ops.full(str(chosen)))
-    task: Task = recipe.info.model()(recipe, assets, model)
+    task: Task = model_class(recipe.task)(recipe, assets, model)
     return task
 
 
@@ -74,6 +146,8 @@ def choose_device(device: str | None) -> torch.device:
     Raises:
         UsageError: torch knows no such device here.
     """
+    import torch
+
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -84,3 +158,66 @@ def choose_device(device: str | None) -> torch.device:
     except (RuntimeError, AssertionError):
         raise UsageError(f"{device!r} is no device of this machine; try cpu", "--device") from None
     return chosen
+
+
+def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "auto") -> Any:
+    """The task of a model folder, for the engine to compute; ``None`` where torch has to, and says what is wrong.
+
+    Args:
+        given: the model folder; its manifest is verified meanwhile.
+        device: as asked for; default: a GPU, should there be one.
+        wanted: the precision.
+
+    Raises:
+        RegardError: a file of it is damaged, or the weights are not those of the recipe.
+    """
+    if device not in (None, "cpu") or (device is None and any(Path(gpu).exists() for gpu in GPUS)):
+        return None
+    if not (kernels.available() and _is_of_engine(model_folder(given) / RECIPE)):
+        return None
+    folder = finished_folder(given)
+    with verifying(folder) as verified:
+        task, weights, settled = _open_task(folder)
+        task.precision = precision_of(folder, wanted)
+        engine = build_engine(folder, settled, task.precision, partial(_build_of_file, task, weights), verified)
+        weights.refuse_surplus()
+    task.engine = lambda: engine
+    return task
+
+
+def write_packed(given: Path | str, precision: Precision) -> Path:
+    """Write the packed weights of a model folder, for its next starts; where they are.
+
+    Args:
+        given: the folder of a model that the engine computes.
+
+    Raises:
+        RegardError: a file of the model is damaged, or neither the folder nor the user's cache can be written.
+    """
+    folder = finished_folder(given)
+    with verifying(folder) as verified:
+        task, weights, settled = _open_task(folder)
+        verified()
+        return write(folder, settled, precision, partial(_build_of_file, task, weights))
+
+
+def _open_task(folder: Path) -> tuple[EngineTask, WeightFile, str | None]:
+    """The task of a model folder without an engine yet, its weights, and which those were before."""
+    recipe, assets = load_recipe_and_assets(folder)
+    settled = settled_weights(folder)
+
+    task = model_class(recipe.task)(recipe, assets, Unloaded(lambda: load(folder, "cpu").model))
+    return task, WeightFile(folder / MODEL), settled
+
+
+def _is_of_engine(path: Path) -> bool:
+    try:
+        recipe = saved_recipe(path)
+    except (RegardError, OSError):
+        return False
+    return knows(recipe)
+
+
+def _build_of_file(task: Task, weights: WeightFile, pack: Packer) -> Any:
+    """An engine of a file's weights, which are finite: those that were packed before were seen to be so then."""
+    return build(task, weights.take if isinstance(pack, MappedPacker) else weights.take_finite, pack)

@@ -9,9 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from regard.config import Recipe, saved_recipe
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError
 from regard.system.threads import ended_threads
@@ -74,24 +72,13 @@ def weights_sha256(folder: Path) -> str:
     return entries[MODEL].sha256
 
 
-def opened_folder(given: Path | str) -> tuple[Path, Recipe, Any]:
-    """A finished model folder, its manifest verified, with its recipe and assets.
-
-    Raises:
-        RegardError: it is no model folder, or a file of it is damaged.
-    """
-    folder = finished_folder(given)
-    with verifying(folder):
-        return (folder, *load_recipe_and_assets(folder))
-
-
 def finished_folder(given: Path | str) -> Path:
     """The model folder meant by a path, which has weights.
 
     Raises:
         RegardError: it is no model folder, or has none yet.
     """
-    folder = _existing(given)
+    folder = existing(given)
     if not (folder / MODEL).exists():
         unfinished = (folder / "training").is_dir()
         wait = "training has not validated yet, or it was lost; wait for it, or resume it by the same command"
@@ -119,14 +106,7 @@ def verifying(folder: Path) -> Iterator[Callable[[], None]]:
             verified.result()
 
 
-def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:
-    """Recipe and assets of a model folder."""
-    folder = _existing(folder)
-    recipe = saved_recipe(folder / RECIPE)
-    return recipe, recipe.info.model().load_assets(folder)
-
-
-def _existing(given: Path | str) -> Path:
+def existing(given: Path | str) -> Path:
     """The model folder meant by a path, even an unfinished one; a RegardError, if there is none."""
     folder = model_folder(given)
     if not folder.exists():

@@ -11,7 +11,7 @@ import pytest
 
 from regard.config import TASKS
 from regard.system.errors import RegardError
-from regard.tasks.encoding import TokenVectors
+from regard.tasks.text.encoding import TokenVectors
 
 
 class Counts:
@@ -40,7 +40,7 @@ class Counts:
 def ask(regard, loaded, monkeypatch: pytest.MonkeyPatch):
     loaded(SimpleNamespace(info=TASKS["translation"]))
     monkeypatch.setattr("regard.cli.io.lines.bursts.__defaults__", (2, 0.05))
-    monkeypatch.setattr("regard.tasks.encoding.TextVectors", Counts)
+    monkeypatch.setattr("regard.tasks.text.encoding.TextVectors", Counts)
     return lambda *words, stdin=b"": regard("encode", "model", *words, stdin=stdin)
 
 
@@ -152,7 +152,7 @@ class Reader:
 @pytest.fixture
 def see(regard, loaded, monkeypatch: pytest.MonkeyPatch):
     loaded(Reader())
-    monkeypatch.setattr("regard.tasks.encoding.ImageVectors", Pixels)
+    monkeypatch.setattr("regard.tasks.text.encoding.ImageVectors", Pixels)
     monkeypatch.setattr("regard.cli.io.lines.bursts.__defaults__", (2, 0.05))
     return lambda *words, stdin=b"x,y\n1,2\n\n3,4\n": regard("encode", "model", *words, stdin=stdin)
 

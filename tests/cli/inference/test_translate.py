@@ -128,6 +128,7 @@ sys.path.insert(0, {here!r})
 import test_translate
 bundle = types.ModuleType("regard.tasks.model_folder")
 bundle.load = lambda folder, device=None, **rest: test_translate.Shouts()
+bundle.open_without_torch = lambda *given, **named: None
 sys.modules["regard.tasks.model_folder"] = bundle
 from regard.cli import main
 sys.exit(main(["translate", "model"]))

@@ -372,7 +372,7 @@ def test_a_number_of_processes_that_cannot_work(regard, processes: int) -> None:
 
 def test_stopped_while_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     written("classify")
-    monkeypatch.setattr("regard.tasks.engine.open_without_torch", lambda *given, **named: struck(signal.SIGTERM))
+    monkeypatch.setattr("regard.tasks.model_folder.open_without_torch", lambda *given, **named: struck(signal.SIGTERM))
     assert in_child(command("classify", "--output", "out.txt")) == 75
     assert names() == []
 

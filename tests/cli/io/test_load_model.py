@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli import EXAMPLES
+from regard.cli.evaluate import SCORERS
 from regard.cli.inference.fill import FILLERS
 from regard.cli.io.load_model import (
     check_threads,
@@ -17,7 +18,6 @@ from regard.cli.io.load_model import (
     refuse_unwritable,
 )
 from regard.config import TASKS, TaskInfo
-from regard.config.tasks import import_name
 from regard.system.errors import UsageError
 from regard.tasks.assets import PREFIXES, json_content
 from tests.refusals import refused
@@ -38,9 +38,7 @@ def test_every_task_has_a_noun_and_a_command(info: TaskInfo) -> None:
 
 
 def test_commands_know_what_to_do_with_each_of_their_tasks() -> None:
-    for info in TASKS.values():
-        assert bool(info.scorer) == ("evaluate" in info.commands)
-        assert not info.scorer or callable(import_name(info.scorer))
+    assert set(SCORERS) == {name for name, info in TASKS.items() if "evaluate" in info.commands}
     assert set(FILLERS) == {info.writes for info in TASKS.values() if info.command == "fill"}
 
 

@@ -16,7 +16,7 @@ from torch._C._distributed_c10d import TCPStore
 
 import regard
 from regard.runs import run
-from regard.runs.run import Machine
+from regard.runs.run import WORKER, Machine
 from regard.runs.workers import cores, group, heartbeat
 from regard.runs.workers.group import TorchrunProcess, torchrun_process
 from regard.runs.workers.worker import follow_torchrun
@@ -106,10 +106,10 @@ def test_a_worker_that_cannot_begin_is_reported(folder: Path, monkeypatch: pytes
     (broken / "safetensors.py").write_text("raise SystemExit('no safetensors here')\n")
     inner = group._start
 
-    def start(store: str, handles: tuple[int, ...], rank: int, world: group.World) -> group.WorkerProcess:
+    def start(store: str, handles: tuple[int, ...], rank: int, world: group.World, program: str) -> group.WorkerProcess:
         monkeypatch.setenv("PYTHONPATH", str(broken))
         monkeypatch.setattr(group, "__file__", str(broken / "a" / "b" / "c" / "d.py"))
-        return inner(store, handles, rank, world)
+        return inner(store, handles, rank, world, program)
 
     monkeypatch.setattr(group, "_start", start)
     with pytest.raises(RegardError, match=r"process 1 ended: .*; what was saved"):
@@ -378,7 +378,7 @@ def test_a_signal_while_processes_start_ends_all_at_once(folder: Path) -> None:
 def test_the_file_of_the_meeting_takes_no_other_files_place(tmp_path: Path) -> None:
     """torch's store opens its path, a handle's, again at the end; no file opened meanwhile may have that handle."""
     before = os.listdir("/proc/self/fd") if Path("/proc/self/fd").is_dir() else []
-    with group.worker_group(2, 2, lambda said: None):
+    with group.worker_group(2, 2, lambda said: None, WORKER):
         files = [(tmp_path / str(number)).open("wb") for number in range(8)]
     assert [os.path.getsize(file.name) for file in files] == [0] * 8
     for file in files:

@@ -15,8 +15,8 @@ from regard.fast import packed_file
 from regard.kernels import packing
 from regard.system.errors import RegardError
 from regard.system.threads import ended_threads
-from regard.tasks import engine, model_path
-from regard.tasks.engine import open_without_torch, write_packed
+from regard.tasks import model_folder, model_path
+from regard.tasks.model_folder import open_without_torch, write_packed
 from regard.tasks.model_path import MODEL, weights_sha256
 from regard.tasks.text import packed_weights
 from regard.training.checkpoints import manifest
@@ -214,7 +214,7 @@ def test_weights_that_are_replaced_while_they_are_packed_are_not_kept(
     before, after = said(folder), said(other)
     if packed:
         write_packed(folder, "int8")
-    plain, verify, verified = engine.WeightFile, model_path.verify, threading.Event()
+    plain, verify, verified = model_folder.WeightFile, model_path.verify, threading.Event()
 
     def told(*given: Any, **named: Any) -> Any:
         try:
@@ -232,7 +232,7 @@ def test_weights_that_are_replaced_while_they_are_packed_are_not_kept(
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "WeightFile", swapped)
+        patch.setattr(model_folder, "WeightFile", swapped)
         patch.setattr(model_path, "verify", told)
         with refused(RegardError, "m", "being replaced"):
             write_packed(folder, "int8")

@@ -12,7 +12,8 @@ import regard
 from regard import kernels
 from regard.config import FORMAT, checksum
 from regard.system.errors import UsageError
-from regard.tasks.engine import open_without_torch, step_of
+from regard.tasks.engine import step_of
+from regard.tasks.model_folder import open_without_torch
 from regard.tasks.text.precisions import FILE, GUARD, Measured, PrecisionFile, precision_of, read, weights_sha256, write
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, asker, put, translator, viewer

@@ -13,8 +13,8 @@ from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.cli.io.vectors import VectorWriter
-    from regard.tasks.encoding import Pool
     from regard.tasks.protocols import Task
+    from regard.tasks.text.encoding import Pool
 
 KINDS = (".npz", ".jsonl")
 """File endings allowed for vectors."""
@@ -95,8 +95,8 @@ def _write_npz(exchange: Exchange, way: VectorWriter) -> None:
 
 def _texts(task: Task, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
     from regard.cli.io.vectors import TextWriter, TokenWriter
-    from regard.tasks.encoding import TextVectors
     from regard.tasks.kinds import reads_text
+    from regard.tasks.text.encoding import TextVectors
 
     if each not in (None, "text", "token"):
         raise UsageError("this model reads texts; a vector is of each text or token", "--each")
@@ -107,8 +107,8 @@ def _texts(task: Task, each: str | None, layer: int | None, pool: Pool | None, n
 
 def _images(task: Task, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
     from regard.cli.io.vectors import ImageWriter, PatchWriter
-    from regard.tasks.encoding import ImageVectors
     from regard.tasks.kinds import reads_image
+    from regard.tasks.text.encoding import ImageVectors
 
     if each not in (None, "image", "patch"):
         raise UsageError("this model reads images; a vector is of each image or patch", "--each")

@@ -125,7 +125,7 @@ def open_model(
     """
     check_threads(threads)
     if command in BY_ENGINE:
-        from regard.tasks.engine import open_without_torch
+        from regard.tasks.model_folder import open_without_torch
         from regard.tasks.text.precisions import PACKED
 
         precision = "fp32" if precision == "auto" and command not in PACKED else precision

@@ -13,8 +13,8 @@ from regard.cli.io.lines import image_of, json_line, read_until_error
 from regard.system.errors import RegardError
 
 if TYPE_CHECKING:
-    from regard.tasks.encoding import Floats, ImageVectors, Pool, TextVectors
     from regard.tasks.images.classifier import Image
+    from regard.tasks.text.encoding import Floats, ImageVectors, Pool, TextVectors
 
 Arrays = dict[str, NDArray[Any]]
 SIZE = 8

@@ -1,8 +1,8 @@
-"""The formats that the rows of the families name, by the word ``model_type`` of ``config.json``."""
+"""The formats of others by the word ``model_type`` of ``config.json``, with the family that each is a form of."""
 
-from regard.config import FAMILIES
-from regard.config.tasks import import_name
+from regard.convert.layouts.encoder_decoder import T5, Marian, Pegasus
 from regard.convert.layouts.format import Format
+from regard.convert.layouts.single_stack import Bert, Gpt2, Vit
 
-_ALL = [import_name(name)(family) for family, section in FAMILIES.items() for name in section.info.exports]
+_ALL = [*(form("transformer") for form in (Marian, Pegasus, T5)), Bert("bert"), Gpt2("gpt"), Vit("vit")]
 FORMATS: dict[str, Format] = {format.model_type: format for format in _ALL}

@@ -16,13 +16,14 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from regard.config import TASKS, Recipe, recipe_values, saved_recipe
+from regard.config import Recipe, recipe_values, saved_recipe
 from regard.explore.folders.facts import NOTHING, examples, facts, is_demo, refuse_irregular
 from regard.explore.folders.training_curves import LOG
 from regard.explore.folders.walk import NO_WALK_STATE, classic_values, walk_path, walk_state
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks import model_path
+from regard.tasks.model_folder import model_class
 from regard.tasks.model_path import OWN, OWN_CLASS, model_folder
 from regard.training.checkpoints.checkpoint import whole
 
@@ -271,7 +272,7 @@ def _missing(path: Path, before: bool) -> str:
 
 def load_assets(path: Path, task: str) -> Any:
     """Load a model's assets the way its task does, but without importing torch."""
-    return TASKS[task].assets().load(path)
+    return model_class(task).load_assets(path)
 
 
 def count_parameters(path: Path) -> int | None:

@@ -334,13 +334,13 @@ def _load_stable(folder: Folder, place: Path | None, number: int, snapshot: str 
 def _load_task(folder: Path, place: Path | None) -> Any:
     """The task of a folder with its best weights, or with a snapshot's."""
     from regard.models import store
-    from regard.tasks.model_folder import load, load_recipe_and_assets, ready
+    from regard.tasks.model_folder import load, load_recipe_and_assets, model_class, ready
     from regard.training.checkpoints import manifest
 
     if place is None:
         return load(folder)
     manifest.verify(place)
     recipe, assets = load_recipe_and_assets(folder)
-    model = recipe.info.model().build(recipe, assets.sizes)
+    model = model_class(recipe.task).build(recipe, assets.sizes)
     store.load_weights(place / "weights.safetensors", model)
     return ready(recipe, assets, model)

@@ -225,13 +225,14 @@ def _end_at_once() -> None:
 
 
 @contextmanager
-def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> Iterator[WorkerGroup]:
+def worker_group(shards: int, processes: int, tell: Callable[[str], None], program: str = "") -> Iterator[WorkerGroup]:
     """The processes that divide the shards of a run, started and ended here; alone, where one is enough.
 
     Args:
         shards: of a step.
         processes: how many, this one included; of a ``torchrun`` as many as it started.
         tell: receives a line about them.
+        program: the module that a process is started with, where they are started here.
 
     Raises:
         UsageError: so many cannot divide the shards.
@@ -254,7 +255,7 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> It
         if others:
             found.world = _join_torchrun(others, world, tell)
         else:
-            _start_all(found)
+            _start_all(found, program)
         yield found
         found.say("end")
         leave()
@@ -283,7 +284,7 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> It
             child.messages.close()
 
 
-def _start_all(group: WorkerGroup) -> None:
+def _start_all(group: WorkerGroup, program: str) -> None:
     """Start the other processes, and connect with them."""
     _use_loopback()
     world = group.world
@@ -291,7 +292,7 @@ def _start_all(group: WorkerGroup) -> None:
         group.handles = handles
         store = FileStore(path, world.size)
         for rank in range(1, world.size):
-            group.children.append(_start(path, handles, rank, world))
+            group.children.append(_start(path, handles, rank, world, program))
 
         def look(waited: float) -> None:
             if any(child.process.poll() is not None for child in group.children):
@@ -347,7 +348,7 @@ def _use_loopback() -> None:
         os.environ["GLOO_SOCKET_IFNAME"] = names[0]
 
 
-def _start(store: str, handles: tuple[int, ...], rank: int, world: World) -> WorkerProcess:
+def _start(store: str, handles: tuple[int, ...], rank: int, world: World, program: str) -> WorkerProcess:
     place = json.dumps([store, rank, world.size, world.shards, os.getpid()])
     above = str(Path(__file__).parents[3])
     known = os.environ.get("PYTHONPATH", "")
@@ -359,7 +360,7 @@ def _start(store: str, handles: tuple[int, ...], rank: int, world: World) -> Wor
         "PYTHONPATH": os.pathsep.join([above, *([known] if known else [])]),
     }
     messages = tempfile.TemporaryFile()  # noqa: SIM115  # open for as long as the process is known
-    command = [sys.executable, "-P", "-m", "regard.runs.workers.worker"]
+    command = [sys.executable, "-P", "-m", program]
     process = subprocess.Popen(
         command,
         env=environment,

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import TASKS, Recipe, VitSection
+from regard.config import Recipe, VitSection
 from regard.models.inputs import Tokens
 from regard.nn.hooks import capture
 from regard.nn.layout import Sequences
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
-from regard.tasks.encoding import POOLS, ImageVectors, TextVectors, unit_rows
 from regard.tasks.images.classifier import ImageClassification
+from regard.tasks.model_folder import model_class
+from regard.tasks.text.encoding import POOLS, ImageVectors, TextVectors, unit_rows
 from regard.tasks.text.preparation import SYMBOLS
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies
@@ -39,10 +40,10 @@ def task_of(family: str, max_tokens: int = 64) -> Any:
     values = {"task": name, "data": {"max_tokens": max_tokens}, "model": {"family": family, **fields}}
     recipe = Recipe.model_validate({**values, "decoding": {"max_extra": 1}} if name == "translation" else values)
     tokenizer = learn(TEXTS * 9, 300, symbols=SYMBOLS if family == "bert" else ())
-    model = TASKS[name].model().build(recipe, (tokenizer.size, tokenizer.size if name == "translation" else 3), 1)
+    model = model_class(name).build(recipe, (tokenizer.size, tokenizer.size if name == "translation" else 3), 1)
     stir(model)
     assets = Vocabularies(tokenizer, tokenizer, joint=True) if name == "translation" else TextAssets(tokenizer)
-    return TASKS[name].model()(recipe, assets, model.double().eval())
+    return model_class(name)(recipe, assets, model.double().eval())
 
 
 def around(family: str, tokenizer: Any) -> tuple[list[int], list[int]]:

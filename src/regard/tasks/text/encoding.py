@@ -279,7 +279,7 @@ class ImageVectors:
 
         Args:
             images: as :meth:`ImageClassification.classify` takes them.
-            pool: one of :data:`~regard.tasks.encoding.POOLS`; default: the model's own.
+            pool: one of :data:`~regard.tasks.text.encoding.POOLS`; default: the model's own.
             normalise: each row gets length one.
 
         Raises:
