@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from regard.config import Recipe, Training, recipe_toml
+from regard.config import Recipe, Training, recipe_from, recipe_toml
 from regard.data.corpora.pairs import PairJsonLines, PairTable
 from regard.runs.options import RecipeOptions, corpora, language_notes, recipe_from_options, task_option
 from regard.system.errors import UsageError
@@ -324,6 +324,27 @@ def test_what_does_not_go_together_is_said(asked: dict[str, Any], holds: tuple[s
         recipe_from_options(RecipeOptions(options=FEW, **asked), 500)
 
 
+@pytest.mark.parametrize(("file", "wanted"), [("single", "regression"), ("regression", "single")])
+def test_ngrams_of_the_table_go_by_the_kind_that_is_asked_for(file: str, wanted: str) -> None:
+    recipe = {"classification": {"kind": file}}
+    found = recipe_from_options(RecipeOptions(recipe, options=FEW, settings=(f"classification.kind={wanted}",)), 500)
+    assert found.classification.ngrams is (True if wanted == "single" else None)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"task": "sentence-pairs", "classification": {"ngrams": True}},
+        {"task": "image-classification", "classification": {"ngrams": True}},
+        {"task": "classification", "classification": {"ngrams": True, "kind": "regression"}},
+    ],
+)
+def test_ngrams_are_for_labels_of_single_texts(values: dict[str, Any]) -> None:
+    with refused(UsageError, "recipe", "for labels of single texts; leave it out"):
+        recipe_from(values)
+    recipe_from({**values, "classification": {**values["classification"], "ngrams": False}})
+
+
 NGRAMS = ("classification", "ngrams")
 READS = {"classification": NGRAMS, "sentence-pairs": NGRAMS, "tagging": ("model", "word_features")}
 
@@ -334,8 +355,8 @@ READS = {"classification": NGRAMS, "sentence-pairs": NGRAMS, "tagging": ("model"
         ("classification", (), True),
         ("classification", ("classification.ngrams=false",), False),
         ("classification", ("classification.kind=multi",), True),
-        ("classification", ("classification.kind=regression",), True),
-        ("sentence-pairs", (), True),
+        ("classification", ("classification.kind=regression",), False),
+        ("sentence-pairs", (), False),
         ("classification", ("model.family=bert",), True),
         ("classification", ("model.norm_place=post", "model.pool=first", "model.pooler=true"), False),
         (

@@ -10,9 +10,7 @@ import pytest
 
 from regard.system.errors import Damaged, RegardError
 from regard.tasks.assets import LABELS, PREFIXES, FittedValues, TextAssets, json_content, read_prefixes
-from regard.tasks.classification.ngrams.fit import fit
-from regard.tasks.classification.ngrams.linear import BUCKETS, NGRAMS
-from regard.text.ngrams import NGrams
+from regard.tasks.classification.ngrams import NGRAMS, fit
 from regard.text.tokenizers.tokenizer import learn
 from tests.refusals import refused
 
@@ -81,7 +79,7 @@ def test_prefixes_are_kept_where_they_are_known(tmp_path: Path) -> None:
 
 
 def test_ngrams_of_other_labels_are_refused(tmp_path: Path) -> None:
-    ngrams = fit(NGrams(BUCKETS).bags(["one", "two"]), np.eye(2, dtype=np.bool_))
+    ngrams = fit(["one", "two"], np.eye(2, dtype=np.bool_))
     written(tmp_path, replace(ASSETS, ngrams=ngrams))
     with refused(Damaged, tmp_path / NGRAMS, "2 labels"):
         TextAssets.load(tmp_path)

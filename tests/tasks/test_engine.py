@@ -18,12 +18,10 @@ from regard.models.store import named_tensors
 from regard.nn.hooks import capture
 from regard.system.errors import Damaged, RegardError
 from regard.tasks.assets import FittedValues
-from regard.tasks.classification.ngrams.fit import fit
-from regard.tasks.classification.ngrams.linear import BUCKETS
+from regard.tasks.classification.ngrams import fit
 from regard.tasks.engine import engine_of, step_of
 from regard.tasks.model_folder import GPUS, load, open_without_torch
 from regard.tasks.text.encoding import ImageVectors, TextVectors
-from regard.text.ngrams import NGrams
 from tests.refusals import refused
 from tests.tasks.small_tasks import (
     BOTH_TEXTS,
@@ -184,7 +182,7 @@ def test_threads_that_read_batches_change_no_bit(tmp_path: Path, monkeypatch: py
 
 
 def test_ngrams_are_added_to_the_scores_of_the_engine_too(tmp_path: Path) -> None:
-    ngrams, made = fit(NGrams(BUCKETS).bags([SOURCE, "street", "tired"]), np.eye(3, dtype=np.bool_)), classifier()
+    ngrams, made = fit([SOURCE, "street", "tired"], np.eye(3, dtype=np.bool_)), classifier()
     plain_scores = made.scores(TEXTS)
     made.assets = replace(made.assets, ngrams=ngrams, fitted=FittedValues(1.5, ngrams=2.0))
     task, plain = both(tmp_path / "m", made)

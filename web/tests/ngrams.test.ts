@@ -25,10 +25,6 @@ describe('what n-grams add', () => {
     expect(lead(shares, 1, true)).toMatchObject({ label: 'bad', against: null, reader: 2, ngrams: -1 })
   })
 
-  it('stands alone where there is one number', () => {
-    expect(lead({ ...shares, labels: ['number'] }, 0, false)).toMatchObject({ label: 'number', against: null, reader: 1, ngrams: 2 })
-  })
-
   it('is nothing where there is no such label', () => {
     expect(lead(shares, 5, false)).toBeNull()
   })

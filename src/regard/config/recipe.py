@@ -80,8 +80,9 @@ class Recipe(Section):
             raise ValueError(f'data.word_dropout is not for task = "{self.task}"')
         if self.info.texts > 1 and isinstance(self.model, BertSection) and self.model.segments == 1:
             raise ValueError(f'model.segments = 1 has none for the second text of task = "{self.task}"')
-        if self.classification.ngrams and self.info.reads == "image":
-            raise ValueError(f'classification.ngrams is for texts, not for task = "{self.task}"')
+        if self.classification.ngrams and (self.task != "classification" or self.classification.kind == "regression"):
+            instead = "leave it out, and train a model again that was trained with it"
+            raise ValueError(f"classification.ngrams is for labels of single texts; {instead}")
         if self.training.patience is not None and self.training.schedule in ("cosine", "linear"):
             raise ValueError("training.patience acts only on schedules without an end (noam, inverse_square_root)")
         if self.training.weight_decay and self.training.optimiser == "adam":

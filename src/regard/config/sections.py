@@ -230,7 +230,7 @@ class Classification(Section):
     calibrate: bool = Field(
         True,
         description="probabilities are fitted to the validation texts by one temperature, numbers by a factor "
-        "and a shift (with n-grams always)",
+        "and a shift",
     )
 
 

@@ -69,8 +69,13 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, A
     for section, name in BESIDE:
         if wishes.earlier is not None and f"{section}.{name}" not in wishes.earlier:
             sized.get(section, {}).pop(name, None)
-    recipe_from(merge(sized, _complete(given, tokens)), where)
-    found = recipe_from(merge(sized, _complete(chosen, tokens)), "--set" if wishes.settings else where)
+
+    def whole(asked: dict[str, Any]) -> dict[str, Any]:
+        numbers = asked.get("classification", {}).get("kind") == "regression"  # the table's n-grams are for labels
+        return merge(sized, {"classification": {"ngrams": None}} if numbers else {}, _complete(asked, tokens))
+
+    recipe_from(whole(given), where)
+    found = recipe_from(whole(chosen), "--set" if wishes.settings else where)
     return _keep_exportable(found, {(section, name) for section in chosen for name in _fields(chosen[section])})
 
 

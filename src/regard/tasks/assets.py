@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from regard.config import FORMAT, checksum
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError
-from regard.tasks.classification.ngrams.linear import NGRAMS, LinearNGrams, read_ngrams
+from regard.tasks.classification.ngrams import NGRAMS, LinearNGrams, read_ngrams
 from regard.text.confidence import CONFIDENCE, confidence_content, read_doubted_below
 from regard.text.seen_words import WORDS, SeenWords, read_seen_words
 from regard.text.tags import Scheme, detect

@@ -25,10 +25,8 @@ from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import FittedValues
 from regard.tasks.classification.classifier import Prediction
-from regard.tasks.classification.ngrams.fit import fit
-from regard.tasks.classification.ngrams.linear import BUCKETS, LinearNGrams
+from regard.tasks.classification.ngrams import LinearNGrams, fit, words_of
 from regard.tasks.translation.translator import Translation
-from regard.text.ngrams import NGrams, words_of
 from tests.refusals import refused
 from tests.tasks import small_tasks as small
 from tests.tasks.small_tasks import GAPPED, SOURCE, TARGET
@@ -81,7 +79,7 @@ def test_ngrams_are_those_of_what_the_model_reads() -> None:
 def some_ngrams(classes: int) -> LinearNGrams:
     """A classifier of a few texts that knows the words of the source."""
     targets_BC = np.eye(classes, dtype=np.bool_)[np.arange(6) % classes]
-    return fit(NGrams(BUCKETS).bags([f"{SOURCE} {number}" for number in range(6)]), targets_BC)
+    return fit([f"{SOURCE} {number}" for number in range(6)], targets_BC)
 
 
 def test_several_labels_or_a_number() -> None:

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+import torch
 
 import regard
 from regard.config import Classification as Section
@@ -242,6 +243,44 @@ def test_the_loss_may_be_adversarial(tmp_path: Path, kind: str) -> None:
     task = taught(tmp_path / "model", file, f"classification.kind={kind}", "model.dropout=0", steps=4)
     again = teaching(task, file, file, tmp_path / "data")
     expect_adversarial(again, again.validation[0], again.validation[0].text.lengths_B.tolist())
+
+
+def test_a_number_is_said_in_its_own_units(tmp_path: Path) -> None:
+    """Far from 0 and 1."""
+    train = written(tmp_path / "a.csv", [(text, NUMBERS[label]) for text, label in rows(120, labels=tuple(NUMBERS))])
+    task = taught(tmp_path / "model", train, "classification.kind=regression")
+    assert task.assets.ngrams is None
+    higher, lower = (task.classify(text).value for text in ("the star near my moon", "a ball like the race"))
+    assert higher - lower == pytest.approx(1_000, abs=300)
+    assert "root of the mean squared error" in (tmp_path / "model" / "card.md").read_text()
+
+
+def test_a_number_begun_from_others_has_its_own_units(tmp_path: Path) -> None:
+    """Prices after thousands of them: the last layer is fresh, the rest is not."""
+    first = taught(
+        tmp_path / "first",
+        written(tmp_path / "a.csv", [(text, NUMBERS[label]) for text, label in rows(120, labels=tuple(NUMBERS))]),
+        "classification.kind=regression",
+    )
+    train = written(tmp_path / "b.csv", [(text, SMALLER[label]) for text, label in rows(120, 2, tuple(NUMBERS))])
+    settings = ("data.validation=20", "training.rate=0.001", "classification.kind=regression")
+    more = regard.train(
+        task="classification",
+        train=train,
+        output=tmp_path / "more",
+        start_from=tmp_path / "first",
+        settings=settings,
+        steps=1,
+        threads=1,
+        device="cpu",
+    )
+    weights = [one.model.head.classes.weight for one in (first, more)]
+    assert not torch.allclose(*weights, atol=0.02)  # a step of 0.001 would not move it as far
+    assert all(abs(one.value) < 5 for one in more.classify(["the star near my moon", "a ball like the race"]))
+
+
+NUMBERS = {"sport": "50000", "sky": "51000"}
+SMALLER = {"sport": "0.5", "sky": "1.0"}
 
 
 def test_a_model_has_probabilities_before_its_run_is_done(tmp_path: Path) -> None:

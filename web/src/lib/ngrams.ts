@@ -1,4 +1,4 @@
-/** What the linear classifier of n-grams adds to the scores of a text's labels, or to its number, and each word's part in that. */
+/** What the linear classifier of n-grams adds to the scores of a text's labels, and each word's part in that. */
 
 export interface NGramShares {
   /** The most probable ones, in order. */
@@ -13,7 +13,7 @@ export interface NGramShares {
 
 export interface Lead {
   label: string
-  /** The label it is compared with; null: where a text may have several, each stands alone, and so does a number. */
+  /** The label it is compared with; null: where a text may have several, each stands alone. */
   against: string | null
   /** What the model that reads says for it, and what n-grams say; of these the part of each word. */
   reader: number
@@ -26,7 +26,7 @@ export interface Lead {
 export function lead(shares: NGramShares, chosen: number, several: boolean): Lead | null {
   const label = shares.labels[chosen]
   if (label === undefined) return null
-  const other = several || shares.labels.length === 1 ? undefined : chosen === 0 ? 1 : 0
+  const other = several ? undefined : chosen === 0 ? 1 : 0
   if (other !== undefined && shares.labels[other] === undefined) return null
   const difference = (row: readonly number[]) => row[chosen]! - (other === undefined ? 0 : row[other]!)
   const ngrams = difference(shares.ngrams)

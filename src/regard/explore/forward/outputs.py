@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from regard.config import Decoding
     from regard.decoding.hypotheses import Hypothesis, Ints
     from regard.tasks.classification.classifier import Prediction, TextLabelTask
-    from regard.tasks.classification.ngrams.linear import LinearNGrams
+    from regard.tasks.classification.ngrams import LinearNGrams
     from regard.tasks.protocols import Task, TextWriter
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
@@ -131,26 +131,25 @@ def doubt(task: Task, probabilities: Sequence[float]) -> tuple[float, bool | Non
 def _text_classes(task: Task, text: str) -> Output:
     """The same of a text, with what n-grams add, where there is a classifier of them."""
     assert labels_texts(task)
-    if task.assets.ngrams is None or (texts := task.parse_line(text, 1)) is None:
+    if task.assets.ngrams is None or not text.strip():
         return classes(task, text)
-    score_C = task.scores([texts])[0]
+    score_C = task.scores([text])[0]
     found = _ranked(task.predictions(score_C[None])[0], task.recipe.classification.kind == "multi")
-    labels = [label for label, _ in found["classes"][:LABELS]] or list(task.assets.labels)
-    ngrams = ngram_shares(task, task.assets.ngrams, texts, score_C, labels)
+    labels = [label for label, _ in found["classes"][:LABELS]]
+    ngrams = ngram_shares(task, task.assets.ngrams, text, score_C, labels)
     return found if ngrams is None else {**found, "ngrams": ngrams}
 
 
 def ngram_shares(
-    task: TextLabelTask, ngrams: LinearNGrams, texts: Any, score_C: NDArray[np.float64], labels: Sequence[str]
+    task: TextLabelTask, ngrams: LinearNGrams, text: str, score_C: NDArray[np.float64], labels: Sequence[str]
 ) -> Output | None:
     """What the linear classifier of n-grams adds to the scores of some labels, and what each word of the text does.
 
-    Scores are as the softmax, or of several labels the sigmoid, takes them: with its factor, by the temperature. The
-    score of a regression is its number.
+    Scores are as the softmax, or of several labels the sigmoid, takes them: with its factor, by the temperature.
 
     Args:
         task, ngrams: a model, and its classifier.
-        texts: a text, or two.
+        text: one that is not blank.
         score_C: of it.
         labels: to explain.
 
@@ -158,10 +157,10 @@ def ngram_shares(
         ``labels``; of each label ``whole``, its score, and ``ngrams``, the part of n-grams with ``bias`` in it;
         ``words`` with the part of each word in each label's. ``None``: the text has several windows.
     """
-    windows = task.windows([texts])[0]
+    windows = task.windows([text])[0]
     if len(windows) != 1:
         return None
-    read = task.spell(task.assets.tokenizer, windows[0].tolist())  # what the model reads of the text
+    read = task.assets.tokenizer.decode(windows[0].tolist())  # what the model reads of the text
     fitted, places = task.assets.fitted, [task.assets.labels.index(label) for label in labels]
     factor = fitted.ngrams / fitted.temperature
     words, share_WC = ngrams.contributions(read)
@@ -169,7 +168,7 @@ def ngram_shares(
     share_WL = factor * share_WC[:, places]
     return {
         "labels": list(labels),
-        "whole": (score_C[places] / fitted.temperature + fitted.shift).tolist(),
+        "whole": (score_C[places] / fitted.temperature).tolist(),
         "ngrams": (share_WL.sum(0) + bias_L).tolist(),
         "bias": bias_L.tolist(),
         "words": [[word, row] for word, row in zip(words, share_WL.tolist(), strict=True)],

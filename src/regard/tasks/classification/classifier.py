@@ -42,7 +42,6 @@ from regard.tasks.text.task import (
 
 if TYPE_CHECKING:
     from regard.models.rnn import Reader
-    from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Scores = NDArray[np.float64]
 AnyLabelAssets = TypeVar("AnyLabelAssets", TextAssets, ImageAssets)
@@ -297,11 +296,6 @@ class TextLabelTask(LabelTask[TextAssets, "Reader"], TextReader):
     def parse_line(self, line: str, number: int) -> Any:
         """What a numbered line asks for; ``None`` for an empty one."""
 
-    @staticmethod
-    @abstractmethod
-    def spell(tokenizer: AnyTokenizer, ids: Sequence[int]) -> Any:
-        """What a window reads, as n-grams are counted of it: a text, or two."""
-
     @abstractmethod
     def windows(self, examples: Sequence[Any]) -> list[list[Ids]]:
         """The windows in which each example is read."""
@@ -318,8 +312,8 @@ class TextLabelTask(LabelTask[TextAssets, "Reader"], TextReader):
         """``score_WC``: what the n-grams of each window add to the scores of its labels; zeros without a classifier."""
         if self.assets.ngrams is None:
             return np.zeros((len(windows), 1))
-        spelled = [self.spell(self.source_tokenizer, ids.tolist()) for ids in windows]
-        return self.assets.fitted.ngrams * self.assets.ngrams.scores(spelled)
+        read = [self.source_tokenizer.decode(ids.tolist()) for ids in windows]
+        return self.assets.fitted.ngrams * self.assets.ngrams.scores(read)
 
 
 class Classification(TextLabelTask):
@@ -356,11 +350,6 @@ class Classification(TextLabelTask):
     def parse_line(self, line: str, number: int) -> str | None:
         """The text of a line; none of a blank one."""
         return line if line.strip() else None
-
-    @staticmethod
-    def spell(tokenizer: AnyTokenizer, ids: Sequence[int]) -> str:
-        """The text of a window."""
-        return tokenizer.decode(ids)
 
     def windows(self, texts: Sequence[str]) -> list[list[Ids]]:
         """The windows of each text."""

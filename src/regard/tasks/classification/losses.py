@@ -214,7 +214,7 @@ class Regression(SingleLabel):
 
     Args:
         section: whether numbers are calibrated.
-        mean, deviation: of the numbers that are learned from.
+        mean, deviation: of the numbers that are learned from; 1 where all are the same.
     """
 
     def __init__(self, section: Section, mean: float = 0.0, deviation: float = 1.0) -> None:
@@ -223,7 +223,8 @@ class Regression(SingleLabel):
 
     @classmethod
     def of(cls, section: Section, smoothing: float, classes: int, learned: LabelledBatch) -> Regression:
-        return cls(section, *mean_and_deviation(numbers_of(learned.labels_X)))
+        number_B = numbers_of(learned.labels_X).astype(np.float64)
+        return cls(section, float(number_B.mean()), float(number_B.std()) or 1.0)
 
     def start(self) -> FittedValues:
         return FittedValues(1 / self.deviation, shift=self.mean)
@@ -250,22 +251,14 @@ class Regression(SingleLabel):
         return f"{numbers_of(label)[0]:.3g}"
 
     def fit(self, score_BC: Floats, wanted_B: Ids, mixed: FittedValues | None = None) -> FittedValues:
-        """Temperature and shift, by least squares; with n-grams they are fitted together with these."""
-        if mixed or not self.section.calibrate:
-            return mixed or self.start()
-        return self._fit(score_BC, wanted_B)
-
-    def fit_mixture(self, score_BC: Floats, more_BC: Floats, wanted_B: Ids) -> FittedValues:
-        """By least squares."""
-        return self._fit(np.concatenate([score_BC, more_BC], 1), wanted_B)
-
-    def _fit(self, score_BK: Floats, wanted_B: Ids) -> FittedValues:
-        """Of the network's scores and, behind them, of n-grams'."""
-        factors, shift = calibration.least_squares(score_BK, (wanted_B.astype(np.float64) - self.mean) / self.deviation)
-        own, more = factors[0], sum(factors[1:])
-        if not (own := max(own, more / calibration.LARGEST_MIXTURE)):
+        """Temperature and shift, by least squares."""
+        if not self.section.calibrate:
             return self.start()
-        return FittedValues(1 / (own * self.deviation), ngrams=more / own, shift=self.mean + shift * self.deviation)
+        z_B = (wanted_B.astype(np.float64) - self.mean) / self.deviation
+        factor, shift = calibration.least_squares(score_BC[:, 0], z_B)
+        if factor <= 0:
+            return self.start()
+        return FittedValues(1 / (factor * self.deviation), shift=self.mean + shift * self.deviation)
 
     def notes(self, score_BC: Floats, wanted_B: Ids, fitted: FittedValues) -> list[str]:
         error = float(np.sqrt(np.square(score_BC[:, 0] / fitted.temperature + fitted.shift - wanted_B).mean()))
@@ -282,18 +275,6 @@ def class_matrix(batch: LabelledBatch, classes: int) -> Bools:
 def numbers_of(labels_X: Ids) -> NDArray[np.float32]:
     """The numbers whose bits labels are."""
     return labels_X.astype(np.uint32).view(np.float32)
-
-
-def mean_and_deviation(number_B: NDArray[np.float32]) -> tuple[float, float]:
-    """Of numbers; the deviation is 1 where all are the same."""
-    number_B = number_B.astype(np.float64)
-    return float(number_B.mean()), float(number_B.std()) or 1.0
-
-
-def z_scores(number_B: NDArray[np.float32]) -> Floats:
-    """Numbers as a regression learns them."""
-    mean, deviation = mean_and_deviation(number_B)
-    return (number_B.astype(np.float64) - mean) / deviation
 
 
 CRITERIA: dict[str, type[SingleLabel]] = {"single": SingleLabel, "multi": MultiLabel, "regression": Regression}

@@ -28,19 +28,18 @@ from regard.data.prepare.shards import Shards
 from regard.data.prepare.windowing import DocumentIndex, Frame
 from regard.models.inputs import Patches, Tokens
 from regard.nn import ops
+from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.assets import FittedValues, TextAssets
 from regard.tasks.classification import baseline
 from regard.tasks.classification.classifier import Classification, LabelTask, Scores, TextLabelTask
-from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels, class_matrix, numbers_of, z_scores
-from regard.tasks.classification.ngrams.fit import fit, fit_numbers
-from regard.tasks.classification.ngrams.linear import BUCKETS, is_fitted, write_ngrams
+from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels, class_matrix
+from regard.tasks.classification.ngrams import NGRAMS, fit, is_fitted
 from regard.tasks.protocols import ShouldStop
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
 from regard.tasks.text.task import mean_over_windows
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.text.counts import counted
-from regard.text.ngrams import FORMS, Form
 from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, predict
 from regard.training.world import ALONE, World
@@ -247,8 +246,7 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
         ngrams, text, tokenizer = self.task.assets.ngrams, self.prepared.validation_text, self.task.source_tokenizer
         if ngrams is None:
             return None
-        windows = (text.sentence(place).tolist() for place in range(text.count))
-        score_WC = ngrams.scores([self.task.spell(tokenizer, ids) for ids in windows])
+        score_WC = ngrams.scores([tokenizer.decode(text.sentence(place).tolist()) for place in range(text.count)])
         return mean_over_windows(score_WC, self.prepared.validation_wholes.windows_B)
 
     def finish(self, task: TextLabelTask, should_stop: ShouldStop) -> list[str]:
@@ -321,20 +319,12 @@ class ClassificationJob(TrainingJob):
         """Fit the linear classifier of n-grams, unless it lies with the data already."""
         if is_fitted(prepared.folder, prepared.fingerprint):
             return
-        tokenizer, data = read_tokenizer(prepared.folder / TOKENIZER), prepared.fingerprint
-        windows = (prepared.text.sentence(place).tolist() for place in range(prepared.count))
-        texts = (self.task.spell(tokenizer, ids) for ids in windows)
+        tokenizer = read_tokenizer(prepared.folder / TOKENIZER)
+        texts = (tokenizer.decode(prepared.text.sentence(place).tolist()) for place in range(prepared.count))
         labels = Labels(*prepared.labels.gather(0, np.arange(prepared.count)))
-        numbers = self.recipe.classification.kind == "regression"
-        form: Form = "pair" if self.recipe.info.texts > 1 else "number" if numbers else "text"
         progress("fit", 0)
-        if numbers:
-            number_B = z_scores(numbers_of(labels.labels_X))
-            fitted = fit_numbers(FORMS[form](BUCKETS).bags(texts), number_B, data, form=form)
-        else:
-            targets_BC = class_matrix(labels, len(prepared.own["labels"]))
-            fitted = fit(FORMS[form](BUCKETS).bags(texts), targets_BC, data, form=form)
-        write_ngrams(prepared.folder, fitted)
+        fitted = fit(texts, class_matrix(labels, len(prepared.own["labels"])), prepared.fingerprint)
+        disk.replace(prepared.folder / NGRAMS, fitted.content)
 
     def _learn(self, examples: split.Examples[Any]) -> TextEncoder[Any]:
         names = LabelNames(self.recipe.classification)

@@ -127,24 +127,16 @@ def mixture(logits_BC: Floats, more_BC: Floats, gold_B: NDArray[np.int64]) -> tu
     return max(own, more / LARGEST_MIXTURE, _RIDGE), more
 
 
-def least_squares(number_BK: Floats, wanted_B: Floats) -> tuple[list[float], float]:
-    """What K kinds of numbers are multiplied by and what is added, so that their sum is near to what is wanted.
+def least_squares(number_B: Floats, wanted_B: Floats) -> tuple[float, float]:
+    """What numbers are multiplied by and what is added, so that they are near to what is wanted; all are standardised.
 
-    All are standardised. As long as there are few texts the factors stay near 1/K and what is added near 0: these count
-    as much as :data:`PRIOR` texts. No factor is negative: where one would be, its numbers are left out.
+    As long as there are few texts the factor stays near 1 and what is added near 0: these count as much as
+    :data:`PRIOR` texts.
     """
-    kinds = number_BK.shape[1]
-    given_BK = np.concatenate([number_BK, np.ones((len(number_BK), 1))], 1)
-    prior_K, found_K = np.append(np.full(kinds, 1 / kinds), 0.0), np.zeros(kinds + 1)
-    kept = list(range(kinds + 1))
-    while True:
-        some_BK = given_BK[:, kept]
-        matrix_KK = some_BK.T @ some_BK + PRIOR * np.eye(len(kept))
-        some_K = np.linalg.solve(matrix_KK, some_BK.T @ wanted_B + PRIOR * prior_K[kept])
-        if some_K[:-1].min(initial=0.0) >= 0:
-            found_K[kept] = some_K
-            return found_K[:-1].tolist(), float(found_K[-1])
-        kept.pop(int(some_K[:-1].argmin()))
+    given_B2 = np.stack([number_B, np.ones(len(number_B))]).T
+    matrix_22 = given_B2.T @ given_B2 + PRIOR * np.eye(2)
+    factor, shift = np.linalg.solve(matrix_22, given_B2.T @ wanted_B + PRIOR * np.array([1.0, 0.0]))
+    return float(factor), float(shift)
 
 
 def doubted_below(confidences: Sequence[float], right: Sequence[bool]) -> float:

@@ -20,7 +20,7 @@ BESIDE = (("classification", "ngrams"), ("model", "word_features"))
 _CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
 _MANY: dict[str, dict[str, Any]] = {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}
 _READ: dict[str, dict[str, Any]] = {**_CLASSES, "classification": {"ngrams": True}}
-_PAIRS = {**_READ, "model": {"segments": 2, "dropout": 0.1}}
+_PAIRS = {**_CLASSES, "model": {"segments": 2, "dropout": 0.1}}
 _MOVED = {**_CLASSES, "classification": {"ngrams": True, "adversarial": 0.5}}
 _TAGS: dict[str, Any] = {"text": {"vocabulary": 3000}, "training": {"tokens": 512}, "model": {"word_features": 1 << 15}}
 _CHAINED: dict[str, Any] = {
@@ -166,8 +166,10 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
         ),
     ),
     "sentence-pairs": (
-        ReadingDefaults(10_000, "classifier-tiny", 12, _PAIRS, ReadingDefaults(10_000, "classifier-rnn", 17, _READ)),
-        ReadingDefaults(100_000, "classifier-tiny", 15, _PAIRS, ReadingDefaults(100_000, "classifier-rnn", 15, _READ)),
+        ReadingDefaults(10_000, "classifier-tiny", 12, _PAIRS, ReadingDefaults(10_000, "classifier-rnn", 17, _CLASSES)),
+        ReadingDefaults(
+            100_000, "classifier-tiny", 15, _PAIRS, ReadingDefaults(100_000, "classifier-rnn", 15, _CLASSES)
+        ),
         ReadingDefaults(
             float("inf"),
             "classifier-tiny",

@@ -15,7 +15,6 @@ from regard.tasks.text.task import BETWEEN, Read, read_as
 if TYPE_CHECKING:
     from regard.data.batches.batch import Ids
     from regard.models.rnn import Reader
-    from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Pair = tuple[str, str] | str
 """Two texts, or both on one line with a tab or ``[SEP]`` between them."""
@@ -97,12 +96,6 @@ class PairClassification(TextLabelTask):
             *((id, begin + shift, stop + shift) for id, begin, stop in read[1][1][: kept[1]]),
             (end, len(known), len(known)),
         ]
-
-    @staticmethod
-    def spell(tokenizer: AnyTokenizer, ids: Sequence[int]) -> tuple[str, str]:
-        """The two texts of ``[CLS] first </s> second </s>``."""
-        first = list(ids).index(tokenizer.end) + 1
-        return tokenizer.decode(ids[:first]), tokenizer.decode(ids[first:])
 
     def windows(self, pairs: Sequence[Pair]) -> list[list[Ids]]:
         """The one window of each pair."""
