@@ -116,12 +116,12 @@ RUNS = {
         sections=GREEDY,
     ),
     "text-to-text": Run("text-to-text", "--train prefixed.tsv", WRITER + 'tie = "none"\n', sections=GREEDY),
-    "text-to-text-adversarial": Run(
+    "text-to-text-bpe-dropout": Run(
         "text-to-text",
         "--train prefixed.tsv",
         WRITER,
         text="vocabulary = 350\nbpe_dropout = 0.2\nsegmentations = 8\n",
-        sections=GREEDY + "[text_to_text]\nadversarial = 0.5\n",
+        sections=GREEDY,
     ),
     "images": Run(
         "image-classification",

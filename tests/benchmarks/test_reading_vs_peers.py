@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.config.tasks import TASKS
 from regard.tasks.metrics.spans import tag_scores
+from regard.tasks.model_folder import corpus_opener
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 RUNNER = """
@@ -95,7 +95,7 @@ def test_the_parts_are_the_same_for_all_and_written_once(splits: ModuleType, tmp
         folder = splits.splits_of(name, tmp_path)
         for part in splits.PARTS:
             found = [json.loads(line) for line in (folder / f"{part}.jsonl").read_text().splitlines()]
-            corpus = TASKS[data.task].corpus()(folder / f"{part}{splits.ending(data)}", None)
+            corpus = corpus_opener(data.task)(folder / f"{part}{splits.ending(data)}", None)
             for example, read in zip(found, corpus.examples(), strict=True):
                 if data.task == "classification":
                     assert (example["text"], example["label"]) == tuple(read)

@@ -31,13 +31,7 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "recurrent tags": (
         "tagging",
         "tags.conll",
-        [
-            "model.family=rnn-encoder",
-            "model.cell=lstm",
-            "data.max_tokens=48",
-            "tagging.crf=true",
-            "tagging.adversarial=0.5",
-        ],
+        ["model.family=rnn-encoder", "model.cell=lstm", "data.max_tokens=48", "tagging.crf=true"],
     ),
     "tags": ("tagging", "tags.conll", ONE),
     "tag chain": ("tagging", "tags.conll", [*ONE, "tagging.crf=true"]),

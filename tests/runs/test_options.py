@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from regard.config import Recipe, Training, recipe_from, recipe_toml
+from regard.config.left import without_left
 from regard.data.corpora.pairs import PairJsonLines, PairTable
 from regard.runs.options import RecipeOptions, corpora, language_notes, recipe_from_options, task_option
 from regard.system.errors import UsageError
@@ -322,6 +323,20 @@ def test_a_run_keeps_the_family_that_it_was_begun_with() -> None:
 def test_what_does_not_go_together_is_said(asked: dict[str, Any], holds: tuple[str | None, ...]) -> None:
     with refused(UsageError, *holds):
         recipe_from_options(RecipeOptions(options=FEW, **asked), 500)
+
+
+@pytest.mark.parametrize(("task", "section"), [("tagging", "tagging"), ("text-to-text", "text_to_text")])
+def test_adversarial_training_is_for_classes_alone(task: str, section: str) -> None:
+    """A recipe of an earlier version has the field at 0."""
+    name = f"{section}.adversarial"
+    plain, old = {"task": task}, {"task": task, section: {"adversarial": 0.0}}
+    found = recipe_from_options(RecipeOptions(recipe=old), 500)
+    assert found == recipe_from_options(RecipeOptions(recipe=plain), 500)
+    asked = {**old, section: {"adversarial": 0.5}}
+    assert recipe_from(without_left(asked)) == recipe_from(plain)  # of a finished model
+    for wishes in (RecipeOptions(recipe=asked), RecipeOptions(recipe=plain, settings=(f"{name}=0.5",))):
+        with refused(UsageError, None, f"{name}: adversarial training is for classes alone now"):
+            recipe_from_options(wishes, 500)
 
 
 @pytest.mark.parametrize(("file", "wanted"), [("single", "regression"), ("regression", "single")])

@@ -7,10 +7,13 @@ from typing import Any
 
 from regard.system.errors import UsageError
 
+_CLASSES = "adversarial training is for classes alone now (classification.adversarial)"
 _SECOND_TASK = "the demonstration alone has a second task, which regard demo trains"
 LEFT: dict[str, tuple[tuple[Any, ...], str]] = {
     "disambiguation.words": (([], ()), _SECOND_TASK),
     "disambiguation.weight": ((1.0,), _SECOND_TASK),
+    "tagging.adversarial": ((0.0,), _CLASSES),
+    "text_to_text.adversarial": ((0.0,), _CLASSES),
 }
 """Dotted key → the values that change nothing, and a sentence for people who give another one."""
 REPLACED = {("training", "product", "numpy"): "auto"}
@@ -35,7 +38,7 @@ def without_left(values: Mapping[str, Any], where: str | None = None) -> dict[st
         if not isinstance(held, dict) or key not in held:
             continue
         if where is not None and held[key] not in unchanged:
-            raise UsageError(f"{name} left Regard: {instead}", where)
+            raise UsageError(f"{name}: {instead}; leave it out", where)
         del held[key]
         if not held:
             del found[section]

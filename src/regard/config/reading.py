@@ -294,7 +294,7 @@ def override(values: Mapping[str, Any], settings: Iterable[str]) -> dict[str, An
         if name in Recipe.model_fields and name not in known_keys():
             raise UsageError(f"{name} is a group of fields; write --set {name}.KEY=VALUE.{_there(name + '.')}", "--set")
         if name in LEFT:
-            raise UsageError(f"{name} left Regard: {LEFT[name][1]}", "--set")
+            raise UsageError(f"{name}: {LEFT[name][1]}; leave it out", "--set")
         if not equals or name not in known_keys():
             hint = nearest(name, known_keys()) or _there(name) if equals else " Write --set section.key=value."
             raise UsageError(f"unknown key {name!r}.{hint}", "--set")

@@ -17,7 +17,6 @@ from regard.config.sections import (
     Section,
     Tagging,
     Text,
-    TextToTextSection,
     Training,
 )
 from regard.config.tasks import EVERYWHERE, TASKS, Task, TaskInfo
@@ -34,7 +33,6 @@ class Recipe(Section):
     model: Model = TransformerSection()
     training: Training = Training()
     decoding: Decoding = Decoding()
-    text_to_text: TextToTextSection = TextToTextSection()
     classification: Classification = Classification()
     images: Images = Images()
     tagging: Tagging = Tagging()
@@ -106,12 +104,6 @@ class Recipe(Section):
     def info(self) -> TaskInfo:
         """The row of its task."""
         return TASKS[self.task]
-
-    @property
-    def adversarial(self) -> float:
-        """How far embeddings are perturbed in training, by the section of its task that says so; else 0."""
-        sections = (getattr(self, name) for name in self.info.sections)
-        return next((section.adversarial for section in sections if hasattr(section, "adversarial")), 0.0)
 
     @property
     def sections(self) -> tuple[str, ...]:

@@ -186,18 +186,6 @@ class Decoding(Section):
     )
 
 
-def _adversarial() -> Any:
-    said = "adversarial training: a second pass with the embeddings of what is read perturbed along the gradient; the "
-    said += "norm in embedding norms; training takes about three times as long"
-    return Field(0.0, ge=0.0, le=100.0, description=said)
-
-
-class TextToTextSection(Section):
-    """Several tasks in one model, which reads a prefix and a text and writes a text."""
-
-    adversarial: float = _adversarial()
-
-
 class Classification(Section):
     """A label for each text: one of several, any of several, or a number."""
 
@@ -207,7 +195,13 @@ class Classification(Section):
     class_weights: Literal["none", "balanced"] = Field(
         "none", description="balanced: rare labels weigh as much in the loss as frequent ones"
     )
-    adversarial: float = _adversarial()
+    adversarial: float = Field(
+        0.0,
+        ge=0.0,
+        le=100.0,
+        description="adversarial training: a second pass with the embeddings of what is read perturbed along the "
+        "gradient; the norm in embedding norms; training takes about three times as long",
+    )
     ngrams: bool | None = Field(
         None,
         description="what a linear classifier of hashed word and character n-grams says is added to the scores; it is "
@@ -258,7 +252,6 @@ class Tagging(Section):
     scheme: Literal["auto", "none", "io", "bio", "bilou"] = Field(
         "auto", description="how spans become tags; none: each word has a tag of its own; auto: detected in the data"
     )
-    adversarial: float = _adversarial()
     crf: bool = Field(False, description="tags are scored as whole sequences by a conditional random field")
     stride: int = Field(64, ge=1, description="tokens shared by neighbouring windows of a long text")
 

@@ -89,7 +89,7 @@ _ROWS = (
         "a text-to-text model",
         synonyms="text2text instructions summarisation summarization",
         families=("transformer",),
-        sections=("decoding", "text_to_text"),
+        sections=("decoding",),
         learns_from="prefixed",
         reads="text",
         writes="text",

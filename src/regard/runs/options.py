@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.config import FAMILIES, TASKS, Recipe, Training, check_value, merge, override, recipe_from, recipe_values
+from regard.config import (
+    FAMILIES,
+    TASKS,
+    Recipe,
+    Training,
+    check_value,
+    merge,
+    override,
+    recipe_from,
+    recipe_values,
+)
 from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.pairs import PairTable, open_pairs
 from regard.models.presets import PRESETS, preset

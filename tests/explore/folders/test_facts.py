@@ -68,10 +68,6 @@ def test_what_makes_the_loss_of_training_another_is_told() -> None:
         assert regularisation(recipe) == {name: share for name, share in shares.items() if share}
     moved = recipe_from({"task": "classification", "classification": {"adversarial": 0.5}})
     assert regularisation(moved)["adversarial"] == 0.5
-    written = recipe_from({"task": "text-to-text", "text_to_text": {"adversarial": 0.25}})
-    assert regularisation(written)["adversarial"] == 0.25
-    tagged = recipe_from({"task": "tagging", "tagging": {"adversarial": 0.75}})
-    assert regularisation(tagged)["adversarial"] == 0.75
     assert "dropout" not in regularisation(recurrent(dropout=0.0).recipe)
     plain = recipe_from({"training": {"label_smoothing": 0}, "model": {"dropout": 0.25}})
     assert regularisation(plain) == {"dropout": 0.25}

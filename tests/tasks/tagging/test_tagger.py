@@ -27,7 +27,6 @@ from regard.tasks.training.base import ProductPaths
 from regard.text.tags import TaggedWords, places_of
 from tests.refusals import refused
 from tests.tasks.small_tasks import stepper
-from tests.tasks.training.moved import expect_adversarial
 from tests.tasks.trials import evenly, shares
 
 Sentence = list[tuple[str, str]]
@@ -177,12 +176,6 @@ def taught(task: Tagging, folder: Path) -> TaggingTraining:
     sides = [open_tagged(write(folder / f"{n}.conll", sentences(count, n))) for n, count in ((1, 200), (2, 20))]
     job = TaggingJob(task.recipe, DataScan.of(sides[:1], sides[1], scan=TagScan))
     return TaggingTraining(task, job.prepare(folder / "data", no_progress), ProductPaths())
-
-
-@pytest.mark.parametrize("own", [{}, {"crf": True}], ids=str)
-def test_the_loss_may_be_adversarial(made: Callable[..., Tagging], tmp_path: Path, own: dict[str, Any]) -> None:
-    teaching = taught(made(**own), tmp_path)
-    expect_adversarial(teaching, teaching.validation[0], teaching.validation[0].text.lengths_B.tolist())
 
 
 @pytest.mark.parametrize("own", [{}, {"crf": True}], ids=str)

@@ -20,11 +20,10 @@ def expect_adversarial(teaching: Any, batch: Any, lengths: list[int], size: floa
         size: how far embeddings are moved, in lengths of one.
     """
     model, recipe = teaching.model.train().requires_grad_(), teaching.task.recipe
-    name = next(name for name in recipe.info.sections if hasattr(getattr(recipe, name), "adversarial"))
 
     def loss(adversarial: float) -> Any:
-        section = getattr(recipe, name).model_copy(update={"adversarial": adversarial})
-        teaching.task.recipe = recipe.model_copy(update={name: section})
+        section = recipe.classification.model_copy(update={"adversarial": adversarial})
+        teaching.task.recipe = recipe.model_copy(update={"classification": section})
         return teaching.loss(batch)
 
     entered: list[torch.Tensor] = []

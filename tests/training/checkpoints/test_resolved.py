@@ -103,6 +103,12 @@ def test_what_is_known_of_a_run_that_lost_the_file(tmp_path):
     assert resolved.known_fields(tmp_path) == (stored, None)
 
 
+def test_a_run_of_an_earlier_version_that_has_what_left_is_refused():
+    resolved.check({"tagging.adversarial": 0.0}, {})
+    with refused(RegardError, "tagging.adversarial", "choose another --output"):
+        resolved.check({"tagging.adversarial": 0.5}, {})
+
+
 def test_a_newer_or_broken_file_is_refused(tmp_path):
     (tmp_path / resolved.NAME).write_text("format = 2\n")
     with refused(RegardError, "resolved.toml"):

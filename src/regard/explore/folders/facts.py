@@ -293,7 +293,11 @@ def regularisation(recipe: Recipe) -> dict[str, float]:
     classes = recipe.info.writes == "classes"
     several = classes and recipe.classification.kind != "single"
     smoothing = 0.0 if several else recipe.training.label_smoothing
-    shares = {"label_smoothing": smoothing, "dropout": recipe.model.dropout, "adversarial": recipe.adversarial}
+    shares = {
+        "label_smoothing": smoothing,
+        "dropout": recipe.model.dropout,
+        "adversarial": recipe.classification.adversarial,
+    }
     return {name: share for name, share in shares.items() if share}
 
 

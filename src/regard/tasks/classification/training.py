@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -27,7 +27,8 @@ from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.data.prepare.windowing import DocumentIndex, Frame
 from regard.models.inputs import Patches, Tokens
-from regard.nn import ops
+from regard.nn import hooks, ops
+from regard.nn.loss import EMBEDDING, adversarial_perturbation
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.assets import FittedValues, TextAssets
@@ -144,9 +145,20 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
         return Labels(*self.prepared.validation_labels.gather(0, self.prepared.validation_wholes.first_B))
 
     def loss(self, batch: Any) -> Loss:
-        """The loss of a batch's windows; those with unknown labels are ignored. In training it may be adversarial."""
-        given = self.model_inputs(batch)
-        return self.learned_loss(partial(self._loss, given, batch), given.sequences)
+        """The loss of a batch's windows; those with unknown labels are ignored.
+
+        In training, where the recipe says so, the mean (in the paper the sum) of that and of the loss when embeddings
+        are moved against it [Miyato17 §3].
+        """
+        given, size = self.model_inputs(batch), self.task.recipe.classification.adversarial
+        if not size or not self.model.training:
+            return self._loss(given, batch)
+        with hooks.capture([EMBEDDING]) as heard:
+            plain = self._loss(given, batch)
+        moved_TD = adversarial_perturbation(plain.total, heard[EMBEDDING][0], given.sequences, size)
+        with hooks.intervene(EMBEDDING, lambda x_TD: x_TD + moved_TD):
+            moved = self._loss(given, batch)
+        return Loss((plain.total + moved.total) / 2, plain.nll, plain.count)
 
     def _loss(self, given: Tokens | Patches, batch: Any) -> Loss:
         score_BC = self.model(given)

@@ -69,20 +69,15 @@ def head_of(model: Reader) -> TagHead:
 
 def word_scores(task: Tagging, batch: TextBatch) -> tuple[Tensor, WordMarks]:
     """``score_RC`` of every tag for the words that a batch's windows count, and which these are."""
-    marks = WordMarks.of(batch.text, batch.labels_X)
-    return scores_of_words(task, task.inputs(batch.text, batch.labels_X), marks), marks
-
-
-def scores_of_words(task: Tagging, given: Tokens, marks: WordMarks) -> Tensor:
-    """The same of the model's input, with the marks of its words."""
     import torch
 
     from regard.nn.layout import Sequences
 
+    given, marks = task.inputs(batch.text, batch.labels_X), WordMarks.of(batch.text, batch.labels_X)
     starts, lengths = (torch.from_numpy(side).to(task.device) for side in (marks.starts_R, marks.lengths_R))
     longest = int(marks.lengths_R.max(initial=0))
     words = Sequences(starts, lengths, len(starts), longest, given.sequences.size)
-    return head_of(task.model).words(task.model.encoder(given), words)
+    return head_of(task.model).words(task.model.encoder(given), words), marks
 
 
 @inference_mode

@@ -28,7 +28,7 @@ from regard.tasks.assets import FittedValues, TagAssets
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.spans import TagScores, tag_scores
 from regard.tasks.protocols import ShouldStop, device_of
-from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, scores_of_words, split_by, word_scores
+from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, split_by, word_scores
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, tagged_sides
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.text.counts import counted
@@ -71,14 +71,9 @@ class TaggingTraining(BaseTraining[Tagging]):
         self.names = (*task.assets.labels, *prepared.own["others"])
 
     def loss(self, batch: TextBatch) -> Loss:
-        """The loss of a batch's words; those with unknown tags are ignored. In training it may be adversarial."""
-        given, marks = self.task.inputs(batch.text, batch.labels_X), WordMarks.of(batch.text, batch.labels_X)
-        smoothing = self.task.recipe.training.label_smoothing if self.model.training else 0.0
-
-        def compute() -> Loss:
-            return self._loss(scores_of_words(self.task, given, marks), marks, smoothing)
-
-        return self.learned_loss(compute, given.sequences)
+        """The loss of a batch's words; those with unknown tags are ignored."""
+        score_RC, marks = word_scores(self.task, batch)
+        return self._loss(score_RC, marks, self.task.recipe.training.label_smoothing if self.model.training else 0.0)
 
     def _loss(self, score_RC: Tensor, marks: WordMarks, smoothing: float) -> Loss:
         known_R, counts_B = marks.known_words(len(self.task.assets.labels))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self
@@ -14,9 +13,8 @@ from regard.config import Recipe
 from regard.data.batches.batch import PairBatch
 from regard.data.corpora.corpus import Progress
 from regard.models.inputs import Pairs, pairs
-from regard.nn import hooks, ops
-from regard.nn.layout import Sequences
-from regard.nn.loss import EMBEDDING, SmoothedCrossEntropy, adversarial_perturbation
+from regard.nn import ops
+from regard.nn.loss import SmoothedCrossEntropy
 from regard.tasks.protocols import AnyTask, ShouldStop, TargetWriter, Task
 from regard.tasks.text.pretrained import Pretrained
 from regard.tasks.training.defaults import epochs_for
@@ -125,16 +123,6 @@ class BaseTraining(ABC, Generic[AnyTask]):
         """By the table of sizes."""
         return epochs_for(self.task.recipe.task, self.size, self.task.recipe.model.family)
 
-    def learned_loss(self, compute: Callable[[], Loss], sequences: Sequences) -> Loss:
-        """The loss of a batch; in training that of an adversarial pass too, where the recipe says so.
-
-        Args:
-            compute: the loss by a forward pass.
-            sequences: the texts, or images, that are read.
-        """
-        size = self.task.recipe.adversarial
-        return adversarial_loss(compute, sequences, size) if size and self.model.training else compute()
-
     def trial(self, generate: bool, done: Done) -> None:
         """The validation data through the model; nothing takes longer."""
         if not generate:
@@ -198,31 +186,9 @@ class TrainingJob(ABC):
         return self.pretrained.fingerprint if self.pretrained else {}
 
 
-def adversarial_loss(compute: Callable[[], Loss], sequences: Sequences, size: float) -> Loss:
-    """The mean (in the paper the sum) of a loss and of that when embeddings are moved against it [Miyato17 §3].
-
-    Args:
-        compute: the loss of a batch, a forward pass each.
-        sequences: the texts that are read.
-        size: how far they are moved, in lengths of an embedding.
-    """
-    with hooks.capture([EMBEDDING]) as heard:
-        plain = compute()
-    moved_TD = adversarial_perturbation(plain.total, heard[EMBEDDING][0], sequences, size)
-    with hooks.intervene(EMBEDDING, lambda x_TD: x_TD + moved_TD):
-        moved = compute()
-    return Loss((plain.total + moved.total) / 2, plain.nll, plain.count)
-
-
-def pair_loss(
-    task: TargetWriter, criterion: SmoothedCrossEntropy, batch: PairBatch, inputs: Pairs | None = None
-) -> Loss:
-    """The smoothed loss of a batch of pairs, every target position a sample.
-
-    Args:
-        inputs: of the batch, where they are there already.
-    """
-    inputs = inputs or pairs(batch, task.device)
+def pair_loss(task: TargetWriter, criterion: SmoothedCrossEntropy, batch: PairBatch) -> Loss:
+    """The smoothed loss of a batch of pairs, every target position a sample."""
+    inputs = pairs(batch, task.device)
     return target_loss(task, criterion, batch, inputs, task.model(inputs))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from regard.config import Recipe, checksum, nearest
+from regard.config.left import LEFT
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.training.checkpoints.checkpoint import verified_state, whole
@@ -130,8 +131,11 @@ def check(old: Fields, new: Fields, allow: Iterable[str] = (), warn: Callable[[s
         warn: called with each allowed difference.
 
     Raises:
-        RegardError: the first field that differs; ``where`` is its name.
+        RegardError: the first field that differs, or one that left; ``where`` is its name.
     """
+    for name, (unchanged, instead) in LEFT.items():
+        if name in old and name not in new and old[name] not in unchanged:
+            raise RegardError(f"this run has {_value_text(old[name])}, but {instead}; choose another --output", name)
     allow = ALLOWED & set(allow)
     for name, value in new.items():
         before, now = old.get(name), _plain(value)

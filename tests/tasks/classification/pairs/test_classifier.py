@@ -8,7 +8,6 @@ import pytest
 import torch
 
 import regard
-from regard.config import TASKS
 from regard.data.batches.batch import pack_sources
 from regard.explore.forward.inputs import text_inputs
 from regard.explore.forward.record import record
@@ -17,6 +16,7 @@ from regard.system.errors import UsageError
 from regard.tasks.classification.classifier import NOTHING
 from regard.tasks.classification.pairs.classifier import PairClassification, split_pair
 from regard.tasks.classification.pairs.corpus import join_pieces
+from regard.tasks.model_folder import corpus_opener
 from tests.refusals import refused
 from tests.tasks.small_tasks import pairs
 
@@ -90,7 +90,7 @@ def test_it_trains_to_the_same_bits_and_is_scored(tmp_path: Path) -> None:
         assert torch.equal(weight, again.model.state_dict()[name]), name
     unseen = regard.load(tmp_path / "whole").unseen_words("the zebra runs [SEP] it is a cat")
     assert [(word.word, word.begin) for word in unseen] == [("zebra", 4)]
-    found = whole.evaluate(TASKS["sentence-pairs"].corpus()(files["valid"]))
+    found = whole.evaluate(corpus_opener("sentence-pairs")(files["valid"]))
     assert found.to_dict()["accuracy"] <= 100
     with refused(UsageError, "settings"):
         regard.train(output=tmp_path / "no", **{**options, "settings": [*sizes, "text.bpe_dropout=0.1"]})

@@ -17,7 +17,6 @@ from regard.tasks.training.base import ProductPaths
 from regard.tasks.translation.text_to_text.corpus import with_prefix
 from regard.tasks.translation.text_to_text.training import TextToTextTraining
 from regard.tasks.translation.text_to_text.writer import TextToText
-from tests.tasks.training.moved import expect_adversarial
 from tests.tasks.translation.text_to_text.test_corpus import PrefixedPair, prepared
 from tests.training.toy import Counting, undated
 
@@ -120,18 +119,6 @@ def test_sources_are_segmented_anew_in_every_epoch_and_targets_are_not(tmp_path:
     assert set(read) == {with_prefix(one.source, one.prefix) for one in pairs} - held
     assert all(len(ways) > 3 for ways in read.values())
     assert all(len(ways) == 1 for ways in written.values())
-
-
-def test_the_loss_may_be_adversarial_against_the_sources(tmp_path: Path) -> None:
-    from tests.tasks.small_tasks import asker
-
-    found = prepared(tmp_path, [PrefixedPair("say", f"b a {n}", f"a b {n}") for n in range(80)])
-    task = asker()
-    training = task.recipe.training.model_copy(update={"tokens": 64})
-    task.recipe = task.recipe.model_copy(update={"training": training})
-    teaching = TextToTextTraining(task, found, ProductPaths())
-    batch, _ = next(iter(teaching.batches.iterate()))
-    expect_adversarial(teaching, batch, batch.source.lengths_B[: batch.source.count].tolist())
 
 
 def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:

@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 from torch import nn
 
-from regard.data.batches.batch import PairBatch
 from regard.data.batches.texts import PairBatches
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan, Scan
 from regard.data.prepare.split import Examples
-from regard.models.inputs import pairs
 from regard.models.transformer import Transformer
 from regard.tasks.assets import TextAssets, read_prefixes
 from regard.tasks.metrics.answers import exact_match, score_answers
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
-from regard.tasks.training.base import ProductPaths, TrainingJob, pair_loss
+from regard.tasks.training.base import ProductPaths, TrainingJob
 from regard.tasks.translation.teacher_forcing import TeacherForcing, final_outputs
 from regard.tasks.translation.text_to_text.corpus import (
     NAMED,
@@ -36,7 +33,6 @@ from regard.tasks.translation.text_to_text.corpus import (
 )
 from regard.tasks.translation.text_to_text.writer import TextToText
 from regard.text.tokenizers.vocabulary import start_of
-from regard.training.objective import Loss
 
 
 class TextToTextTraining(TeacherForcing[TextToText]):
@@ -53,11 +49,6 @@ class TextToTextTraining(TeacherForcing[TextToText]):
     def __init__(self, task: TextToText, prepared: PreparedPrefixed, paths: ProductPaths) -> None:
         batches = PairBatches(prepared, task.recipe, text_side(prepared, task.recipe))
         super().__init__(task, batches, prepared, paths)
-
-    def loss(self, batch: PairBatch) -> Loss:
-        """The smoothed loss of a batch, every target position a sample; in training it may be adversarial."""
-        inputs = pairs(batch, self.task.device)
-        return self.learned_loss(partial(pair_loss, self.task, self.criterion, batch, inputs), inputs.source.sequences)
 
     @property
     def max_extra(self) -> int:
