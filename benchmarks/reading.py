@@ -96,9 +96,9 @@ def course(folder: Path, score: str) -> dict[str, Any]:
 
 def scored(model: Any, data: Set, path: Path) -> dict[str, Any]:
     """The scores on the test set."""
-    from regard.config.tasks import TASKS
+    from regard.tasks.model_folder import corpus_opener
 
-    scores = model.evaluate(TASKS[data.task].corpus()(path, data.columns)).to_dict()
+    scores = model.evaluate(corpus_opener(data.task)(path, data.columns)).to_dict()
     return {f"test {name}": round(value, 2) for name, value in flat(scores) if isinstance(value, int | float)}
 
 

@@ -34,7 +34,6 @@ import numpy as np
 from corpus import DATA
 from reading_splits import OUT_OF_SCOPE, PARTS, SETS, files_of, splits_of
 
-from regard.config.tasks import TASKS
 from regard.tasks.metrics.calibration import (
     acceptance_scores,
     choose_threshold,
@@ -42,6 +41,7 @@ from regard.tasks.metrics.calibration import (
     temperature,
 )
 from regard.tasks.metrics.labels import class_scores, label_scores, number_scores
+from regard.tasks.model_folder import corpus_opener
 from regard.text.lines import lines
 
 HERE = Path(__file__).resolve().parent
@@ -89,7 +89,7 @@ def scope(work: Path) -> dict[str, Rows]:
     data, found = SETS["clinc150"], labelled("clinc150", work)
     for part in ("valid", "test"):
         paths = [files_of("clinc150", work) / name for name in getattr(data, part)]
-        corpora = [TASKS[data.task].corpus()(path, data.columns) for path in paths]
+        corpora = [corpus_opener(data.task)(path, data.columns) for path in paths]
         found[part] += [(text, label) for one in corpora for text, label in one.examples() if label == OUT_OF_SCOPE]
     return found
 
@@ -336,7 +336,7 @@ def measure(asked: argparse.Namespace, name: str, run: str, weights: str, parts:
     our_seconds = time.process_time() - began
     found = []
     for part in scored:
-        own = model.evaluate(TASKS[kind.task].corpus()(folder / f"{part}.tsv", None)).to_dict()
+        own = model.evaluate(corpus_opener(kind.task)(folder / f"{part}.tsv", None)).to_dict()
         ours = {title: value_of(own, path) for title, path in kind.figures.items()}
         if "rmse" in ours:
             ours["rmse"] = ours["rmse"] ** 0.5

@@ -230,15 +230,6 @@ def test_few_labels_are_a_row_for_each_number_and_set(load: Any) -> None:
     assert lines[-2:] == ["| 100 | trec | 60.0 (1), 1 s |  |", "| 300 | trec | 71.0 (2), 1 s | 73.0 (1), 20 s |"]
 
 
-def test_what_is_drawn_keeps_labels_and_gives_the_rest(load: Any) -> None:
-    few = load("few_labels")
-    examples = [(f"text {number}", "ab"[number % 2]) for number in range(20)]
-    some, others = few.divide(examples, 6, 1, balanced=True)
-    assert sorted(label for _, label in some) == list("aaabbb")
-    assert sorted(some + others) == sorted(examples)
-    assert few.divide(examples, 6, 2, balanced=False) != few.divide(examples, 6, 1, balanced=False)
-
-
 def test_kinds_stand_beside_the_simple_thing(load: Any) -> None:
     page = load("reading_page")
     row = {"run": "number none 1", "kind": "number", "weights": "none", "seed": 1, "part": "test"}
