@@ -37,8 +37,6 @@ def answer(model: regard.Model, text: str) -> str:
         return model.generate(text, max_tokens=20)[0].text
     if isinstance(model, regard.MaskedLm):
         return model.fill(text)[0][0].text
-    if isinstance(model, regard.SpanCorruption):
-        return ", ".join(model.fill(text))
     if isinstance(model, regard.TextEncoder):
         return f"a vector of {model.encode(text).size} numbers"
     raise TypeError(type(model).__name__)

@@ -109,11 +109,11 @@ RUNS = {
         sections=GREEDY,
     ),
     "masked-words": Run("masked-lm", TEXTS, ENCODER),
-    "span-corruption": Run(
-        "span-corruption",
+    "spans": Run(
+        "text-to-text",
         TEXTS,
         WRITER + 'positions = "relative"\nnorm = "rms"\nnorm_place = "pre"\nbiases = false\n',
-        sections=GREEDY,
+        sections=GREEDY + "[text_to_text]\nspans = true\n",
     ),
     "text-to-text": Run("text-to-text", "--train prefixed.tsv", WRITER + 'tie = "none"\n', sections=GREEDY),
     "text-to-text-bpe-dropout": Run(

@@ -44,7 +44,6 @@ TASKS = (
     "tagging.tagger",
     "language.generator",
     "language.masked",
-    "language.spans",
     "images.classifier",
     "text.encoding",
     "text.task",

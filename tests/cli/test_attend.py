@@ -77,13 +77,13 @@ def test_what_is_not_there_of_images(regard, images, words: tuple[str, ...], sai
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_a_text_with_gaps(regard, spans, kind: str) -> None:
-    words = ("attend", "model", "the [MASK] sleeps", "--target", "[MASK] cat", "--kind", kind, "--json")
+    words = ("attend", "model", "the <extra_0> sleeps", "--target", "<extra_0> cat", "--kind", kind, "--json")
     values = json.loads(regard(*words).out)
     assert (values["source_text"], values["target_text"]) == ("the <extra_0> sleeps", "<extra_0> cat")
     assert "<extra_0>" in values["queries"]
     assert ("</s>" in values["keys"]) == (kind != "decoder")
     assert len(values["heads"]) == (4 if kind == "encoder" else 2)
-    done = regard("attend", "model", "the [MASK] sleeps", "--kind", kind)
+    done = regard("attend", "model", "the <extra_0> sleeps", "--kind", kind)
     assert done.code == 0, done.err
     assert regard("attend", "model", "the cat", "--image", "2").err.startswith("regard: --image: is not for this model")
 

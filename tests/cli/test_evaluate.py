@@ -127,7 +127,7 @@ def test_a_language_models_perplexity_is_of_whole_documents(tmp_path: Path, rega
         ("translation", ["--test", "t.csv"], "--test: is not for a translator"),
         ("encoding", ["--test", "t.csv"], "is a text encoder; use regard encode"),
         ("masked-lm", ["--test", "t.csv", "--stride", "3"], "--stride: is not for a masked language model"),
-        ("span-corruption", ["--test", "t.csv", "--beam", "3"], "--beam: is not for a span-corruption model"),
+        ("masked-lm", ["--test", "t.csv", "--beam", "3"], "--beam: is not for a masked language model"),
         ("classification", ["--test", "."], ".: is a folder; a file is needed"),
         ("classification", ["--test", "absent.csv"], "absent.csv: no such file"),
         ("classification", ["--test", "t.csv", "--test", "t.csv"], "score them one by one"),

@@ -217,7 +217,7 @@ MEANT = {
     ),
     "tasks": (
         TASKS,
-        "lm language-model, langauge language-model, ner tagging, mlm masked-lm, t5 span-corruption, "
+        "lm language-model, langauge language-model, ner tagging, mlm masked-lm, t5 text-to-text, "
         "image image-classification, translate translation, Classification classification",
         "cat",
     ),

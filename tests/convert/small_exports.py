@@ -32,8 +32,8 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "pegasus-characters": ("translation", {**TWO, "norm_place": "pre"}, {"text": {"units": "characters"}}),
     "t5": ("translation", T5, {"text": {**SPOKEN, "normalisation": "nfkc"}}),
     "t5-long": ("translation", {**T5, "d_k": 5, "d_v": 5}, LONG),
-    "t5-gated": ("span-corruption", {**T5, "activation": "gated_gelu"}, {"decoding": {"beam": 2}}),
-    "marian-spans": ("span-corruption", TWO, {}),
+    "t5-gated": ("text-to-text", {**T5, "activation": "gated_gelu"}, {"decoding": {"beam": 2}}),
+    "marian-sentinels": ("text-to-text", TWO, {}),
     "classes": ("classification", {**ONE, "activation": "relu"}, {}),
     "several": ("classification", ONE, {"classification": {"kind": "multi"}}),
     "number": ("classification", ONE, {"classification": {"kind": "regression"}}),
@@ -55,7 +55,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 
 def tokenizer_for(task: str, text: dict[str, Any]) -> Tokenizer:
-    symbols = {"translation": (), "language-model": (), "span-corruption": ("<extra_0>", "<extra_1>")}
+    symbols = {"translation": (), "language-model": (), "text-to-text": ("<extra_0>", "<extra_1>")}
     made = {name: text[name] for name in ("normalisation", "units", "lowercase") if name in text}
     return learn(TEXTS * 3, 290, symbols=symbols.get(task, ("[CLS]", "[MASK]")), **made)
 

@@ -36,7 +36,7 @@ T5 |= {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 1
 BERTS = {"MaskedLM": "masked-lm", "SequenceClassification": "classification", "TokenClassification": "tagging"}
 """Our tasks by the head of a BERT."""
 AUTO = {f"{task}": f"AutoModelFor{head}" for head, task in BERTS.items()} | {
-    **dict.fromkeys(("translation", "span-corruption"), "AutoModelForSeq2SeqLM"),
+    **dict.fromkeys(("translation", "text-to-text"), "AutoModelForSeq2SeqLM"),
     "sentence-pairs": "AutoModelForSequenceClassification",
     "language-model": "AutoModelForCausalLM",
     "image-classification": "AutoModelForImageClassification",

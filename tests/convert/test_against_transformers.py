@@ -129,7 +129,7 @@ def test_t5(feed_forward: str, tied: bool, dtype: torch.dtype, tmp_path: Path) -
     peer = theirs("T5ForConditionalGeneration", config)
     if not tied:
         peer.lm_head.weight = nn.Parameter(direction(peer.shared.weight))
-    model, table = ours(FORMATS["t5"], "span-corruption", config, saved(peer, tmp_path), dtype)
+    model, table = ours(FORMATS["t5"], "text-to-text", config, saved(peer, tmp_path), dtype)
     lengths = [7, 20, 3, 1]  # beyond the longest distance told apart
     sources, targets = ids(lengths), ids(LENGTHS, 1, first=0)
     source_ids, source_mask = padded(sources)

@@ -28,7 +28,7 @@ from tests.convert.small_peers import AUTO, transformers
 from tests.models.small_models import stir
 from tests.refusals import refused
 
-SYMBOLS = {"translation": (), "language-model": (), "span-corruption": ("<extra_0>",)}
+SYMBOLS = {"translation": (), "language-model": (), "text-to-text": ("<extra_0>",)}
 TOKENIZERS: dict[str, Tokenizer | None] = {
     task: learn(TEXTS * 3, 290, symbols=SYMBOLS.get(task, ("[CLS]",))) if task != "image-classification" else None
     for task in TASKS
@@ -156,7 +156,7 @@ def test_all_obstacles_of_the_nearest_format_are_said_in_one_line() -> None:
     [
         ("translation", {}, "can be exported to: Hugging Face (Marian), CTranslate2"),
         ("translation", {"norm_place": "pre"}, "can be exported to: Hugging Face (Pegasus), CTranslate2"),
-        ("span-corruption", T5, "can be exported to: Hugging Face (T5), CTranslate2"),
+        ("text-to-text", T5, "can be exported to: Hugging Face (T5), CTranslate2"),
         (
             "translation",
             {**T5, "tie": "none", "scale_output": False},
@@ -210,7 +210,9 @@ def unnamed(size: int = 0) -> HuggingFaceTokenizer:
 
 
 def test_a_start_symbol_and_pieces_without_a_name_are_nothing_for_ctranslate2() -> None:
-    recipe = recipe_from({"task": "span-corruption", "model": {**SMALL["transformer"], **T5}})
+    values = {"task": "text-to-text", "model": {**SMALL["transformer"], **T5}}
+    assert exports(recipe_from(values), unnamed()).line.endswith("(T5), CTranslate2")  # it begins with the pad piece
+    recipe = recipe_from({**values, "text_to_text": {"spans": True}})
     assert exports(recipe, unnamed()).line == "this model can be exported to: Hugging Face (T5)"
     table = torch.ones(9, 12)  # the start symbol's row is the pad piece's, as in a T5 that came in
     assert exports(recipe, unnamed(), {"encoder.input.tokens.weight": table}).line.endswith("(T5), CTranslate2")

@@ -113,7 +113,7 @@ def test_gpt2(kind: str, tmp_path: Path) -> None:
 def test_t5(tied: bool, tmp_path: Path) -> None:
     peer = folder_of(T5, tmp_path / "theirs")[0] if tied else untied_t5(tmp_path / "theirs")
     recipe, tokenizer, model = imported(tmp_path)
-    assert (recipe.task, recipe.model.tie) == ("span-corruption", "three" if tied else "none")
+    assert (recipe.task, recipe.model.tie) == ("text-to-text", "three" if tied else "none")
     sources = [torch.tensor([*tokenizer.encode(text).ids, tokenizer.end]) for text in TEXTS]
     started = [torch.cat([torch.tensor([tokenizer.start]), text[:-1]]) for text in sources]
     found = model.output.scores(model.decoder(packed(started), model.encoder(packed(sources)), packed(sources)))

@@ -17,7 +17,7 @@ COMMANDS: dict[str, list[str]] = {
     "reader": ["classify"],
     "tagger": ["tag", "--json"],
     "filler": ["fill", "--json"],
-    "spanner": ["fill", "--json"],
+    "spanner": ["ask", "--json"],
     "encoder": ["encode"],
     "speaker": ["generate", "--max-tokens", "3"],
 }

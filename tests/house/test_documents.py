@@ -19,7 +19,6 @@ BEGUN = (
     "tagging",
     "language-model",
     "masked-lm",
-    "span-corruption",
 )
 """Tasks whose training can begin from another model."""
 

@@ -127,7 +127,7 @@ CALLS: list[tuple[str, str, Callable[[Any], object]]] = [
     ("speaker", "max_tokens", lambda m: m.generate("The", max_tokens="5")),
     ("speaker", "stride", lambda m: m.perplexity("The", stride=2.5)),
     ("filler", "k", lambda m: m.fill("[MASK]", k="5")),
-    ("spanner", "beam", lambda m: m.fill("<extra_0>", beam=-1)),
+    ("spanner", "beam", lambda m: m.ask("<extra_0>", beam=-1)),
     ("encoder", "pool", lambda m: m.encode(SOURCE, pool=3)),
     ("encoder", "names", lambda m: regard.probe.capture(m, 3).__enter__()),
     ("encoder", "function", lambda m: regard.probe.intervene(m, "*", 3).__enter__()),

@@ -16,7 +16,7 @@ from regard.explore.questions.answers import answer
 from regard.system.errors import RegardError, UsageError
 from tests.explore.payloads import unpack
 from tests.refusals import refused
-from tests.tasks.small_tasks import GAPPED, PIXELS, PLACELESS, SOURCE, TARGET, before, classifier, put
+from tests.tasks.small_tasks import GAPPED, PIXELS, PLACELESS, SOURCE, SPANNED, TARGET, before, classifier, put
 
 ModelOf = Callable[[str], Any]
 IMAGE = np.array(PIXELS).reshape(6, 4)
@@ -27,7 +27,7 @@ CASES: list[tuple[str, Any, dict[str, Any]]] = [
     ("translator", SOURCE, {"target": TARGET, "word": "es", "against": "sie", "passes": 100}),
     ("translator", SOURCE, {"target": TARGET, "against": OTHER}),
     ("recurrent", SOURCE, {"target": TARGET, "word": 2}),
-    ("spanner", GAPPED, {"target": "[MASK] cat", "word": 1}),
+    ("spanner", SPANNED, {"target": "<extra_0> cat", "word": 1}),
     ("speaker", SOURCE, {}),
     ("speaker", SOURCE, {"target": " The animal", "against": " The street"}),
     ("speaker", SOURCE, {"against": " The"}),
@@ -83,7 +83,7 @@ def test_every_side_has_its_labels(name: str, text: Any, given: dict[str, Any], 
 PAGE = [
     ("translator", {"target": TARGET, "word": 3}, {"target": TARGET, "place": 3}),
     ("recurrent", {"target": TARGET, "word": 2}, {"target": TARGET, "place": 2}),
-    ("spanner", {"target": "[MASK] cat", "word": 1}, {"target": "[MASK] cat", "place": 1}),
+    ("spanner", {"target": "<extra_0> cat", "word": 1}, {"target": "<extra_0> cat", "place": 1}),
     ("speaker", {"word": 5}, {"place": 5}),
     ("filler", {"word": 2}, {"place": 2}),
     ("filler", {}, {"place": 2}),

@@ -16,7 +16,7 @@ from regard.system.errors import UsageError
 from regard.tasks import model_folder
 from regard.tasks.model_folder import model_class
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, PLACELESS, SOURCE, TEXTS
+from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, PLACELESS, SOURCE, SPANNED, TEXTS
 
 CLASSES = {
     "translator": regard.Translator,
@@ -27,7 +27,7 @@ CLASSES = {
     "tagger": regard.Tagger,
     "filler": regard.MaskedLm,
     "speaker": regard.LanguageModel,
-    "spanner": regard.SpanCorruption,
+    "spanner": regard.TextToText,
     "asker": regard.TextToText,
     "viewer": regard.ImageClassifier,
     "encoder": regard.TextEncoder,
@@ -42,7 +42,7 @@ CALLS = {
     "tagger": lambda m: list(m.tag(SOURCE).probabilities),
     "filler": lambda m: [one.probability for one in m.fill(GAPPED)[0]],
     "speaker": lambda m: list(m.score(SOURCE).log_probabilities),
-    "spanner": lambda m: [one.probability for one in m.fillings([GAPPED])[0]],
+    "spanner": lambda m: [one.probability for one in m.nbest([SPANNED], 2)[0]],
     "asker": lambda m: [one.score for one in m.nbest([SOURCE], 2)[0]],
     "viewer": lambda m: list(m.classify(IMAGE).probabilities.values()),
     "encoder": lambda m: m.encode(SOURCE).tolist(),

@@ -75,7 +75,7 @@ def hidden(pair: Pair) -> str:
 def hidden_twice(pair: Pair) -> str:
     """The sentence with a gap for its object's noun phrase, and one for its end: the adjective and the full stop."""
     (begin, end, _), (last, _) = spans(pair)[-1], word_spans(pair.source)[-1]
-    return f"{pair.source[:begin]}[MASK]{pair.source[end:last]}[MASK]"
+    return f"{pair.source[:begin]}<extra_0>{pair.source[end:last]}<extra_1>"
 
 
 @cache

@@ -7,6 +7,7 @@ the processor each took and how good it is.
 import argparse
 import fcntl
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -100,8 +101,15 @@ def guesses(model: Any) -> float:
 
 
 def restores(model: Any) -> float:
-    found = model.fillings([hidden_twice(pair) for pair in pairs("test")], k=1, beam=1)
-    return _sentences(fillings[0].text for fillings in found)
+    texts = [hidden_twice(pair) for pair in pairs("test")]
+    return _sentences(map(_restored, texts, model.ask(texts, beam=1)))
+
+
+def _restored(text: str, said: str) -> str:
+    """A text with gaps, and in them what was written for each."""
+    for name, span in re.findall(r"(<extra_\d+>)([^<]*)", said):
+        text = text.replace(f" {name}", span.rstrip())
+    return text
 
 
 def writes(model: Any) -> float:
@@ -168,7 +176,11 @@ RECURRENT = {"family": "rnn", "score": "additive", "d_model": 64, "dropout": 0.0
 READS_BOTH_WAYS = {"family": "rnn-encoder", "pool": "attention", "d_model": 64, "dropout": 0.0}
 BERT = {**SMALL, "layers": 2, "segments": 0, "embedding_norm": False, "pool": "mean", "pooler": False}
 VIT = {**SMALL, "layers": 2, "height": SIDE, "width": SIDE, "channels": 1, "patch": 2, "positions": "grid"}
-T5_HIDES = {"share": 0.4, "span": 2.0}  # two gaps at least: a lone one would always be a text's end
+SPANS = {
+    "spans": True,
+    "span_share": 0.4,
+    "span_length": 2.0,
+}  # two gaps at least: a lone one would always be a text's end
 LESSONS = {
     "translator": Lesson(_recipe("translation", PAPER, 5e-3, text=BOTH), 120, of_sides, translates, 0.7),
     "recurrent": Lesson(_recipe("translation", RECURRENT, 2e-2, 1024, text=BOTH), 60, of_sides, translates, 0.5),
@@ -180,7 +192,7 @@ LESSONS = {
     "tagger": Lesson(_recipe("tagging", BERT), 60, of_spans, tags, 0.9),
     "writer": Lesson(_recipe("language-model", {**SMALL, "layers": 2}, data=LINES), 60, of_texts, writes, 0.7),
     "spans": Lesson(
-        _recipe("span-corruption", {**T5, "scale_scores": False}, data=LINES, masking=T5_HIDES),
+        _recipe("text-to-text", {**T5, "scale_scores": False}, data=LINES, text_to_text=SPANS),
         110, of_texts, restores, 0.5,
     ),
     "tasks": Lesson(_recipe("text-to-text", {**T5, "d_model": 96}, 5e-3, text=BOTH), 200, of_prefixed, asked, 0.5),

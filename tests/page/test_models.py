@@ -32,7 +32,7 @@ def test_the_classic_sentences_belong_to_the_language() -> None:
         ("the street", "place"),
     ]
     assert hidden(wide) == "The animal didn't cross the [MASK] because it was too wide."
-    assert hidden_twice(wide) == "The animal didn't cross [MASK] because it was too [MASK]"
+    assert hidden_twice(wide) == "The animal didn't cross <extra_0> because it was too <extra_1>"
 
 
 def test_digits_stand_in_their_images() -> None:

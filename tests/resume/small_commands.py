@@ -37,7 +37,7 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "tag chain": ("tagging", "tags.conll", [*ONE, "tagging.crf=true"]),
     "language model": ("language-model", "text.txt", [*ONE, "text.units=characters"]),
     "masked words": ("masked-lm", "text.txt", ONE),
-    "missing spans": ("span-corruption", "text.txt", [*LAYERED, *TWO, "text.vocabulary=400"]),
+    "missing spans": ("text-to-text", "text.txt", ["text_to_text.spans=true", *LAYERED, *TWO, "text.vocabulary=400"]),
     "answers": ("text-to-text", "pairs.tsv", ["model.positions=relative", *LAYERED, *TWO]),
     "images": ("image-classification", "images.csv", [*ONE, "images.shift=1"]),
 }

@@ -20,7 +20,13 @@ SETTINGS = (
 OWN = {
     "language-model": ["model.layers=1", "model.max_positions=24"],
     "masked-lm": ["model.layers=1", "model.positions=sinusoidal"],
-    "span-corruption": ["model.encoder_layers=1", "model.decoder_layers=1"],
+    "text-to-text": [
+        "text_to_text.spans=true",
+        "model.encoder_layers=1",
+        "model.decoder_layers=1",
+        "training.validation_sentences=2",
+        "decoding.beam=1",
+    ],
 }
 STEPS = 8
 TASKS = pytest.mark.parametrize("task", OWN)

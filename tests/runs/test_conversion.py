@@ -327,7 +327,8 @@ def test_what_begins_from_a_tokenizer_of_others_has_no_name_for_a_start_symbol(
     import_model(tmp_path / "theirs", tmp_path / "ours")
     assert said_of(tmp_path / "ours").endswith("(T5), CTranslate2")
     (tmp_path / "a.txt").write_text("the grass is green\n" * 9)
-    wishes = {"task": "span-corruption", "start_from": tmp_path / "ours", "reporter": told}
+    spans = {"task": "text-to-text", "settings": ["text_to_text.spans=true"]}
+    wishes = {**spans, "start_from": tmp_path / "ours", "reporter": told}
     with refused(RegardError):
         regard.train(train=tmp_path / "a.txt", output=tmp_path / "new", **wishes)
     assert told.events[-1] == "this model can be exported to: Hugging Face (T5)"

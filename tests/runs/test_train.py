@@ -114,13 +114,14 @@ def test_only_translation_weighs_its_files(tmp_path: Path, task: str) -> None:
 
 TAGGED = "A\tDET\ndog\tNOUN\n\nTwo\tNUM\nmen\tNOUN\n"
 LABELLED = "text,label\na dog,animal\na wall,stone\na cat,animal\nno dog,animal\n"
+SPANS = ["text_to_text.spans=true"]
 TOLD: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "translation": ("a.en", "a dog\ntwo men\n", {"preset": "tiny"}, "can be exported to: Hugging Face (Pegasus), CTr"),
     "classification": ("a.csv", LABELLED, {}, "cannot be exported as it is: Hugging Face's layout needs model.family"),
     "tagging": ("a.conll", TAGGED, {}, "cannot be exported as it is: Hugging Face's layout needs model.family"),
     "language-model": ("a.txt", "a dog\n" * 9, {}, "cannot be exported as it is: GPT-2 needs model.positions = lea"),
     "masked-lm": ("a.txt", "a dog\n" * 9, {}, "cannot be exported as it is: BERT needs model.norm_place = post inst"),
-    "span-corruption": ("a.txt", "a dog\n" * 9, {}, "can be exported to: Hugging Face (T5), CTranslate2"),
+    "text-to-text": ("a.txt", "a dog\n" * 9, {"settings": SPANS}, "can be exported to: Hugging Face (T5), CTranslate2"),
     "image-classification": ("a.csv", "0,1,2,3,x\n" * 3 + "3,2,1,0,y\n", {}, "can be exported to: Hugging Face (ViT)"),
 }
 """By task a corpus, wishes, and how the line begins that says what the model can be exported to."""

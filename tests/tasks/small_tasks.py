@@ -20,6 +20,7 @@ from tests.training.toy import Fast
 SOURCE = "The animal didn't cross the street because it was too tired."
 TARGET = "Das Tier überquerte die Straße nicht, weil es zu müde war."
 GAPPED = "The [MASK] didn't cross the [MASK] because it was too tired."
+SPANNED = "The <extra_0> didn't cross the <extra_1> because it was too tired."
 SIZES: dict[str, Any] = {"d_model": 12, "d_ff": 20, "heads": 3, "dropout": 0.0}
 ONE: dict[str, Any] = {**SIZES, "layers": 2, "max_positions": 64}
 BOTH: dict[str, Any] = {**SIZES, "encoder_layers": 2, "decoder_layers": 3, "tie": "three"}
@@ -96,9 +97,10 @@ def speaker(key: int = 5) -> Any:
 
 
 def spanner(**model: Any) -> Any:
-    """A model of missing spans, as T5: relative positions, no scaling."""
+    """A text-to-text model of running text, as T5: relative positions, no scaling."""
     relative = {"positions": "relative", "scale_scores": False, "relative_buckets": 8, "relative_distance": 16}
-    return _task("span-corruption", TextAssets(tokenizer()), {**BOTH, **relative, **model}, decoding=DECODING)
+    sections: dict[str, Any] = {"decoding": DECODING, "text_to_text": {"spans": True}}
+    return _task("text-to-text", TextAssets(tokenizer()), {**BOTH, **relative, **model}, **sections)
 
 
 def asker(**model: Any) -> Any:
@@ -118,7 +120,7 @@ EVERY: dict[str, Callable[[], Any]] = {make.__name__: make for make in _EVERY}
 PLACELESS = ("recurrent", "reader")
 """Those without positions."""
 BOTH_TEXTS = "The animal didn't cross the street [SEP] it was too tired."
-TEXTS = {"filler": GAPPED, "spanner": GAPPED, "pairs": BOTH_TEXTS}
+TEXTS = {"filler": GAPPED, "spanner": SPANNED, "pairs": BOTH_TEXTS}
 """What is put before them, where it is not :data:`SOURCE`."""
 PIXELS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9, 9, 0, 5, 5]
 

@@ -27,6 +27,7 @@ from tests.tasks.small_tasks import (
     BOTH_TEXTS,
     GAPPED,
     SOURCE,
+    SPANNED,
     asker,
     classifier,
     encoder,
@@ -249,7 +250,7 @@ def test_vectors_are_those_of_the_model(make: Any, tmp_path: Path) -> None:
         (tagger, ["tag"]),
         (lambda: tagger(crf=True), ["tag", "--json"]),
         (filler, ["fill"]),
-        (spanner, ["fill"]),
+        (spanner, ["ask"]),
         (speaker, ["generate", "--max-tokens", "9"]),
         (speaker, ["generate", "--json", "--n", "2", "--max-tokens", "9"]),
         (encoder, ["encode"]),
@@ -259,7 +260,7 @@ def test_vectors_are_those_of_the_model(make: Any, tmp_path: Path) -> None:
 def test_commands_answer_without_torch(make: Any, words: list[str], tmp_path: Path) -> None:
     task = make()
     folder = put(tmp_path / "m", task)
-    given = {"fill": GAPPED}.get(words[0], BOTH_TEXTS if task.info.texts == 2 else SOURCE)
+    given = {"fill": GAPPED, "ask": SPANNED}.get(words[0], BOTH_TEXTS if task.info.texts == 2 else SOURCE)
     code = "import sys; from regard.cli import main; print(main(sys.argv[1:]), 'torch' in sys.modules)"
     command = [sys.executable, "-c", code, words[0], str(folder), given, *words[1:], "--device", "cpu"]
     done = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import regard
 from regard.cli import main
@@ -22,7 +21,6 @@ from regard.tasks.language import training
 from regard.tasks.language.generator import LanguageModel
 from regard.tasks.language.generator_training import LanguageModelTraining, documents
 from regard.tasks.language.masked import MaskedLm
-from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.language.training import VocabularySample
 from regard.tasks.protocols import InputFiles
 from regard.tasks.training.base import ProductPaths
@@ -30,12 +28,11 @@ from tests.refusals import refused
 from tests.tasks.trials import evenly, shares
 from tests.training.toy import Counting
 
-TASKS = {"language-model": LanguageModel, "masked-lm": MaskedLm, "span-corruption": SpanCorruption}
+TASKS = {"language-model": LanguageModel, "masked-lm": MaskedLm}
 TINY = {"d_model": 32, "d_ff": 64, "heads": 2, "dropout": 0.0}
 MODELS: dict[str, dict[str, Any]] = {
     "language-model": {**TINY, "layers": 1, "max_positions": 40},
     "masked-lm": {**TINY, "layers": 1, "max_positions": 40, "norm_place": "pre", "segments": 0},
-    "span-corruption": {**TINY, "encoder_layers": 1, "decoder_layers": 1, "positions": "relative"},
 }
 
 
@@ -91,7 +88,7 @@ def test_what_was_trained_can_be_loaded(taught, task: str) -> None:
 
 
 def test_words_and_pieces_that_training_never_saw_are_known(taught, tmp_path: Path) -> None:
-    gap = {"masked-lm": " [MASK]", "span-corruption": " <extra_0>", "language-model": ""}
+    gap = {"masked-lm": " [MASK]", "language-model": ""}
     for task, (_, folder, _) in taught.items():
         model = regard.load(folder, device="cpu")
         tokenizer, unseen = model.source_tokenizer, model.unseen_pieces("source")
@@ -132,57 +129,11 @@ def test_masked_words_are_found(taught) -> None:
     assert "guessed right" in (taught["masked-lm"][1] / "card.md").read_text()
 
 
-def test_missing_spans_are_said_and_it_can_be_begun_from(taught, tmp_path: Path) -> None:
-    model, folder, _ = taught["span-corruption"]
-    found = model.fill(["one two <extra_0> four five <extra_1>", "<extra_7> nine"])
-    assert [len(spans) for spans in found] == [2, 1]
-    given = {"train": text(tmp_path / "b.txt", 60, 2), "start_from": folder, "task": "span-corruption"}
-    again = regard.train(output=tmp_path / "more", settings=[*ONE_STEP, "training.rate=1e-9"], **given, **HERE)
-    assert torch.allclose(again.model.output.weight, model.model.output.weight, atol=1e-6)
-    for asked, where, *holds in (
-        ("nothing is missing", "nothing is missing", "[MASK]"),
-        ("<extra_0> and <extra_0>", "<extra_0> and <extra_0>"),
-        ("<extra_0>" + " one" * 30 + " [MASK]", None, "32", "23"),
-    ):
-        with refused(UsageError, where, *holds):
-            model.fill(asked)
-    with refused(UsageError, "k", "0", "100"):
-        model.fillings(["[MASK]"], 0)
-
-
-def test_the_best_fillings_come_first_and_their_text_is_whole(taught) -> None:
-    model = taught["span-corruption"][0]
-    text = "one two three four [MASK] six seven <extra_9>"
-    none, found, alone = model.fillings(["no gap", text, "[MASK]"], 4)
-    assert none == []
-    assert 1 <= len(found) <= 4
-    assert len({filling.spans for filling in found}) == len(found)
-    assert all(len(filling.spans) == 2 and 0 < filling.probability < 1 for filling in found)
-    for filling in found:
-        words = "one two three four {} six seven {}".format(*filling.spans).split()
-        assert filling.text.split() == words
-    assert model.fill(text, beam=5) == list(model.fillings([text], 1)[0][0].spans)
-    assert all(len(filling.spans) == 1 for filling in alone)
-
-
-@pytest.mark.parametrize(("before", "after"), [(0, 40), (40, 0), (20, 20), (3, 3)])
-def test_a_long_text_is_read_around_its_gaps_and_stays_whole(taught, before: int, after: int) -> None:
-    model = taught["span-corruption"][0]
-    source = model.gap_source(" one" * before + " [MASK] two [MASK]" + " three" * after).source
-    assert len(source) <= 24
-    assert source[-1] == model.symbols.end
-    assert sum(id in model.assets.tokenizer.sentinels for id in source.tolist()) == 2
-    (filling,) = model.fillings([" one" * before + " [MASK] two" + " three" * after], 1)[0]
-    assert filling.text.split()[:before] == ["one"] * before
-    assert filling.text.split()[len(filling.text.split()) - after :] == ["three"] * after
-
-
-@pytest.mark.parametrize("task", ["masked-lm", "span-corruption"])
 def test_what_is_evaluated_is_what_training_would_have_ended_with(
-    taught, tmp_path: Path, task: str, capsysbinary: pytest.CaptureFixture[bytes]
+    taught, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    held = text(tmp_path / "v.txt", 30, 9)
-    given = {"train": text(tmp_path / "a.txt", 60, 2), "valid": held, "start_from": taught[task][1], "task": task}
+    held, folder = text(tmp_path / "v.txt", 30, 9), taught["masked-lm"][1]
+    given = {"train": text(tmp_path / "a.txt", 60, 2), "valid": held, "start_from": folder, "task": "masked-lm"}
     regard.train(output=tmp_path / "model", settings=[*ONE_STEP, "seed=4"], **given, **HERE)
     card = (tmp_path / "model" / "card.md").read_text()
     command = ["evaluate", str(tmp_path / "model"), "--test", str(held), "--json", "--device", "cpu"]
@@ -192,9 +143,8 @@ def test_what_is_evaluated_is_what_training_would_have_ended_with(
     assert json.loads(capsysbinary.readouterr().out) == pytest.approx(found)
     assert f"* loss {found['loss']:.4f} nats" in card
     assert f"perplexity {found['perplexity']:.2f}" in card
-    if task == "masked-lm":
-        assert f"of {found['tokens']:,} tokens" in card
-        assert f"* {found['accuracy']:.2f} % of them" in card
+    assert f"of {found['tokens']:,} tokens" in card
+    assert f"* {found['accuracy']:.2f} % of them" in card
 
 
 def job(task: str, given: InputFiles, documents: str = "line") -> Any:
@@ -222,7 +172,7 @@ def test_a_validation_is_always_the_same_and_its_samples_are_shown(tmp_path: Pat
         assert all(sample.source and sample.reference for sample in validation.samples)
     assert losses[0] == losses[1]
     assert losses[0] == pytest.approx(math.log(420), rel=0.3)
-    assert prepared.validation_text.count == 10 or task == "span-corruption"
+    assert prepared.validation_text.count == 10
     assert shares(teaching) == evenly(len(teaching.validation))
     assert shares(teaching, True) == []
     assert teaching.final_seconds(3.0, 3.0) == 3.0

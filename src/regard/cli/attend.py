@@ -53,7 +53,7 @@ class AttendOptions:
         threads: processor threads.
         beside: a second sentence to show below the first, for --token, or where one learned query looks.
         words: whole words instead of the vocabulary's pieces.
-        target: the translation to look at, or what is missing: "[MASK] cat"; default: what the model writes itself,
+        target: the translation to look at, or another text to be written; default: what the model writes itself,
             greedily.
         window: which part of a text that is longer than the model reads, from 1; default: the first; of a text with
             gaps the first that has one, of a language model's text the last.
@@ -111,9 +111,9 @@ def attend(
     Rows are queries (who looks), columns are keys (what is looked at); every row sums to one. With no head named all
     heads are shown small. Layers and heads count from 1.
 
-    A span-corruption model (T5) is shown a text with gaps: "The [MASK] sleeps." A model of images is shown one image
-    of a file, and its patches as they lie: where its class token looks, or another patch; then how far each head
-    attends, over the first 128 images of the file, beside what convolutions of as many layers would see.
+    A model of images is shown one image of a file, and its patches as they lie: where its class token looks, or another
+    patch; then how far each head attends, over the first 128 images of the file, beside what convolutions of as many
+    layers would see.
 
     With --input FILE --table: what each head does over many texts or images, named where that is far above chance; with
     --json one object a head. A translator is made to write the translations of a file of pairs; else its own are looked

@@ -131,8 +131,7 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
     A translator by BLEU and chrF of sacreBLEU, each with its signature and a 95 % confidence interval; a text-to-text
     model by exact match, BLEU and ROUGE-L, for each prefix and overall; a classifier by accuracy, F1 and how far its
     probabilities can be trusted; a tagger by F1 of spans or accuracy of tags; a language model by perplexity; a
-    masked-language model or missing spans by the loss of what is hidden, drawn by seed as in the validation of its
-    training.
+    masked-language model by the loss of what is hidden, drawn by seed as in the validation of its training.
 
     Args:
         folder: the model folder.
@@ -216,13 +215,13 @@ def running_text(task: Task, asked: EvaluateOptions) -> Found:
 
 
 def hidden_tokens(task: Task, asked: EvaluateOptions) -> Found:
-    """The scores of predicting masked or missing tokens in running text."""
+    """The scores of predicting masked tokens in running text."""
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
     from regard.runs.datasets import job_class
-    from regard.tasks.kinds import fills_spans, fills_words
+    from regard.tasks.kinds import fills_words
     from regard.tasks.language.scores import evaluate_corpus
 
-    assert fills_words(task) or fills_spans(task)
+    assert fills_words(task)
     job = job_class(task.info.name)
     with asked.corpus(partial(_documents, task)) as corpus:
         divide = asked.divide_batches(task)
@@ -237,7 +236,6 @@ SCORERS: dict[str, Callable[[Any, EvaluateOptions], Found]] = {
     "tagging": tags,
     "language-model": running_text,
     "masked-lm": hidden_tokens,
-    "span-corruption": hidden_tokens,
     "image-classification": labels,
 }
 """What scores a model, by its task."""
@@ -348,10 +346,10 @@ def perplexity_lines(found: Perplexity) -> list[str]:
 
 
 def guess_lines(found: PredictionScores) -> list[str]:
-    """Scores of a masked-language or span-corruption model."""
+    """Scores of a masked-language model."""
     loss = f"loss {found.loss:.4f} nats a hidden token  ({counted(found.tokens, 'token')})"
-    lines = [loss, f"perplexity of a hidden token {found.perplexity:.2f}"]
-    return lines if found.right is None else [*lines, f"guessed right {found.accuracy:.2f} %  ({found.right:,})"]
+    right = f"guessed right {found.accuracy:.2f} %  ({found.right:,})"
+    return [loss, f"perplexity of a hidden token {found.perplexity:.2f}", right]
 
 
 def table(rows: Mapping[str, Counts], what: str, there: str) -> list[str]:

@@ -29,8 +29,8 @@ def import_(
     Args:
         folder: holds config.json, model.safetensors and the tokenizer's files.
         output: the model folder to make.
-        task: what it is to be for, where there is a choice: a T5 is for span-corruption, which fills gaps, or for
-            text-to-text, where it was fine-tuned for that; default: what the folder says.
+        task: what it is to be for, where there is a choice: a translator that was written as a T5 may be for
+            text-to-text; default: what the folder says.
     """
     from regard.runs.conversion import import_model
 

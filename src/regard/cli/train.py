@@ -27,7 +27,7 @@ class TrainOptions:
     Args:
         output: the model folder to make, or to resume; always needed.
         task: translation (the default), text-to-text, classification, sentence-pairs, tagging, language-model,
-            masked-lm, span-corruption or image-classification.
+            masked-lm or image-classification.
         train: what another task than translation learns from; may be given several times, plain or gz, xz, zst.
         valid: what it is validated on; default: some split off from the data.
         start_from: a model folder to initialise from: its weights, sizes and vocabulary; not for translation, which

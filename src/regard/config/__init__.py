@@ -42,6 +42,7 @@ from regard.config.sections import (
     Section,
     Tagging,
     Text,
+    TextToTextSection,
     Training,
 )
 from regard.config.tasks import TASKS, Task, TaskInfo
@@ -69,6 +70,7 @@ __all__ = [
     "Task",
     "TaskInfo",
     "Text",
+    "TextToTextSection",
     "Training",
     "TransformerSection",
     "VitSection",

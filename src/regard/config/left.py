@@ -14,8 +14,11 @@ LEFT: dict[str, tuple[tuple[Any, ...], str]] = {
     "disambiguation.weight": ((1.0,), _SECOND_TASK),
     "tagging.adversarial": ((0.0,), _CLASSES),
     "text_to_text.adversarial": ((0.0,), _CLASSES),
+    "masking.span": ((3.0,), "of text-to-text the mean length of spans is text_to_text.span_length"),
 }
 """Dotted key → the values that change nothing, and a sentence for people who give another one."""
+LEFT_TASKS = {"span-corruption": 'learn spans by task = "text-to-text" with text_to_text.spans = true'}
+"""Task → what does the same."""
 REPLACED = {("training", "product", "numpy"): "auto"}
 """Section, key and value → the value that stands for it where a finished model is read."""
 
@@ -47,3 +50,12 @@ def without_left(values: Mapping[str, Any], where: str | None = None) -> dict[st
         if where is None and isinstance(held, dict) and held.get(key) == before:
             held[key] = now
     return found
+
+
+def saved_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a finished model's recipe as this version has them: a T5 that learned spans is text-to-text."""
+    masking = values.get("masking")
+    if values.get("task") == "span-corruption" and isinstance(masking, Mapping):
+        spans = {"spans": True, "span_share": masking.get("share", 0.15), "span_length": masking.get("span", 3.0)}
+        values = {**values, "task": "text-to-text", "text_to_text": spans, "masking": {}}
+    return without_left(values)

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from regard.config.families import FAMILIES, Model
-from regard.config.left import LEFT, without_left
+from regard.config.left import LEFT, LEFT_TASKS, saved_values, without_left
 from regard.config.recipe import Recipe
 from regard.config.sections import FORMAT, Section
 from regard.config.tasks import TASKS
@@ -170,7 +170,7 @@ def saved_recipe(path: Path) -> Recipe:
     Raises:
         UsageError: as :func:`recipe_values` and :func:`recipe_from`.
     """
-    return recipe_from(without_left(recipe_values(path)), str(path))
+    return recipe_from(saved_values(recipe_values(path)), str(path))
 
 
 def check_value(name: str, value: object, where: str, family: str | None = None) -> None:
@@ -219,6 +219,8 @@ def _place(error: ErrorDetails) -> tuple[str, ...]:
 def _sentence(error: ErrorDetails) -> str:
     """One pydantic error as a sentence."""
     name = ".".join(_place(error))
+    if name == "task" and error["input"] in LEFT_TASKS:
+        return f"{error['input']!r} left: {LEFT_TASKS[error['input']]}"
     if error["type"] == "union_tag_invalid":
         word = str(error.get("ctx", {}).get("tag"))
         return f"unknown model.family {word!r:.80}.{nearest(word, FAMILIES)} Known: {', '.join(FAMILIES)}"

@@ -17,6 +17,7 @@ from regard.config.sections import (
     Section,
     Tagging,
     Text,
+    TextToTextSection,
     Training,
 )
 from regard.config.tasks import EVERYWHERE, TASKS, Task, TaskInfo
@@ -33,6 +34,7 @@ class Recipe(Section):
     model: Model = TransformerSection()
     training: Training = Training()
     decoding: Decoding = Decoding()
+    text_to_text: TextToTextSection = TextToTextSection()
     classification: Classification = Classification()
     images: Images = Images()
     tagging: Tagging = Tagging()
@@ -74,6 +76,8 @@ class Recipe(Section):
             raise ValueError('text.bpe_dropout leaves merges out; text.units = "characters" has none')
         if self.text.bpe_dropout and not self.info.has_bpe_dropout:
             raise ValueError(f'text.bpe_dropout is not for task = "{self.task}"')
+        if self.text.bpe_dropout and self.text_to_text.spans:
+            raise ValueError("text.bpe_dropout is for pairs, not for the running text of text_to_text.spans")
         if self.data.word_dropout and not self.info.has_word_dropout:
             raise ValueError(f'data.word_dropout is not for task = "{self.task}"')
         if self.info.texts > 1 and isinstance(self.model, BertSection) and self.model.segments == 1:

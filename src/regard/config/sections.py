@@ -186,6 +186,26 @@ class Decoding(Section):
     )
 
 
+_OF_SPANS: dict[str, Any] = {"only": {"spans": True}}
+
+
+class TextToTextSection(Section):
+    """Several tasks in one model, which reads a prefix and a text and writes a text."""
+
+    spans: bool = Field(
+        False,
+        description="running text is learned from, in place of pairs: some spans of it are missing from what is read, "
+        "and are what is to be written [Raffel20 §3.1.4]",
+        json_schema_extra=_OF_SPANS,
+    )
+    span_share: float = Field(
+        0.15, gt=0.0, lt=1.0, description="spans: share of the tokens that are missing", json_schema_extra=_OF_SPANS
+    )
+    span_length: float = Field(
+        3.0, ge=1.0, le=100.0, description="spans: mean length of one, in tokens", json_schema_extra=_OF_SPANS
+    )
+
+
 class Classification(Section):
     """A label for each text: one of several, any of several, or a number."""
 
@@ -257,13 +277,12 @@ class Tagging(Section):
 
 
 class Masking(Section):
-    """Masking of tokens [Devlin19 §3.1] and spans [Raffel20 §3.1.4]."""
+    """Masking of tokens [Devlin19 §3.1]."""
 
     share: float = Field(0.15, gt=0.0, lt=1.0, description="share of the tokens that are hidden")
     mask: float = Field(0.8, ge=0.0, le=1.0, description="share of these replaced by [MASK]")
     random: float = Field(0.1, ge=0.0, le=1.0, description="share of these replaced by a random piece; the rest stays")
     whole_words: bool = Field(True, description="all pieces of a word are hidden together")
-    span: float = Field(3.0, ge=1.0, le=100.0, description="mean length of a span (span corruption)")
 
     @model_validator(mode="after")
     def _shares(self) -> Masking:

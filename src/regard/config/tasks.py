@@ -20,7 +20,7 @@ class TaskInfo:
         synonyms: what the task is called elsewhere, for hints.
         families: those it can be built with, its usual one first.
         sections: of the recipe, in addition to :data:`EVERYWHERE`.
-        learns_from: kind of the training data.
+        learns_from: kind of the training data; prefixed pairs may be made of running text (``text_to_text.spans``).
         reads: what its model takes: text, text with gaps, or an image.
         writes: what its model gives.
         command: the command that uses the model.
@@ -87,9 +87,9 @@ _ROWS = (
     TaskInfo(
         "text-to-text",
         "a text-to-text model",
-        synonyms="text2text instructions summarisation summarization",
+        synonyms="text2text instructions summarisation summarization t5 spans denoising",
         families=("transformer",),
-        sections=("decoding",),
+        sections=("decoding", "text_to_text"),
         learns_from="prefixed",
         reads="text",
         writes="text",
@@ -149,17 +149,6 @@ _ROWS = (
         learns_from="documents",
         reads="gapped",
         writes="words",
-        command="fill",
-    ),
-    TaskInfo(
-        "span-corruption",
-        "a span-corruption model",
-        synonyms="t5 spans denoising",
-        families=("transformer",),
-        sections=("masking", "decoding"),
-        learns_from="documents",
-        reads="gapped",
-        writes="text",
         command="fill",
     ),
     TaskInfo(

@@ -116,7 +116,8 @@ def _starts_with_pad(recipe: Recipe, tokenizer: AnyTokenizer | None, weights: Ma
 
     It does where the task begins with it, and where both rows are the same: where the model was not trained here.
     """
-    if recipe.info.learns_from == "prefixed" and tokenizer is not None and start_of(tokenizer) == PAD:
+    prefixed = recipe.info.learns_from == "prefixed" and not recipe.text_to_text.spans
+    if prefixed and tokenizer is not None and start_of(tokenizer) == PAD:
         return True
     table = (weights or {}).get(TABLES[0])
     return table is not None and torch.equal(table[-1], table[PAD])

@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from regard.config import TASKS, Decoding, Recipe, Training, VitSection, merge, recipe_from
 from regard.convert.hub import FLAG, NOT_YET, WHOLE, HubFolder, not_yet, odd_label
 from regard.convert.layouts import FORMATS
-from regard.convert.layouts.format import Format, inward, refuse_surplus
+from regard.convert.layouts.encoder_decoder import PREFIXED
+from regard.convert.layouts.format import PURPOSE, Format, inward, refuse_surplus
 from regard.convert.side_files import (
     SENTENCES,
     SentenceTransformersConfig,
@@ -83,10 +84,8 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
         raise RegardError(f"model_type {hub.kind!r} is not supported; known: {known}", str(hub.path))
     format, said = FORMATS[hub.kind], SentenceTransformersConfig.of(hub.path)
     task = "encoding" if said.pool else _task(hub, format)
-    if wanted not in (None, task, *(() if said.pool else format.others)):
-        known = " or ".join((task, *format.others))
-        raise UsageError(f"this {format.kind} is for {known}, not for {wanted}", "--task")
-    task = wanted or task
+    if wanted not in (None, task):
+        raise UsageError(f"this {format.kind} is for {task}, not for {wanted}", "--task")
     info = TASKS[task]
     start = format.start_row(hub.config, hub.generation)
     pieces = 0 if info.reads == "image" else hub.config.parse("vocab_size", WHOLE) - (start is None)
@@ -111,10 +110,12 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
     _refuse_other_shapes(weights, outline, hub.where)
     tokenizer = tokenizer_of(hub.path, pieces) if pieces else None  # only after the table's rows are known
     if isinstance(tokenizer, Tokenizer):
-        recipe = recipe_from(merge(values, _as_ours(hub, task, model, said, tokenizer)), hub.config.where)
+        recipe = recipe_from(merge(values, _as_ours(hub, task, model, said, tokenizer, wanted)), hub.config.where)
     elif info.texts > 1 and isinstance(tokenizer, HuggingFaceTokenizer) and not frames_pairs(tokenizer):
         message = "puts two texts together in another way than begin, first, end, second, end; only this one is read"
         raise RegardError(message, str(hub.path))
+    elif start is None and info.learns_from == "prefixed":  # only training on spans gives a T5's start a row of its own
+        recipe = recipe_from(merge(values, {"text_to_text": {"spans": True}}), hub.config.where)
     elif info.learns_from == "pairs":
         message = f"is a {format.kind} with a tokenizer of others; only one that `regard export` wrote is read"
         raise RegardError(message, str(hub.path))
@@ -168,11 +169,17 @@ def _longest(hub: HubFolder, said: SentenceTransformersConfig) -> list[int]:
 
 
 def _as_ours(
-    hub: HubFolder, task: str, model: dict[str, Any], said: SentenceTransformersConfig, tokenizer: Tokenizer
+    hub: HubFolder,
+    task: str,
+    model: dict[str, Any],
+    said: SentenceTransformersConfig,
+    tokenizer: Tokenizer,
+    wanted: str | None,
 ) -> dict[str, Any]:
     """Further recipe values of a folder that we exported (its tokenizer is ours).
 
-    Of an encoder-decoder the tokenizer tells what it is for, since spans have symbols; a text may be as long as it was.
+    An encoder-decoder is a translator, unless the folder or the caller says otherwise, or the tokenizer, by sentinels;
+    a text may be as long as it was.
     """
     text: dict[str, Any] = {
         "units": tokenizer.units,
@@ -184,10 +191,9 @@ def _as_ours(
         longest = min(model.get("max_positions", told[0]), *told)
         values |= {"data": {"max_tokens": longest}, "training": {"tokens": max(longest, Training().tokens)}}
     if TASKS[task].writes == "text":
-        prefixed = TASKS[task].learns_from == "prefixed"
-        values["task"] = task if prefixed else "span-corruption" if tokenizer.sentinels else "translation"
-        if not tokenizer.sentinels and not prefixed:
-            text |= language_codes(hub.path)
+        prefixed = bool(tokenizer.sentinels) or PREFIXED in (wanted, hub.config.get(PURPOSE))
+        values["task"] = PREFIXED if prefixed else "translation"
+        text |= {} if prefixed else language_codes(hub.path)
     return values
 
 

@@ -147,7 +147,7 @@ class Model:
         Args:
             text: what is read; for a classifier of pairs two texts; for a model of images an array height × width
                 (× channels) of pixel values, or a line.
-            target: what a translator or a model of missing spans writes, forced; default: its own greedy output.
+            target: what a translator or a text-to-text model writes, forced; default: its own greedy output.
             kind: ``encoder``, ``decoder``, ``cross`` or ``pool``; default: ``cross`` if there is one, else the first.
             window: which part of a text longer than the model reads, from 1; default: the page's, and a warning.
 
@@ -176,7 +176,7 @@ class Model:
 
         Args:
             texts: a list or any iterable of texts, none of them empty; or of images, as of :meth:`attention`.
-            targets: what a translator or a model of missing spans writes to each, forced; default: its greedy output.
+            targets: what a translator or a text-to-text model writes to each, forced; default: its greedy output.
 
         Raises:
             UsageError: there are no texts or images, or another number of targets.
@@ -202,7 +202,7 @@ class Model:
 
         Args:
             text: what is read, as of :meth:`attention`.
-            target: the output to explain. Of a translator or a model of missing spans a whole text, default: its own;
+            target: the output to explain. Of a translator or a text-to-text model a whole text, default: its own;
                 of a language model the continuation, default: the most probable piece; of a model of masked words what
                 fills the gap; of a classifier or a tagger the label; default: the most probable.
             against: another output, whose score is taken off. Where two written texts differ first, it is the piece

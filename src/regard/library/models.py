@@ -18,7 +18,7 @@ from regard.tasks import model_folder
 from regard.tasks.classification.classifier import Classification
 from regard.tasks.classification.pairs.classifier import PairClassification
 from regard.tasks.images.classifier import ImageClassification
-from regard.tasks.language import generator, masked, spans
+from regard.tasks.language import generator, masked
 from regard.tasks.tagging.tagger import Tagging
 from regard.tasks.text.encoding import Encoding
 from regard.tasks.text.precisions import Wanted, refuse_where_torch_computes
@@ -58,10 +58,6 @@ class LanguageModel(generator.LanguageModel, Model):
 
 class MaskedLm(masked.MaskedLm, Model):
     """A model of masked words: :meth:`fill`."""
-
-
-class SpanCorruption(spans.SpanCorruption, Model):
-    """A model of missing spans: :meth:`fill`, :meth:`fillings`."""
 
 
 class TextEncoder(Encoding, Model):

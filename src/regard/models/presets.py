@@ -151,7 +151,7 @@ PRESETS: dict[str, Preset] = {
     "gpt2-xl": _gpt2(48, 1600, 25, 1558),
     "t5-tiny": Preset(
         {**_t5(2, 128, 512, 4, 0).model, "attention_dropout": 0.0, "feedforward_dropout": 0.0},
-        what="reads texts and says what is missing; for a million characters and more",
+        what="reads texts and writes others; for thousands of pairs",
         pieces=8000,
     ),
     "t5-small": _t5(6, 512, 2048, 8, 60),

@@ -42,7 +42,7 @@ def import_model(folder: Path | str, output: Path | str, task: str | None = None
     Args:
         folder: with ``config.json``, ``model.safetensors`` and the files of a tokenizer.
         output: must not exist, be empty, or hold this very model already.
-        task: that it is to be for: a T5 fills gaps, or is a text-to-text model; default: what the folder says.
+        task: that it is to be for, where there is a choice; default: what the folder says.
 
     Raises:
         UsageError: such a model is not for that task.

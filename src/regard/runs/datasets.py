@@ -24,6 +24,7 @@ from regard.tasks.model_folder import corpus_opener
 from regard.tasks.protocols import InputFiles, refuse_pipes
 from regard.tasks.text.preparation import uses_bpe_dropout
 from regard.tasks.training.base import TrainingJob
+from regard.tasks.translation.text_to_text.training import SpansJob
 from regard.text.counts import counted
 
 Tell = Callable[[str], None]
@@ -37,7 +38,6 @@ JOBS = {
     "tagging": "regard.tasks.tagging.training:TaggingJob",
     "language-model": "regard.tasks.language.generator_training:LanguageModelJob",
     "masked-lm": "regard.tasks.language.masked_training:MaskedLmJob",
-    "span-corruption": "regard.tasks.language.spans_training:SpanCorruptionJob",
     "image-classification": "regard.tasks.images.training:ImageJob",
 }
 """``module:class`` of each task's training job."""
@@ -91,7 +91,13 @@ def _pairs(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, desp
 def _prefixed_pairs(
     info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool
 ) -> TrainingJob:
-    """A task on prefixed pairs of texts, of which only the encoding is checked: they may be anything to each other."""
+    """A task on prefixed pairs of texts, of which only the encoding is checked: they may be anything to each other.
+
+    Or on running text, where the recipe says so.
+    """
+    if asked(1).text_to_text.spans:
+        recipe, text, characters = open_text(given, asked, tell)
+        return SpansJob(recipe, text, characters, pretrained=given.begun)
     learned, validation = given.corpora(corpus_opener(info.name))
     scanned: DataScan[Scan[Any]] = DataScan.of(learned, validation)
     for note in (note for corpus in (*learned, *([validation] if validation else [])) for note in corpus.notes):

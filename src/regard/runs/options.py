@@ -69,7 +69,8 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, A
     model = {**chosen.get("model", {}), **({"family": known} if known else {})}
     minutes = training.get("minutes") if training.get("steps") is None else None
     begun = (wishes.earlier or {}).get("model.d_model")
-    table = defaults(task, pairs, wishes.preset, with_model, training.get("schedule"), model, minutes, begun)
+    spans = bool(chosen.get("text_to_text", {}).get("spans"))
+    table = defaults(task, pairs, wishes.preset, with_model, training.get("schedule"), model, minutes, begun, spans)
     if family is not None and family != table.get("model", {}).get("family", family):
         table.pop("model", None)  # the sizes of another family
     kept = {"model.patch"} if wishes.preset else set()

@@ -275,7 +275,8 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     prepared = prepare_data(work.job, training, told, work.machine.preparing_processes)
     for line in model_writer.left_out(prepared):
         told(line)
-    for line in prepared.mended if work.recipe.info.learns_from == "documents" else ():  # else the check said it
+    running = work.recipe.info.learns_from == "documents" or work.recipe.text_to_text.spans
+    for line in prepared.mended if running else ():  # else the check said it
         told(line)
     assets = work.job.assets(prepared)
     if odd := odd_label(work.recipe.task, work.recipe.classification.kind, getattr(assets, "labels", ())):

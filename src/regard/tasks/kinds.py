@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from regard.tasks.images.classifier import ImageClassification
     from regard.tasks.language.generator import LanguageModel
     from regard.tasks.language.masked import MaskedLm
-    from regard.tasks.language.spans import SpanCorruption
     from regard.tasks.protocols import SingleTextModel, TargetWriter, Task, TextModel
     from regard.tasks.tagging.tagger import Tagging
     from regard.tasks.translation.text_to_text.writer import TextToText
@@ -67,11 +66,6 @@ def labels_examples(task: Task) -> TypeGuard[LabelClassifier]:
 def labels_texts(task: Task) -> TypeGuard[TextLabelTask]:
     """Whether a model classifies texts, or pairs of them."""
     return task.info.writes == "classes" and task.info.reads != "image"
-
-
-def fills_spans(task: Task) -> TypeGuard[SpanCorruption]:
-    """Whether a model writes what gaps of a text lack."""
-    return task.info.reads == "gapped" and task.info.writes == "text"
 
 
 def has_one_stack(task: Task) -> TypeGuard[SingleTextModel]:

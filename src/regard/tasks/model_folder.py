@@ -35,7 +35,6 @@ MODELS = {
     "tagging": "regard.tasks.tagging.tagger:Tagging",
     "language-model": "regard.tasks.language.generator:LanguageModel",
     "masked-lm": "regard.tasks.language.masked:MaskedLm",
-    "span-corruption": "regard.tasks.language.spans:SpanCorruption",
     "image-classification": "regard.tasks.images.classifier:ImageClassification",
     "encoding": "regard.tasks.text.encoding:Encoding",
 }

@@ -35,7 +35,7 @@ WAYS: dict[str, tuple[str, ...]] = {
     "tag": ("tag", "tagger"),
     "conll": ("tag", "tagger", "--conll"),
     "fill": ("fill", "filler", "-k", "2"),
-    "spans": ("fill", "spanner", "-k", "1", "--json"),
+    "spans": ("ask", "spanner", "--json"),
     "vectors": ("encode", "encoder"),
     "arrays": ("encode", "encoder", "--each", "token"),
     "generate": ("generate", "speaker", "--n", "7", "--max-tokens", "4"),

@@ -1,6 +1,5 @@
-"""What is hidden, and its batches: shares, whole words, spans that can be put back; pure functions of the position."""
+"""What is hidden, and its batches: shares, whole words; pure functions of the position."""
 
-import itertools
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config import Masking, Recipe
-from regard.data.batches.batch import PairBatch, Position
+from regard.data.batches.batch import Position
 from regard.data.batches.language_modelling import (
     FramedWindows,
     MaskedExamples,
@@ -19,11 +18,7 @@ from regard.data.batches.language_modelling import (
     NextTokenExamples,
     PredictionBatch,
     PredictionExamples,
-    SpanCorruptionExamples,
-    SpanSymbols,
     Windows,
-    corrupt_spans,
-    corrupted_lengths,
     mask_tokens,
 )
 from regard.data.corpora.documents import DocumentPart
@@ -35,7 +30,6 @@ from tests.data.batches.memory_sides import shards
 
 BEGIN, END, MASK = 2, 0, 3
 PIECES = np.arange(30, 80)
-SENTINELS = tuple(range(10, 30))
 RECIPE = Recipe(seed=3)
 LENGTHS = [30, 3, 50, 9]
 DOCUMENTS = [np.append(ids, END) for ids in np.split(np.arange(100, 192), np.cumsum(LENGTHS)[:-1])]
@@ -94,65 +88,6 @@ def test_the_same_bits_hide_the_same_and_nothing_is_nothing() -> None:
     assert len(read_T) == len(hidden_T) == 0
 
 
-def restored(source: np.ndarray, target: np.ndarray) -> tuple[list[int], int]:
-    """The text put together again from both sides, and its spans."""
-    assert source[-1] == target[-1] == END
-    spans: dict[int, list[int]] = {}
-    for id in target[:-1].tolist():
-        if id in SENTINELS:
-            spans[id] = []
-            current = spans[id]
-        else:
-            current.append(id)
-    if spans:
-        assert spans.pop(max(spans)) == []  # the closing one
-    text: list[int] = []
-    for id in source[:-1].tolist():
-        text += spans.pop(id) if id in SENTINELS else [id]
-    assert not spans
-    return text, int(np.isin(source, SENTINELS).sum())
-
-
-@given(
-    st.integers(0, 400), st.floats(0.01, 0.9), st.floats(1.0, 10.0), st.integers(0, len(SENTINELS)), st.integers(0, 5)
-)
-def test_spans_can_be_put_back_and_lengths_are_known_before(length, share, span, sentinels, seed) -> None:
-    section = Masking(share=share, span=span)
-    text = np.random.default_rng(seed).choice(PIECES, length)
-    source, target = corrupt_spans(text, SENTINELS[:sentinels], END, section, np.random.default_rng(seed))
-    found, spans = restored(source, target)
-    assert found == text.tolist()
-    assert spans <= max(0, sentinels - 1)
-    expected = corrupted_lengths(np.array([length, 7]), sentinels, section)
-    assert (len(source), len(target)) == (expected[0][0], expected[1][0])
-    if length >= 2 and sentinels >= 2:
-        assert spans >= 1
-        hidden = length + spans + 1 - len(source)
-        assert hidden == min(max(round(length * share), 1), length - 1)
-    if spans:
-        assert [id for id in source.tolist() if id in SENTINELS] == list(SENTINELS[:spans])
-
-
-def test_the_shares_of_t5() -> None:
-    section, text = Masking(), np.random.default_rng(0).choice(PIECES, 400)
-    many = tuple(range(100, 200))
-    source, target = corrupt_spans(text, many, END, section, np.random.default_rng(0))
-    assert len(source) == 400 - 60 + 20 + 1
-    assert len(target) == 60 + 20 + 1 + 1
-    assert target[-2] == many[20]
-
-
-def test_every_place_is_hidden_about_as_often_but_the_first() -> None:
-    section, counts = Masking(share=0.25, span=2.0), np.zeros(24)
-    text = np.arange(24) + 200
-    for seed in range(2000):
-        source, _ = corrupt_spans(text, SENTINELS, END, section, np.random.default_rng(seed))
-        counts += ~np.isin(text, source)
-    assert counts[0] == 0
-    assert counts.sum() == 2000 * 6
-    assert counts[1:].min() > 2000 * 0.1
-
-
 def next_words(folder: Path, seed: int | None = 1, tokens: int = 32) -> NextTokenExamples:
     return NextTokenExamples(Windows(shards(folder, DOCUMENTS), 8, seed), tokens, END)
 
@@ -164,14 +99,6 @@ def hidden_words(folder: Path, seed: int | None = 1, tokens: int = 32, share: fl
     symbols = MaskingSymbols(MASK, np.arange(900, 950))
     return MaskedExamples(
         FramedWindows(text, frame, seed), Windows(starts, frame.room, seed), tokens, symbols, Masking(share=share)
-    )
-
-
-def missing(folder: Path, seed: int | None = 1, tokens: int = 64) -> SpanCorruptionExamples:
-    bounds = [100, 170, 171, 204, 206]
-    text = shards(folder, [np.arange(first, last) for first, last in itertools.pairwise(bounds)])
-    return SpanCorruptionExamples(
-        Windows(text, 16, seed), tokens, SpanSymbols(SENTINELS, END, 1000), Masking(share=0.3)
     )
 
 
@@ -201,7 +128,7 @@ def test_every_token_is_guessed_from_its_true_predecessor(tmp_path: Path) -> Non
     assert sorted(said) == sorted([*range(100, 192), *[END] * 4])
 
 
-@pytest.mark.parametrize("made", [next_words, hidden_words, missing])
+@pytest.mark.parametrize("made", [next_words, hidden_words])
 def test_a_batch_is_a_pure_function_of_its_position(tmp_path: Path, made) -> None:
     feed = made(tmp_path).feed(RECIPE, "data")
     first = list(islice(feed.iterate(), 12))
@@ -279,47 +206,6 @@ def test_word_starts_are_coded_beside_the_pieces() -> None:
     assert starts.sum() == 3
     assert tokenizer.end not in ids
     assert coding.sizes("train") == (tokenizer.size, 2)
-
-
-def restored_texts(batch: PairBatch) -> list[list[int]]:
-    """Each pair's text, put together again."""
-    found = []
-    for b in range(batch.source.count):
-        source = batch.source.ids_T[batch.source.starts_B[b] :][: batch.source.lengths_B[b]]
-        here = slice(batch.target.starts_B[b], batch.target.starts_B[b] + batch.target.lengths_B[b])
-        target, read = batch.labels_T[here], batch.target.ids_T[here]
-        assert read.tolist() == [1000, *target[:-1]]
-        found.append(restored(source, target)[0])
-    return found
-
-
-@pytest.mark.parametrize("number", range(3))
-def test_an_epoch_holds_every_token_once(tmp_path: Path, number: int) -> None:
-    spans, said = missing(tmp_path), []
-    feed = spans.feed(RECIPE, "data")
-    for batch, after in feed.iterate():
-        if after.epoch > number:
-            break
-        if after.epoch < number or (after.epoch == number and after.block == after.batch == 0 and number):
-            continue
-        said += [id for text in restored_texts(batch) for id in text]
-        assert len(batch.source.ids_T) == spans.capacity.source == 64
-        assert len(batch.labels_T) == spans.capacity.target
-    assert len(set(said)) == len(said)
-    assert set(said) <= set(range(100, 206))
-    assert len(said) > 60
-
-
-def test_validation_pairs_are_the_same_at_every_size_of_batch(tmp_path: Path) -> None:
-    found = []
-    for tokens in (32, 64, 256):
-        batches = missing(tmp_path, None, tokens).some(5, 1 << 20)
-        labels = np.concatenate([batch.labels_T[: batch.tokens] for batch in batches])
-        found.append((labels.tolist(), [id for batch in batches for text in restored_texts(batch) for id in text]))
-    assert found[0] == found[1] == found[2]
-    assert sorted(found[0][1]) == list(range(100, 206))
-    some = missing(tmp_path, None).some(5, 40)
-    assert 20 <= sum(len(text) for batch in some for text in restored_texts(batch)) <= 60
 
 
 NOTHING = 99

@@ -29,7 +29,7 @@ WRITES = {
     "tagger": ("text", "tags", ["source"], ["encoder"]),
     "filler": ("gapped", "words", ["source"], ["encoder"]),
     "speaker": ("text", "continuation", ["source"], ["decoder"]),
-    "spanner": ("gapped", "text", ["source", "target"], ["encoder", "decoder"]),
+    "spanner": ("text", "text", ["source", "target"], ["encoder", "decoder"]),
     "asker": ("text", "text", ["source", "target"], ["encoder", "decoder"]),
     "viewer": ("image", "classes", [], ["encoder"]),
     "encoder": ("text", "nothing", ["source"], ["encoder"]),

@@ -14,9 +14,9 @@ from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers.tokenizer import learn
 from tests.refusals import refused
 from tests.tasks.small_tasks import (
-    GAPPED,
     PIXELS,
     SOURCE,
+    SPANNED,
     TARGET,
     classifier,
     filler,
@@ -89,9 +89,9 @@ def test_what_the_model_writes_itself_is_what_its_task_writes() -> None:
     task = translator()
     assert text_inputs(task, SOURCE).target_text == task.translate(SOURCE, beam=1)
     spans = spanner()
-    written = spans.greedy_output(spans.gap_source(GAPPED).source)
-    assert text_inputs(spans, GAPPED).written_ids[:-1] == tuple(written)
-    assert text_inputs(spans, GAPPED).target == text_inputs(spans, GAPPED, written).target
+    (written,) = spans.nbest([SPANNED], beam=1)[0]
+    assert text_inputs(spans, SPANNED).written_ids[:-1] == written.tokens
+    assert text_inputs(spans, SPANNED).target == text_inputs(spans, SPANNED, written.tokens).target
 
 
 def test_a_language_model_goes_on_by_pieces() -> None:
@@ -115,8 +115,8 @@ def test_a_language_model_goes_on_by_pieces() -> None:
         (translator, SOURCE, [70] * 60, (RegardError, "branch", "60")),
         (translator, SOURCE, "weil " * 50, (RegardError, "target")),
         (translator, "weil " * 50, (), (RegardError, "text")),
-        (spanner, GAPPED, "[MASK] " + "weil " * 50, (RegardError, "target")),
-        (spanner, GAPPED, [2], (UsageError, "branch", "2")),
+        (spanner, SPANNED, "<extra_0> " + "weil " * 50, (RegardError, "target")),
+        (spanner, SPANNED, [2], (UsageError, "branch", "2")),
         (speaker, "The", [70] * 43, (RegardError, "text")),
         (speaker, "The", "animal", (UsageError, "--target")),
         (classifier, SOURCE, [70], (UsageError, "--target")),

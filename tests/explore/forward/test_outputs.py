@@ -29,7 +29,7 @@ from regard.tasks.classification.ngrams import LinearNGrams, fit, words_of
 from regard.tasks.translation.translator import Translation
 from tests.refusals import refused
 from tests.tasks import small_tasks as small
-from tests.tasks.small_tasks import GAPPED, SOURCE, TARGET
+from tests.tasks.small_tasks import GAPPED, SOURCE, SPANNED, TARGET
 
 
 def test_one_label() -> None:
@@ -193,9 +193,10 @@ def test_a_translation(make: Any, beam: int) -> None:
 
 def test_missing_spans() -> None:
     task = small.spanner()
-    start = prepare_search(task, GAPPED, 5)
-    written = task.greedy_output(task.gap_source(GAPPED).source)
-    assert list(beam_search(start, 1)[0].tokens) == written
+    start = prepare_search(task, SPANNED, 5)
+    (written,) = task.nbest([SPANNED], beam=1)[0]
+    assert beam_search(start, 1)[0].tokens == written.tokens
+    assert start.text(written.tokens) == written.text
     assert start.text([task.assets.tokenizer.sentinels[1], *task.assets.tokenizer.encode(" it was").ids]) == (
         "<extra_1> it was"
     )

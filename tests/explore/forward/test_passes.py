@@ -21,10 +21,10 @@ from regard.system.errors import RegardError, UsageError
 from tests.refusals import refused
 from tests.tasks.small_tasks import (
     EVERY,
-    GAPPED,
     LABELS,
     PIXELS,
     SOURCE,
+    SPANNED,
     TARGET,
     TEXTS,
     before,
@@ -54,7 +54,7 @@ def alike(some: list[list[Candidate]], others: list[list[Candidate]]) -> None:
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", READERS)
 def test_weights_and_candidates_are_those_of_a_record(models: Models, number: Number, task: TaskOf, name: str) -> None:
-    target = {"translator": TARGET, "recurrent": TARGET, "spanner": "[MASK] cat"}.get(name)
+    target = {"translator": TARGET, "recurrent": TARGET, "spanner": "<extra_0> cat"}.get(name)
     found = forward_pass(models, asked(number(name), name, target=target))
     wanted = record(task(name), TEXTS.get(name, SOURCE), target)
     assert (found.record.source, found.record.target_text) == (wanted.source, wanted.target_text)
@@ -211,7 +211,7 @@ def test_what_the_model_writes_is_searched_for_once(
     models: Models, number: Number, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = models.load(number("spanner"))
-    one = Request(model=number("spanner"), text=GAPPED, changes=AblationRequest(off=(("cross", 1, 1),)))
+    one = Request(model=number("spanner"), text=SPANNED, changes=AblationRequest(off=(("cross", 1, 1),)))
     first = greedy_output(models, loaded, one)
     monkeypatch.setattr("regard.explore.forward.passes.beam_search", None)
     assert greedy_output(models, loaded, replace(one, target="cat")) is first

@@ -17,7 +17,19 @@ from regard.explore.forward.text_windows import TextWindows, WindowedRequest, ha
 from regard.explore.questions.answers import export_file, stream_tokens
 from regard.text.sentences import cut
 from tests.explore.payloads import check_same, unpack
-from tests.tasks.small_tasks import EVERY, GAPPED, SOURCE, TARGET, TEXTS, filler, put, spanner, speaker, translator
+from tests.tasks.small_tasks import (
+    EVERY,
+    GAPPED,
+    SOURCE,
+    SPANNED,
+    TARGET,
+    TEXTS,
+    filler,
+    put,
+    spanner,
+    speaker,
+    translator,
+)
 
 READERS = [name for name in EVERY if name not in ("viewer", "pairs")]
 OTHERS = [name for name in READERS if name not in ("translator", "recurrent")]
@@ -27,9 +39,7 @@ WRITERS = ["translator", "recurrent", "speaker", "spanner", "asker"]
 
 
 def long(name: str, times: int = 6) -> str:
-    """A text that no model here reads at once; T5 knows two gaps."""
-    if name == "spanner":
-        return " ".join([SOURCE] * (times - 1) + [GAPPED])
+    """A text that no model here reads at once."""
     return " ".join([TEXTS.get(name, SOURCE)] * times)
 
 
@@ -38,7 +48,7 @@ def check_tokens(task: Any, found: TextWindows) -> None:
     every = [found.window(number) for number in range(1, len(found.texts) + 1)]
     assert every[0].first == 1
     assert every[-1].last == found.total
-    around = 1 if task.name in ("translation", "text-to-text", "span-corruption", "language-model") else 2
+    around = 1 if task.name in ("translation", "text-to-text", "language-model") else 2
     for number, one in enumerate(every, 1):
         assert (one.number, one.count, one.total) == (number, len(every), found.total)
         assert one.last - one.first + 1 == len(text_inputs(task, one.text, _nothing(task)).source) - around
@@ -48,7 +58,7 @@ def check_tokens(task: Any, found: TextWindows) -> None:
 
 def _nothing(task: Any) -> tuple[int, ...] | None:
     """Nothing written, where a model writes: it need not search."""
-    return () if task.name in ("translation", "text-to-text", "span-corruption") else None
+    return () if task.name in ("translation", "text-to-text") else None
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -123,12 +133,12 @@ def test_where_one_begins() -> None:
     """Where something is missing, where a text goes on, else at its beginning."""
     plain = " ".join([SOURCE] * 6)
     assert windows(EVERY["classifier"](), plain).begin == 1
-    for task in (filler(), spanner()):
-        assert windows(task, plain).begin == 1
-        found = windows(task, f"{plain} {GAPPED} {plain}")
-        assert 1 < found.begin < len(found.texts)
-        assert has_gap(task, found.window().text)
-        assert not any(has_gap(task, part) for part in found.texts[: found.begin - 1])
+    task = filler()
+    assert windows(task, plain).begin == 1
+    found = windows(task, f"{plain} {GAPPED} {plain}")
+    assert 1 < found.begin < len(found.texts)
+    assert has_gap(task, found.window().text)
+    assert not any(has_gap(task, part) for part in found.texts[: found.begin - 1])
     found = windows(speaker(), plain)
     assert found.begin == len(found.texts)
     assert plain.endswith(found.window().text)
@@ -149,10 +159,10 @@ def test_a_number_that_is_not_there_is_the_nearest() -> None:
     assert found.window(0) == found.window(-7) == found.window(1)
 
 
-@pytest.mark.parametrize(("make", "text"), [(translator, f"{TARGET} " * 9), (spanner, "[MASK] " + f"{TARGET} " * 9)])
+@pytest.mark.parametrize(("make", "text"), [(translator, f"{TARGET} " * 9), (spanner, "<extra_0> " + f"{TARGET} " * 9)])
 def test_what_is_forced_is_cut_to_what_the_model_reads(make: Callable[[], Any], text: str) -> None:
     task = make()
-    source = SOURCE if task.name == "translation" else GAPPED
+    source = SOURCE if task.name == "translation" else SPANNED
     found = target_windows(task, text)
     assert len(found.texts) > 1
     seen = text_inputs(task, source, found.window().text)
@@ -240,7 +250,7 @@ def test_paths_of_words_are_of_the_same_part(ask: Ask, plain: Ask, task: Callabl
 
 @pytest.mark.parametrize("name", ["translator", "spanner"])
 def test_what_is_forced_may_be_too_long_too(ask: Ask, name: str) -> None:
-    target = f"{'[MASK] ' * (name == 'spanner')}{f'{TARGET} ' * 9}"
+    target = f"{'<extra_0> ' * (name == 'spanner')}{f'{TARGET} ' * 9}"
     seen, _ = ask("look", name, target=target)
     told = seen["target_window"]
     assert (told["number"], told["first"]) == (1, 1)

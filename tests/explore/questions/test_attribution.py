@@ -31,7 +31,7 @@ GROWN = 1e-6
 CASES = [
     ("translator", {"target": TARGET, "place": 3}, {"source": "encoder", "target": "decoder"}),
     ("recurrent", {"target": TARGET, "place": 2}, {"source": "encoder", "target": "decoder"}),
-    ("spanner", {"target": "[MASK] cat", "place": 1}, {"source": "encoder", "target": "decoder"}),
+    ("spanner", {"target": "<extra_0> cat", "place": 1}, {"source": "encoder", "target": "decoder"}),
     ("speaker", {"place": 5}, {"source": "decoder"}),
     ("filler", {"place": 2}, {"source": "encoder"}),
     ("classifier", {"label": "bad"}, {"source": "encoder"}),

@@ -81,7 +81,7 @@ def softmax(scores: list[float]) -> list[float]:
 def test_step_by_step(ask: Ask, name: str, changes: dict[str, bool]) -> None:
     if name == "spanner" and "scaling" in changes:
         return  # it does not scale
-    target = {"translator": {"target": TARGET}, "spanner": {"target": "[MASK] cat"}}.get(name, {})
+    target = {"translator": {"target": TARGET}, "spanner": {"target": "<extra_0> cat"}}.get(name, {})
     values, arrays = ask("look", name, changes=changes, **target)
     for kind, one in values["kinds"].items():
         layer, head = one["layers"], one["heads"]

@@ -24,7 +24,10 @@ from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before, put, translat
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 Place = tuple[int, int]
 ARTICLES = ("the", "das", "die")
-FORCED = {**dict.fromkeys(("translator", "recurrent", "asker"), TARGET), "spanner": "[MASK] animal [MASK] old street"}
+FORCED = {
+    **dict.fromkeys(("translator", "recurrent", "asker"), TARGET),
+    "spanner": "<extra_0> animal <extra_1> street",
+}
 """What untaught models are made to write: by themselves they write no words."""
 
 

@@ -19,7 +19,7 @@ from regard.system.errors import UsageError
 from regard.text.seen_words import SeenWords
 from tests.explore.payloads import unpack
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, SOURCE, TARGET, put, recurrent
+from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, SPANNED, TARGET, put, recurrent
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 
@@ -119,7 +119,7 @@ def test_gaps_are_special(ask: Ask) -> None:
     values, _ = ask("look", "filler")
     assert [one["text"] for one in values["source"] if one["special"]] == ["[CLS]", "[MASK]", "[MASK]", "</s>"]
     assert len(values["output"]["gaps"]) == 2
-    values, _ = ask("look", "spanner", text=GAPPED, target="[MASK] cat")
+    values, _ = ask("look", "spanner", text=SPANNED, target="<extra_0> cat")
     assert [one["text"] for one in values["source"] if one["special"]] == ["<extra_0>", "<extra_1>", "</s>"]
 
 

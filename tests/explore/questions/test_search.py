@@ -15,9 +15,9 @@ from regard.explore.questions.answers import stream_tokens
 from regard.explore.requests import AblationRequest, Request
 from regard.nn.hooks import _PROBES
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.language.gaps import decode_with_offsets
+from regard.tasks.text.gaps import decode_with_offsets
 from tests.refusals import refused
-from tests.tasks.small_tasks import GAPPED, SOURCE, TARGET, before
+from tests.tasks.small_tasks import SOURCE, SPANNED, TARGET, before
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 Number = Callable[[str], int]
@@ -52,8 +52,9 @@ def test_missing_spans_as_they_are_written(write: Any, task: TaskOf) -> None:
     *tokens, last = write("spanner")
     this = task("spanner")
     ids = [token["id"] for token in tokens if token["id"] != this.assets.tokenizer.end]
-    assert ids == this.greedy_output(this.gap_source(GAPPED).source)
-    assert last["text"] == text_of(this, ids)
+    (written,) = this.nbest([SPANNED], beam=1)[0]
+    assert ids == list(written.tokens)
+    assert last["text"] == text_of(this, ids) == written.text
 
 
 def text_of(task: Any, ids: list[int]) -> str:

@@ -12,7 +12,7 @@ from regard.models.build import transformer
 from regard.models.presets import PRESETS
 from regard.system.errors import RegardError
 from regard.tasks.training import defaults as sizing
-from regard.tasks.training.defaults import READINGS, SIZES, SizeDefaults, defaults, epochs_for, size_for
+from regard.tasks.training.defaults import READINGS, SIZES, SPANS, SizeDefaults, defaults, epochs_for, size_for
 from regard.text.tokenizers.tokenizer import learn
 from regard.training.measure import step_seconds
 
@@ -94,8 +94,12 @@ def test_the_printed_table_of_the_other_tasks_is_this_one() -> None:
 
 
 def test_passes_are_those_of_the_family() -> None:
-    assert (epochs_for("classification", 100, "rnn-encoder"), epochs_for("classification", 100, "bert")) == (17, 12)
-    assert epochs_for("tagging", 10**6, "rnn-encoder") == epochs_for("tagging", 10**6, "bert")
+    def epochs(task: str, count: int, family: str) -> int:
+        return epochs_for(recipe_from({"task": task, "model": {"family": family}}), count)
+
+    assert (epochs("classification", 100, "rnn-encoder"), epochs("classification", 100, "bert")) == (17, 12)
+    assert epochs("tagging", 10**6, "rnn-encoder") == epochs("tagging", 10**6, "bert")
+    assert epochs_for(recipe_from({"task": "text-to-text", "text_to_text": {"spans": True}}), 5) == SPANS.epochs
 
 
 def test_every_row_of_the_other_tasks_with_every_fitting_preset_is_a_recipe() -> None:
@@ -105,6 +109,8 @@ def test_every_row_of_the_other_tasks_with_every_fitting_preset_is_a_recipe() ->
             for name in (None, *fitting):
                 recipe = recipe_from(values(row, name, task))
                 assert (recipe.task, recipe.training.steps) == (task, None)
+    recipe = recipe_from(defaults("text-to-text", 9, None, True, None, spans=True))
+    assert (recipe.training.tokens, recipe.training.select) == (512, "loss")
 
 
 @pytest.mark.parametrize("tie", ["three", "none"])

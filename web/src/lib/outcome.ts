@@ -1,6 +1,5 @@
 /** What a model made of a text, in one line, to be set beside what it made of another. */
 
-import { filledBy } from './gaps'
 import type { Look } from './look'
 import { before, behind } from './pieces'
 import { percent } from './numbers'
@@ -19,18 +18,10 @@ export interface Outcome {
 
 const SHOWN = 3
 
-/** Whether what is written fills gaps of what is read. */
-function gapped({ values }: Look): boolean {
-  return values.written.some(({ text, special }) => special && values.source.some((token) => token.special && token.text === text && !/^<\/?s>$/.test(text)))
-}
-
 /** Of a language model with what it went on with, or else with the piece that is most probable to come next. */
 export function outcome(look: Look, gone: readonly WrittenToken[] | null = null): Outcome {
   const output: Output = look.values.output
-  if (output.kind === 'text') {
-    const text = gapped(look) ? filledBy(look.values.source_text, output.text) : output.text
-    return { text, more: '', said: output.text, bag: output.text }
-  }
+  if (output.kind === 'text') return { text: output.text, more: '', said: output.text, bag: output.text }
   if (output.kind === 'classes') {
     const said = Array.isArray(output.said) ? output.said.join(', ') || 'none of the labels' : String(output.said)
     const shares = output.classes.slice(0, SHOWN).map(([label, share]) => `${label} ${percent(share)}`)

@@ -52,8 +52,7 @@ class T5(Format):
     """1.0 (ReLU, one shared table), and 1.1 (gated, untied output)."""
 
     model_type, kind = "t5", "T5"
-    tasks: ClassVar = {"T5ForConditionalGeneration": "span-corruption"}
-    others = (PREFIXED,)
+    tasks: ClassVar = {"T5ForConditionalGeneration": PREFIXED}
     gates: ClassVar = {
         "relu": "relu",
         "gelu": "gelu",
@@ -90,7 +89,7 @@ class T5(Format):
     embeddings = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
     copies: ClassVar = dict.fromkeys(embeddings, "shared.weight")
     own = ("lm_head.weight",)
-    outputs: ClassVar = dict.fromkeys((*tasks.values(), *others), "lm_head.weight")
+    outputs: ClassVar = dict.fromkeys(tasks.values(), "lm_head.weight")
 
     def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
         """A file that holds an output of its own is not tied.
@@ -127,12 +126,8 @@ class T5(Format):
         model = recipe.model
         assert isinstance(model, TransformerSection)
         own = {"is_encoder_decoder": True, "d_kv": model.key_size, "tie_word_embeddings": model.tie == "three"}
-        purpose = {PURPOSE: recipe.task} if recipe.task in self.others else {}
+        purpose = {PURPOSE: PREFIXED} if recipe.task == PREFIXED else {}
         return super().config(recipe, pieces) | own | purpose
-
-    def task(self, architecture: str, config: Fields) -> str:
-        purpose = config.get(PURPOSE)
-        return purpose if purpose in self.others else super().task(architecture, config)
 
     def start_row(self, config: Fields, generation: Fields) -> int | None:
         """A row that no piece has is the last one, and must never be written: so ``export`` has it where we trained.

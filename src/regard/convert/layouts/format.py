@@ -241,8 +241,6 @@ class Format(ABC):
     kind: str
     tasks: ClassVar[Mapping[str, str]]
     """Their architectures to our tasks, the usual one first."""
-    others: tuple[str, ...] = ()
-    """Further tasks of ours that such a model can be taken for, without another head."""
     keys: tuple[ConfigField, ...]
     """The fields that mean the same."""
     plain: ClassVar[Mapping[str, Any]]

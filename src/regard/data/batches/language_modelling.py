@@ -1,4 +1,4 @@
-"""Batches of running text: next token, masked tokens [Devlin19 §3.1], missing spans [Raffel20 §3.1.4]."""
+"""Batches of running text: next token, masked tokens [Devlin19 §3.1]."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ from regard.data.batches.batch import (
     Capacity,
     EncoderBatch,
     Ids,
-    PairBatch,
     Position,
     batches_in_order,
     capacity_for,
-    pack,
     pad_to_capacity,
     shift_right,
 )
@@ -170,63 +168,6 @@ def mask_tokens(
     return np.where(randomly_T, drawn, read_T), hidden_T
 
 
-def corrupted_lengths(lengths_B: Ids, sentinels: int, section: Masking) -> tuple[Ids, Ids]:
-    """Tokens of source and target, ``</s>`` counted, of texts of these lengths after span corruption.
-
-    Args:
-        lengths_B: tokens of each text.
-        sentinels: how many there are.
-        section: the recipe's share and mean length of a span.
-    """
-    hidden_B, spans_B = _counts(lengths_B, sentinels, section)
-    return lengths_B - hidden_B + spans_B + 1, hidden_B + spans_B + (spans_B > 0) + 1
-
-
-def corrupt_spans(
-    text: Ids, sentinels: tuple[int, ...], end: int, section: Masking, random: np.random.Generator
-) -> tuple[Ids, Ids]:
-    """``(source, target)``: a sentinel replaces each span; the target lists sentinels and spans [Raffel20 §3.1.4].
-
-    The target closes with one more sentinel, and both end with ``</s>``. How many tokens and spans are hidden depends
-    on the length alone, and on how many sentinels there are.
-    """
-    hidden, spans = (int(count[0]) for count in _counts(np.array([len(text)]), len(sentinels), section))
-    stop = np.array([end], np.int64)
-    if not spans:
-        return np.append(text, end), stop
-    inside = _parts(hidden, spans, random)
-    between = _parts(len(text) - hidden, spans, random)
-    source: list[Ids] = []
-    target: list[Ids] = []
-    place = 0
-    for sentinel, before, length in zip(sentinels, between.tolist(), inside.tolist(), strict=False):
-        kept, place = text[place : place + before], place + before
-        source += [kept, np.array([sentinel], np.int64)]
-        target += [np.array([sentinel], np.int64), text[place : place + length]]
-        place += length
-    closing = np.array([sentinels[spans]], np.int64)
-    return np.concatenate([*source, stop]), np.concatenate([*target, closing, stop])
-
-
-def _counts(lengths_B: Ids, sentinels: int, section: Masking) -> tuple[Ids, Ids]:
-    """Tokens hidden and spans of texts of these lengths; at least one of each where there are two tokens.
-
-    A span has a token before it, and there is a sentinel for each and one for the end; without any nothing is hidden.
-    """
-    hidden_B = np.rint(lengths_B * section.share).astype(np.int64)
-    hidden_B = np.minimum(np.maximum(hidden_B, 1), np.maximum(lengths_B - 1, 0))
-    spans_B = np.maximum(np.rint(hidden_B / section.span).astype(np.int64), 1)
-    most_B = np.minimum(np.minimum(hidden_B, lengths_B - hidden_B), max(0, sentinels - 1))
-    spans_B = np.minimum(spans_B, most_B)
-    return np.where(spans_B > 0, hidden_B, 0), spans_B
-
-
-def _parts(total: int, count: int, random: np.random.Generator) -> Ids:
-    """``total`` cut at random into ``count`` parts of one or more."""
-    cuts = np.sort(random.choice(np.arange(1, total), count - 1, replace=False)) if count > 1 else np.zeros(0, np.int64)
-    return np.diff(np.concatenate([[0], cuts, [total]])).astype(np.int64)
-
-
 @dataclass(frozen=True)
 class PredictionBatch(EncoderBatch):
     """Windows of text end to end, and the tokens to predict in them.
@@ -344,82 +285,6 @@ class MaskedExamples(PredictionExamples):
         read, hidden_T = mask_tokens(ids, starts_T, inner_T, self._symbols, self._section, random)
         places_N = np.flatnonzero(hidden_T)
         return read, lengths_B, places_N, ids[places_N]
-
-
-@dataclass(frozen=True)
-class SpanSymbols:
-    """Symbols for span corruption: sentinels, ``</s>`` and the start symbol."""
-
-    sentinels: tuple[int, ...]
-    end: int
-    start: int
-
-
-class SpanCorruptionExamples:
-    """Windows of running text as pairs; the spans are drawn anew for every batch.
-
-    How long both sides of a window are is known before, so that batches can be planned.
-
-    Args:
-        windows: of documents.
-        tokens: of a batch's source side, the longer one.
-        symbols: of the vocabulary.
-        section: the share that is missing, and the mean length of a span.
-    """
-
-    def __init__(self, windows: Windows, tokens: int, symbols: SpanSymbols, section: Masking) -> None:
-        self.windows, self._symbols, self._section = windows, symbols, section
-        source_B, target_B = self._lengths(0, np.arange(windows.count))
-        _, longest = corrupted_lengths(np.array([windows.longest]), len(symbols.sentinels), section)
-        self.target_tokens = int(target_B.sum())
-        turned = capacity_for(tokens, self.target_tokens, int(source_B.sum()), windows.count, int(longest[0]))
-        self.capacity = Capacity(turned.target, turned.source, turned.sentences)
-
-    def _lengths(self, epoch: int, windows_B: Ids) -> tuple[Ids, Ids]:
-        lengths_B = self.windows.lengths(epoch, windows_B)
-        return corrupted_lengths(lengths_B, len(self._symbols.sentinels), self._section)
-
-    def feed(self, recipe: Recipe, fingerprint: str) -> DataLoader[PairBatch]:
-        """The windows in random order; what is missing is a pure function of the seed and the position."""
-
-        def make(place: Position, windows_B: Ids) -> PairBatch:
-            random = generator(recipe.seed, "spans", place.epoch, place.block, place.batch)
-            return self._pack(*self._pairs(place.epoch, windows_B, random), windows_B)
-
-        def source_lengths(epoch: int, windows_B: Ids) -> Ids:
-            return self._lengths(epoch, windows_B)[0]
-
-        def target_lengths(epoch: int, windows_B: Ids) -> Ids:
-            return self._lengths(epoch, windows_B)[1]
-
-        lengths, sizes = (source_lengths, target_lengths), (self.windows.count,)
-        return DataLoader(make, *plan_batches(lengths, sizes, self.target_tokens, self.capacity, recipe, fingerprint))
-
-    def some(self, seed: int, most: int) -> list[PairBatch]:
-        """Windows in order, each once, the same whatever a batch's size; evenly chosen ones, if all hold too much.
-
-        Args:
-            seed: of what is missing.
-            most: tokens of windows that they may hold together.
-        """
-        windows_B = _choose_evenly(self.windows, most)
-        sources, targets = self._pairs(0, windows_B, generator(seed, "validation spans"))
-        lengths = [np.array([len(ids) for ids in side], np.int64) for side in (sources, targets)]
-        room = [self.capacity.source, self.capacity.target]
-        return [
-            self._pack([sources[b] for b in part], [targets[b] for b in part], windows_B[part])
-            for part in batches_in_order(lengths, room, self.capacity.sentences)
-        ]
-
-    def _pairs(self, epoch: int, windows_B: Ids, random: np.random.Generator) -> tuple[list[Ids], list[Ids]]:
-        ids, lengths_B = self.windows.gather(epoch, windows_B)
-        sentinels, end = self._symbols.sentinels, self._symbols.end
-        texts = np.split(ids, lengths_B.cumsum()[:-1])
-        found = [corrupt_spans(text, sentinels, end, self._section, random) for text in texts]
-        return [source for source, _ in found], [target for _, target in found]
-
-    def _pack(self, sources: list[Ids], targets: list[Ids], windows_B: Ids) -> PairBatch:
-        return pack(sources, targets, self._symbols.start, self.capacity, windows_B)
 
 
 def _choose_evenly(windows: Windows | FramedWindows, most: int) -> Ids:

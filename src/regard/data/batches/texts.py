@@ -23,7 +23,7 @@ from regard.data.batches.batch import (
     pad_to_capacity,
 )
 from regard.data.batches.sampler import DataLoader, Made, Make, plan_batches
-from regard.data.prepare.shards import Shards, Side
+from regard.data.prepare.shards import Side
 from regard.data.prepare.windowing import CONTINUES, NEIGHBOUR, TAGS
 from regard.system.keys import generator
 
@@ -37,8 +37,6 @@ class PairDataset(Protocol):
     fingerprint: str
     pairs: int
     sizes: tuple[int, ...]
-    validation_source: Shards
-    validation_target: Shards
 
     @property
     def source(self) -> Side:
@@ -47,6 +45,14 @@ class PairDataset(Protocol):
     @property
     def target(self) -> Side:
         """Of the training pairs."""
+
+    @property
+    def validation_source(self) -> Side:
+        """Of the validation pairs."""
+
+    @property
+    def validation_target(self) -> Side:
+        """Of the validation pairs."""
 
     @property
     def start(self) -> int:

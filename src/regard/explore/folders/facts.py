@@ -53,7 +53,6 @@ LOST = "\ufffd"
 """Replacement for invalid bytes, where a character was cut."""
 PLAIN = "The old cat [MASK] on the green mat."
 """Fallback example with a gap."""
-_NAMED = re.compile(r"<extra_(?:id_)?\d+>")
 _SAMPLE = b'{"kind": "sample"'
 LANGUAGES = {
     "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
@@ -118,17 +117,17 @@ def _texts(data: Path, tokenizer: AnyTokenizer) -> Iterator[str]:
     return (tokenizer.decode(side.sentence(number).tolist()) for number in range(min(TEXTS, side.count)))
 
 
-def make_cloze(line: str, seed: str, common: Collection[str] = (), piece: Piece | None = None) -> str | None:
+def make_cloze(line: str, seed: str, common: Collection[str], piece: Piece) -> str | None:
     """Replace one or two words of a sentence by gaps, chosen by a seed; ``None`` if impossible.
 
     Args:
         line: a sentence.
         seed: anything; the same gives the same.
         common: words that are left out only where there are no others.
-        piece: whether a word is a single piece, where only such may be left out.
+        piece: whether a word is a single piece; only such are left out.
     """
     words = list(_WORD.finditer(line))
-    can = [word for word in words if piece is None or piece(word.group(), word.start() > 0)]
+    can = [word for word in words if piece(word.group(), word.start() > 0)]
     telling = [word for word in can if len(word.group()) >= LONG and word.group() not in common] or can
     if len(words) < 2 or not telling:
         return None
@@ -148,7 +147,7 @@ def examples(folder: Path, recipe: Recipe) -> list[str]:
     with_gaps = info.reads == "gapped"
     if with_gaps and (made := _unique(_cloze_examples(folder, recipe))):
         return made
-    texts = (_NAMED.sub(GAP, text) for text in (*_samples(folder / LOG), *_validation_sentences(folder)))
+    texts = (*_samples(folder / LOG), *_validation_sentences(folder))
     lines = (line for text in texts for line in _readable_lines(text, max_characters(recipe)))
     found = _unique(line for line in lines if GAP in line or not with_gaps)
     return found or ([PLAIN] if with_gaps else [])
@@ -173,15 +172,14 @@ def _readable_lines(text: str, most: int) -> list[str]:
 
 
 def _cloze_examples(folder: Path, recipe: Recipe) -> Iterator[str]:
-    """Validation sentences of a masked or span-corruption model, with gaps."""
+    """Validation sentences of a model of masked words, with gaps."""
     held = validation_examples(folder)
     if held is None:
         return
     for number, line in enumerate(
         line for text in held.texts for line in _readable_lines(text, max_characters(recipe))
     ):
-        piece = held.piece if recipe.info.writes == "words" else None
-        found = make_cloze(line, f"{recipe.seed} {number}", held.common, piece)
+        found = make_cloze(line, f"{recipe.seed} {number}", held.common, held.piece)
         if found is not None:
             yield found
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regard.decoding.search import search
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.kinds import continues_text, has_one_stack, reads_text, writes_text
+from regard.tasks.kinds import answers_text, continues_text, has_one_stack, reads_text, writes_text
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -111,9 +111,9 @@ def text_inputs(task: Task, source_text: str, target: Target = None) -> ModelInp
     """Inputs for a sentence and its translation, or whatever the task reads and writes.
 
     Args:
-        task: a loaded translator, or a span-corruption model; or another model of texts, which has a source alone.
-        source_text: one sentence; of a span-corruption model with gaps.
-        target: its translation, or what is missing; the model's own (greedy) one if none is given. Of a language model
+        task: a loaded translator, or a text-to-text model; or another model of texts, which has a source alone.
+        source_text: one sentence.
+        target: its translation, or what is written; the model's own (greedy) one if none is given. Of a language model
             the pieces that it goes on with, if any.
 
     Raises:
@@ -176,7 +176,7 @@ def hidden_states(task: SingleTextModel, given: Tokens) -> Tensor:
 
 
 def _encoder_decoder_inputs(task: TargetWriter, text: str, target: Target) -> ModelInputs:
-    """Inputs for a text and what is written: a translation, or the fillings of gaps."""
+    """Inputs for a text and what is written."""
     from regard.models.captured_attention import pass_over
 
     into, longest, start = task.target_tokenizer, task.recipe.data.max_tokens, task.symbols.start
@@ -223,7 +223,7 @@ def _decode_target(task: TextWriter, ids: Sequence[int]) -> tuple[str, list[Read
         RegardError: they are more than the model writes.
         UsageError: the model never writes one of them.
     """
-    from regard.tasks.language.gaps import decode_with_offsets
+    from regard.tasks.text.gaps import decode_with_offsets
     from regard.tasks.text.task import read_as
 
     tokenizer = task.target_tokenizer
@@ -241,8 +241,8 @@ def _decode_target(task: TextWriter, ids: Sequence[int]) -> tuple[str, list[Read
 
 
 def shown_symbols(task: TextModel) -> Collection[int]:
-    """Symbols that a text shows by name: the sentinels, where gaps are filled."""
-    return getattr(task.target_tokenizer, "sentinels", ()) if task.info.reads == "gapped" else ()
+    """Symbols that a text shows by name: the sentinels of text to text."""
+    return task.target_tokenizer.sentinels if answers_text(task) else ()
 
 
 def _tokens(tokenizer: AnyTokenizer, read: Sequence[Read]) -> tuple[Token, ...]:

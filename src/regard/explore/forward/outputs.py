@@ -237,7 +237,7 @@ class SearchInputs:
 
     def text(self, ids: Iterable[int]) -> str:
         """The text of piece ids; sentinels are shown by name."""
-        from regard.tasks.language.gaps import decode_with_symbols
+        from regard.tasks.text.gaps import decode_with_symbols
 
         return decode_with_symbols(self.tokenizer, ids, shown_symbols(self.task))
 
@@ -258,7 +258,7 @@ def prepare_search(task: Task, text: str, most: int) -> SearchInputs:
     """Prepare a text for decoding.
 
     Args:
-        task: a translator, or a span-corruption model or of language.
+        task: a translator, or a model of text to text or of language.
         text: what it reads.
         most: tokens that a language model goes on with; the others stop by themselves.
 

@@ -121,8 +121,8 @@ def record(task: Task, source_text: str, target_text: str | None = None) -> Atte
     The weights are captured by hooks during the forward pass, not recomputed.
 
     Args:
-        task: a loaded translator, or a span-corruption model; or another model of texts, which has a source alone.
-        source_text: one sentence; of a span-corruption model with gaps.
+        task: a loaded translator, or a text-to-text model; or another model of texts, which has a source alone.
+        source_text: one sentence.
         target_text: its translation, or what is missing; the model's own (greedy) one if none is given.
 
     Raises:

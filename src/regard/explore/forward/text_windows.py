@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.explore.folders.models import LoadedModel, LruCache, Models
 from regard.explore.requests import Request
-from regard.tasks.kinds import fills_spans, fills_words, reads_text, translates, writes_text
+from regard.tasks.kinds import fills_words, reads_text, translates, writes_text
 
 if TYPE_CHECKING:
     from regard.tasks.protocols import TargetWriter, Task, TextModel
@@ -125,7 +125,7 @@ def reading_limits(task: TextModel) -> tuple[Starts, int]:
 
 def has_gap(task: Task, text: str) -> bool:
     """Whether a text has gaps for the model to fill."""
-    return (fills_words(task) or fills_spans(task)) and bool(task.gaps.parse(text).gaps)
+    return fills_words(task) and bool(task.gaps.parse(text).gaps)
 
 
 def fits(text: str, starts: Starts, room: int) -> bool:

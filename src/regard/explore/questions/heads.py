@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.config import Recipe
-from regard.explore.folders.facts import GAP, examples, is_demo, is_demo_recipe, make_cloze, validation_examples
+from regard.explore.folders.facts import examples, is_demo, is_demo_recipe, validation_examples
 from regard.explore.folders.folder import Folder
 from regard.explore.folders.models import Models
 from regard.explore.forward.head_functions import OF_TEXTS, Antecedent, HeadCounts, HeadMetrics, KindRecord, count_heads
@@ -20,11 +20,10 @@ from regard.explore.forward.head_statistics import CONFIDENCE, EXCESS, HeadStati
 from regard.explore.forward.patch_functions import OF_IMAGES, PatchPositions, count_patches
 from regard.explore.forward.record import Kind
 from regard.explore.forward.record_batches import TEXTS, WEIGHTS, TextExample, record_texts
-from regard.explore.forward.text_windows import has_gap
 from regard.explore.payload import NO_NUMBERS, Answer
 from regard.explore.requests import UNCHANGED, AblationRequest, Changes, ModelRequest, question
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.kinds import fills_spans, reads_image
+from regard.tasks.kinds import reads_image
 
 if TYPE_CHECKING:
     from regard.data.corpora.images import Pixels
@@ -161,10 +160,10 @@ def folder_texts(folder: Folder, task: Task) -> tuple[str, list[TextExample]]:
         from regard.data.demo.grammar import generate
 
         return "demo", [TextExample(pair.source, pair.target) for pair in generate("valid", MOST, recipe.seed)]
-    held = list(islice(dict.fromkeys(_fitting(task, _validation_texts(folder, recipe))), MOST))
-    if held:
-        return "validation", held
-    return "examples", list(_fitting(task, map(TextExample, examples(folder.path, recipe))))
+    held = (one for one in _validation_texts(folder, recipe) if one.source.strip())
+    if some := list(islice(dict.fromkeys(held), MOST)):
+        return "validation", some
+    return "examples", [TextExample(text) for text in examples(folder.path, recipe) if text.strip()]
 
 
 def _validation_texts(folder: Folder, recipe: Recipe) -> Iterator[TextExample]:
@@ -177,17 +176,7 @@ def _validation_texts(folder: Folder, recipe: Recipe) -> Iterator[TextExample]:
             yield from (TextExample(*pair) for pair in zip(*map(lines, files), strict=False))
         return
     held = validation_examples(folder.path)
-    for number, text in enumerate(held.texts if held else ()):
-        cloze = recipe.info.reads == "gapped" and recipe.info.writes == "text"
-        found = make_cloze(text, f"{recipe.seed} {number}", held.common if held else ()) if cloze else text
-        if found is not None and (GAP in found or not cloze):
-            yield TextExample(found)
-
-
-def _fitting(task: Task, texts: Iterable[TextExample]) -> Iterator[TextExample]:
-    """Those that can be read."""
-    gapped = fills_spans(task)
-    return (one for one in texts if one.source.strip() and (not gapped or has_gap(task, one.source)))
+    yield from map(TextExample, held.texts if held else ())
 
 
 @question

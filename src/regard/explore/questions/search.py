@@ -51,7 +51,7 @@ def stream_tokens(
 
     What an encoder-decoder wrote comes with its ``confidence``, and with ``unsure``, whether that is doubted, if known.
 
-    Translations and missing spans take the most probable token every time, and end by themselves: they know no
+    An encoder-decoder takes the most probable token every time, and ends by itself: it knows no
     ``temperature`` and no ``most``. What may be forced elsewhere is not looked at.
 
     Raises:

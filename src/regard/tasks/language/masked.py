@@ -14,8 +14,8 @@ from regard.data.batches.batch import Ids, Packed, batches_in_order, pack_source
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.engine import engine_of
-from regard.tasks.language.gaps import GappedText, Gaps
 from regard.tasks.protocols import Unloaded
+from regard.tasks.text.gaps import GappedText, Gaps
 from regard.tasks.text.task import ROOM, Read, TextReader, finite_numbers, inference_mode, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
 

@@ -24,11 +24,11 @@ from regard.data.prepare.shards import Shards
 from regard.data.prepare.windowing import Frame
 from regard.nn import ops
 from regard.system.errors import UsageError
-from regard.tasks.language.gaps import decode_with_symbols
 from regard.tasks.language.masked import MaskedLm
 from regard.tasks.language.scores import PredictionScores
 from regard.tasks.language.training import PredictionTraining, RunningTextJob
 from regard.tasks.protocols import Divide, ShouldStop, find_at_once
+from regard.tasks.text.gaps import decode_with_symbols
 from regard.tasks.text.preparation import SYMBOLS
 from regard.tasks.training.base import ProductPaths
 from regard.tasks.training.model_writer import StoppableTrace

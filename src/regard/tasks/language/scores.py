@@ -1,4 +1,4 @@
-"""Scores of language models: perplexity in windows, and masked or missing tokens."""
+"""Scores of language models: perplexity in windows, and masked tokens."""
 
 from __future__ import annotations
 
@@ -174,17 +174,17 @@ def _nats(model: Gpt, read: Sequence[Ids], labels: Ids) -> Floats:
 
 @dataclass(frozen=True)
 class PredictionScores:
-    """Scores of masked or missing tokens.
+    """Scores of masked tokens.
 
     Args:
         nats: sum of their negative log-likelihoods.
         tokens: their number.
-        right: how many were predicted correctly; not counted for spans, which are generated.
+        right: how many were predicted correctly.
     """
 
     nats: float
     tokens: int
-    right: int | None = None
+    right: int
 
     @property
     def loss(self) -> float:
@@ -197,14 +197,13 @@ class PredictionScores:
         return math.exp(min(self.loss, 700))
 
     @property
-    def accuracy(self) -> float | None:
+    def accuracy(self) -> float:
         """Per cent of the tokens that were guessed right."""
-        return None if self.right is None else 100 * self.right / max(1, self.tokens)
+        return 100 * self.right / max(1, self.tokens)
 
-    def to_dict(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, float]:
         """Plain values, for JSON."""
-        found = {"loss": self.loss, "perplexity": self.perplexity, **vars(self), "accuracy": self.accuracy}
-        return {name: value for name, value in found.items() if value is not None}
+        return {"loss": self.loss, "perplexity": self.perplexity, **vars(self), "accuracy": self.accuracy}
 
 
 def evaluate_corpus(

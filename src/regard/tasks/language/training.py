@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from regard.config import Recipe
-from regard.data.batches.language_modelling import PredictionBatch, PredictionExamples, SpanCorruptionExamples
+from regard.data.batches.language_modelling import PredictionBatch, PredictionExamples
 from regard.data.corpora.corpus import Corpus, Progress
 from regard.data.corpora.documents import DocumentPart, open_documents, refuse_columns
 from regard.data.corpora.held_out import DocumentSeries, HeldOut, measure_corpora, split_documents
@@ -171,7 +171,7 @@ class RunningTextTraining(BaseTraining[TextTask[Any, Any]]):
         self.batches = self.guessing(prepared.text, prepared.labels, recipe.seed).feed(recipe, prepared.fingerprint)
 
     @abstractmethod
-    def guessing(self, text: Shards, labels: Shards, seed: int | None) -> PredictionExamples | SpanCorruptionExamples:
+    def guessing(self, text: Shards, labels: Shards, seed: int | None) -> PredictionExamples:
         """Documents as batches; without a seed their windows are always the same."""
 
     @abstractmethod

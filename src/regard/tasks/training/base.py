@@ -121,7 +121,7 @@ class BaseTraining(ABC, Generic[AnyTask]):
     @property
     def epochs(self) -> int:
         """By the table of sizes."""
-        return epochs_for(self.task.recipe.task, self.size, self.task.recipe.model.family)
+        return epochs_for(self.task.recipe, self.size)
 
     def trial(self, generate: bool, done: Done) -> None:
         """The validation data through the model; nothing takes longer."""

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 import torch
 from torch import nn
 
-from regard.config import FAMILIES, TASKS, Model, Training, merge
+from regard.config import FAMILIES, TASKS, Model, Recipe, Training, merge
 from regard.models.presets import PRESETS, count_parameters, preset
 from regard.system.cores import usable_cores
 from regard.system.errors import RegardError
@@ -192,10 +192,6 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
         ReadingDefaults(5_000_000, "bert-small", 20, {**_WORDS, "data": {"max_tokens": 128}}),
         ReadingDefaults(float("inf"), "bert-small", 5, {**_WORDS, "data": {"max_tokens": 128}}),
     ),
-    "span-corruption": (
-        ReadingDefaults(5_000_000, "t5-tiny", 20, {**_WORDS, "data": {"max_tokens": 128}}),
-        ReadingDefaults(float("inf"), "t5-tiny", 5, {**_WORDS, "data": {"max_tokens": 128}}),
-    ),
     "language-model": (
         ReadingDefaults(5_000_000, "gpt-tiny", 25, _CHARACTERS),
         ReadingDefaults(float("inf"), "gpt-tiny", 10, _WORDS),
@@ -204,14 +200,24 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
 """The documented table (docs/recipes.md) of the tasks beside translation: the first row the data is below."""
 
 
+SPANS = ReadingDefaults(
+    float("inf"),
+    "t5-tiny",
+    10,
+    {"data": {"max_tokens": 128}, "training": {**_GUESSING, "tokens": 512, "select": "loss"}},
+)
+"""The same of text to text from running text, which reads about four tokens for each that it writes."""
+
+
 def reading_for(task: str, count: int) -> ReadingDefaults:
     """The row of the table for n texts."""
     return next(row for row in READINGS[task] if count < row.count)
 
 
-def epochs_for(task: str, count: int, family: str) -> int:
+def epochs_for(recipe: Recipe, count: int) -> int:
     """Default number of passes over n texts."""
-    return reading_for(task, count).of(family).epochs
+    row = SPANS if recipe.text_to_text.spans else reading_for(recipe.task, count)
+    return row.of(recipe.model.family).epochs
 
 
 def defaults(
@@ -223,6 +229,7 @@ def defaults(
     model: Mapping[str, Any] | None = None,
     minutes: float | None = None,
     begun: int | None = None,
+    spans: bool = False,
 ) -> dict[str, Any]:
     """Default recipe values for a task and number of examples.
 
@@ -234,6 +241,7 @@ def defaults(
         schedule: the requested one; the table's peak rates are not for ``noam``.
         model: requested model fields; the preset is of a family that has them.
         minutes, begun: of a translator, as :func:`size_for` takes them; a preset that is named, or a model, decides.
+        spans: text to text from running text.
     """
     row: SizeDefaults | ReadingDefaults
     if TASKS[task].learns_from == "pairs":
@@ -241,7 +249,7 @@ def defaults(
         found: dict[str, Any] = {"text": {"vocabulary": row.vocabulary}}
         found["training"] = {"tokens": row.tokens, **dict(row.training)}
     else:
-        first = reading_for(task, count)
+        first = SPANS if spans else reading_for(task, count)
         row = first.of(preset(name).family if name else first.family_for(model or {}))
         found = merge({"task": task, "training": {"tokens": Training().tokens}}, row.values)
     chosen = preset(name or row.preset)

@@ -1,4 +1,4 @@
-"""Training of text to text: scores of a validation, the card, and beginning from a model of spans."""
+"""Training of text to text: scores of a validation, the card, and beginning from another model."""
 
 import itertools
 import json
@@ -130,34 +130,15 @@ def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:
         assert undated(tmp_path / "one" / name) == undated(tmp_path / "two" / name)
 
 
-def test_it_begins_from_a_model_of_spans_and_from_one_of_its_own(taught, tmp_path: Path) -> None:
-    lines = [f"{text}\n" for text in (write(tmp_path / "a.tsv", 200).read_text()).split()]
-    (tmp_path / "a.txt").write_text("".join(lines))
-    spans = {
-        **RECIPE,
-        "task": "span-corruption",
-        "data": {"max_tokens": 24, "documents": "line"},
-        "training": {**RECIPE["training"], "steps": 2, "validate_every": 2},
-    }
-    spans.pop("decoding")
-    regard.train(
-        train=tmp_path / "a.txt",
-        output=tmp_path / "spans",
-        recipe=spans,
-        quiet=True,
-        **{**HERE, "task": "span-corruption"},
-    )
-    other = tmp_path / "a.tsv"
+def test_it_begins_from_a_model_of_its_own(taught, tmp_path: Path) -> None:
+    other = write(tmp_path / "a.tsv", 200)
     other.write_text(other.read_text().replace("large", "big"))
-    known = {"spans": {"same", "big"}, "model": {"same", "big", "large"}}
+    told = Counting()
     still = ["training.steps=1", "training.rate=1e-12", "training.tokens=256"]
-    for folder in (tmp_path / "spans", taught[1]):
-        begun = {"train": tmp_path / "a.tsv", "start_from": folder, "settings": still}
-        told = Counting()
-        model = regard.train(output=tmp_path / f"from {folder.name}", reporter=told, **begun, **HERE)
-        assert set(model.assets.prefixes) == known[folder.name]
-        before = regard.load(folder, device="cpu")
-        assert model.assets.tokenizer.sha256 == before.assets.tokenizer.sha256
-        assert not set(model.assets.tokenizer.sentinels) - set(model.symbols.without)
-        for name, weight in before.model.state_dict().items():
-            assert torch.allclose(weight, model.model.state_dict()[name], atol=1e-6), name
+    begun = {"train": other, "start_from": taught[1], "settings": still}
+    model = regard.train(output=tmp_path / "begun", reporter=told, **begun, **HERE)
+    assert set(model.assets.prefixes) == {"same", "big", "large"}
+    before = regard.load(taught[1], device="cpu")
+    assert model.assets.tokenizer.sha256 == before.assets.tokenizer.sha256
+    for name, weight in before.model.state_dict().items():
+        assert torch.allclose(weight, model.model.state_dict()[name], atol=1e-6), name

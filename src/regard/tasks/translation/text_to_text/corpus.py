@@ -15,8 +15,10 @@ from regard.data.corpora.corpus import Corpus, Records, TextPair, find_column, o
 from regard.data.corpora.labelled import LabelledCsv, LabelledRows, LabelledTsv
 from regard.data.prepare.encoders import Encoded, Ids, RefusedExample, TextEncoder
 from regard.data.prepare.folder import PreparedExamples
+from regard.data.prepare.shards import Side
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
+from regard.tasks.text.gaps import sentinel_gaps
 from regard.text.lines import InvalidLines, lines
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
@@ -184,6 +186,7 @@ class PrefixedEncoder(TextEncoder[PrefixedPair]):
 
     def __init__(self, tokenizer: AnyTokenizer, max_tokens: int, prefixes: tuple[str, ...] = ()) -> None:
         self.tokenizer, self.max_tokens, self.prefixes = tokenizer, max_tokens, prefixes
+        self.gaps = sentinel_gaps(tokenizer)
         self.nothing = f"all pairs are empty or over {max_tokens} tokens"
 
     def sizes(self, part: str) -> tuple[int, int]:
@@ -202,7 +205,7 @@ class PrefixedEncoder(TextEncoder[PrefixedPair]):
 
     def encode(self, examples: Sequence[PrefixedPair], part: str) -> list[Encoded]:
         texts = [text for one in examples for text in (with_prefix(one.source, one.prefix), one.target)]
-        pieces = iter(self.tokenizer.ids_batch(texts))
+        pieces = iter(self.gaps.ids_batch(texts))
         return [self._window(example, next(pieces), next(pieces)) for example in examples]
 
     def restore(self, values: Any) -> PrefixedPair:
@@ -223,13 +226,19 @@ class PrefixedEncoder(TextEncoder[PrefixedPair]):
 class PreparedPrefixed(PreparedExamples):
     """Prepared prefixed pairs: both sides as a translator has them."""
 
+    source: Side
+    target: Side
+    validation_source: Side
+    validation_target: Side
+
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.source, self.target = self.text, self.labels
         self.validation_source, self.validation_target = self.validation_text, self.validation_labels
         self.pairs = self.count
         self.sizes: tuple[int, ...] = (self.count,)
-        self.start = start_of(TextAssets.load(folder).tokenizer)
+        self.tokenizer = TextAssets.load(folder).tokenizer
+        self.start = start_of(self.tokenizer)
         self.prefixes: tuple[str, ...] = tuple(self.own.get("prefixes", ()))
 
     def validation_examples(self) -> list[PrefixedPair]:

@@ -11,16 +11,22 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from regard.config import Recipe
 from regard.data.batches.texts import PairBatches
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan, Scan
+from regard.data.prepare.encoders import DocumentEncoder
+from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.split import Examples
 from regard.models.transformer import Transformer
+from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets, read_prefixes
+from regard.tasks.language.training import RunningTextJob
 from regard.tasks.metrics.answers import exact_match, score_answers
 from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import ShouldStop, Task
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
+from regard.tasks.text.pretrained import Pretrained
 from regard.tasks.training.base import ProductPaths, TrainingJob
 from regard.tasks.translation.teacher_forcing import TeacherForcing, final_outputs
 from regard.tasks.translation.text_to_text.corpus import (
@@ -31,8 +37,12 @@ from regard.tasks.translation.text_to_text.corpus import (
     task_prefixes,
     with_prefix,
 )
-from regard.tasks.translation.text_to_text.writer import TextToText
-from regard.text.tokenizers.vocabulary import start_of
+from regard.tasks.translation.text_to_text.spans import PreparedSpans
+from regard.tasks.translation.text_to_text.writer import TextToText, start_in
+from regard.text.tokenizers.vocabulary import AnyTokenizer
+
+SENTINELS = 100
+"""As many as T5 has."""
 
 
 class TextToTextTraining(TeacherForcing[TextToText]):
@@ -47,7 +57,8 @@ class TextToTextTraining(TeacherForcing[TextToText]):
     prepared: PreparedPrefixed
 
     def __init__(self, task: TextToText, prepared: PreparedPrefixed, paths: ProductPaths) -> None:
-        batches = PairBatches(prepared, task.recipe, text_side(prepared, task.recipe))
+        segmented = text_side(prepared, task.recipe) if task.recipe.text.bpe_dropout else None
+        batches = PairBatches(prepared, task.recipe, segmented)
         super().__init__(task, batches, prepared, paths)
 
     @property
@@ -94,6 +105,12 @@ class TextToTextJob(TrainingJob):
     opened: ClassVar[type[Any]] = PreparedPrefixed
     unread: ClassVar[tuple[Any, ...]] = (DataScan([]),)
 
+    @classmethod
+    def of_prepared(cls, recipe: Recipe, pretrained: Pretrained | None = None) -> Any:
+        """The job in a process that reads only what another has prepared; of running text it is another."""
+        spans = recipe.text_to_text.spans
+        return SpansJob.of_prepared(recipe, pretrained) if spans else super().of_prepared(recipe, pretrained)
+
     def prepare(self, folder: Path, progress: Progress) -> PreparedPrefixed:
         """The pairs as ids."""
         recipe = self.recipe
@@ -123,12 +140,61 @@ class TextToTextJob(TrainingJob):
         return replace(prepared_assets(prepared, begun), prefixes=prefixes, doubted_below=0.0)
 
     def begin(self, model: nn.Module) -> None:
-        """Copy the weights of the pretrained model; what began its outputs becomes the piece that begins ours."""
+        """Copy the weights of the pretrained model."""
         super().begin(model)
-        if self.pretrained is None or self.pretrained.recipe.info.learns_from == "prefixed":
-            return
-        assert isinstance(model, Transformer)
-        tokenizer = self.pretrained.tokenizer
-        with torch.no_grad():
-            table_VD = model.decoder.input.tokens.weight
-            table_VD[start_of(tokenizer)] = table_VD[tokenizer.start]
+        begin_outputs(model, self.recipe, self.pretrained)
+
+
+def begin_outputs(model: nn.Module, recipe: Recipe, pretrained: Pretrained | None) -> None:
+    """What began the outputs of the pretrained model becomes the piece that begins those of a recipe."""
+    if pretrained is None:
+        return
+    assert isinstance(model, Transformer)
+    before, now = (start_in(one, pretrained.tokenizer) for one in (pretrained.recipe, recipe))
+    with torch.no_grad():
+        table_VD = model.decoder.input.tokens.weight
+        table_VD[now] = table_VD[before]
+
+
+@dataclass(frozen=True)
+class SpansJob(RunningTextJob):
+    """Text to text from running text; from another model, where it is named."""
+
+    task: ClassVar[type[Any]] = TextToText
+    training: ClassVar[type[Any]] = TextToTextTraining
+    symbols: ClassVar[tuple[str, ...]] = tuple(f"<extra_{number}>" for number in range(SENTINELS))
+
+    @staticmethod
+    def encoder(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentEncoder:
+        """Pieces alone.
+
+        Raises:
+            UsageError: the pretrained model's vocabulary has no sentinels.
+        """
+        if len(tokenizer.sentinels) < 2:
+            raise UsageError("its vocabulary has no symbols for missing spans, like <extra_0>", "--from")
+        return DocumentEncoder(tokenizer, ended=False)
+
+    def open(self, folder: Path) -> PreparedSpans:
+        """The data that was prepared in a folder."""
+        return PreparedSpans(folder, self.recipe)
+
+    def prepare(self, folder: Path, progress: Progress) -> PreparedSpans:
+        """The documents as ids."""
+        super().prepare(folder, progress)
+        return self.open(folder)
+
+    def assets(self, prepared: PreparedExamples) -> TextAssets:
+        """The tokenizer."""
+        return replace(super().assets(prepared), doubted_below=0.0)
+
+    def begin(self, model: nn.Module) -> None:
+        """Copy the weights of the pretrained model."""
+        super().begin(model)
+        begin_outputs(model, self.recipe, self.pretrained)
+
+    def teach(self, task: Task, prepared: PreparedExamples, paths: ProductPaths) -> TextToTextTraining:
+        """The training task for a fresh model."""
+        assert isinstance(task, TextToText)
+        assert isinstance(prepared, PreparedSpans)
+        return TextToTextTraining(task, prepared, paths)

@@ -11,26 +11,27 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from regard.config import Recipe
+from regard.config import Decoding, Recipe, TransformerSection, check_value
 from regard.data.batches.batch import Ids
 from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
-from regard.decoding.hypotheses import Hypothesis
-from regard.decoding.search import sample
+from regard.decoding.hypotheses import Hypothesis, Symbols
+from regard.decoding.search import sample, search
 from regard.decoding.trace import Trace
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
+from regard.tasks.engine import step_of
 from regard.tasks.metrics.answers import AnswerScores, score_answers
 from regard.tasks.metrics.labels import FEW
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.encoder_decoder import SharedVocabularyTask
+from regard.tasks.text.gaps import decode_with_symbols, sentinel_gaps
 from regard.tasks.text.sampling import sampling_options
-from regard.tasks.text.task import Read, read_as, refuse_others
+from regard.tasks.text.task import Read, TextTask, refuse_others
 from regard.tasks.translation.text_to_text.corpus import PrefixedPair, prefix_list, with_prefix
 from regard.text.confidence import is_doubted
 from regard.text.counts import counted
 from regard.text.seen_words import Side
-from regard.text.tokenizers.vocabulary import start_of
+from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
 if TYPE_CHECKING:
     from regard.models.transformer import Transformer
@@ -66,11 +67,38 @@ NOTHING = Answer("", (), 1.0, 0.0)
 """For a blank text."""
 
 
-class TextToText(SharedVocabularyTask):
-    """A text-to-text model, ready to use."""
+def start_in(recipe: Recipe, tokenizer: AnyTokenizer) -> int:
+    """What begins the outputs of a model: where it learned from prefixed pairs with a T5's vocabulary its pad piece."""
+    prefixed = recipe.info.learns_from == "prefixed" and not recipe.text_to_text.spans
+    return start_of(tokenizer) if prefixed else tokenizer.start
+
+
+class TextToText(TextTask[TextAssets, "Transformer"]):
+    """A text-to-text model, ready to use.
+
+    Where the vocabulary has sentinels (``<extra_0>``), they are read and written by these names.
+    """
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Transformer | Unloaded[Transformer]) -> None:
-        super().__init__(recipe, assets, model, start=start_of(assets.tokenizer))
+        super().__init__(recipe, assets, model)
+        tokenizer = assets.tokenizer
+        written = [*tokenizer.ordinary.tolist(), *tokenizer.sentinels, tokenizer.end]
+        never = np.setdiff1d(np.arange(tokenizer.size), written)
+        self.symbols = Symbols(start_in(recipe, tokenizer), tokenizer.end, tuple(never.tolist()))
+        self.gaps = sentinel_gaps(tokenizer)
+        self.marks = self.gaps.pattern
+
+    @staticmethod
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer:
+        """The encoder-decoder of a recipe, for n pieces on both sides."""
+        from regard.models.build import transformer
+
+        assert isinstance(recipe.model, TransformerSection)
+        return transformer(recipe.model, sizes[0], sizes[0], key)
+
+    def engine_sizes(self) -> tuple[int, int]:
+        """What the engine's builder asks for: source and target pieces, those of the one vocabulary."""
+        return self.assets.sizes[0], self.assets.sizes[0]
 
     @overload
     def ask(self, text: str, prefix: str = "", beam: int | None = None) -> str: ...
@@ -233,11 +261,55 @@ class TextToText(SharedVocabularyTask):
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The encoder's input for a text and its characters, for inspection; ``</s>`` comes last."""
-        return read_as(self.assets.tokenizer, text, (), (self.assets.tokenizer.end,))
+        found = self.gaps.parse(text)
+        return found.text, [*found.read, (self.assets.tokenizer.end, len(found.text), len(found.text))]
 
     def reads_target(self, text: str) -> tuple[str, list[Read]]:
         """The pieces of a text to be written, for inspection; without symbols."""
-        return read_as(self.assets.tokenizer, text, ())
+        found = self.gaps.parse(text)
+        return found.text, list(found.read)
+
+    def stepper(self) -> Any:
+        """The model's incremental decoder, or its engine."""
+        return step_of(self)
+
+    def decoding(self, k: int, beam: int | None) -> Decoding:
+        """The recipe's decoding options with a beam of at least ``k``.
+
+        Raises:
+            UsageError: the beam is none.
+        """
+        if beam is not None:
+            check_value("decoding.beam", beam, "beam")
+        decoding = self.recipe.decoding
+        return decoding.model_copy(update={"beam": max(k, decoding.beam if beam is None else beam)})
+
+    def search(
+        self,
+        sources: Sequence[Ids],
+        k: int,
+        beam: int | None,
+        max_extra: int | None = None,
+        trace: Trace | None = None,
+        scores: bool = True,
+    ) -> list[list[Hypothesis]]:
+        """The ``k`` best outputs of each source, best first.
+
+        Args:
+            sources: ids with ``</s>``.
+            k: outputs of each.
+            beam: hypotheses kept while searching, ``k`` at least; default: the recipe's.
+            max_extra: tokens an output may have more than its source; default: the recipe's.
+            trace: told of every step.
+            scores: whether they are wanted; greedy search is faster without.
+        """
+        if not sources:
+            return []
+        decoding = self.decoding(k, beam)
+        limits = [len(source) + (decoding.max_extra if max_extra is None else max_extra) for source in sources]
+        return search(
+            self.stepper(), sources, decoding, self.symbols, nbest=k, limits=limits, trace=trace, scores=scores
+        )
 
     def _sources(self, texts: Sequence[str], n: int, first: int) -> list[Ids | None]:
         """The ids of each text with ``</s>``, cut to those of training; None for a blank one."""
@@ -246,7 +318,7 @@ class TextToText(SharedVocabularyTask):
             raise UsageError(f"{n!r} outputs cannot be given; ask for 1 to {MOST}", "n")
         tokenizer, room = self.assets.tokenizer, self.recipe.data.max_tokens - 1
         found: list[Ids | None] = []
-        for number, (text, ids) in enumerate(zip(texts, tokenizer.ids_batch(texts), strict=True), first):
+        for number, (text, ids) in enumerate(zip(texts, self.gaps.ids_batch(texts), strict=True), first):
             if len(ids) > room:
                 longer = f"line {number} has {len(ids):,} tokens; the end is not read, of all but {room:,}"
                 warnings.warn(f"{longer}: {text[:40] + '…'!r}", stacklevel=3)
@@ -254,7 +326,8 @@ class TextToText(SharedVocabularyTask):
         return found
 
     def _answer(self, found: Hypothesis) -> Answer:
-        text = " ".join(self.assets.tokenizer.decode(found.tokens).split("\n"))
+        sentinels = self.assets.tokenizer.sentinels
+        text = " ".join(decode_with_symbols(self.assets.tokenizer, found.tokens, sentinels).split("\n"))
         return Answer(
             text,
             found.tokens,

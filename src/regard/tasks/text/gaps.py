@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.system.errors import UsageError
+import numpy as np
+from numpy.typing import NDArray
+
 from regard.tasks.text.task import Read, read_as
-from regard.text.tokenizers.tokenizer import MASK
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 
@@ -17,9 +18,9 @@ class GappedText:
     """A text with gaps.
 
     Args:
-        text: as the tokenizer has it, each gap by its sentinel's name.
-        read: its pieces and sentinels, each with its characters; a sentinel has none, as other symbols.
-        gaps: which of these are sentinels.
+        text: as the tokenizer has it, each gap by its name.
+        read: its pieces and symbols, each with its characters; a symbol has none.
+        gaps: which of these are symbols.
     """
 
     text: str
@@ -28,7 +29,7 @@ class GappedText:
 
     @property
     def ids(self) -> list[int]:
-        """Of pieces and sentinels."""
+        """Of pieces and symbols."""
         return [id for id, _, _ in self.read]
 
 
@@ -45,57 +46,38 @@ class Gaps:
 
     def __init__(self, tokenizer: AnyTokenizer, named: Mapping[str, int]) -> None:
         self._tokenizer, self._named = tokenizer, named
-        names = sorted({*named, MASK}, key=len, reverse=True)
-        self.pattern = re.compile("|".join(map(re.escape, names)))
+        names = sorted(named, key=len, reverse=True)
+        self.pattern = re.compile("|".join(map(re.escape, names)) if names else r"(?!)")
         self._apart = getattr(tokenizer, "units", "pieces") == "characters"
 
     def parse(self, text: str) -> GappedText:
-        """A text with its gaps, if it has any.
-
-        Raises:
-            UsageError: a gap has no symbol.
-        """
-        parts, symbols = self.pattern.split(text), self._symbols(text)
+        """A text with its gaps, if it has any."""
+        parts, names = self.pattern.split(text), self.pattern.findall(text)
         known, read, gaps = "", list[Read](), []
         for number, part in enumerate(parts):
-            before_gap = number < len(symbols)
+            before_gap = number < len(names)
             taken = part.removesuffix(" ") if before_gap and not self._apart else part
             plain, inner = read_as(self._tokenizer, taken, ())
             read += [(id, start + len(known), end + len(known)) for id, start, end in inner]
             known += plain + part[len(taken) :]
             if before_gap:
-                symbol, name = symbols[number]
                 gaps.append(len(read))
-                read.append((symbol, len(known), len(known)))
-                known += name
+                read.append((self._named[names[number]], len(known), len(known)))
+                known += names[number]
         return GappedText(known, tuple(read), tuple(gaps))
 
-    def _symbols(self, text: str) -> list[tuple[int, str]]:
-        """The symbol of each gap, and how it is shown."""
-        return [(self._named[name], name) for name in self.pattern.findall(text)]
+    def ids_batch(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """The ids of each text, its gaps among them."""
+        found = self._tokenizer.ids_batch(texts)
+        for number, text in enumerate(texts) if self._named else ():
+            if self.pattern.search(text):
+                found[number] = np.array(self.parse(text).ids, np.int64)
+        return found
 
 
-class SpanGaps(Gaps):
-    """Gaps named as sentinels (``<extra_0>``); each ``[MASK]`` is the next sentinel that a text does not name."""
-
-    def __init__(self, tokenizer: AnyTokenizer) -> None:
-        super().__init__(tokenizer, {tokenizer.piece(id): id for id in tokenizer.sentinels})
-
-    def _symbols(self, text: str) -> list[tuple[int, str]]:
-        """The sentinel of each gap.
-
-        Raises:
-            UsageError: a sentinel stands there twice, or there are more gaps than sentinels.
-        """
-        names = self.pattern.findall(text)
-        named = [self._named[name] for name in names if name != MASK]
-        if len(set(named)) < len(named):
-            raise UsageError("every <extra_0>, <extra_1> … of a text must have another number", text[:40])
-        if len(names) > len(self._named):
-            raise UsageError(f"{len(names)} gaps are more than the {len(self._named)} the model knows", text[:40])
-        free = iter(id for id in self._tokenizer.sentinels if id not in named)
-        found = [next(free) if name == MASK else self._named[name] for name in names]
-        return [(id, self._tokenizer.piece(id)) for id in found]
+def sentinel_gaps(tokenizer: AnyTokenizer) -> Gaps:
+    """The sentinels of a vocabulary as gaps, named ``<extra_0>``, of a T5 ``<extra_id_0>``; it may have none."""
+    return Gaps(tokenizer, {tokenizer.piece(id): id for id in tokenizer.sentinels})
 
 
 def decode_with_offsets(

@@ -2,10 +2,8 @@
 
 import pytest
 
-from regard.system.errors import UsageError
-from regard.tasks.language.gaps import SpanGaps, decode_with_offsets, decode_with_symbols
+from regard.tasks.text.gaps import decode_with_offsets, decode_with_symbols, sentinel_gaps
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
-from tests.refusals import refused
 
 NAMES = ("<extra_0>", "<extra_1>", "<extra_2>")
 
@@ -15,28 +13,34 @@ def tokenizer(**more: str) -> Tokenizer:
     return learn(texts, 300, "nfc", ("[CLS]", "[MASK]", *NAMES), **more)
 
 
-def test_a_gap_is_a_sentinel_by_its_name_or_the_next_that_is_free() -> None:
+def test_a_gap_is_a_sentinel_by_its_name() -> None:
     known = tokenizer()
     ids = dict(zip(NAMES, known.sentinels, strict=True))
     for text, named in {
-        "the [MASK] sleeps [MASK]": NAMES[:2],
-        "[MASK] <extra_0> [MASK]": ("<extra_1>", "<extra_0>", "<extra_2>"),
+        "the <extra_0> sleeps <extra_1>": NAMES[:2],
+        "<extra_1> <extra_0> <extra_1>": ("<extra_1>", "<extra_0>", "<extra_1>"),
         "<extra_2>": NAMES[2:],
-        "no gap": (),
-        "caf\u00e9 [MASK]": NAMES[:1],
+        "no gap, [MASK] is none, nor <extra_7>": (),
+        "caf\u00e9 <extra_0>": NAMES[:1],
     }.items():
-        found = SpanGaps(known).parse(text.replace("\u00e9", "e\u0301"))  # the tokenizer's own form comes back
+        found = sentinel_gaps(known).parse(text.replace("\u00e9", "e\u0301"))  # the tokenizer's own form comes back
         assert tuple(found.ids[place] for place in found.gaps) == tuple(ids[name] for name in named)
-        filled = text
-        for name in named:
-            filled = filled.replace(name, "[MASK]", 1)
-        assert found.text == filled.replace("[MASK]", "{}").format(*named)
+        assert found.text == text
+        (batched,) = sentinel_gaps(known).ids_batch([text])
+        assert batched.tolist() == found.ids
+
+
+def test_a_vocabulary_without_sentinels_has_no_gaps() -> None:
+    plain = learn(["the cat"] * 3, 300)
+    found = sentinel_gaps(plain).parse("the <extra_0>")
+    assert (found.gaps, found.ids) == ((), plain.ids_batch(["the <extra_0>"])[0].tolist())
+    assert sentinel_gaps(plain).ids_batch(["the <extra_0>"])[0].tolist() == found.ids
 
 
 @pytest.mark.parametrize("units", ["pieces", "characters"])
 def test_pieces_and_their_characters_are_those_of_the_text_around(units: str) -> None:
     known = tokenizer(units=units)
-    found = SpanGaps(known).parse("the cat [MASK] on the [MASK]. The end")
+    found = sentinel_gaps(known).parse("the cat <extra_0> on the <extra_1>. The end")
     texts = [found.text[start:end] for _, start, end in found.read]
     assert found.text == "the cat <extra_0> on the <extra_1>. The end"
     space = " " if units == "characters" else ""  # before a gap; else it belongs to the gap
@@ -48,17 +52,9 @@ def test_pieces_and_their_characters_are_those_of_the_text_around(units: str) ->
     assert [found.text[start:].startswith(name) for start, name in zip(begun, NAMES, strict=False)] == [True, True]
 
 
-def test_what_cannot_be_read_is_refused() -> None:
-    gaps = SpanGaps(tokenizer())
-    with refused(UsageError, "<extra_1> and <extra_1>"):
-        gaps.parse("<extra_1> and <extra_1>")
-    with refused(UsageError, "[MASK] " * 4, "4", "3"):
-        gaps.parse("[MASK] " * 4)
-
-
 def test_what_was_written_is_spelled_with_its_symbols() -> None:
     known = tokenizer()
-    ids = SpanGaps(known).parse("<extra_0> old cat<extra_1> na\u00efve <extra_0_> the").ids
+    ids = sentinel_gaps(known).parse("<extra_0> old cat<extra_1> na\u00efve <extra_0_> the").ids
     text, read = decode_with_offsets(known, [*ids, known.sentinels[0]], known.sentinels)
     assert text == "<extra_0> old cat <extra_1> na\u00efve <extra_0_> the <extra_0>"
     assert [id for id, _, _ in read] == [*ids, known.sentinels[0]]
