@@ -217,15 +217,12 @@ def running_text(task: Task, asked: EvaluateOptions) -> Found:
 def hidden_tokens(task: Task, asked: EvaluateOptions) -> Found:
     """The scores of predicting masked tokens in running text."""
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
-    from regard.runs.datasets import job_class
     from regard.tasks.kinds import fills_words
-    from regard.tasks.language.scores import evaluate_corpus
+    from regard.tasks.language.masked_training import evaluate_corpus
 
     assert fills_words(task)
-    job = job_class(task.info.name)
     with asked.corpus(partial(_documents, task)) as corpus:
-        divide = asked.divide_batches(task)
-        return evaluate_corpus(task, corpus, job.encoder, job.training.validation_scores, divide), guess_lines
+        return evaluate_corpus(task, corpus, asked.divide_batches(task)), guess_lines
 
 
 SCORERS: dict[str, Callable[[Any, EvaluateOptions], Found]] = {

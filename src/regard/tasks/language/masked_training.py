@@ -18,9 +18,13 @@ from regard.data.batches.language_modelling import (
     PredictionBatch,
     Windows,
 )
+from regard.data.corpora.corpus import Corpus, no_progress
+from regard.data.corpora.documents import DocumentPart
+from regard.data.corpora.scan import DataScan, Scan
 from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Shards
+from regard.data.prepare.split import SplitCorpora
 from regard.data.prepare.windowing import Frame
 from regard.nn import ops
 from regard.system.errors import UsageError
@@ -29,12 +33,13 @@ from regard.tasks.language.scores import PredictionScores
 from regard.tasks.language.training import PredictionTraining, RunningTextJob
 from regard.tasks.protocols import Divide, ShouldStop, find_at_once
 from regard.tasks.text.gaps import decode_with_symbols
-from regard.tasks.text.preparation import SYMBOLS
+from regard.tasks.text.preparation import SYMBOLS, prepare_split
 from regard.tasks.training.base import ProductPaths
 from regard.tasks.training.model_writer import StoppableTrace
 from regard.text.counts import counted
 from regard.text.tokenizers.tokenizer import MASK
 from regard.text.tokenizers.vocabulary import AnyTokenizer
+from regard.training.checkpoints.output_folder import scratch
 from regard.training.objective import Sample
 
 SAMPLES, LENGTH = 2, 32
@@ -143,3 +148,23 @@ class MaskedLmJob(RunningTextJob):
         if tokenizer.mask is None:
             raise UsageError(f"its vocabulary has no symbol {MASK} for hidden words", "--from")
         return DocumentEncoder(tokenizer, words=recipe.masking.whole_words)
+
+
+def evaluate_corpus(task: MaskedLm, corpus: Corpus[DocumentPart], divide: Divide = find_at_once) -> PredictionScores:
+    """The validation scores of training, computed on this text, masked with the recipe's seed.
+
+    Args:
+        task: a loaded model.
+        corpus: running text.
+        divide: computes its batches, perhaps in several processes.
+    """
+    known, paths = (
+        MaskedLmJob.encoder(task.assets.tokenizer, task.recipe),
+        ProductPaths(*[ops.full(str(task.device))] * 2),
+    )
+    with scratch() as folder:
+        scanned: DataScan[Scan[DocumentPart]] = DataScan.of([corpus], corpus)
+        scanned.refuse_unreadable("documents")
+        place = folder / "data"
+        prepared = prepare_split(SplitCorpora(scanned), task.recipe, place, lambda parts: known, {}, no_progress)
+        return MaskedLmTraining.validation_scores(task, prepared, paths, lambda: False, divide)

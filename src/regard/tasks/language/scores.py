@@ -5,27 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config import Recipe
 from regard.data.batches.batch import Ids, batches_by_length, pack_sources
-from regard.data.corpora.corpus import Corpus, no_progress
-from regard.data.corpora.documents import DocumentPart
-from regard.data.corpora.scan import DataScan, Scan
-from regard.data.prepare.encoders import DocumentEncoder
-from regard.data.prepare.folder import PreparedExamples
-from regard.data.prepare.split import SplitCorpora
 from regard.system.errors import UsageError
-from regard.tasks.protocols import Divide, ShouldStop, find_at_once
-from regard.tasks.text.task import ROOM, TextTask, inference_mode
-from regard.text.tokenizers.vocabulary import AnyTokenizer
+from regard.tasks.protocols import Divide, find_at_once
+from regard.tasks.text.task import ROOM, inference_mode
 
 if TYPE_CHECKING:
     from regard.models.gpt import Gpt
-    from regard.tasks.training.base import ProductPaths
 
 Floats = NDArray[np.float64]
 CHUNK = 512
@@ -204,33 +195,3 @@ class PredictionScores:
     def to_dict(self) -> dict[str, float]:
         """Plain values, for JSON."""
         return {"loss": self.loss, "perplexity": self.perplexity, **vars(self), "accuracy": self.accuracy}
-
-
-def evaluate_corpus(
-    task: TextTask[Any, Any],
-    corpus: Corpus[DocumentPart],
-    coding: Callable[[AnyTokenizer, Recipe], DocumentEncoder],
-    scored: Callable[[Any, PreparedExamples, ProductPaths, ShouldStop, Divide], PredictionScores],
-    divide: Divide = find_at_once,
-) -> PredictionScores:
-    """The validation scores of training, computed on this text, masked with the recipe's seed.
-
-    Args:
-        task: a loaded model.
-        corpus: running text.
-        coding: how it becomes ids.
-        scored: scores the validation part of prepared text.
-        divide: computes its batches, perhaps in several processes.
-    """
-    from regard.nn import ops
-    from regard.tasks.text.preparation import prepare_split
-    from regard.tasks.training.base import ProductPaths
-    from regard.training.checkpoints.output_folder import scratch
-
-    known, paths = coding(task.assets.tokenizer, task.recipe), ProductPaths(*[ops.full(str(task.device))] * 2)
-    with scratch() as folder:
-        scanned: DataScan[Scan[DocumentPart]] = DataScan.of([corpus], corpus)
-        scanned.refuse_unreadable("documents")
-        place = folder / "data"
-        prepared = prepare_split(SplitCorpora(scanned), task.recipe, place, lambda parts: known, {}, no_progress)
-        return scored(task, prepared, paths, lambda: False, divide)

@@ -152,8 +152,8 @@ class VocabularySample:
         self.texts += [text[begin : begin + PART] for begin in begins if self._random.random() < self._share]
 
 
-class RunningTextTraining(BaseTraining[TextTask[Any, Any]]):
-    """Training task on running text, before its loss; implements :class:`~regard.tasks.training.base.TrainingTask`.
+class PredictionTraining(BaseTraining[TextTask[Any, Any]]):
+    """Training task of (masked) language models; implements :class:`~regard.tasks.training.base.TrainingTask`.
 
     Args:
         task: the model to train.
@@ -175,62 +175,16 @@ class RunningTextTraining(BaseTraining[TextTask[Any, Any]]):
         """Documents as batches; without a seed their windows are always the same."""
 
     @abstractmethod
-    def loss(self, batch: Any) -> Loss:
-        """The smoothed loss of a batch."""
-
-    @abstractmethod
-    def samples(self) -> tuple[Sample, ...]:
-        """A few guesses on the validation text, as people read them."""
-
-    @cached_property
-    def validation(self) -> list[Any]:
-        """The validation text, or evenly chosen windows of it, packed once."""
-        prepared, recipe = self.prepared, self.task.recipe
-        found = self.guessing(prepared.validation_text, prepared.validation_labels, None)
-        return [*found.some(recipe.seed, VALIDATED)]
-
-    def validate(self, generate: bool, world: World = ALONE) -> Validation:
-        """Loss on the validation text, in full precision."""
-        return self.predict_validation(world=world)
-
-    @torch.no_grad()
-    def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> Validation:
-        with ops.using(self.model, self.paths.exact):
-            loss = self.validation_loss(done, world)
-            shown = world.leads and math.isfinite(loss)
-            return Validation(loss, samples=self.samples() if shown else ())
-
-    def validation_loss(self, done: Done, world: World = ALONE) -> float:
-        """Nats a token of the validation text.
-
-        Raises:
-            RegardError: it is so short that nothing of it is to be predicted.
-        """
-        nats, count = sum_losses(self.validation, self.loss, world, done)
-        if not count:
-            raise RegardError("is too short to validate on: nothing of it is predicted", "the validation text")
-        return nats / count
-
-    def final_seconds(self, loss: float, text: float) -> float:
-        """The loss of all the validation text."""
-        return loss * max(1.0, self.prepared.validation_text.tokens / VALIDATED)
-
-    def data_lines(self) -> list[str]:
-        """How much text there is."""
-        learned, held = self.prepared.text, self.prepared.validation_text
-        return [f"{counted(learned.tokens, 'token')} to learn from, {held.tokens:,} to validate on"]
-
-
-class PredictionTraining(RunningTextTraining):
-    """Training task of (masked) language models."""
-
-    @abstractmethod
     def hidden_states(self, batch: PredictionBatch) -> Tensor:
         """``hidden_ND``: hidden states at the positions to predict."""
 
     @abstractmethod
     def table(self, hidden_ND: Tensor) -> tuple[Tensor, Tensor]:
         """``(hidden_NX, table_VX)``, whose products are the scores of all pieces."""
+
+    @abstractmethod
+    def samples(self) -> tuple[Sample, ...]:
+        """A few guesses on the validation text, as people read them."""
 
     def loss(self, batch: PredictionBatch) -> Loss:
         """The smoothed loss of a batch, every guess a sample."""
@@ -244,3 +198,38 @@ class PredictionTraining(RunningTextTraining):
     def model_inputs(self, batch: PredictionBatch) -> Any:
         """The model's input for a batch."""
         return self.task.inputs(batch.text)
+
+    @cached_property
+    def validation(self) -> list[PredictionBatch]:
+        """The validation text, or evenly chosen windows of it, packed once."""
+        prepared, recipe = self.prepared, self.task.recipe
+        found = self.guessing(prepared.validation_text, prepared.validation_labels, None)
+        return [*found.some(recipe.seed, VALIDATED)]
+
+    def validate(self, generate: bool, world: World = ALONE) -> Validation:
+        """Loss on the validation text, in full precision."""
+        return self.predict_validation(world=world)
+
+    @torch.no_grad()
+    def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> Validation:
+        """Nats a token of the validation text.
+
+        Raises:
+            RegardError: it is so short that nothing of it is to be predicted.
+        """
+        with ops.using(self.model, self.paths.exact):
+            nats, count = sum_losses(self.validation, self.loss, world, done)
+            if not count:
+                raise RegardError("is too short to validate on: nothing of it is predicted", "the validation text")
+            loss = nats / count
+            shown = world.leads and math.isfinite(loss)
+            return Validation(loss, samples=self.samples() if shown else ())
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """The loss of all the validation text."""
+        return loss * max(1.0, self.prepared.validation_text.tokens / VALIDATED)
+
+    def data_lines(self) -> list[str]:
+        """How much text there is."""
+        learned, held = self.prepared.text, self.prepared.validation_text
+        return [f"{counted(learned.tokens, 'token')} to learn from, {held.tokens:,} to validate on"]
