@@ -53,6 +53,8 @@ ALONE = ("ARCHITECTURE.md", "native/README.md", "CONTRIBUTING.md", "CHANGELOG.md
 CITED = re.compile(r"\[([A-Z][a-z]+\d{2}[a-z]?\b[^\[\]]*)\](?!\()")
 """A citation, such as [Vaswani17 §3.2.1; Ba16]."""
 KEY = re.compile(r"\b[A-Z][a-z]+\d{2}[a-z]?\b")
+LAB = "lab/"
+"""The folder below ``docs`` of the lab book, a log that is read in the repository only."""
 COPIED = ("benchmarks/results", "examples")
 """Folders with files that documents link to."""
 
@@ -86,7 +88,7 @@ def put(path: Path, text: str) -> None:
 
 
 def markdown(path: Path) -> str:
-    """A document whose citations lead to the papers, and without links to folders, which a site cannot show."""
+    """A document whose citations lead to the papers, without links to what no site shows: folders and the lab book."""
     text = path.read_text(encoding="utf-8")
     papers = {"docs": "papers.md", "decisions": "../papers.md"}.get(path.parent.name, "docs/papers.md")
     if path.name == "papers.md":
@@ -94,7 +96,9 @@ def markdown(path: Path) -> str:
             r"^\* \*\*(\w+)\*\*", lambda found: f"* [**{found[1]}**]{{#{found[1].lower()}}}", text, flags=re.M
         )
     text = re.sub(
-        r"\[([^\]]+)\]\(([\w./-]+)\)", lambda found: found[1] if (path.parent / found[2]).is_dir() else found[0], text
+        r"\[([^\]]+)\]\(([\w./-]+)(#[\w-]+)?\)",
+        lambda found: found[1] if LAB in found[2] or (path.parent / found[2]).is_dir() else found[0],
+        text,
     )
     parts = re.split(r"(^```.*?^```|`[^`\n]*`)", text, flags=re.MULTILINE | re.DOTALL)  # code, and what is between
     return "".join(

@@ -56,6 +56,15 @@ def test_tasks_and_commands_are_those_that_there_are() -> None:
         assert [bool(cell) for cell in cells] == [task in served[column] for column in columns], task
 
 
+def test_links_to_the_lab_book_lead_to_its_entries() -> None:
+    """The site has no lab book, so that its check of links does not see these; anchors are as GitHub makes them."""
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        for name, anchor in re.findall(r"\]\((lab/[\w.-]+)#?([^)]*)\)", path.read_text(encoding="utf-8")):
+            titles = re.findall(r"^#+ (.*)$", (path.parent / name).read_text(encoding="utf-8"), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+            assert anchor in anchors | {""}, f"{path.name}: {name}#{anchor}"
+
+
 def test_front_page_names_what_exists() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for path in re.findall(r"\]\(([\w./-]+)\)", text) + re.findall(r"^(scripts/\w+)", text, re.MULTILINE):

@@ -89,10 +89,12 @@ def test_every_document_has_its_place_in_the_contents(site: ModuleType, tmp_path
 
 def test_citations_lead_to_the_papers(site: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    text = "As in [Vaswani17 §3.2; Ba16], `[Ba16]`, [a file](b.md), [a folder](../docs).\n\n```\n[Ba16]\n```\n"
+    text = "As in [Vaswani17 §3.2; Ba16], `[Ba16]`, [a file](b.md), [a folder](../docs), [an entry](lab/1.md#x-y)."
+    text += "\n\n```\n[Ba16]\n```\n"
     (tmp_path / "docs" / "x.md").write_text(text)
     first = "[[Vaswani17](papers.md#vaswani17) §3.2; [Ba16](papers.md#ba16)]"
     wanted = text.replace("[Vaswani17 §3.2; Ba16]", first).replace("[a folder](../docs)", "a folder")
+    wanted = wanted.replace("[an entry](lab/1.md#x-y)", "an entry")
     assert site.markdown(tmp_path / "docs" / "x.md") == wanted
 
 
