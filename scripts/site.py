@@ -21,7 +21,10 @@ TUTORIALS = ["attention-by-hand", "your-own-translator", "your-own-model", "what
 CONTENTS = {
     "Learn": [f"tutorials/{name}" for name in TUTORIALS],
     "Use": ["tasks", "recipes", "reading-attention", "convert", "compare", "metrics", "faq", "troubleshooting"],
-    "Reference": ["api/regard", "api/tasks", "api/nn", "api/models", "api/decoding", "glossary", "paper-map", "papers"],
+    "Reference": [
+        *(f"api/{name}" for name in ("regard", "tasks", "nn", "models", "decoding")),
+        *("generate", "glossary", "paper-map", "papers"),
+    ],
     "Results": ["results", "parallel", "experiments", "demo-corpus"],
     "Project": ["ARCHITECTURE", "native/README", "CONTRIBUTING", "CHANGELOG"],
 }

@@ -1,6 +1,7 @@
 """What the documents say of the code is true of it."""
 
 import ast
+import doctest
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -95,6 +96,13 @@ def test_commands_of_answers_exist(name: str) -> None:
     assert lines or name != "faq.md"
     for line in lines:
         app.parse_args(re.sub(r"[<>] \S+", "", line).strip(), exit_on_error=False, print_error=False)
+
+
+def test_the_example_of_generating_is_run_and_its_files_exist() -> None:
+    path = ROOT / "docs" / "generate.md"
+    assert doctest.testfile(str(path), module_relative=False).failed == 0
+    for name in re.findall(r"`((?:\w+/)+(?:\w+\.\w+)?)`", path.read_text(encoding="utf-8")):
+        assert (ROOT / name).exists() or (ROOT / "src" / "regard" / name).exists(), name
 
 
 def test_messages_of_troubleshooting_are_those_of_the_code() -> None:
