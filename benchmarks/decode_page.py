@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from questions import Lines, by_processor
 from seeds import Session
-from tables import Row, grid
+from tables import Row, grid, merged
 
-Lines = list[str]
-TITLES = {
-    "base": "a translator of the paper's base shape, weights made up",
-    "encoder": "an encoder of BERT's base size, weights made up",
-    "language-model": "a language model of GPT-2's size, weights made up",
-    "model": "a translator of Multi30k, trained",
-    "demo": "the demonstration's translator",
+WORKS = {
+    "base": "base shape",
+    "encoder": "encoder",
+    "language-model": "language model",
+    "model": "Multi30k",
+    "demo": "demonstration",
 }
 NAMES = {"regard": "Regard", "ctranslate2": "CTranslate2"}
 """How tools are written; the others as they are named."""
 BESIDE = (
-    "All tools open the same weights, in one process of one thread each, all on one core, and take turns, each with",
-    "the batches that suit it best; medians of processor seconds. *Ratio*: to CTranslate2 of the same type. *Same*:",
-    "share of outputs with the tokens of its fp32. Searches have no length penalty: every tool has another one.",
-    "*MB*: the most memory of the process.",
+    "A translator of the paper's *base shape*, an *encoder* of BERT's base size and a *language model* of GPT-2's",
+    "size, all with made-up weights; the trained translators of *Multi30k* and of the *demonstration*. All tools open",
+    "the same weights, in one process of one thread each, on one core, and take turns, each with the batches that",
+    "suit it best; medians of processor seconds: of one sentence the milliseconds, else tokens (of the encoder texts)",
+    "a second. *Ratio*: to CTranslate2 of the same type. *Same*: share of outputs with the tokens of its fp32, of the",
+    "encoder how far numbers are apart, ours and CTranslate2's. *MB*: the most memory of the process, ours and",
+    "CTranslate2's. Searches have no length penalty: every tool has another one.",
 )
+OTHERS = "The other tools at the encoder's work; the ratio is theirs to CTranslate2:"
 CORES = (
     "`regard translate` of a file, its start subtracted: seconds of one process on one core, and how many times its",
     "speed two processes have on two cores, and two runs of their own together.",
@@ -33,74 +37,81 @@ EQUAL = (
 
 
 def beside_peers(sessions: list[Session]) -> Lines:
-    """A table for the newest session of each work and processor."""
-    newest = {(session["name"], session["machine"]["processor"]): session for session in sessions}
-    lines: Lines = [*BESIDE, ""]
-    for (name, processor), session in newest.items():
-        if name in TITLES:
-            setting, load = session["setting"], session["machine"]["load"]
-            slow = any(row["tool"] in ("transformers", "onnxruntime") for row in session["rows"])
-            told = f"**{TITLES[name]}** ({processor}, {setting['sentences']} sentences; "
-            told += f"transformers and onnxruntime the first {setting['slow']}; " if slow else ""
-            told += f"{setting['rounds']} rounds, load {load}"
-            lines += [told + (f"; {session['note']}" if "note" in session else "") + "):", "", *table(session), ""]
-    return lines[:-1] if len(lines) > len(BESIDE) + 1 else []
+    """A row for each work, measure and type; of each machine the newest session counts."""
+    both, others = [], []
+    for here in by_processor(sessions):
+        for name in WORKS:
+            if own := [session for session in here if session["name"] == name]:
+                rows = [row for row in own[-1]["rows"] if "runs" in row]
+                ours = [row for row in rows if row["tool"] == "regard"]
+                both.append([line_of(name, row, beside(row, rows)) for row in ours])
+                others.append([other(row) for row in rows if row["tool"] not in NAMES])
+    table = sorted(merged(both, "work", "measure"), key=lambda row: list(WORKS.values()).index(row["work"]))
+    more = merged(others, "tool")
+    return [*BESIDE, "", *grid(table), *(["", OTHERS, "", *grid(more)] if more else [])] if table else []
 
 
-def table(session: Session) -> Lines:
-    """A row for each measure, tool and type."""
-    rows = [row for row in session["rows"] if "runs" in row]
-    absent = sorted(
-        {f"{name_of(row['tool'])} {row['precision']}: {row['absent']}" for row in session["rows"] if row not in rows}
-    )
-    shown = [line_of(row) for row in rows]
-    return [*grid(shown), *(["", f"Absent: {'; '.join(absent)}."] if absent else [])]
+def beside(row: Row, rows: list[Row]) -> Row:
+    """CTranslate2's row of the same measure and type."""
+    keys = ("measure", "precision")
+    found = (one for one in rows if one["tool"] == "ctranslate2" and all(one[key] == row[key] for key in keys))
+    return next(found, {})
 
 
-def line_of(row: Row) -> Row:
-    """What is shown of a row; of one sentence its time, else tokens or texts a second."""
-    one = row["measure"].startswith("one ")
-    same = f"{100 * row['same']:.1f} %" if "same" in row else f"within {row['apart']:.1g}" if "apart" in row else ""
+def line_of(work: str, row: Row, peer: Row) -> Row:
+    """A measure: what ours and CTranslate2 make, and ours to it."""
     return {
-        "measure": row["measure"],
-        "tool": f"{name_of(row['tool'])} {row['precision']}",
-        "speed": f"{row['ms']:,.1f} ms" if one else f"{row['tokens/s']:,.0f} /s",
+        "work": WORKS[work],
+        "measure": f"{row['measure']}, {row['precision']}",
+        "Regard, CTranslate2": f"{speed(row)}, {speed(peer)}" if peer else speed(row),
         "ratio": f"{row['ratio']:.2f}" if "ratio" in row else "",
-        "same": same,
-        "MB": row["peak MB"],
+        "same": f"{same(row)}, {same(peer)}" if peer else same(row),
+        "MB": f"{row['peak MB']:,}, {peer['peak MB']:,}" if peer else f"{row['peak MB']:,}",
     }
 
 
+def other(row: Row) -> Row:
+    """Another tool's row."""
+    made = {"speed": speed(row), "ratio": f"{row['ratio']:.2f}" if "ratio" in row else ""}
+    return {"tool": f"{row['tool']}, {row['precision']}"} | made | {"same": same(row), "MB": f"{row['peak MB']:,}"}
+
+
+def speed(row: Row) -> str:
+    """Milliseconds of one sentence, else tokens or texts a second."""
+    return f"{row['ms']:,.1f} ms" if row["measure"].startswith("one ") else f"{row['tokens/s']:,.0f} /s"
+
+
+def same(row: Row) -> str:
+    """How much of the output is that of CTranslate2's fp32."""
+    return f"{100 * row['same']:.1f} %" if "same" in row else f"{row['apart']:.1g}" if "apart" in row else ""
+
+
 def equal(sessions: list[Session]) -> Lines:
-    """A table for the newest session of each processor."""
-    newest = {session["machine"]["processor"]: session for session in sessions if session["name"] == "equal"}
-    lines: Lines = [*EQUAL, ""]
-    for processor, session in newest.items():
-        rows = [
-            {
-                "beside": name_of(row["tool"]),
-                "beam": row["beam"],
-                "same": f"{row['same']:,} of {row['sentences']:,}",
-                "near": row["near"],
-                "more probable": f"ours {row['ours more probable']}, theirs {row['theirs more probable']}",
-            }
-            for row in session["rows"]
-        ]
-        lines += [f"{processor}:", "", *grid(rows), ""]
-    return lines[:-1] if newest else []
+    """A row for each tool and beam; of each machine the newest session counts."""
+    tables = []
+    for here in by_processor([session for session in sessions if session["name"] == "equal"]):
+        tables.append(
+            [
+                {
+                    "beside": NAMES.get(row["tool"], row["tool"]),
+                    "beam": row["beam"],
+                    "same": f"{row['same']:,} of {row['sentences']:,}",
+                    "near": str(row["near"]),
+                    "more probable": f"ours {row['ours more probable']}, theirs {row['theirs more probable']}",
+                }
+                for row in here[-1]["rows"]
+            ]
+        )
+    return [*EQUAL, "", *grid(merged(tables, "beside", "beam"))] if tables else []
 
 
 def cores(sessions: list[Session]) -> Lines:
-    """A table for the newest session of each model and processor."""
-    newest = {(session["model"], session["machine"]["processor"]): session for session in sessions}
-    lines: Lines = [*CORES, ""]
-    for (model, processor), session in newest.items():
-        told = f"**{model}** ({processor}, {session['sentences']} sentences, {session['rounds']} rounds):"
-        shown = [{name: value for name, value in row.items() if name != "start"} for row in session["rows"]]
-        lines += [told, "", *grid(shown), ""]
-    return lines[:-1]
-
-
-def name_of(tool: str) -> str:
-    """A tool as people write it."""
-    return NAMES.get(tool, tool)
+    """A row for each model, precision and beam, of its newest session."""
+    newest = {session["model"]: session for session in sessions}
+    rows = [
+        {"model": model, "sentences": session["sentences"], "search": f"{row['precision']}, beam {row['beam']}"}
+        | {name: value for name, value in row.items() if name not in ("start", "precision", "beam")}
+        for model, session in newest.items()
+        for row in session["rows"]
+    ]
+    return [*CORES, "", *grid(rows)]

@@ -14,14 +14,17 @@ def on_a_gpu(sessions: list[Session]) -> Lines:
     """Training beside other loops, and using a model, each by wall time."""
     lines: Lines = []
     for session in sessions:
-        gpu, setting = session["machine"]["gpu"], session["setting"]
+        setting = session["setting"]
         if session["name"] == "training":
             shape = f"{setting['layers']}+{setting['layers']} layers of {setting['d_model']}"
-            lines += [f"Training {shape}, {setting['tokens']:,} target tokens a batch, {gpu}; medians of the runs:", ""]
+            lines += [
+                f"Training {shape}, {setting['tokens']:,} target tokens a batch, one GPU; medians of the runs.",
+                "",
+            ]
             lines += [*grid(training(session["rows"])), ""]
         else:
-            told = f"Using a translator of the base shape, fp32, {setting['sentences']} sentences, {gpu}; *ratio* to"
-            lines += [f"{told} {OTHER}:", "", *grid(using(session["rows"])), ""]
+            told = f"Using a translator of the base shape, fp32, {setting['sentences']} sentences, one GPU; *ratio* to"
+            lines += [f"{told} {OTHER}.", "", *grid(using(session["rows"])), ""]
     return lines[:-1]
 
 
@@ -40,14 +43,21 @@ def training(rows: list[Row]) -> list[Row]:
 
 
 def using(rows: list[Row]) -> list[Row]:
-    """A row for each measure and tool."""
-    basis = {row["measure"]: float(row["tokens/s"]) for row in rows if row["tool"] == OTHER}
+    """A row for each measure: ours and theirs."""
+    found: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        found.setdefault(row["measure"], {})[row["tool"]] = row
     return [
         {
-            "measure": row["measure"],
-            "tool": "Regard" if row["tool"] == "regard" else row["tool"],
-            "speed": f"{row['ms']:,.0f} ms" if row["measure"].startswith("one ") else f"{row['tokens/s']:,.0f} /s",
-            "ratio": f"{row['tokens/s'] / basis[row['measure']]:.2f}",
+            "measure": measure,
+            "Regard": speed(own["regard"]),
+            OTHER: speed(own[OTHER]),
+            "ratio": f"{own['regard']['tokens/s'] / own[OTHER]['tokens/s']:.2f}",
         }
-        for row in rows
+        for measure, own in found.items()
     ]
+
+
+def speed(row: Row) -> str:
+    """Milliseconds of one sentence, else tokens a second."""
+    return f"{row['ms']:,.0f} ms" if row["measure"].startswith("one ") else f"{row['tokens/s']:,.0f} /s"

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 from seeds import CALIBRATION, SPANS, Session, groups_of, mean, over_seeds
-from tables import Row, grid, pivot
+from tables import Row, grid, merged, pivot
 
 CURVES = "language-models.svg"
 """The chart of the curves, beside the page."""
@@ -35,35 +35,23 @@ def columns(row: Row, names: dict[str, str]) -> Row:
 # ---- Translation
 
 
-def translation(sessions: list[Session]) -> Lines:
-    """The mean scores of each direction."""
+def translation(sessions: list[Session]) -> tuple[list[Row], str]:
+    """The mean scores of each direction, and how they were computed."""
     rows = [with_parts(row) for row in rows_of(sessions)]
     final = [row for row in rows if any(name.startswith("test") for name in row)]
     directions = dict.fromkeys(row["direction"] for row in final)
     signatures = dict.fromkeys(f"`{row[name]}`" for row in rows for name in row if name.startswith("signature"))
-    return [
-        "BLEU of Multi30k after 30 minutes on one core, the mean of the seeds; lc is case-insensitive.",
-        "",
-        *grid([quality(direction, final, beam) for direction in directions for beam in (1, 5)]),
-        "",
-        f"sacreBLEU: {', '.join(signatures)}.",
-    ]
+    return [quality(direction, final, beam) for direction in directions for beam in (1, 5)], ", ".join(signatures)
 
 
 def minutes(sessions: list[Session]) -> Lines:
-    """The recipe with less and with more time."""
-    rows = [row for row in first_seed(sessions) if row["recipe"] == "recipe"]
-    told = "English to German on one core, seed 1; a training knows its time from the start. BLEU (lc) on validation."
-    return [told, "", *grid([budget(row) for row in rows])] if len(rows) > 1 else []
-
-
-def changes(sessions: list[Session]) -> Lines:
-    """Runs with another setting, beside the recipe's of the same time."""
-    rows = first_seed(sessions)
-    tried = {row["minutes"] for row in rows if row["recipe"] != "recipe"}
-    shown = [{"recipe": row["recipe"]} | budget(row) for row in rows if row["minutes"] in tried]
-    told = "English to German, seed 1, one setting changed, and once two cores. BLEU (lc) on validation."
-    return [told, "", *grid(shown)] if shown else []
+    """The recipe with less and with more time, and runs with another setting."""
+    shown = [{"recipe": row["recipe"]} | budget(row) for row in first_seed(sessions)]
+    told = (
+        "English to German on one core, seed 1; a training knows its time from the start. Below the recipe one setting"
+    )
+    more = "is changed, and once two cores are used. BLEU (lc) on validation."
+    return [told, more, "", *grid(shown)]
 
 
 def with_parts(row: Row) -> Row:
@@ -101,16 +89,16 @@ def budget(row: Row) -> Row:
 
 
 def classes(sessions: list[Session]) -> Lines:
-    """The recipes' scores beside others'."""
-    groups = recipes(sessions)
-    table = [{"set": label(group)} | mean(group) | {"others, test": best_known(group[0]["set"])} for group in groups]
+    """The scores of the recipes, and with other models or settings."""
+    groups = sorted(groups_of(rows_of(sessions)), key=lambda group: (label(group), group[0]["name"] != "recipe"))
+    named = ("recipe", "defaults")
+    shown = [group for group in groups if group[0]["name"].startswith(named) or len(group) > 2]
     return [
-        "Accuracy, or F1 of entities, of models trained from nothing on one core, by the defaults of the days named",
-        "below (the next table has those of today): mean of the runs ± half of a 95 % interval. CLINC150: texts in",
-        "scope. A score of others with * is of other data or other means, which",
-        "[the list](../benchmarks/results/published.json) names.",
+        "Accuracy, or F1 of entities, of models trained from nothing on one core: mean of the runs ± half of a 95 %",
+        "interval. *Recipe*: the recipes of the days of measuring; *defaults*: without a recipe; of other settings the",
+        "ones with three runs. CLINC150: texts in scope. The next table has the newest defaults, beside others.",
         "",
-        *grid(table),
+        *grid([{"set": label(group), "with": group[0]["name"]} | mean(group) for group in shown]),
     ]
 
 
@@ -135,35 +123,21 @@ def by_prefix(row: Row) -> list[Row]:
     ]
 
 
-def alternatives(sessions: list[Session]) -> Lines:
-    """The same sets with other models or settings."""
-    groups = sorted((group for group in groups_of(rows_of(sessions)) if group[0]["name"] != "recipe"), key=label)
-    table = [{"set": label(group), "with": group[0]["name"]} | mean(group) for group in groups]
-    told = "The same measures with other models, other numbers of steps, or the defaults."
-    return [told, "", *grid(table)] if table else []
-
-
-def no_class(sessions: list[Session]) -> Lines:
-    """Texts that belong to no class."""
+def calibration(sessions: list[Session]) -> Lines:
+    """Confidence against accuracy, and texts that belong to no class."""
     names = {"recall": "recall", "f1": "F1", "accuracy": "all texts", "in_scope_accuracy": "in scope"}
     table = [
-        {"set": label(group)} | {new: over_seeds(group, f"test out_of_scope {old}") for old, new in names.items()}
+        {"set": label(group), "calibration error": over_seeds(group, CALIBRATION)}
+        | {new: over_seeds(group, f"test out_of_scope {old}") for old, new in names.items()}
         for group in recipes(sessions)
-        if any("out_of_scope" in key for key in group[0])
+        if CALIBRATION in group[0] or any("out_of_scope" in key for key in group[0])
     ]
     told = [
-        "By a threshold fitted on validation texts: recall and F1 of such texts, the share of all texts treated",
-        "rightly, and the share of the texts in scope that is kept and right.",
+        "Expected calibration error on the test part: 0.02 says that confidence and accuracy differ by 2 %. Texts of",
+        "no class, by a threshold fitted on validation texts: recall and F1 of such texts, the share of all texts",
+        "treated rightly, and the share of the texts in scope that is kept and right.",
     ]
     return [*told, "", *grid(table)] if table else []
-
-
-def calibration(sessions: list[Session]) -> Lines:
-    """Confidence against accuracy."""
-    groups = [group for group in recipes(sessions) if CALIBRATION in group[0]]
-    table = [{"set": label(group), "error": over_seeds(group, CALIBRATION)} for group in groups]
-    told = "Expected calibration error on the test part: 0.02 says that confidence and accuracy differ by 2 %."
-    return [told, "", *grid(table)] if table else []
 
 
 def recipes(sessions: list[Session]) -> list[list[Row]]:
@@ -243,145 +217,124 @@ def exportable(sessions: list[Session]) -> Lines:
     ]
 
 
-def pronoun(session: Session) -> Lines:
-    """The heads that matter, and what the best of each kind looks at."""
-    rows = session["rows"]
+def pronoun(sessions: list[Session]) -> Lines:
+    """The heads of the newest model that matter, and what the best of each kind looks at."""
+    rows = sessions[-1]["rows"]
     shown = [row for row in rows if row["exact"] < 100 or row.get("looks at the noun", 100) > 50 or "antecedent" in row]
     names = {"without": "switched off", "exact": "exact %", "pronouns right": "pronouns right"}
     names |= {"looks at the noun": "to noun %", "looks at the adjective": "to adjective %"}
-    best = {"without": "head", "antecedent": "antecedent", "rival": "rival", "chance": "noun to noun"}
-    best |= {"prefers antecedent": "prefers it", "above nine tenths": "above 0.9"}
-    table = [columns(row, best) for row in rows if "antecedent" in row]
+    best = [
+        f"Of {row['without']} the noun gets more than the other one in {row['prefers antecedent']:,} sentences, "
+        f"above 0.9 in {row['above nine tenths']:,}."
+        for row in rows
+        if "antecedent" in row and row["prefers antecedent"] > row["sentences"] / 2 and row["above nine tenths"]
+    ]
     return [
         f"Each of the {len(rows) - 1} heads of the demonstration's model was switched off alone, over",
         f"{rows[0]['sentences']:,} sentences. Shown: those that change a sentence or attend to the noun of a pronoun,",
         "with the attention from the pronoun to noun and adjective.",
+        *best,
         "",
         *grid([columns(row, names) for row in shown]),
-        "",
-        "The best head of each kind, and in how many sentences the antecedent has more than its rival, or above 0.9:",
-        "",
-        *grid([{k: f"{v:.3f}" if isinstance(v, float) else v for k, v in row.items()} for row in table]),
     ]
 
 
 def demonstration(sessions: list[Session]) -> Lines:
     """What each seed of the demonstration makes, and the head of its encoder that finds the noun of *it*."""
-    lines = [
-        "Each seed draws corpus and weights of its own. Attention is from *it*, in the head of the encoder that was",
-        "chosen on validation, in test sentences; *without the head*: of the first 300 pronouns whose two nouns differ",
-        "in gender; *a guess without*: the smallest set of heads that a greedy search found, by these 300, whose",
-        "removal leaves 70 % of them right, or fewer. *Simple sentences*: of 300 written by hand before the grammar",
-        "had any, and of those that are no training sentence; runs of before learned from a grammar without them.",
-    ]
-    for processor, here in by_processor(sessions):
+    told, simple = [], {}
+    for here in by_processor(sessions):
         rows = {row["seed"]: row for session in here for row in session["rows"]}
-        told = [
-            {
-                "seed": str(seed),
-                "exact %": f"{row['exact']:.1f}",
-                "pronouns right / without the head": f"{row['pronouns']} of {row['of']} / "
-                f"{row['right without it']} of {row['sentences']}",
-                "simple sentences, all / not in training": simple(row),
-                "head: to its noun / to the other %": f"{row['head']}: {row['antecedent']} / {row['rival']}",
-                "a guess without": ", ".join(row["smallest"] or ["none found"]),
-            }
-            for seed, row in rows.items()
-        ]
-        least = min(rows.values(), key=lambda row: row["antecedent"])
-        most = max(row["rival"] for row in rows.values())
-        lines += ["", f"{processor}:", "", *grid(told), ""]
-        where = {row.get("attention in", "all sentences with a pronoun") for row in rows.values()}
-        lines += [
-            f"The least of {len(rows)} seeds: {least['antecedent']} % on its noun; the most on the other: {most} %.",
-            f"Attention is of {' or '.join(sorted(where))}.",
-        ]
-    return lines
+        simple |= {seed: row for seed, row in rows.items() if "simple" in row}
+        told.append(
+            [
+                {
+                    "seed": str(seed),
+                    "exact %": f"{row['exact']:.1f}",
+                    "pronouns wrong": str(row["of"] - row["pronouns"]),
+                    "right without the head": f"{row['right without it']} of {row['sentences']}",
+                    "to its noun / to the other %": f"{row['antecedent']} / {row['rival']}",
+                    "a guess without": ", ".join(row["smallest"] or ["none found"]),
+                }
+                for seed, row in sorted(rows.items())
+            ]
+        )
+    short = "; ".join(
+        f"seed {seed} {row['simple']} of {row['of simple']}, {row['simple unseen']} of {row['of simple unseen']}"
+        for seed, row in sorted(simple.items())
+    )
+    return [
+        "Each seed draws corpus and weights of its own. Attention is from *it*, in the head of the encoder that was",
+        "chosen on validation, in test sentences, in one run of sentences whose nouns have one gender too; *without",
+        "the head*: of the first 300 pronouns whose two nouns differ in gender; *a guess without*: the smallest set of",
+        "heads that a greedy search found, by these 300, whose removal leaves 70 % of them right, or fewer.",
+        *(
+            [f"Simple sentences, written by hand, all and those not in training, by the newest grammar: {short}."]
+            * bool(short)
+        ),
+        "",
+        *grid(sorted(merged(told, "seed"), key=lambda row: int(row["seed"]))),
+    ]
 
 
-def simple(row: Row) -> str:
-    """How many of the simple sentences a seed of the demonstration translates; runs of before were not asked."""
-    if "simple" not in row:
-        return ""
-    return f"{row['simple']} of {row['of simple']} / {row['simple unseen']} of {row['of simple unseen']}"
-
-
-def page_speed(session: Session) -> Lines:
-    """Milliseconds of each action, for a small and a large model."""
-    parts = [(row["what"].partition(": "), row) for row in session["rows"]]
+def page_speed(sessions: list[Session]) -> Lines:
+    """Milliseconds of each action, for a small and a large model, and the server's memory under load."""
+    timing = [session for session in sessions if session["benchmark"] == "page"][-1]
+    parts = [(row["what"].partition(": "), row) for row in timing["rows"]]
     timed = [{"action": action, "text": text, "ms": row["measured"]} for (action, _, text), row in parts if text]
     others = [f"{what}: {row['measured']} {row['unit']}" for (what, _, text), row in parts if not text]
-    told = f"Milliseconds in Chromium, by the text's length and the model's heads. Also {', '.join(others)}."
-    return [told, "", *grid(pivot(timed, "action", "text", "ms"))]
+    told = [f"Milliseconds in Chromium, by the text's length and the model's heads. Also {', '.join(others)}."]
+    for load in [session for session in sessions if session["benchmark"] == "page_memory"][-1:]:
+        first, last = load["rows"][0], load["rows"][-1]
+        told += [
+            f"With {load['clients']} clients at once, each of which asks of texts that nobody asked of before, the",
+            f"server takes {first['megabytes']} MB at first and {last['megabytes']} after {last['minute']} minutes and "
+            f"{last['answers']:,} answers.",
+        ]
+    return [*told, "", *grid(pivot(timed, "action", "text", "ms"))]
 
 
-def page_memory(session: Session) -> Lines:
-    """Every fifth minute."""
-    told = f"{session['clients']} clients at once, each asks of texts that nobody asked of before; minutes of the load."
-    return [told, "", *grid([row for row in session["rows"] if row["minute"] % 5 == 0])]
-
-
-def start_up(session: Session) -> Lines:
+def start_up(sessions: list[Session]) -> Lines:
     """Seconds until a program is there."""
     return [
         "Seconds from the call to the end of the program: the median, the slowest, and where known the processor's.",
         "",
-        *grid(session["rows"]),
+        *grid(merged([here[-1]["rows"] for here in by_processor(sessions)], "program")),
     ]
 
 
 def instructions(sessions: list[Session]) -> Lines:
-    """Instructions of one call of each kernel, now and when they were counted before, by the same compiler."""
-    *before, now = sessions
-    earlier = {
-        row["call"]: row for one in before if one["compiler"] == now["compiler"] for row in one["rows"]
-    }  # the last one of each
-    rows = []
-    for row in now["rows"]:
-        counts = {name: count for name, count in row.items() if name != "call"}
-        old = earlier.get(row["call"], {})
-        rows.append(
-            {"one call": row["call"], **counts}
-            | {f"{name} before": old.get(name, "") for name in counts if any(name in one for one in earlier.values())}
-        )
+    """Instructions of one call of each kernel."""
+    now = sessions[-1]
     return [
         "Of one call, d_model 512, eight heads, 8,192 pieces (`native/programs/hot.cpp`), counted by Valgrind, which",
         f"cannot run AVX-512. Compiler: {now['compiler']}.",
         "",
-        *grid(rows),
+        *grid([{"one call": row.pop("call"), **row} for row in map(dict, now["rows"])]),
     ]
 
 
 def preparing(sessions: list[Session]) -> Lines:
-    """Seconds until pairs are prepared, by one process and by several, in the newest session of each processor."""
-    lines = [
-        "Seconds from the first look at the files to the finished folder, the median of rounds in turns. Where no",
-        "cores are named, one process used both: the library that learns vocabularies takes all that there are.",
-    ]
-    for processor, here in by_processor(sessions):
-        rows = [
+    """Seconds until pairs are prepared, by one process and by several."""
+    tables = [
+        [
             {
                 "200,000 pairs": row["corpus"],
-                "processes": f"{row['processes']}{cores_of(row)}",
+                "processes": row["processes"],
                 "scan + vocabulary + ids": " + ".join(f"{row[part]:.2f}" for part in ("scan", "vocabulary", "ids")),
                 "all": f"{row['seconds']:.2f}",
-                "times as fast": row["times as fast"],
+                "times as fast": f"{row['times as fast']:g}",
             }
             for row in here[-1]["rows"]
             if row["version"] == "now"
         ]
-        lines += ["", f"{processor}:", "", *grid(rows)]
-    return lines
-
-
-def cores_of(row: Row) -> str:
-    """How many cores a row was given."""
-    return f" ({row['cores']} core{'s' if row['cores'] > 1 else ''})" if "cores" in row else ""
-
-
-def plain(session: Session) -> Lines:
-    """Any kind unknown here: a table of its rows."""
-    return [*([str(session["note"]), ""] if session.get("note") else []), *grid(session["rows"])]
+        for here in by_processor(sessions)
+    ]
+    return [
+        "Seconds from the first look at the files to the finished folder, the median of rounds in turns. In one of the",
+        "sessions one process used both cores: the library that learns vocabularies takes all that there are.",
+        "",
+        *grid(merged(tables, "200,000 pairs", "processes")),
+    ]
 
 
 # ---- Speed and memory
@@ -425,29 +378,26 @@ def against_peers(sessions: list[Session]) -> Lines:
         "medians of several runs. A column says target tokens a batch and cores; its first line, how many times",
         "Regard is as fast as the best of the others.",
     ]
-    for processor, here in by_processor(sessions):
-        for precision in ("auto", "fp32", "bf16"):
+    machines = by_processor(sessions)
+    for precision in ("fp32", "bf16"):
+        tables = []
+        for here in machines:
             own = [row for row in measurements(here) if row["precision"] == precision]
             ratios = {
                 setting(s): f"**{s['ratios'][precision]['ratio']:.2f}×**" for s in here if precision in s["ratios"]
             }
-            if ratios:
-                table = [{"trainer": "**Regard**"} | ratios, *pivot(own, "trainer", "setting", "speed")]
-                lines += ["", f"{processor}, {precision}:", "", *grid(table)]
-        best = [{"batch, cores": setting(s)} | at_best(s) for s in here]
-        lines += [
-            "",
-            f"{processor}, Regard and the best of the others, each at its own best precision:",
-            "",
-            *grid(best),
-        ]
-    absent = [
-        f"* {row['title']} {row['precision']}: {row['absent']}"
-        for session in sessions
-        for row in session["rows"]
-        if "absent" in row
+            speeds = pivot([row | {"speed": f"{row['speed']:,}"} for row in own], "trainer", "setting", "speed")
+            tables.append([{"trainer": "**Regard**"} | ratios, *speeds] if ratios else [])
+        tables.sort(key=len, reverse=True)  # the longest has the order of the rows
+        lines += ["", f"In {precision}:", "", *grid(merged(tables, "trainer"))]
+    best = [[{"batch, cores": setting(session)} | at_best(session) for session in here] for here in machines]
+    return [
+        *lines,
+        "",
+        "Regard and the best of the others, each at its own best precision on each machine:",
+        "",
+        *grid(merged(best, "batch, cores")),
     ]
-    return lines + (["", "Not measured:", "", *dict.fromkeys(absent)] if absent else [])
 
 
 def at_best(session: Session) -> Row:
@@ -457,9 +407,10 @@ def at_best(session: Session) -> Row:
     ours = next(row for row in rows if row["key"] == "regard")
     other = next(row for row in rows if row["key"] != "regard")
     return {
-        "Regard": f"{ours[clock]:,.0f} ({ours['precision']})",
-        "the best of the others": f"{other['title']}: {other[clock]:,.0f} ({other['precision']})",
-        "ratio": round(ours[clock] / other[clock], 2),
+        "Regard": f"{ours[clock]:,.0f}",
+        "the best of the others": f"{other[clock]:,.0f}",
+        "which": other["title"],
+        "ratio": f"{ours[clock] / other[clock]:.2f}",
     }
 
 
@@ -475,34 +426,49 @@ def memory(sessions: list[Session]) -> Lines:
 # ---- Comparisons
 
 
-def comparison(session: Session) -> Lines:
-    """A comparison: speed, steps, loss at equal time, BLEU; or BLEU by length, or by share of the data."""
-    rows = session["rows"]
-    seeds = session["note"].split(";")[0]
-    if "by the length" in session["name"]:
-        told, table = f"Test BLEU by words of the source; in brackets how many sentences. {seeds}.", rows
-    elif "share of the data" in rows[0]:
-        told = f"Test BLEU after five minutes with a part of the training pairs. {seeds}."
-        table = pivot(rows, "recipe", "share of the data", "BLEU lc test")
-    else:
-        told = f"German to English, five minutes each on one core. {seeds}."
-        loss = next(key for key in rows[0] if key.startswith("loss at") and key.endswith("min"))
-        names = {"recipe": "recipe", "parameters": "parameters", "target tokens/s": "tokens/s", "steps made": "steps"}
-        table = [columns(row, names | {loss: loss, "BLEU lc test": "test BLEU"}) for row in rows]
-    return [told, "", *grid(table), *charts(session)]
+def comparison(sessions: list[Session]) -> Lines:
+    """Families, score functions and norms: speed, steps and BLEU, and BLEU of short and long sentences."""
+    several = {row["recipe"] for one in sessions for row in one["rows"] if "±" in str(row)}
+    found: dict[str, Row] = {}
+    for row in (row for one in sessions for row in one["rows"]):
+        if row["recipe"] not in several or "±" in str(row):  # of three seeds rather than of one
+            found[row["recipe"]] = found.get(row["recipe"], {}) | row
+    lengths = [name for name in next(iter(found.values())) if "words" in name]
+    names = {"recipe": "recipe", "target tokens/s": "tokens/s", "steps made": "steps", "BLEU lc test": "test BLEU"}
+    names |= {name: name for name in (*lengths[:1], *lengths[-1:])}
+    return [
+        "German to English, five minutes each on one core. Seed 1, or three seeds with half of a 95 % interval. A word",
+        "behind that of the recurrence is its attention; *layer* to *group* are norms of the Transformer. BLEU also of",
+        "short and of long sources; how many is in brackets.",
+        "",
+        *grid([columns(row, names) for row in found.values()]),
+        *charts(sessions),
+    ]
 
 
-def charts(session: Session) -> Lines:
-    """The charts of a comparison."""
-    return [line for part in session["note"].split("\n\n") if part.startswith("!") for line in ("", part)]
+def shares(sessions: list[Session]) -> Lines:
+    """BLEU by the share of the data."""
+    return [
+        "Test BLEU after five minutes with a part of the training pairs, seed 1.",
+        "",
+        *grid(pivot(sessions[0]["rows"], "recipe", "share of the data", "BLEU lc test")),
+        *charts(sessions),
+    ]
 
 
-def paths(session: Session) -> Lines:
+def charts(sessions: list[Session]) -> Lines:
+    """The charts of comparisons, in one line."""
+    found = [part for session in sessions for part in session["note"].split("\n\n") if part.startswith("!")]
+    return ["", " ".join(found)] if found else []
+
+
+def paths(sessions: list[Session]) -> Lines:
     """The first recipe of each kind: sequential steps, and how far two words are apart."""
     names = {"sequential steps": "steps", "path: target to source": "target to source"}
     names |= {"path within the source": "within the source"}
     kinds: dict[str, Row] = {}
-    for row in session["rows"]:
+    families = [row for session in sessions if "Families" in session["name"] for row in session["rows"]]
+    for row in (row for row in families if "sequential steps" in row):
         kinds.setdefault(str(columns(row, names)), {"like": row["recipe"]} | columns(row, names))
     return [
         "Sequential steps of learning from one pair, and the path between two words, by formula [Vaswani17 §4]: a",
@@ -529,17 +495,28 @@ PROCESSES = {
 
 def processes(sessions: list[Session]) -> Lines:
     """Speed of training by processes and threads, for each number of tokens a step."""
-    lines = [
-        "The recipe of Multi30k from English to German on two cores, products as the run chose them: real target",
-        "tokens a second, medians of rounds in turns. *Shared*: with another process that keeps the core busy.",
-    ]
-    names = ("tokens a step", "tokens a second", "of one process")
-    for processor, here in by_processor(sessions):
+    speeds, shares = [], []
+    for here in by_processor(sessions):
         latest = {(row["tokens a step"], row["row"]): row for session in here for row in session["rows"]}
-        rows = sorted(latest.values(), key=lambda row: (int(row["tokens a step"]), list(PROCESSES).index(row["row"])))
-        told = [{"what": PROCESSES[row["row"]], **{name: row[name] for name in names}} for row in rows]
-        lines += ["", f"{processor}:", "", *grid(told)]
-    return lines
+        rows = sorted(latest.values(), key=lambda row: (list(PROCESSES).index(row["row"]), int(row["tokens a step"])))
+        told = [
+            {"what": PROCESSES[row["row"]], "tokens": f"{row['tokens a step']:,} a step"}
+            | {"speed": f"{row['tokens a second']:,}", "share": f"{row['of one process']:g}"}
+            for row in rows
+        ]
+        first = [row | {"what": "one process, tokens a second"} for row in told if row["what"] == PROCESSES["one"]]
+        speeds.append(pivot(first, "what", "tokens", "speed"))
+        shares.append(pivot([row for row in told if row["what"] != PROCESSES["one"]], "what", "tokens", "share"))
+    order = list(PROCESSES.values())
+    table = merged(speeds, "what") + sorted(merged(shares, "what"), key=lambda row: order.index(row["what"]))
+    tokens = sorted({name for row in table for name in row} - {"what"}, key=lambda name: (len(name), name))
+    return [
+        "The recipe of Multi30k from English to German on two cores, products as the run chose them, medians of rounds",
+        "in turns: real target tokens a second of one process, and how many times that others make. *Shared*: with",
+        "another process that keeps the core busy.",
+        "",
+        *grid([{name: row.get(name, "") for name in ("what", *tokens)} for row in table]),
+    ]
 
 
 def neighbours(sessions: list[Session]) -> Lines:
@@ -550,7 +527,8 @@ def neighbours(sessions: list[Session]) -> Lines:
         "two threads, two processes). *Beside one*, *beside two*: by default beside one or two programs that each keep",
         "a core busy, of what one thread makes alone.",
     ]
-    for processor, here in by_processor(sessions):
+    tables = []
+    for here in by_processor(sessions):
         rows = {(row["work"], row["busy"], row["setting"]): row for one in here for row in one["rows"]}
         speeds = {key: row["speed"] for key, row in rows.items()}
         told = []
@@ -567,46 +545,45 @@ def neighbours(sessions: list[Session]) -> Lines:
                 {name: round(v, 2) if name in ("of the best", *beside) else v for name, v in (row | beside).items()}
             )
             told[-1]["rounds"] = len(rows[work, 0, "default"]["each"])
-        lines += ["", f"{processor}:", "", *grid(told)]
-    return lines
-
-
-NOT_MEASURED = ("AMD Zen 5", "Intel without AMX")
-"""Kinds of processors that are known to be used; their rows are open for whoever measures there."""
+        tables.append(told)
+    return [*lines, "", *grid(merged(tables, "work"))]
 
 
 def first_starts(sessions: list[Session]) -> Lines:
-    """What ``auto`` chose on each kind of processor, and how fast it then trained."""
-    lines = [
+    """What ``auto`` chose on each machine, and how fast it then trained."""
+    tables = []
+    for here in by_processor(sessions):
+        latest = {row["model"]: row for session in here for row in session["rows"]}
+        tables.append(
+            [
+                {
+                    "model": name,
+                    "training": _counted(row["chosen"]),
+                    "validation": _counted(row["validation"]),
+                    "slowest, s": f"{row['slowest']:g}",
+                    "tokens a second": f"{row['speeds']['auto']:,.0f}",
+                    "of the best": f"{row['of the best']:g}",
+                }
+                for name, row in latest.items()
+            ]
+        )
+    return [
         "First starts of a run on one pinned core: how often `auto` chose which path of products, the longest time",
         "that timing took, and real target tokens a second of processor time, also as a share of what the best of",
-        f"the paths makes that were named instead. Not measured yet: {', '.join(NOT_MEASURED)}.",
+        "the paths makes that were named instead. The path *numpy* has left since.",
+        "",
+        *grid(merged(tables, "model")),
     ]
-    for processor, here in by_processor(sessions):
-        latest = {row["model"]: row for session in here for row in session["rows"]}
-        told = [
-            {
-                "model": name,
-                "training": _counted(row["chosen"]),
-                "validation": _counted(row["validation"]),
-                "slowest, s": row["slowest"],
-                "tokens a second": row["speeds"]["auto"],
-                "of the best": row["of the best"],
-            }
-            for name, row in latest.items()
-        ]
-        lines += ["", f"{processor}:", "", *grid(told)]
-    return lines
 
 
 def _counted(chosen: dict[str, int]) -> str:
     return ", ".join(f"{path} {count}" for path, count in chosen.items())
 
 
-def by_processor(sessions: list[Session]) -> list[tuple[str, list[Session]]]:
-    """The sessions of each kind of processor, by its name."""
-    kinds = sorted({session["machine"]["processor"] for session in sessions})
-    return [(kind, [one for one in sessions if one["machine"]["processor"] == kind]) for kind in kinds]
+def by_processor(sessions: list[Session]) -> list[list[Session]]:
+    """The sessions of each kind of processor."""
+    kinds = sorted({session.get("machine", {}).get("processor", "") for session in sessions})
+    return [[one for one in sessions if one.get("machine", {}).get("processor", "") == kind] for kind in kinds]
 
 
 def exchange(sessions: list[Session]) -> Lines:

@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from textwrap import wrap
 
 import choices
 import decode_page
@@ -25,27 +26,27 @@ OPENING = """\
 # Results
 
 `python benchmarks/report.py` writes this page from the JSON lines in [`benchmarks/results`](../benchmarks/results); no
-number is edited by hand. Under each table stand the days, the commits, the processor and a link to the JSON, which has
-every run with its seed, its settings and more measures. A `+` after a commit: files differed from it. All speeds of a
-table are of one session: one machine, one commit, everything measured in turns. Other trials, averaging and resuming
-among them, are in [experiments.md](experiments.md).
+number is edited by hand. *Runs* leads to them: every run with its seed, its settings and more measures. Speeds were
+measured in turns, on several machines; of each kind of machine the newest session counts, and `1.3–1.9` is the least
+and the most of the machines, which the end of the page lists. Trials of other kinds are in
+[experiments.md](experiments.md).
 """
 QUESTIONS = (
-    ("multi30k", "How good are translations?", questions.translation),
-    ("multi30k", "What fits into 5, 15 or 30 minutes?", questions.minutes),
-    ("multi30k", "Which changes of the translation recipe were tried?", questions.changes),
-    ("table3", "How good is the paper's own system?", choices.system),
+    (
+        "multi30k table3",
+        "How good are translations, by our recipe and by the paper's?",
+        choices.translations,
+    ),
+    ("multi30k", "What fits into 5, 15 or 30 minutes, and which changes were tried?", questions.minutes),
     ("table3", "What does each choice of the paper's system give?", choices.table),
     ("divergence", "What does post-norm need to be stable?", choices.stability),
     ("tatoeba", "How good is the paper's system on a larger set?", choices.larger_set),
     ("reading", "How good are classes, tags and images?", questions.classes),
     ("reading_vs_peers", "How good is reading beside other tools?", reading_page.beside_peers),
-    ("few_labels", "What do texts without labels bring where few have one?", reading_page.few_labels),
+    ("few_labels", "What do few labels give?", reading_page.few_labels),
     ("reading_kinds", "What else can be read, and how well?", reading_page.kinds),
     ("text_to_text", "How good are text-to-text models?", questions.text_to_text),
-    ("reading", "What do other models and settings give there?", questions.alternatives),
-    ("reading", "Does a classifier see that a text is of no class?", questions.no_class),
-    ("reading", "Are the probabilities of classes right?", questions.calibration),
+    ("reading", "Are probabilities right, and is a text of no class seen?", questions.calibration),
     ("writing", "How good are language models?", questions.language_models),
     ("positions", "Which kind of positions?", questions.positions),
     ("exportable", "What does a form that can be exported cost?", questions.exportable),
@@ -62,19 +63,10 @@ QUESTIONS = (
     ("preparing", "How long does preparing sentence pairs take?", questions.preparing),
     ("exchange", "What does a step of several processes exchange?", questions.exchange),
     ("training", "What does training cost in memory, and how much of a batch is padding?", questions.memory),
+    ("start_up", "How long does it take to start?", questions.start_up),
+    ("page page_memory", "How fast is the attention page, and how much memory takes its server?", questions.page_speed),
+    ("pronoun", "Which head finds the noun of a pronoun?", questions.pronoun),
 )
-SINGLE = {
-    "start_up": ("How long does it take to start?", questions.start_up),
-    "page": ("How fast is the attention page?", questions.page_speed),
-    "page_memory": ("How much memory does the page's server take under 32 clients?", questions.page_memory),
-    "pronoun": ("Which head finds the noun of a pronoun?", questions.pronoun),
-}
-COMPARED = {
-    "Without attention, with it, and attention alone": "What does attention add to a recurrence?",
-    "Families on Multi30k": "Which family and which score function?",
-    "Families on parts of Multi30k": "Which family learns most from little data?",
-    "Kinds of norm on Multi30k": "Which kind of norm?",
-}
 
 
 def sessions(folder: Path) -> list[Session]:
@@ -103,8 +95,28 @@ def newest(found: list[Session]) -> list[Session]:
 
 
 def section(title: str, lines: list[str], shown: list[Session]) -> list[str]:
-    """One question with its answer, and where and when it was measured."""
-    return ["", f"## {title}", "", *lines, "", measured(shown)]
+    """One question with its answer, and a link to the runs behind what is told before its table."""
+    place = lines.index("")
+    files = dict.fromkeys(session["file"] for session in shown)
+    links = ", ".join(f"[{name.removesuffix('.jsonl')}](../benchmarks/results/{name})" for name in files)
+    told = wrap(" ".join([*lines[:place], f"Runs: {links}."]), 120, break_long_words=False, break_on_hyphens=False)
+    return ["", f"## {title}", "", *told, *lines[place:]]
+
+
+def machines(found: list[Session]) -> list[str]:
+    """Which file was measured when and where."""
+    kinds: dict[str, dict[str, list[str]]] = {}
+    for session in sorted(found, key=lambda session: (session["file"], session["date"])):
+        if host := session.get("machine"):
+            parts = [host.get("processor"), f"{host.get('cores')} cores", host.get("gpu")]
+            told = ", ".join(filter(None, parts)).replace("(R)", "")
+            days = kinds.setdefault(told, {}).setdefault(session["file"].removesuffix(".jsonl"), [])
+            days.append(str(session["date"])[:10])
+    lines = ["", "## Where and when was all this measured?", ""]
+    for host, files in sorted(kinds.items()):
+        told = [f"{name} {' to '.join(dict.fromkeys((days[0], days[-1])))}" for name, days in files.items()]
+        lines += wrap(f"* {host}: {', '.join(told)}", 120, subsequent_indent="  ", break_on_hyphens=False)
+    return lines
 
 
 def measured(shown: list[Session]) -> str:
@@ -129,32 +141,25 @@ def page(folder: Path) -> str:
     for session in sessions(folder):
         by_kind.setdefault(str(session["benchmark"]), []).append(session)
     lines: list[str] = []
-    for kind, title, answer in QUESTIONS:
-        own = newest(by_kind.get(kind, [])) if kind == "training" else by_kind.get(kind, [])
+    for kinds, title, answer in QUESTIONS:
+        own = [session for kind in kinds.split() for session in by_kind.get(kind, [])]
+        own = newest(own) if kinds == "training" else own
         if own and (found := answer(own)):
             lines += section(title, found, own)
-    for kind in sorted(by_kind.keys() - {kind for kind, _, _ in QUESTIONS} - {"compare", "parallel"}):
-        for session in (own := newest(by_kind[kind])):
-            title, answer_one = SINGLE.get(kind, (f"{kind}: {session.get('name', '')}".rstrip(": "), questions.plain))
-            place = f" · {session['machine']['processor']}" if len(own) > 1 and session.get("machine") else ""
-            lines += section(title + place, answer_one(session), [session])
-    return OPENING + "\n".join(lines + comparisons(newest(by_kind.get("compare", [])))) + "\n"
+    lines += comparisons(newest(by_kind.get("compare", [])))
+    return OPENING + "\n".join(lines + machines([one for own in by_kind.values() for one in own])) + "\n"
 
 
 def comparisons(found: list[Session]) -> list[str]:
-    """The comparisons, in the order of their questions."""
+    """The comparisons: families, score functions and norms, and parts of the data."""
+    parts = [session for session in found if "parts" in session["name"]]
+    whole = [session for session in found if session not in parts]
     lines: list[str] = []
-    for name, title in COMPARED.items():
-        for session in (session for session in found if session["name"].startswith(f"{name}, ")):
-            if "by the length" not in session["name"]:
-                lines += section(title, questions.comparison(session), [session])
-                if name == "Families on Multi30k":
-                    lines += section("How far apart are two words?", questions.paths(session), [session])
-            elif "parts" in name:  # its table, of all the data, is a part of the families'
-                lines[-2:-2] = questions.charts(session)
-            else:
-                lines += section(f"{title[:-1]} for long sentences?", questions.comparison(session), [session])
-    return lines
+    if whole:
+        title = "Which family, score function and norm, also for long sentences?"
+        lines += section(title, questions.comparison(whole), whole)
+        lines += section("How far apart are two words?", questions.paths(whole), whole)
+    return lines + (section("Which learns most from little data?", questions.shares(parts), parts) if parts else [])
 
 
 def written(folder: Path) -> dict[str, str]:

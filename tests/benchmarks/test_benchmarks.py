@@ -100,15 +100,17 @@ def test_the_page_shows_the_newest_session_of_each_setting(load: Any, tmp_path: 
     sessions = [
         {"benchmark": "start_up", "date": "2026-01-02", "rows": [{"program": "new", "seconds": 0.25}]},
         {"benchmark": "start_up", "date": "2026-01-01", "rows": [{"program": "old", "seconds": 9.5}]},
-        {"benchmark": "scores", "name": "en-de", "date": "2026-01-01", "rows": [{"seed": 1, "BLEU": 39.5}]},
-        {"benchmark": "scores", "name": "de-en", "date": "2026-01-01", "rows": [{"seed": 1, "BLEU": 40.5}]},
     ]
     (tmp_path / "all.jsonl").write_text("".join(json.dumps(session) + "\n" for session in sessions))
     page = report.page(tmp_path)
     assert "| new | 0.25 |" in page
     assert "old" not in page
-    assert "39.5" in page
-    assert "40.5" in page
+    machine = {"machine": {"processor": "P", "cores": 2}}
+    other = sessions[0] | machine | {"rows": [{"program": "new", "seconds": 0.5}]}
+    (tmp_path / "more.jsonl").write_text(json.dumps(other) + "\n")
+    page = report.page(tmp_path)
+    assert "| new | 0.25–0.5 |" in page
+    assert "* P, 2 cores: more 2026-01-02" in page
     runs = [
         {"run": f"recipe-en-de-{seed}-30", "val beam 5 lc": 41.0, "test beam 5 lc": bleu, "signature lc": "case:lc|x"}
         for seed, bleu in ((1, 39.0), (2, 40.0))
@@ -152,7 +154,7 @@ def test_seeds_of_one_setting_are_averaged_with_an_interval(load: Any) -> None:
     assert seeds.mean(several)["test"] == "91.00 ± 2.48"  # 4.303 · 1 / √3
     assert seeds.mean(single)["test"] == "90.00"
     lines = load("questions").classes([{"rows": [row], "commit": "abc"} for row in rows])
-    assert "| a | 3 | 1 |  | 91.00 ± 2.48 | none known |" in lines
+    assert "| a | recipe | 3 | 1 |  | 91.00 ± 2.48 |" in lines
 
 
 def test_entities_are_judged_by_their_f1_and_texts_of_no_class_have_a_table(load: Any) -> None:
@@ -163,8 +165,8 @@ def test_entities_are_judged_by_their_f1_and_texts_of_no_class_have_a_table(load
     assert seeds.mean([tagged]) == {"runs": 1, "minutes": 2.0, "validation": "", "test": "40.00"}
     questions = load("questions")
     assert questions.label([tagged]) == "a (F1)"
-    lines = questions.no_class([{"rows": [{**run, "test accuracy": 99.0} | scope], "commit": "abc"}])
-    assert "| a | 50.00 | 50.00 | 50.00 | 50.00 |" in lines
+    lines = questions.calibration([{"rows": [{**run, "test accuracy": 99.0} | scope], "commit": "abc"}])
+    assert "| a |  | 50.00 | 50.00 | 50.00 | 50.00 |" in lines
 
 
 def test_the_curves_of_language_models_are_drawn(load: Any) -> None:
@@ -183,6 +185,17 @@ def test_the_page_is_made_of_the_results_and_narrow(load: Any) -> None:
     tables = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
     assert max(map(len, tables)) <= 6
     assert max(len(cell.strip("| ")) for row in tables for cell in row) <= 40
+
+
+def test_tables_of_several_machines_are_one_whose_cells_are_spans(load: Any) -> None:
+    merged = load("tables").merged
+    first = [{"what": "a", "speed": "1,050 /s", "of": "3 of 4", "head": "2·1"}, {"what": "b", "speed": 5}]
+    second = [{"what": "a", "speed": "950 /s", "of": "2 of 4", "head": "1·1"}, {"what": "c", "speed": 1e-6}]
+    assert merged([first, second, []], "what") == [
+        {"what": "a", "speed": "950–1,050 /s", "of": "2–3 of 4", "head": "2·1, 1·1"},
+        {"what": "b", "speed": 5},
+        {"what": "c", "speed": 1e-6},
+    ]
 
 
 def test_strings_are_reversed_and_sorted_and_those_tested_are_unseen(load: Any) -> None:

@@ -107,9 +107,12 @@ def test_the_page_shows_the_newest_session_of_a_work(load: Any) -> None:
     equal |= {"ours more probable": 0, "theirs more probable": 0}
     third = {**session, "name": "equal", "rows": [equal]}
     text = "\n".join(page.beside_peers([old, new, third]))
-    assert "| greedy | Regard fp32 | 10 /s | 1.25 | 100.0 % | 7 |" in text
+    assert "| base shape | greedy, fp32 | 10 /s | 1.25 | 100.0 % | 7 |" in text
     assert "9.00" not in text
-    assert "Absent: Regard int8: no int8." in text
+    peer = {**row, "tool": "ctranslate2", "tokens/s": 8.0, "ratio": 1.0}
+    other = {**new, "machine": {"processor": "Q"}, "rows": [{**row, "tokens/s": 12.0, "ratio": 1.5}, peer]}
+    text = "\n".join(page.beside_peers([new, {**new, "rows": [row, peer]}, other]))
+    assert "| base shape | greedy, fp32 | 10–12 /s, 8 /s | 1.25–1.50 | 100.0 %, 100.0 % | 7, 7 |" in text
     assert "| torch | 1 | 3 of 4 | 1 | ours 0, theirs 0 |" in "\n".join(page.equal([old, new, third]))
 
 

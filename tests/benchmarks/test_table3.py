@@ -139,9 +139,11 @@ def test_differences_are_judged_by_what_the_seeds_of_the_base_span(load: Any) ->
     assert any("Not run yet:" in line for line in lines)
     assert not any("F rms" in line for line in lines)
     assert "| base, last checkpoint alone |  |  |  | 37.50 | -2.00* |" in lines
-    assert choices.system(sessions) == []
+    assert choices.system(sessions) == ([], [])
     tested = row("base", 3, 39.5, **{"test_2016_flickr beam 5 lc": 38.75, "last val beam 5 lc": 30.0})
-    assert "| en-de | 5 | 39.50 |  | 38.75 |  |" in choices.system([tested])
+    shown = {"val, lc": "39.50", "val, cased": "", "test_2016_flickr, lc": "38.75", "test_2016_flickr, cased": ""}
+    assert {"direction": "en-de, paper's", "beam": 5, **shown} in choices.system([tested])[0]
+    assert choices.table([tested]) == []
 
 
 def test_a_warm_up_that_is_not_the_recipes_is_told(load: Any) -> None:
