@@ -64,7 +64,7 @@ QUESTIONS = (
     ("exchange", "What does a step of several processes exchange?", questions.exchange),
     ("training", "What does training cost in memory, and how much of a batch is padding?", questions.memory),
     ("start_up", "How long does it take to start?", questions.start_up),
-    ("page page_memory", "How fast is the attention page, and how much memory takes its server?", questions.page_speed),
+    ("page page_memory", "How fast is the attention page, and how large its server?", questions.page_speed),
     ("pronoun", "Which head finds the noun of a pronoun?", questions.pronoun),
 )
 
