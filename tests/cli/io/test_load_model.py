@@ -8,7 +8,6 @@ import pytest
 
 from regard.cli import EXAMPLES
 from regard.cli.evaluate import SCORERS
-from regard.cli.inference.fill import FILLERS
 from regard.cli.io.load_model import (
     check_threads,
     example,
@@ -39,7 +38,6 @@ def test_every_task_has_a_noun_and_a_command(info: TaskInfo) -> None:
 
 def test_commands_know_what_to_do_with_each_of_their_tasks() -> None:
     assert set(SCORERS) == {name for name, info in TASKS.items() if "evaluate" in info.commands}
-    assert set(FILLERS) == {info.writes for info in TASKS.values() if info.command == "fill"}
 
 
 def test_a_task_it_is_for_is_opened(loaded) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from regard.config import TextToTextSection
 from regard.data.batches.language_modelling import Windows
-from regard.data.batches.spans import CorruptedWindows, corrupt_spans, corrupted_lengths
+from regard.data.batches.spans import SpanWindows, corrupt_spans, corrupted_lengths
 from tests.data.batches.memory_sides import shards
 
 END = 0
@@ -79,15 +79,15 @@ def test_every_place_is_hidden_about_as_often_but_the_first() -> None:
     assert counts[1:].min() > 2000 * 0.1
 
 
-def sides(folder: Path, seed: int | None = 1, most: int | None = None) -> list[CorruptedWindows]:
+def sides(folder: Path, seed: int | None = 1, most: int | None = None) -> list[SpanWindows]:
     """Both sides of windows of documents whose tokens count up from 100 through all of them."""
     bounds = [100, 170, 171, 204, 206]
     text = shards(folder, [np.arange(first, last) for first, last in itertools.pairwise(bounds)])
     given = TOKENIZER, TextToTextSection(span_share=0.3), 5, most
-    return [CorruptedWindows(Windows(text, 16, seed), target, *given) for target in (False, True)]
+    return [SpanWindows(Windows(text, 16, seed), target, *given) for target in (False, True)]
 
 
-def rows(side: CorruptedWindows, epoch: int) -> list[np.ndarray]:
+def rows(side: SpanWindows, epoch: int) -> list[np.ndarray]:
     """Every row of a side, gathered together; each alone is the same."""
     every = np.arange(side.count)
     ids, lengths_B = side.gather(epoch, every)

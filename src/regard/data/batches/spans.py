@@ -11,7 +11,7 @@ from regard.system.keys import generator
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 
-class CorruptedWindows:
+class SpanWindows:
     """What is read of windows of running text, or what is to be written; a ``shards.Side``.
 
     Spans are drawn by seed, epoch and window, so that both sides of a window fit. How long these are depends on the

@@ -47,7 +47,7 @@ def test_a_prefix_is_read_before_each_text(model) -> None:
 
 def test_never_written_are_symbols_but_the_end(model) -> None:
     pieces = model.assets.tokenizer
-    assert set(model.symbols.without) == set(range(pieces.symbols)) - {pieces.end}
+    assert set(model.symbols.without) == set(range(pieces.symbols)) - {pieces.end, *pieces.sentinels}
     assert model.symbols.start == pieces.start
 
 

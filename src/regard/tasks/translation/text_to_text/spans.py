@@ -8,7 +8,7 @@ import numpy as np
 
 from regard.config import Recipe
 from regard.data.batches.language_modelling import Windows
-from regard.data.batches.spans import CorruptedWindows
+from regard.data.batches.spans import SpanWindows
 from regard.data.corpora.corpus import one_line
 from regard.data.prepare.shards import Side
 from regard.tasks.text.gaps import decode_with_symbols
@@ -22,9 +22,9 @@ class PreparedSpans(PreparedPrefixed):
         super().__init__(folder)
         tokenizer, length = self.tokenizer, max(1, recipe.data.max_tokens - 2)  # both sides then fit into max_tokens
 
-        def sides(windows: Windows, most: int | None = None) -> list[CorruptedWindows]:
+        def sides(windows: Windows, most: int | None = None) -> list[SpanWindows]:
             given = tokenizer, recipe.text_to_text, recipe.seed, most
-            return [CorruptedWindows(windows, target, *given) for target in (False, True)]
+            return [SpanWindows(windows, target, *given) for target in (False, True)]
 
         self.source, self.target = sides(Windows(self.text, length, recipe.seed))
         held = Windows(self.validation_text, length, None)
