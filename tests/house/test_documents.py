@@ -70,9 +70,6 @@ def test_front_page_names_what_exists() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for path in re.findall(r"\]\(([\w./-]+)\)", text) + re.findall(r"^(scripts/\w+)", text, re.MULTILINE):
         assert (ROOT / path).exists(), path
-    tree = text.split("src/regard/\n")[1].split("```")[0]
-    for indent, folder in re.findall(r"^( *)(\w+)/ ", tree, re.MULTILINE):
-        assert (ROOT / ("src/regard" if indent else "") / folder).is_dir(), folder
 
 
 def test_front_page_commands_exist() -> None:
