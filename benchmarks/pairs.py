@@ -14,7 +14,7 @@ def paraphrase_files(folder: Path) -> None:
 
     Combinations of verb, subject and object in the test pairs occur in no training pair.
     """
-    from regard.data.demo.grammar.paraphrases import paraphrases
+    from paraphrases import paraphrases
 
     for split, count in (("train", 10_000), ("valid", 1_000), ("test", 1_000)):
         found = paraphrases(split, count)

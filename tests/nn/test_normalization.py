@@ -1,14 +1,27 @@
 """Norms over the tokens of a batch and over parts of a token: against torch and against plain loops."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from regard.nn.normalization import BatchNorm, GroupNorm, Scaled, counting
+from regard.nn.normalization import _REAL, BatchNorm, GroupNorm, Scaled
 from tests.models.small_models import arrays, assert_near, stir
 
 X_TD = torch.randn(7, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+
+
+@contextmanager
+def counting(weight_T: torch.Tensor) -> Iterator[None]:
+    """Within, statistics over a batch count each token by its weight."""
+    token = _REAL.set(weight_T)
+    try:
+        yield
+    finally:
+        _REAL.reset(token)
 
 
 def batch_norm(epsilon: float = 1e-5) -> BatchNorm:

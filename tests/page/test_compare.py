@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from regard.explore.folders.models import Models
 from regard.explore.forward.inputs import text_inputs
-from regard.explore.forward.outputs import scores, top_candidates
+from regard.explore.forward.outputs import scores
 from regard.explore.forward.passes import probabilities
 from regard.explore.forward.record import record
 from regard.explore.questions.attribution import (
@@ -27,6 +27,7 @@ from regard.explore.questions.attribution import (
 from regard.explore.requests import UNCHANGED
 from regard.models.ablation import Ablations
 from regard.models.captured_attention import gradient_times_input
+from tests.explore.forward.ranked import top_candidates
 from tests.page.language import pairs
 from tests.page.models import made
 from tests.page.numbers import check_looks, clean, like, number, weight

@@ -18,8 +18,6 @@ PANEL = 32
 """Columns of a panel."""
 LINE = 64
 """Bytes of a cache line, at which panels begin."""
-MOST_INNER = 1 << 17
-"""Entries of a row that int8 can add up."""
 LAYOUT = "2"
 """Of panels, raised whenever ``native/kernels/packing.cpp`` orders them otherwise: files of packed matrices name it."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
@@ -110,16 +108,6 @@ class Packed(Protocol):
     def sequences(self) -> Sequences:
         """Its sentences."""
         ...
-
-
-@contextmanager
-def counting(weight_T: Tensor | None) -> Iterator[None]:
-    """Within, statistics over a batch count each token by its weight; ``None``: all alike."""
-    token = _REAL.set(weight_T)
-    try:
-        yield
-    finally:
-        _REAL.reset(token)
 
 
 def count_real_tokens(stack: nn.Module) -> None:

@@ -18,7 +18,6 @@ from regard.explore.forward.outputs import (
     classes,
     ngram_shares,
     prepare_search,
-    top_candidates,
     tree,
 )
 from regard.models.decoding.transformer import TransformerStepper
@@ -27,6 +26,7 @@ from regard.tasks.assets import FittedValues
 from regard.tasks.classification.classifier import Prediction
 from regard.tasks.classification.ngrams import LinearNGrams, fit, words_of
 from regard.tasks.translation.translator import Translation
+from tests.explore.forward.ranked import top_candidates
 from tests.refusals import refused
 from tests.tasks import small_tasks as small
 from tests.tasks.small_tasks import GAPPED, SOURCE, SPANNED, TARGET

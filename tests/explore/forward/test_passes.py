@@ -12,12 +12,13 @@ import torch
 
 from regard.explore.folders.models import Models
 from regard.explore.forward.inputs import text_inputs
-from regard.explore.forward.outputs import PIECE_SCORES, Candidate, top_candidates
+from regard.explore.forward.outputs import PIECE_SCORES, Candidate
 from regard.explore.forward.passes import forward_pass, greedy_output
 from regard.explore.forward.record import record, record_attention
 from regard.explore.requests import AblationRequest, ImageRequest, Request, read
 from regard.models.decoding import stepper
 from regard.system.errors import RegardError, UsageError
+from tests.explore.forward.ranked import top_candidates
 from tests.refusals import refused
 from tests.tasks.small_tasks import (
     EVERY,

@@ -68,20 +68,11 @@ PIECE_SCORES: dict[str, Callable[[Any, Tensor], Tensor]] = {
 """By kind of output, from ``hidden_TD`` to ``score_TV``; classifiers and taggers predict no pieces."""
 
 
-def top_candidates(seen: ModelInputs, k: int = 5) -> list[list[Candidate]]:
-    """The ``k`` most probable pieces at each position.
+def scores(seen: ModelInputs) -> Tensor:
+    """``score_TV`` of every piece at each position, in float64.
 
     A decoder says what it would write there, a language model what comes next; a masked-language model what may stand
     there, though it sees what does, but for the gaps.
-
-    Raises:
-        UsageError: the model predicts no tokens.
-    """
-    return candidates(seen.task, scores(seen), k)
-
-
-def scores(seen: ModelInputs) -> Tensor:
-    """``score_TV`` of every piece at each position, in float64.
 
     Raises:
         UsageError: the model predicts no tokens.
