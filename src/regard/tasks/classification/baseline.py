@@ -5,34 +5,11 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from regard.tasks.metrics.labels import class_scores
 
 MOST = 100_000
 """Texts to learn from; more would take minutes."""
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """What the simple classifier reaches.
-
-    Args:
-        accuracy, macro_f1: in percent.
-        seconds: that it took.
-    """
-
-    accuracy: float
-    macro_f1: float
-    seconds: float
-
-    @property
-    def line(self) -> str:
-        """A line of the card."""
-        return (
-            f"for comparison, a linear SVM on TF-IDF n-grams (scikit-learn, {self.seconds:.0f} s): "
-            f"accuracy {self.accuracy:.2f}, f1 {self.macro_f1:.2f}"
-        )
 
 
 def available() -> bool:
@@ -44,8 +21,8 @@ def available() -> bool:
 
 def score_baseline(
     texts: Sequence[str], labels: Sequence[int], held_out: Sequence[str], wanted: Sequence[int], classes: int
-) -> Baseline | None:
-    """Word 1-2-grams and character 2-5-grams within words, sublinear, and LinearSVC by its defaults.
+) -> str | None:
+    """What word 1-2-grams and character 2-5-grams within words, sublinear, and LinearSVC by its defaults reach.
 
     Args:
         texts, labels: to learn from.
@@ -53,7 +30,7 @@ def score_baseline(
         classes: labels are below it.
 
     Returns:
-        ``None``: scikit-learn finds no word of two letters.
+        A line of the card; ``None``: scikit-learn finds no word of two letters.
     """
     import numpy as np
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -74,4 +51,7 @@ def score_baseline(
                 raise
             return None
     scores = class_scores(np.array(wanted), np.array(found), list(map(str, range(classes))))
-    return Baseline(scores.accuracy, scores.macro_f1, time.monotonic() - began)
+    return (
+        f"for comparison, a linear SVM on TF-IDF n-grams (scikit-learn, {time.monotonic() - began:.0f} s): "
+        f"accuracy {scores.accuracy:.2f}, f1 {scores.macro_f1:.2f}"
+    )

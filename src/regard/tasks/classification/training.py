@@ -271,9 +271,9 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
             found = self._baseline()
         except ImportError as error:
             return [*lines, f"* not compared with a linear SVM: scikit-learn cannot be imported ({error})"]
-        return [*lines, f"* {found.line}"] if found else lines
+        return [*lines, f"* {found}"] if found else lines
 
-    def _baseline(self) -> baseline.Baseline | None:
+    def _baseline(self) -> str | None:
         """What it reaches on the same validation texts."""
         prepared = self.prepared
         learned = self._known(prepared.wholes, prepared.text, prepared.labels)
