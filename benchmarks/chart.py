@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from regard.explore.pictures import svg
+from regard.inspection.pictures import svg
 from regard.text.counts import counted
 from regard.text.terminal import visible
 

@@ -81,7 +81,7 @@ def measure(asked: argparse.Namespace, place: str, seed: int) -> None:
 
 def sentences(work: Path) -> dict[str, Path]:
     """The files of both parts, a sentence a line."""
-    from regard.data.demo.grammar.corpus import corpus
+    from regard.runs.demo.grammar.corpus import corpus
 
     made = corpus(SENTENCES["train"], SENTENCES["valid"], 10)
     paths = {part: work / f"{part}.txt" for part in SENTENCES}

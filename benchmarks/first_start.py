@@ -164,7 +164,7 @@ def rate(steps: Sequence[tuple[float, int]]) -> float:
 def files(work: Path, name: str) -> dict[str, Any]:
     """The corpus of a model: the grammar's sentences, or Multi30k's."""
     if name == "demonstration":
-        from regard.data.demo.grammar import corpus
+        from regard.runs.demo.grammar import corpus
         from regard.runs.demo.translation import write
 
         return write(corpus(20_000, 100, 1, 1), work / name)

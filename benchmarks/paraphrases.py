@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
 
-from regard.data.demo.grammar.clause import Clause
-from regard.data.demo.grammar.corpus import Split, format_sentence, split_of
-from regard.data.demo.grammar.draw import Draw, combination
-from regard.data.demo.grammar.lexicon import nouns_of, verbs_of
-from regard.data.demo.grammar.phrases import NO_LINK, Nominal, NounPhrase, Source, Time, times
+from regard.runs.demo.grammar.clause import Clause
+from regard.runs.demo.grammar.corpus import Split, format_sentence, split_of
+from regard.runs.demo.grammar.draw import Draw, combination
+from regard.runs.demo.grammar.lexicon import nouns_of, verbs_of
+from regard.runs.demo.grammar.phrases import NO_LINK, Nominal, NounPhrase, Source, Time, times
 from regard.system.keys import key
 
 Difference = Literal["none", "subject", "object", "adjective", "verb", "time", "roles"]

@@ -139,7 +139,7 @@ def write_pairs(folder: Path, kind: str) -> None:
 
 def grammar_pairs() -> Iterator[tuple[str, ...]]:
     """Pairs of the demonstration."""
-    from regard.data.demo.grammar.corpus import generate
+    from regard.runs.demo.grammar.corpus import generate
 
     return ((pair.source, pair.target) for pair in generate("train", PAIRS))
 

@@ -42,7 +42,7 @@ def main() -> None:
     """Measure, append, print."""
     asked = options()
     begun = {"benchmark": "pronoun", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
-    from regard.data.demo.grammar import corpus
+    from regard.runs.demo.grammar import corpus
     from regard.runs.demo.translation import TRAIN, VALID
     from regard.tasks.model_folder import load
 
@@ -94,7 +94,7 @@ def measured(model: Any, valid: list[Any], pairs: list[Any], kind: str) -> dict[
 
 def to_adjective(pair: Any) -> Any:
     """The same pair, as if the pronoun stood for the adjective, which ends the sentence: to ask who looks there."""
-    from regard.data.demo.grammar.corpus import words_of
+    from regard.runs.demo.grammar.corpus import words_of
 
     last = len(words_of(pair.source)) - 1
     return replace(pair, pronoun=replace(pair.pronoun, antecedent_words=(last,)))
@@ -107,8 +107,8 @@ def mean(shares: list[Any]) -> float:
 
 def said(model: Any, pairs: list[Any], off: tuple[Any, ...]) -> dict[str, Any]:
     """How many sentences come out, and their pronouns, with these heads switched off."""
-    from regard.data.demo.grammar.scores import exact_match, pronoun_accuracy
     from regard.models.ablation import Ablations
+    from regard.runs.demo.grammar.scores import exact_match, pronoun_accuracy
 
     with Ablations(off=off).apply(model.recipe.model):
         found = model.translate([pair.source for pair in pairs], beam=1)

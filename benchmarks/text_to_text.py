@@ -74,7 +74,7 @@ def strings(parts: dict[str, int] = STRINGS, seed: int = 1) -> dict[str, list[Ro
 
 def grammar(parts: dict[str, int] = PAIRS, seed: int = 1) -> dict[str, list[Row]]:
     """Sentences of the demonstration's grammar without *their*, from English and from German."""
-    from regard.data.demo.grammar import generate, words_of
+    from regard.runs.demo.grammar import generate, words_of
 
     found = {}
     for part, count in parts.items():

@@ -43,11 +43,11 @@ COMMANDS = {
     "translation": ["translate", "translate --json", "translate --beam 3 --nbest 2", "attend --json", "attend --table"],
     "recurrent-translation": ["translate --json", "attend --json", "attend --table"],
     "text-to-text": ["ask --prefix to --json", "ask --prefix to --sample --temperature 0.8 --seed 3", "attend --json"],
-    "classification": ["classify --all", "classify --json", "encode --json", "attend --json", "attend --table"],
-    "recurrent-classification": ["classify --json", "encode --json", "attend --json"],
+    "classification": ["classify --all", "classify --json", "encode", "attend --json", "attend --table"],
+    "recurrent-classification": ["classify --json", "encode", "attend --json"],
     "tagging-crf": ["tag --words", "tag --json", "tag --conll", "attend --json"],
     "language-model": ["generate --json --seed 3", "generate --max-tokens 20 --temperature 0", "attend --json"],
-    "masked-words": ["fill --json", "encode --json --pool mean", "attend --json"],
+    "masked-words": ["fill --json", "encode --pool mean", "attend --json"],
     "images": [],
 }
 """Model of ``same_bits.py`` → commands that answer its texts."""

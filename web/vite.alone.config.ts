@@ -36,7 +36,7 @@ export default defineConfig({
   base: './',
   publicDir: false,
   build: {
-    outDir: process.env.REGARD_PAGE ?? '../src/regard/explore/page',
+    outDir: process.env.REGARD_PAGE ?? '../src/regard/inspection/page',
     emptyOutDir: false,
     cssCodeSplit: false,
     modulePreload: false,

@@ -6,7 +6,7 @@ export default defineConfig({
   plugins: [svelte()],
   base: './',
   build: {
-    outDir: process.env.REGARD_PAGE ?? '../src/regard/explore/page',
+    outDir: process.env.REGARD_PAGE ?? '../src/regard/inspection/page',
     emptyOutDir: true,
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },

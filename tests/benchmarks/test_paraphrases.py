@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from regard.data.demo.grammar.corpus import words_of
+from regard.runs.demo.grammar.corpus import words_of
 
 FUNCTION_WORDS = {"it", "is", "are", "was", "were", "by", "that", "a", "an"}
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.explore.folders.models import MOST
+from regard.inspection.folders.models import MOST
 from regard.training.checkpoints.files import Files
 from tests.cli.conftest import reading
-from tests.explore.payloads import unpack
+from tests.inspection.payloads import unpack
 from tests.tasks import small_tasks
 
 LONG = " ".join([small_tasks.SOURCE] * 4)

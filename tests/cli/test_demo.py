@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from regard.cli.demo import pronoun_of, table
-from regard.data.demo.grammar.scores import Accuracy, Shares
 from regard.models.ablation import Head
 from regard.runs.demo.ablation_study import AblationStudy, HeadAblation, HeadFinding
+from regard.runs.demo.grammar.scores import Accuracy, Shares
 from regard.runs.demo.pronoun import PronounAttention
 from regard.runs.demo.translation import Demonstration, DemoScores
 
@@ -94,7 +94,7 @@ def test_it_ends_with_the_command_that_opens_the_page(regard, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("regard.runs.demo.translation.demonstrate", lambda *_: FOUND)
     monkeypatch.setattr(sys.modules[table.__module__], "picture", lambda *_: "a picture\n")
-    monkeypatch.setattr("regard.explore.folders.folder.weights_sha256", lambda *_: "0" * 64)
+    monkeypatch.setattr("regard.inspection.folders.folder.weights_sha256", lambda *_: "0" * 64)
     (tmp_path / folder).mkdir()
     done = regard("demo", "--output", folder)
     assert done.out.rstrip().endswith(f"regard explore {named}")
@@ -114,7 +114,7 @@ def test_a_link_in_the_place_of_the_walk_is_refused(regard, tmp_path) -> None:
 def test_the_study_is_printed_written_and_in_the_json(regard, tmp_path, monkeypatch, study) -> None:
     monkeypatch.setattr("regard.runs.demo.translation.demonstrate", lambda *_: replace(FOUND, study=study))
     monkeypatch.setattr(sys.modules[table.__module__], "picture", lambda *_: "a picture\n")
-    monkeypatch.setattr("regard.explore.folders.folder.weights_sha256", lambda *_: "0" * 64)
+    monkeypatch.setattr("regard.inspection.folders.folder.weights_sha256", lambda *_: "0" * 64)
     done = regard("demo", "--output", tmp_path)
     assert ("297 of 300 right" in done.out) == bool(study)
     assert (tmp_path / "walk.json").exists() == bool(study)

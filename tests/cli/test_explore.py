@@ -22,8 +22,8 @@ import importlib, signal, sys, time, types
 from regard.cli import main
 from regard.serve import app
 signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background inherit that it is ignored
-models = types.ModuleType("regard.explore.folders.models")
-answers = types.ModuleType("regard.explore.questions.answers")
+models = types.ModuleType("regard.inspection.folders.models")
+answers = types.ModuleType("regard.inspection.questions.answers")
 models.Models = lambda folders, images, threads: [str(folders), str(images), threads]
 answers.ANSWERS = {"look": None}
 answers.state = lambda models: {"models": models}
@@ -33,7 +33,7 @@ def stream_tokens(models, asked):
         yield {"piece": "a"}
         time.sleep(0.01)
 answers.stream_tokens = stream_tokens
-sys.modules |= {"regard.explore.folders.models": models, "regard.explore.questions.answers": answers}
+sys.modules |= {"regard.inspection.folders.models": models, "regard.inspection.questions.answers": answers}
 app.files = lambda folder: {"index.html": app.File("index.html", str(folder).encode())}
 importlib.import_module("regard.cli.explore")._import_torch = lambda threads: None
 sys.exit(main())

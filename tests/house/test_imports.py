@@ -18,9 +18,9 @@ from tests.house.trees import tree
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
-TORCH_FREE = ["config", "system", "text", "kernels", "data", "decoding", "explore", "cli", "__init__.py"]
+TORCH_FREE = ["config", "system", "text", "kernels", "data", "decoding", "inspection", "cli", "__init__.py"]
 if kernels.available():  # the engine is of the compiled kernels
-    TORCH_FREE += ["fast"]
+    TORCH_FREE += ["engine"]
 HEAVY = ["torch", "numpy", "tokenizers", "safetensors", "sacrebleu", "transformers"]
 
 

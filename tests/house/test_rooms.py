@@ -37,7 +37,7 @@ def test_each_room_has_its_line() -> None:
         above = [*above[: len(indent) // 2 - 1], name]
         drawn.add("/".join(above))
     there = {room.relative_to(SOURCE).as_posix() for room in rooms()} - {"."}
-    assert drawn == there | {"explore/page"}
+    assert drawn == there | {"inspection/page"}
 
 
 def test_no_import_circle() -> None:

@@ -24,7 +24,7 @@ Requires-Dist: regard[track]; extra == "all"
 FILES = {
     "regard/__init__.py": "",
     "regard/kernels/_native.so": "binary",
-    "regard/explore/page/index.html": "<html>",
+    "regard/inspection/page/index.html": "<html>",
     "regard-1.2.dist-info/METADATA": METADATA,
     "regard-1.2.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: cp311-cp311-linux_x86_64\n",
     "regard-1.2.dist-info/entry_points.txt": "[console_scripts]\nregard = regard.__main__:main\n",
@@ -61,7 +61,7 @@ def test_no_file_lies_in_both(wheels: tuple[dict[str, str], dict[str, str]]) -> 
     assert not run.keys() & whole.keys()
     assert {name for name in run if name.startswith("regard/")} == {"regard/__init__.py", "regard/kernels/_native.so"}
     assert [name for name in whole if not name.startswith("regard-1.2.dist-info/")] == [
-        "regard/explore/page/index.html"
+        "regard/inspection/page/index.html"
     ]
     assert ("entry_points.txt" in str(run.keys()), "entry_points.txt" in str(whole.keys())) == (True, False)
 

@@ -47,7 +47,7 @@ LAWS = {
             "laws/test_exact.py::test_refilling",
             "laws/test_exact.py::test_samples_do_not_depend_on_their_company",
             "models/decoding/test_rnn.py::test_a_sentence_is_translated_alike_in_any_company",
-            "fast/test_laws.py::test_what_a_search_finds_depends_on_no_neighbour",
+            "engine/test_laws.py::test_what_a_search_finds_depends_on_no_neighbour",
         ),
         families=WRITING,
         excepted={
@@ -77,8 +77,8 @@ LAWS = {
         (
             "laws/test_within.py::test_state",
             "laws/test_within.py::test_state_behind_a_prompt",
-            "fast/test_laws.py::test_step_by_step_is_all_at_once",
-            "fast/test_transformer.py::test_every_step_is_that_of_the_model",
+            "engine/test_laws.py::test_step_by_step_is_all_at_once",
+            "engine/test_transformer.py::test_every_step_is_that_of_the_model",
         ),
         families=WRITING,
         excepted={"bert": "it does not generate", "rnn-encoder": "it does not generate", "vit": "it does not generate"},
@@ -120,7 +120,7 @@ LAWS = {
             "laws/test_search.py::test_search",
             "laws/test_search.py::test_a_beam_of_one_is_greedy",
             "decoding/test_search.py::test_a_wide_beam_is_exhaustive",
-            "fast/test_laws.py::test_a_wide_beam_is_exhaustive_and_one_of_one_is_greedy",
+            "engine/test_laws.py::test_a_wide_beam_is_exhaustive_and_one_of_one_is_greedy",
         ),
         families=WRITING,
         excepted={"bert": "it does not generate", "rnn-encoder": "it does not generate", "vit": "it does not generate"},

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import regard
-from regard.explore.folders.models import Models
-from regard.explore.questions.answers import answer
-from regard.explore.questions.look import SIDES
+from regard.inspection.folders.models import Models
+from regard.inspection.questions.answers import answer
+from regard.inspection.questions.look import SIDES
 from regard.system.errors import RegardError, UsageError
-from tests.explore.payloads import unpack
+from tests.inspection.payloads import unpack
 from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, PIXELS, PLACELESS, SOURCE, TARGET, TEXTS, before, put, recurrent, speaker
 
@@ -144,7 +144,7 @@ def test_a_long_text_is_seen_in_part(model: Callable[[str], regard.Model]) -> No
 def test_a_pass_too_large_for_a_page_is_a_picture(
     model: Callable[[str], regard.Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regard.explore.questions.export.MOST", 10)
+    monkeypatch.setattr("regard.inspection.questions.export.MOST", 10)
     found = model("speaker").attention(SOURCE)
     assert found._repr_html_() == found.plot().image
     with refused(RegardError, "text"):

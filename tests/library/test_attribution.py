@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import regard
-from regard.explore.folders.models import Models
-from regard.explore.forward.inputs import text_inputs
-from regard.explore.questions import attribution as questions
-from regard.explore.questions.answers import answer
+from regard.inspection.folders.models import Models
+from regard.inspection.forward.inputs import text_inputs
+from regard.inspection.questions import attribution as questions
+from regard.inspection.questions.answers import answer
 from regard.system.errors import RegardError, UsageError
-from tests.explore.payloads import unpack
+from tests.inspection.payloads import unpack
 from tests.refusals import refused
 from tests.tasks.small_tasks import GAPPED, PIXELS, PLACELESS, SOURCE, SPANNED, TARGET, before, classifier, put
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 import regard
-from regard.explore.folders.folder import Folder
+from regard.inspection.folders.folder import Folder
 from regard.nn.dropout import Dropout
 from regard.nn.ops import Linear
 from regard.system.errors import Damaged, Diverged, RegardError, UsageError

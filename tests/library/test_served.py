@@ -17,7 +17,7 @@ from regard.library.own_page import own_page
 from regard.nn.attention.multi_head import MultiHeadAttention
 from regard.nn.layout import Layout, Sequences
 from regard.system.errors import RegardError, UsageError
-from tests.explore.payloads import unpack
+from tests.inspection.payloads import unpack
 from tests.refusals import refused
 
 TOKENS = ["the", "<b>", "sat"]

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 import regard
-from regard.data.demo.grammar import Pair
-from regard.data.demo.grammar.corpus import SPLITS
-from regard.data.demo.grammar.scores import exact_match
+from regard.runs.demo.grammar import Pair
+from regard.runs.demo.grammar.corpus import SPLITS
+from regard.runs.demo.grammar.scores import exact_match
 from tests.page.language import SIDE, TEST, antecedent, digits, hidden, hidden_twice, language, pairs, spans
 
 GERMAN, BACK = "German", "English"

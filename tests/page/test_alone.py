@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from regard.explore.folders.models import Models
-from regard.explore.forward.head_measures import entropy
-from regard.explore.forward.inputs import image_inputs
-from regard.explore.forward.record import record, record_attention
-from regard.explore.questions.answers import export_file
+from regard.inspection.folders.models import Models
+from regard.inspection.forward.head_measures import entropy
+from regard.inspection.forward.inputs import image_inputs
+from regard.inspection.forward.record import record, record_attention
+from regard.inspection.questions.answers import export_file
 from tests.page.language import digits
 from tests.page.models import data_of, made
 from tests.page.numbers import check_looks, clean, like, number

@@ -5,11 +5,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from regard.explore.folders.models import Models
-from regard.explore.forward.passes import forward_pass
-from regard.explore.pictures.view import View
-from regard.explore.questions.first_head import first_head
-from regard.explore.requests import Request
+from regard.inspection.folders.models import Models
+from regard.inspection.forward.passes import forward_pass
+from regard.inspection.pictures.view import View
+from regard.inspection.questions.first_head import first_head
+from regard.inspection.requests import Request
 from tests.page.numbers import clean
 from tests.page.reading import BEFORE, flipped, gaze, opened, soon
 from tests.page.view import Watch

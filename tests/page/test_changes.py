@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.explore.forward.inputs import image_inputs, text_inputs
-from regard.explore.forward.outputs import beam_search, prepare_search, scores
-from regard.explore.forward.passes import probabilities
-from regard.explore.forward.record import record
-from regard.explore.questions.attribution import explained_score
+from regard.inspection.forward.inputs import image_inputs, text_inputs
+from regard.inspection.forward.outputs import beam_search, prepare_search, scores
+from regard.inspection.forward.passes import probabilities
+from regard.inspection.forward.record import record
+from regard.inspection.questions.attribution import explained_score
 from regard.models.ablation import Ablations, Head
 from regard.models.captured_attention import gradient_times_input
-from tests.explore.forward.ranked import top_candidates
+from tests.inspection.forward.ranked import top_candidates
 from tests.page.language import digits
 from tests.page.numbers import apart, chance, clean, like, number
 from tests.page.reading import BEFORE, ONE, against, chosen, flipped, holds, opened, settled, soon

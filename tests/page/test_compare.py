@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from regard.explore.folders.models import Models
-from regard.explore.forward.inputs import text_inputs
-from regard.explore.forward.outputs import scores
-from regard.explore.forward.passes import probabilities
-from regard.explore.forward.record import record
-from regard.explore.questions.attribution import (
+from regard.inspection.folders.models import Models
+from regard.inspection.forward.inputs import text_inputs
+from regard.inspection.forward.outputs import scores
+from regard.inspection.forward.passes import probabilities
+from regard.inspection.forward.record import record
+from regard.inspection.questions.attribution import (
     affordable_passes,
     attribute,
     difference,
@@ -24,10 +24,10 @@ from regard.explore.questions.attribution import (
     integrate,
     piece_score,
 )
-from regard.explore.requests import UNCHANGED
+from regard.inspection.requests import UNCHANGED
 from regard.models.ablation import Ablations
 from regard.models.captured_attention import gradient_times_input
-from tests.explore.forward.ranked import top_candidates
+from tests.inspection.forward.ranked import top_candidates
 from tests.page.language import pairs
 from tests.page.models import made
 from tests.page.numbers import check_looks, clean, like, number, weight

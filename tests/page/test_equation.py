@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from regard.explore.forward.inputs import ModelInputs, image_inputs, text_inputs
-from regard.explore.questions.equation import EquationSteps, equation
+from regard.inspection.forward.inputs import ModelInputs, image_inputs, text_inputs
+from regard.inspection.questions.equation import EquationSteps, equation
 from tests.page.language import digits
 from tests.page.numbers import clean, like, number, places, weight
 from tests.page.reading import BEFORE, FRAME, flipped, opened, rows, settled

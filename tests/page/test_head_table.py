@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.explore.folders.folder import Folder
-from regard.explore.forward.head_functions import FUNCTIONS, MEASURES
-from regard.explore.questions.heads import MOST, folder_texts
+from regard.inspection.folders.folder import Folder
+from regard.inspection.forward.head_functions import FUNCTIONS, MEASURES
+from regard.inspection.questions.heads import MOST, folder_texts
 from tests.page.models import data_of, made
 from tests.page.reading import opened, soon
 from tests.page.view import Watch

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from regard.explore.forward.head_measures import measures, rollout
-from regard.explore.forward.inputs import Token, by_word, image_inputs, text_inputs, words
-from regard.explore.forward.outputs import scores
-from regard.explore.forward.passes import probabilities
-from regard.explore.forward.record import AttentionRecord, Kind, record, record_attention
-from regard.explore.questions.attribution import explained_score
+from regard.inspection.forward.head_measures import measures, rollout
+from regard.inspection.forward.inputs import Token, by_word, image_inputs, text_inputs, words
+from regard.inspection.forward.outputs import scores
+from regard.inspection.forward.passes import probabilities
+from regard.inspection.forward.record import AttentionRecord, Kind, record, record_attention
+from regard.inspection.questions.attribution import explained_score
 from regard.models.ablation import Ablations, Head
 from tests.page.language import digits
 from tests.page.numbers import apart, chance, check_looks, clean, like, number, percent, weight

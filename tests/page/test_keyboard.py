@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from regard.explore.forward.record import record
+from regard.inspection.forward.record import record
 from tests.page.language import pairs
 from tests.page.numbers import check_looks, clean
 from tests.page.reading import FRAME, address, settled, soon

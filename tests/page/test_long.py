@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import regard
-from regard.explore.forward.head_measures import rollout
-from regard.explore.forward.inputs import text_inputs
-from regard.explore.forward.record import record
-from regard.explore.questions.equation import equation
+from regard.inspection.forward.head_measures import rollout
+from regard.inspection.forward.inputs import text_inputs
+from regard.inspection.forward.record import record
+from regard.inspection.questions.equation import equation
 from tests.page.numbers import check_gaze, check_looks, clean, like, places, weight
 from tests.page.odd import LETTERS
 from tests.page.reading import FRAME, alerts, chosen, gaze, holds, rows, settled, soon

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.data.demo.grammar import classic, words_of
+from regard.runs.demo.grammar import classic, words_of
 from regard.training.checkpoints.checkpoint import weights
 from tests.page.language import antecedent, digits, hidden, hidden_twice, language, pairs, spans
 from tests.page.models import LESSONS, made, main, quality

@@ -12,12 +12,12 @@ import pytest
 
 from regard.cli.demo import study_values
 from regard.config import checksum
-from regard.explore import PAGE
-from regard.explore.folders import folder as folder_module
-from regard.explore.folders.models import Models
-from regard.explore.folders.walk import CORPUS, NAME
-from regard.explore.forward.record import record
-from regard.explore.pictures.view import View
+from regard.inspection import PAGE
+from regard.inspection.folders import folder as folder_module
+from regard.inspection.folders.models import Models
+from regard.inspection.folders.walk import CORPUS, NAME
+from regard.inspection.forward.record import record
+from regard.inspection.pictures.view import View
 from regard.library.served import Page as ServedPage
 from regard.runs.demo.ablation_study import study_heads
 from regard.serve.app import files

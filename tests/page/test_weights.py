@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from regard.explore.folders.folder import Folder
+from regard.inspection.folders.folder import Folder
 from regard.models.ablation import Ablations, Head
 from tests.page.reading import alerts, flipped, settled, soon
 from tests.page.view import ENDED, Watch, serving

@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from regard.explore.forward.record import record
-from regard.explore.forward.text_windows import windows
+from regard.inspection.forward.record import record
+from regard.inspection.forward.text_windows import windows
 from tests.page.language import pairs
 from tests.page.numbers import check_looks, clean
 from tests.page.reading import BEFORE, FRAME, address, alerts, chosen, gaze, holds, opened, settled, soon

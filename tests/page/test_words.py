@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from regard.explore.forward.inputs import text_inputs
-from regard.explore.forward.outputs import beam_search, prepare_search
-from regard.explore.questions.vectors import Plane, layer_paths, nearest
+from regard.inspection.forward.inputs import text_inputs
+from regard.inspection.forward.outputs import beam_search, prepare_search
+from regard.inspection.questions.vectors import Plane, layer_paths, nearest
 from regard.models.ablation import Ablations
 from tests.page.language import pairs
 from tests.page.numbers import apart, chance, clean, like, number, percent, places

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from regard.explore.forward.inputs import ModelInputs, text_inputs
-from regard.explore.forward.outputs import Candidate, beam_search, prepare_search
-from tests.explore.forward.ranked import top_candidates
+from regard.inspection.forward.inputs import ModelInputs, text_inputs
+from regard.inspection.forward.outputs import Candidate, beam_search, prepare_search
+from tests.inspection.forward.ranked import top_candidates
 from tests.page.language import pairs
 from tests.page.numbers import chance, clean, like, number
 from tests.page.reading import BEFORE, opened, rows, settled, soon

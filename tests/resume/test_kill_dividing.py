@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.demo.grammar.corpus import generate
+from regard.runs.demo.grammar.corpus import generate
 from regard.system.forks import SAFE
 from tests.e2e.conftest import settings
 

@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 import regard
-from regard.explore.folders.training_curves import TrainingCurves
+from regard.inspection.folders.training_curves import TrainingCurves
 from regard.system.errors import Stopped
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.files import Files

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from regard.explore.folders.folder import Folder
-from regard.explore.folders.models import Models
-from regard.explore.questions.answers import answer
+from regard.inspection.folders.folder import Folder
+from regard.inspection.folders.models import Models
+from regard.inspection.questions.answers import answer
 from regard.runs.conversion import export_model
 from regard.runs.slim import size_of, slim
 from regard.system.errors import Damaged, RegardError

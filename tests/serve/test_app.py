@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from regard.explore import PAGE
+from regard.inspection import PAGE
 from regard.serve.app import FOR_EVER, OTHER, File, files
 from regard.serve.worker import ENDING, WAITING
 from regard.system.errors import RegardError

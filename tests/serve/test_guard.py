@@ -6,7 +6,7 @@ import json
 import pytest
 
 import regard.serve.guard as asked
-from regard.explore.requests import WeightsReplaced
+from regard.inspection.requests import WeightsReplaced
 from regard.serve.connection import Limits
 from regard.serve.guard import MOST_BYTES, Guard, error_body
 from tests.serve.conftest import HEAD, POST, everything, get, post, reply, until

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.explore.folders.folder import Folder
+from regard.inspection.folders.folder import Folder
 from regard.models import store
 from regard.nn import ops
 from regard.runs import average, conversion

@@ -21,9 +21,9 @@ from regard.cli.io.terminal import colour_scheme, result, result_json, say
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.explore.forward.record import Kind
-    from regard.explore.forward.text_windows import WindowedRequest
-    from regard.explore.pictures.terminal_heatmap import ColourScheme
+    from regard.inspection.forward.record import Kind
+    from regard.inspection.forward.text_windows import WindowedRequest
+    from regard.inspection.pictures.terminal_heatmap import ColourScheme
     from regard.tasks.images.classifier import ImageClassification
     from regard.tasks.protocols import Task
 
@@ -175,9 +175,9 @@ class AttentionView:
 
 def _texts(task: Task, text: str, options: AttendOptions) -> AttentionView:
     """One text, or two below each other, each with its given target and the window to show."""
-    from regard.explore.forward.record import KINDS, WHOLE, record
-    from regard.explore.forward.text_windows import WindowedRequest
-    from regard.explore.pictures.view import View, word_svg
+    from regard.inspection.forward.record import KINDS, WHOLE, record
+    from regard.inspection.forward.text_windows import WindowedRequest
+    from regard.inspection.pictures.view import View, word_svg
 
     options.refuse(NOT_OF_IMAGES, "image")
     token, layer, beside = options.token, options.layer, options.beside
@@ -217,7 +217,7 @@ def _windows_note(cut: list[WindowedRequest], window: int | None) -> str:
 
 def _image(task: ImageClassification, path: str, options: AttendOptions) -> AttentionView:
     """One image of a file, and the mean attention distance over its first images."""
-    from regard.explore.pictures.images import FIRST, distances, image_view
+    from regard.inspection.pictures.images import FIRST, distances, image_view
     from regard.tasks.images.classifier import some_images
 
     if options.kind != "encoder":
@@ -241,9 +241,9 @@ def _image(task: ImageClassification, path: str, options: AttendOptions) -> Atte
 
 def _page(folder: Path, text: str, options: AttendOptions) -> str:
     """The self-contained HTML page of one pass."""
-    from regard.explore.folders.models import Gallery, Models
-    from regard.explore.forward.text_windows import WindowedRequest
-    from regard.explore.questions.answers import export_file
+    from regard.inspection.folders.models import Gallery, Models
+    from regard.inspection.forward.text_windows import WindowedRequest
+    from regard.inspection.questions.answers import export_file
     from regard.tasks.kinds import reads_image
     from regard.tasks.model_folder import load_recipe_and_assets
 

@@ -11,7 +11,7 @@ from regard.cli.io.terminal import Stop, colour_scheme, result, result_json
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.explore.pictures.terminal_heatmap import ColourScheme
+    from regard.inspection.pictures.terminal_heatmap import ColourScheme
     from regard.runs.demo.ablation_study import AblationStudy
     from regard.runs.demo.images import ImageDemonstration
     from regard.runs.demo.pronoun import PronounAttention
@@ -86,7 +86,7 @@ def _images(output: Path, seed: int, steps: int | None, threads: int | None, jso
     """The image demonstration."""
     from dataclasses import asdict
 
-    from regard.explore.pictures.images import FIRST, distances
+    from regard.inspection.pictures.images import FIRST, distances
     from regard.runs.demo.images import demonstrate_images, make_images
     from regard.training.reporters import reporter
 
@@ -117,8 +117,8 @@ def image_table(found: ImageDemonstration) -> str:
 
 def table(found: Demonstration) -> str:
     """The scores next to the baselines, and the pronoun's attention next to that of nouns."""
-    from regard.data.demo.grammar.corpus import PATTERNS
-    from regard.data.demo.grammar.lexicon import ADJECTIVES, NOUNS, VERBS
+    from regard.runs.demo.grammar.corpus import PATTERNS
+    from regard.runs.demo.grammar.lexicon import ADJECTIVES, NOUNS, VERBS
 
     majority = _of(found.majority.correct, found.majority.total)
     lines = [
@@ -154,7 +154,7 @@ def _of(correct: int, total: int) -> str:
 
 
 def _gaze_row(name: str, looked: PronounAttention) -> str:
-    from regard.explore.pictures.ablation_study import where
+    from regard.runs.demo.findings import where
 
     place = f"layer {looked.layer} head {looked.head}"
     return f"  {name:<46} {place:<16} {where(looked.test)}; nouns: {looked.test.chance:.0%}"
@@ -162,8 +162,8 @@ def _gaze_row(name: str, looked: PronounAttention) -> str:
 
 def picture(output: Path, found: Demonstration, look: ColourScheme) -> str:
     """One sentence's attention in the head that finds the antecedent of the English or German pronoun."""
-    from regard.explore.forward.record import Kind, record
-    from regard.explore.pictures.view import View
+    from regard.inspection.forward.record import Kind, record
+    from regard.inspection.pictures.view import View
     from regard.tasks.model_folder import load
 
     made = record(load(output / "model"), found.example)
@@ -178,7 +178,7 @@ def picture(output: Path, found: Demonstration, look: ColourScheme) -> str:
 
 def study_table(found: AblationStudy) -> str:
     """How the model resolves the pronoun, in a few lines."""
-    from regard.explore.pictures.ablation_study import study_lines
+    from regard.runs.demo.findings import study_lines
 
     title = f"How it finds what “{PRONOUN}” stands for, by switching heads off:"
     return "\n".join([title, *study_lines(found)]) + "\n"
@@ -186,8 +186,8 @@ def study_table(found: AblationStudy) -> str:
 
 def study_values(output: Path, found: AblationStudy) -> bytes:
     """The same for the guided walk of ``regard explore``."""
-    from regard.explore.folders.folder import weights_sha256
-    from regard.explore.folders.walk import write_walk
+    from regard.inspection.folders.folder import weights_sha256
+    from regard.inspection.folders.walk import write_walk
 
     weights = weights_sha256(output / "model")
     assert weights  # a finished model has them in its manifest

@@ -51,9 +51,9 @@ def explore(
     require("torch", "starlette", "uvicorn")
     for name, value in FEW.items():  # read when torch loads
         os.environ.setdefault(name, value)
-    from regard.explore import PAGE
-    from regard.explore.folders.models import Models
-    from regard.explore.questions import answers
+    from regard.inspection import PAGE
+    from regard.inspection.folders.models import Models
+    from regard.inspection.questions import answers
     from regard.serve.app import files
     from regard.serve.server import Server, listen, page_url
 

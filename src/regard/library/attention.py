@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explore.folders.models import Models
-from regard.explore.forward.head_measures import entropy, rollout
-from regard.explore.forward.inputs import Token, by_word
-from regard.explore.forward.passes import forward_pass
-from regard.explore.forward.record import AttentionRecord, Kind, Words, is_self_attention
-from regard.explore.forward.text_windows import fit_request
-from regard.explore.pictures.view import View
-from regard.explore.questions.export import SQUARES, describe_changes, export_file
-from regard.explore.requests import AblationRequest, Request, read
+from regard.inspection.folders.models import Models
+from regard.inspection.forward.head_measures import entropy, rollout
+from regard.inspection.forward.inputs import Token, by_word
+from regard.inspection.forward.passes import forward_pass
+from regard.inspection.forward.record import AttentionRecord, Kind, Words, is_self_attention
+from regard.inspection.forward.text_windows import fit_request
+from regard.inspection.pictures.view import View
+from regard.inspection.questions.export import SQUARES, describe_changes, export_file
+from regard.inspection.requests import AblationRequest, Request, read
 from regard.library.arguments import checked
 from regard.library.figure import Figure, framed_page
 from regard.system.errors import RegardError, UsageError

@@ -10,10 +10,10 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explore.forward.inputs import Token, words
-from regard.explore.payload import check_finite
-from regard.explore.questions.attribution import FEWEST, Method, attribute, integrate
-from regard.explore.requests import AblationRequest
+from regard.inspection.forward.inputs import Token, words
+from regard.inspection.payload import check_finite
+from regard.inspection.questions.attribution import FEWEST, Method, attribute, integrate
+from regard.inspection.requests import AblationRequest
 from regard.library.attention import TokenLabels
 from regard.library.outputs import OutputScore
 from regard.system.errors import UsageError

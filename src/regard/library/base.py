@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from regard.config import Recipe
 from regard.config.families import Model as Section
-from regard.explore.folders.facts import positions_of
-from regard.explore.folders.models import Models
-from regard.explore.forward.record import Kind
-from regard.explore.questions.attribution import PASSES, Method
-from regard.explore.requests import UNCHANGED, AblationRequest, Flag, Heads, question
+from regard.inspection.folders.facts import positions_of
+from regard.inspection.folders.models import Models
+from regard.inspection.forward.record import Kind
+from regard.inspection.questions.attribution import PASSES, Method
+from regard.inspection.requests import UNCHANGED, AblationRequest, Flag, Heads, question
 from regard.library.arguments import checked
 from regard.library.attention import Attention, attention_of, request, warn_of_parts
 from regard.library.attribution import Attribution, attribution

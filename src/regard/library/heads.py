@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from regard.explore.forward.head_statistics import head_statistics
-from regard.explore.forward.record_batches import TextExample
-from regard.explore.pictures.head_table import Estimate, HeadSummary, HeadTable
-from regard.explore.questions.heads import TextCounts, count_images, count_texts, metrics_of
-from regard.explore.requests import UNCHANGED, AblationRequest
+from regard.inspection.forward.head_statistics import head_statistics
+from regard.inspection.forward.record_batches import TextExample
+from regard.inspection.pictures.head_table import Estimate, HeadSummary, HeadTable
+from regard.inspection.questions.heads import TextCounts, count_images, count_texts, metrics_of
+from regard.inspection.requests import UNCHANGED, AblationRequest
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.classification.pairs.classifier import split_pair
 from regard.tasks.kinds import reads_image

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from regard.explore.folders.models import LoadedModel, Models
-from regard.explore.forward.inputs import ModelInputs, piece, words
-from regard.explore.forward.outputs import PIECE_SCORES
-from regard.explore.forward.passes import inputs_of
-from regard.explore.forward.text_windows import fit_request
-from regard.explore.questions.attribution import (
+from regard.inspection.folders.models import LoadedModel, Models
+from regard.inspection.forward.inputs import ModelInputs, piece, words
+from regard.inspection.forward.outputs import PIECE_SCORES
+from regard.inspection.forward.passes import inputs_of
+from regard.inspection.forward.text_windows import fit_request
+from regard.inspection.questions.attribution import (
     Score,
     difference,
     explained_score,
@@ -20,7 +20,7 @@ from regard.explore.questions.attribution import (
     pieces_score,
     read_ablated,
 )
-from regard.explore.requests import Request
+from regard.inspection.requests import Request
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.kinds import fills_words, reads_text
 

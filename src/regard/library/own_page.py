@@ -12,15 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from regard.explore.folders.facts import NOTHING
-from regard.explore.forward.inputs import Token
-from regard.explore.forward.passes import ForwardPass
-from regard.explore.forward.record import AttentionRecord, Kind
-from regard.explore.forward.text_windows import WindowedRequest
-from regard.explore.payload import check_finite
-from regard.explore.pictures import svg
-from regard.explore.questions.export import render_page
-from regard.explore.requests import Request
+from regard.inspection.folders.facts import NOTHING
+from regard.inspection.forward.inputs import Token
+from regard.inspection.forward.passes import ForwardPass
+from regard.inspection.forward.record import AttentionRecord, Kind
+from regard.inspection.forward.text_windows import WindowedRequest
+from regard.inspection.payload import check_finite
+from regard.inspection.pictures import svg
+from regard.inspection.questions.export import render_page
+from regard.inspection.requests import Request
 from regard.library import probe
 from regard.library.figure import Figure
 from regard.models.captured_attention import evaluating

@@ -10,9 +10,9 @@ from typing import Self, overload
 
 from torch import nn
 
-from regard.explore import PAGE
-from regard.explore.folders.models import Models
-from regard.explore.questions import answers
+from regard.inspection import PAGE
+from regard.inspection.folders.models import Models
+from regard.inspection.questions import answers
 from regard.library.arguments import checked
 from regard.library.base import Model
 from regard.library.own_page import own_page

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from regard.explore.questions.export import describe_changes
-from regard.explore.requests import AblationRequest, Request
+from regard.inspection.questions.export import describe_changes
+from regard.inspection.requests import AblationRequest, Request
 from regard.models.presets import count_parameters
 from regard.system import disk
 from regard.system.errors import RegardError

@@ -94,7 +94,7 @@ def files(folder: Path) -> dict[str, File]:
 
 
 class Answers(Protocol):
-    """The module :mod:`regard.explore.questions.answers`, or its stand-in in tests."""
+    """The module :mod:`regard.inspection.questions.answers`, or its stand-in in tests."""
 
     @property
     def ANSWERS(self) -> Mapping[str, object]: ...

@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from regard.explore.requests import WeightsReplaced
+from regard.inspection.requests import WeightsReplaced
 from regard.serve.worker import WorkerBusy
 from regard.system.errors import RegardError
 

@@ -21,10 +21,10 @@ from regard.tasks.protocols import EngineTask, Task
 from regard.tasks.text.precisions import Wanted, precision_of, refuse_where_torch_computes
 
 ENGINES = {
-    "transformer": "regard.fast.build:transformer",
-    "gpt": "regard.fast.build:gpt",
-    "bert": "regard.fast.readers.build:bert",
-    "rnn-encoder": "regard.fast.readers.build:rnn_encoder",
+    "transformer": "regard.engine.build:transformer",
+    "gpt": "regard.engine.build:gpt",
+    "bert": "regard.engine.readers.build:bert",
+    "rnn-encoder": "regard.engine.readers.build:rnn_encoder",
 }
 """What makes the engine of a section, by its family; only that is imported."""
 

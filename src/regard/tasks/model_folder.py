@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from regard import kernels
 from regard.config import Recipe, saved_recipe
 from regard.config.tasks import import_name
-from regard.fast.packed_file import MappedPacker
-from regard.fast.weights import WeightFile
+from regard.engine.packed_file import MappedPacker
+from regard.engine.weights import WeightFile
 from regard.kernels.packing import Packer, Precision
 from regard.system import processor
 from regard.system.errors import RegardError, UsageError

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from regard.data.batches.batch import Packed
     from regard.decoding.hypotheses import Symbols
-    from regard.fast.texts import Texts
+    from regard.engine.texts import Texts
     from regard.kernels.packing import Precision
     from regard.models.gpt import Gpt
     from regard.models.inputs import Tokens

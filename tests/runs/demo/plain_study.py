@@ -5,10 +5,10 @@ from typing import Any
 
 import torch
 
-from regard.data.demo.grammar import Pair, classic, word_spans
-from regard.data.demo.grammar.phrases import PRONOUN
 from regard.models.ablation import Ablations, Head
 from regard.models.captured_attention import pack_sentences, weights_of
+from regard.runs.demo.grammar import Pair, classic, word_spans
+from regard.runs.demo.grammar.phrases import PRONOUN
 from regard.tasks.translation.translator import Translation
 
 GUESS, HALF = 0.7, 0.5

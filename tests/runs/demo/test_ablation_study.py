@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard.data.demo.grammar import Pair, corpus
-from regard.explore.folders.walk import write_walk
+from regard.inspection.folders.walk import write_walk
 from regard.models.ablation import Head
 from regard.runs.demo.ablation_study import SENTENCES, AblationStudy, PronounPredictions, study_heads
+from regard.runs.demo.grammar import Pair, corpus
 from regard.runs.demo.pronoun import head_shares
 from regard.runs.demo.translation import TEST, TRAIN, VALID, demonstrate, write
 from regard.system.errors import RegardError, Stopped

@@ -8,8 +8,8 @@ import pytest
 
 import regard
 from regard.cli import main
-from regard.data.demo.digits import corpus
 from regard.runs.demo import images as image_demo
+from regard.runs.demo.digits import corpus
 from regard.runs.demo.images import demonstrate_images, nearest, put_arrays
 from regard.system.errors import RegardError, Stopped
 from tests.refusals import refused

@@ -2,8 +2,8 @@
 
 import pytest
 
-from regard.data.demo.grammar.scores import Shares
 from regard.runs.demo import pronoun
+from regard.runs.demo.grammar.scores import Shares
 
 
 def test_the_head_that_tells_the_nouns_apart_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

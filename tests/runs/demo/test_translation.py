@@ -7,9 +7,9 @@ import pytest
 
 import regard
 from regard.cli import main
-from regard.data.demo.grammar import corpus
-from regard.data.demo.grammar.lexicon import Example, read_entries
 from regard.runs.demo import translation
+from regard.runs.demo.grammar import corpus
+from regard.runs.demo.grammar.lexicon import Example, read_entries
 from regard.runs.demo.translation import write
 from regard.system.errors import RegardError, Stopped
 from tests.refusals import refused

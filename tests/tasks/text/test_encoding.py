@@ -19,7 +19,7 @@ from regard.tasks.text.encoding import POOLS, ImageVectors, TextVectors, unit_ro
 from regard.tasks.text.preparation import SYMBOLS
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies
-from tests.explore.pictures.small_images import image_classifier
+from tests.inspection.pictures.small_images import image_classifier
 from tests.models.small_models import assert_near, stir
 from tests.refusals import refused
 

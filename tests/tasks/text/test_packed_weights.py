@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from regard import kernels
-from regard.fast import packed_file
+from regard.engine import packed_file
 from regard.kernels import packing
 from regard.system.errors import RegardError
 from regard.system.threads import ended_threads

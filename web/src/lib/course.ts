@@ -1,4 +1,4 @@
-/** A training as its log tells it (regard/explore/folders/training_curves.py). */
+/** A training as its log tells it (regard/inspection/folders/training_curves.py). */
 
 import { round } from './axis'
 import { count, duration, number } from './numbers'

@@ -12,7 +12,7 @@ from regard.cli.io.terminal import progress, result, result_json, say, say_inval
 from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
-    from regard.explore.pictures.head_table import HeadTable
+    from regard.inspection.pictures.head_table import HeadTable
     from regard.tasks.images.classifier import ImageClassification
     from regard.tasks.protocols import Task
 

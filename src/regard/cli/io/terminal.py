@@ -21,7 +21,7 @@ from regard.text.counts import counted
 from regard.training.reporters import EVERY, clock
 
 if TYPE_CHECKING:
-    from regard.explore.pictures.terminal_heatmap import Colours, ColourScheme
+    from regard.inspection.pictures.terminal_heatmap import Colours, ColourScheme
     from regard.text.lines import InvalidLines
 
 PATIENCE = 2.0
@@ -65,7 +65,7 @@ def say_invalid_lines(name: str, notes: InvalidLines) -> None:
 
 def colour_scheme(stream: TextIO | None = None) -> ColourScheme:
     """The colours of the stream's terminal; none for a pipe or with ``NO_COLOR``."""
-    from regard.explore.pictures.terminal_heatmap import ColourScheme
+    from regard.inspection.pictures.terminal_heatmap import ColourScheme
 
     stream = stream or sys.stdout
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")

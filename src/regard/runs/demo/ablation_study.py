@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 
 import torch
 
-from regard.data.demo.grammar import Pair, words_of_tokens
-from regard.data.demo.grammar.scores import Shares, mean_shares
 from regard.models.ablation import Ablations, Head
 from regard.models.captured_attention import evaluating, pass_over
 from regard.models.transformer import Transformer
+from regard.runs.demo.grammar import Pair, words_of_tokens
+from regard.runs.demo.grammar.scores import Shares, mean_shares
 from regard.runs.demo.pronoun import head_shares
 from regard.system.errors import RegardError, Stopped
 from regard.tasks.translation.translator import Translation

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.demo.digits import corpus
+from regard.runs.demo.digits import corpus
 from regard.runs.demo.translation import put
 from regard.runs.train import train
 from regard.system.errors import Stopped

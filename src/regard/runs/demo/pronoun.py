@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regard.data.demo.grammar import Pair, words_of_tokens
-from regard.data.demo.grammar.scores import Shares, cross_shares, encoder_shares, mean_shares, over_words
 from regard.models.captured_attention import weights_of
 from regard.models.transformer import Transformer
+from regard.runs.demo.grammar import Pair, words_of_tokens
+from regard.runs.demo.grammar.scores import Shares, cross_shares, encoder_shares, mean_shares, over_words
 from regard.tasks.translation.translator import Translation
 
 

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import recipe_values
-from regard.data.demo.grammar import Corpus, Pair, corpus
-from regard.data.demo.grammar.lexicon import Example, read_entries
-from regard.data.demo.grammar.scores import (
+from regard.runs.demo.ablation_study import SENTENCES, AblationStudy, study_heads
+from regard.runs.demo.grammar import Corpus, Pair, corpus
+from regard.runs.demo.grammar.lexicon import Example, read_entries
+from regard.runs.demo.grammar.scores import (
     Accuracy,
     NearestSentence,
     exact_match,
     majority_pronoun,
     pronoun_accuracy,
 )
-from regard.runs.demo.ablation_study import SENTENCES, AblationStudy, study_heads
 from regard.runs.demo.pronoun import PronounAttention, pronoun_attention
 from regard.runs.demo.pronoun_task import DemonstrationJob
 from regard.runs.train import train

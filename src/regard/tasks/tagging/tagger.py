@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from regard.fast.readers.build import HeadShape
-    from regard.fast.texts import Texts
+    from regard.engine.readers.build import HeadShape
+    from regard.engine.texts import Texts
     from regard.models.bert import TagHead
     from regard.models.inputs import Tokens
     from regard.models.rnn import Reader
@@ -250,7 +250,7 @@ class Tagging(TextTask[TagAssets, "Reader"]):
 
     def engine_sizes(self) -> tuple[int, HeadShape]:
         """What the engine's builder asks for: pieces, and what the head gives."""
-        from regard.fast.readers.build import HeadShape
+        from regard.engine.readers.build import HeadShape
 
         pieces, labels = self.assets.sizes
         limits = forbidden(self.assets.labels, self.assets.scheme)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from regard.fast.packed_file import MappedPacker, RecordingPacker, StalePack
+from regard.engine.packed_file import MappedPacker, RecordingPacker, StalePack
 from regard.kernels.packing import Packer, Precision
 from regard.system.errors import RegardError
 from regard.system.threads import ended_threads

@@ -25,7 +25,7 @@ from regard.text.sentences import cut, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 if TYPE_CHECKING:
-    from regard.fast.texts import Texts
+    from regard.engine.texts import Texts
     from regard.models.inputs import Tokens
     from regard.models.rnn import Rnn
     from regard.models.transformer import Transformer
@@ -85,7 +85,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
 
     def texts_of(self, packed: Packed) -> Texts:
         """The encoder's input, as its engine reads it."""
-        from regard.fast.texts import Texts
+        from regard.engine.texts import Texts
 
         return Texts(packed.ids_T, packed.lengths_B)
 

@@ -9,8 +9,8 @@ import torch
 
 import regard
 from regard.data.batches.batch import pack_sources
-from regard.explore.forward.inputs import text_inputs
-from regard.explore.forward.record import record
+from regard.inspection.forward.inputs import text_inputs
+from regard.inspection.forward.record import record
 from regard.models.inputs import separate, tokens
 from regard.system.errors import UsageError
 from regard.tasks.classification.classifier import NOTHING

@@ -1,0 +1,115 @@
+"""Next-token scores of a step, computed when they are asked for; a ``decoding.step.Answer``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config import Decoding
+from regard.engine.parts import Floats, Linear
+from regard.engine.sampling import sample
+from regard.kernels import _native
+from regard.kernels.packing import FP32, Packer
+
+Scores = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+class Output:
+    """The pre-softmax projection onto every piece [Vaswani17 §3.4].
+
+    In fp32 it is there in int8, too, for screening (``native/kernels/argmax.cpp``).
+    """
+
+    def __init__(self, weight_VD: Floats, pack: Packer = FP32) -> None:
+        self.pieces = len(weight_VD)
+        self.project = Linear([weight_VD], [None], pack=pack)
+        self._screen = pack([weight_VD], [None], "int8") if pack.precision == "fp32" else self.project.packed
+        self._masks: dict[tuple[int, ...], NDArray[np.uint8]] = {}
+
+    def best(self, hidden_ND: Floats, k: int, without: Sequence[int]) -> tuple[Ids, Scores]:
+        """Ids and log-probabilities of the k best of each row, those ``without`` left out."""
+        rows, k = len(hidden_ND), min(k, self.pieces)
+        ids_Nk, score_Nk = np.empty((rows, k), np.int32), np.empty((rows, k), np.float32)
+        log_sum_N = np.empty(rows)
+        packed, mask_V = self.project.packed, self._mask(tuple(without))
+        _native.vocabulary(hidden_ND, packed, self.pieces, mask_V, ids_Nk, score_Nk, log_sum_N)
+        return np.maximum(ids_Nk, 0).astype(np.int64), score_Nk - log_sum_N[:, None]
+
+    def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> NDArray[np.int32]:
+        """The id of the largest score of each row; -1 where there is none, or one that was computed is not finite."""
+        id_N = np.empty(len(hidden_ND), np.int32)
+        mask_V = self._mask(tuple(without))
+        _native.argmax(hidden_ND, self._screen, self.project.packed, self.pieces, mask_V, id_N)
+        return id_N
+
+    def search_arguments(self, without: Sequence[int]) -> dict[str, Any]:
+        """What a search in native code needs of it."""
+        matrices = {"screen": self._screen, "exact": self.project.packed}
+        return {**matrices, "pieces": self.pieces, "without": self._mask(tuple(without))}
+
+    def scores(self, hidden_ND: Floats) -> Floats:
+        """``score_NV``: those of all pieces."""
+        return self.project(hidden_ND, np.empty((len(hidden_ND), self.pieces), np.float32))
+
+    def _mask(self, without: tuple[int, ...]) -> NDArray[np.uint8] | None:
+        if not without:
+            return None
+        if without not in self._masks:
+            mask_V = self._masks[without] = np.zeros(self.pieces, np.uint8)
+            mask_V[list(without)] = 1
+        return self._masks[without]
+
+
+class FastAnswer:
+    """The distribution over the next token of every row."""
+
+    def __init__(self, hidden_ND: Floats, output: Output) -> None:
+        self._hidden_ND = hidden_ND
+        self._output = output
+        self._score_NV: Floats | None = None
+
+    def best(self, k: int, without: Sequence[int] = ()) -> tuple[Ids, Scores]:
+        """The k most probable tokens of each row, best first, ties to the smaller id."""
+        return self._output.best(self._hidden_ND, k, without)
+
+    def most_probable(self, without: Sequence[int] = ()) -> Ids:
+        """The most probable token of each row, ties to the smaller id; -1 where none is left, or a score is none."""
+        return self._output.argmax(self._hidden_ND, without).astype(np.int64)
+
+    def of(self, tokens_N: Ids) -> Scores:
+        """The log-probability of one given token per row."""
+        score_NV = self._scores()
+        return score_NV[np.arange(len(tokens_N)), tokens_N] - _log_sum(score_NV)
+
+    def sample(
+        self,
+        uniform_N: Scores,
+        decoding: Decoding,
+        without: Sequence[int] = (),
+        seen_NS: Ids | None = None,
+    ) -> Ids:
+        """One token per row: where the running sum of the probabilities that ``decoding`` leaves passes ``uniform``."""
+        return sample(self._scores(), uniform_N, decoding, without, seen_NS)
+
+    def all(self) -> Scores:
+        """Every log-probability, ``log_probability_NV``."""
+        score_NV = self._scores()
+        return score_NV - _log_sum(score_NV)[:, None]
+
+    def context(self) -> None:
+        """Weights are not kept: whoever looks inside uses the model itself."""
+
+    def _scores(self) -> Floats:
+        if self._score_NV is None:
+            self._score_NV = self._output.scores(self._hidden_ND)
+        return self._score_NV
+
+
+def _log_sum(score_NV: Floats) -> Scores:
+    highest_N = score_NV.max(1)
+    total_N = np.exp(score_NV - highest_N[:, None]).sum(1, dtype=np.float64)
+    return highest_N + np.log(total_N)

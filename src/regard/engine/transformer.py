@@ -1,0 +1,200 @@
+"""The Transformer as a step of search (``decoding.step.Step``), without torch and without copying a beam's past.
+
+Rows of different ages share a step. A row's own keys and values are found through its ancestors, so that reordering a
+beam reorders rows of whole numbers; those of its sentence lie in one place for all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.decoding.step import MultiStepOutput, MultiStepRequest
+from regard.engine.answer import FastAnswer, Output
+from regard.engine.parts import Floats, Linear
+from regard.engine.past import ROOM, Memory, Past, project
+from regard.engine.stack import Stack
+from regard.engine.texts import Texts
+from regard.kernels.packing import Precision
+
+Ids = NDArray[np.int64]
+Ints = NDArray[np.int32]
+ONE = np.int32(1)
+Number = TypeVar("Number", np.int32, np.int64, np.float64)
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """What writes: its layers, and what makes a sentence's keys and values for each of them."""
+
+    stack: Stack
+    memories: Sequence[Linear]
+    size: int
+    """Entries of a token's keys and values in a layer, its own or its memory's."""
+    precision: Precision
+    """Of the weights."""
+
+
+@dataclass
+class FastState:
+    """Search state: consumed by every call, use the returned one.
+
+    Args:
+        lengths_N: tokens each row has read; ``longest`` is the most of them.
+        sentence_N: which sentence a row belongs to, ascending.
+        ancestors_NS: where the keys and values of each row's tokens are.
+        memory_first_N, memory_length_N: where those of its sentence are.
+        memory_first_B, memory_length_B: the same, sentence by sentence.
+    """
+
+    lengths_N: Ints
+    longest: int
+    sentence_N: Ids
+    ancestors_NS: Ints
+    memory_first_N: Ints
+    memory_length_N: Ints
+    past: Past
+    memory: Memory
+    memory_first_B: Ints
+    memory_length_B: Ints
+
+
+class FastTransformer:
+    """One token a row at a time, for search."""
+
+    def __init__(self, encoder: Stack, decoder: Decoder, output: Output) -> None:
+        self.encoder = encoder
+        self.decoder = decoder
+        self.output = output
+
+    def read(self, texts: Texts) -> Floats:
+        """``memory_TD``: the encoder's vectors of texts."""
+        return self.encoder.read(texts)
+
+    def start(self, sources: Sequence[Ids]) -> FastState:
+        """Encode sentences (ids with ``</s>``) and open one row for each."""
+        decoder = self.decoder
+        sizes = len(decoder.memories), decoder.size, decoder.precision
+        none, rows, places = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros((0, ROOM), np.int32)
+        nothing = FastState(none, 0, rows, places, none, none, Past(*sizes), Memory(*sizes), none, none)
+        return self.admit(nothing, sources)
+
+    def admit(self, state: FastState, sources: Sequence[Ids]) -> FastState:
+        """Encode further sentences and append their rows."""
+        length_B = np.array([len(source) for source in sources], np.int64)
+        memory_SD = self.read(Texts(np.concatenate(sources), length_B))
+        rooms, first_B = state.memory.extend(state.memory_first_B, state.memory_length_B, length_B)
+        for memory, room_SE in zip(self.decoder.memories, rooms, strict=True):
+            project(memory, memory_SD, room_SE)
+        old, count, width = len(state.memory_first_B), len(sources), state.ancestors_NS.shape[1]
+        sentence_N = np.append(state.sentence_N, old + np.arange(count))
+        memory_length_B = np.append(state.memory_length_B, length_B.astype(np.int32))
+        return FastState(
+            np.append(state.lengths_N, np.zeros(count, np.int32)),
+            state.longest,
+            sentence_N,
+            np.append(state.ancestors_NS, np.zeros((count, width), np.int32), axis=0),
+            first_B[sentence_N],
+            memory_length_B[sentence_N],
+            state.past,
+            state.memory,
+            first_B,
+            memory_length_B,
+        )
+
+    def step(self, state: FastState, tokens_N: Ids) -> tuple[FastState, FastAnswer]:
+        """Append one token to each row; the answer is the distribution of the next."""
+        place_N = state.lengths_N
+        state.ancestors_NS, slots_N = state.past.extend(state.ancestors_NS, place_N, state.longest)
+        state.lengths_N = place_N + ONE
+        state.longest += 1
+        hidden_ND = self.decoder.stack(
+            np.ascontiguousarray(tokens_N),
+            place_N,
+            state.lengths_N,
+            state.longest,
+            slot=slots_N,
+            ancestors=state.ancestors_NS,
+            past=state.past.of_layer,
+            memory=state.memory.of_layer,
+            memory_first=state.memory_first_N,
+            memory_length=state.memory_length_N,
+        )
+        return state, FastAnswer(hidden_ND, self.output)
+
+    def multi_step(self, state: FastState, asked: MultiStepRequest) -> tuple[FastState, MultiStepOutput, FastAnswer]:
+        """Steps in which no row ends, at once, and the one after them, whose choice is not made."""
+        count, room = len(state.lengths_N), len(state.memory_first_B) * asked.width
+        steps = self.decoder.stack.positions.room(asked.steps, behind=state.longest + 1)
+        longest = state.longest + steps + 1
+
+        def wide(entry_N: NDArray[Number]) -> NDArray[Number]:
+            """An array with room for all rows that there may be, which steps change."""
+            entry_R = np.zeros((room, *entry_N.shape[1:]), entry_N.dtype)
+            entry_R[:count] = entry_N
+            return entry_R
+
+        ancestors_NS = np.zeros((count, longest), np.int32)
+        ancestors_NS[:, : state.longest] = state.ancestors_NS[:, : state.longest]
+        length_R, sentence_R, ancestors_RS = wide(state.lengths_N), wide(state.sentence_N), wide(ancestors_NS)
+        memory_first_R, memory_length_R = wide(state.memory_first_N), wide(state.memory_length_N)
+        origin_R, log_probability_R = np.arange(room), wide(asked.log_probability_N)
+        tokens_RT, log_probabilities_RT = np.zeros((room, steps), np.int64), np.zeros((room, steps))
+        hidden_RD = np.empty((room, self.decoder.stack.size), np.float32)
+        rows, taken, slots = self.decoder.stack.search(
+            longest,
+            hidden=hidden_RD,
+            **self.output.search_arguments(asked.without),
+            end=asked.end,
+            width=asked.width,
+            steps=steps,
+            scored=asked.scores,
+            count=count,
+            slots=state.past.peek((steps + 1) * room, state.ancestors_NS, state.lengths_N),
+            token=wide(asked.token_N),
+            sentence=sentence_R,
+            origin=origin_R,
+            length=length_R,
+            ancestors=ancestors_RS,
+            memory_first=memory_first_R,
+            memory_length=memory_length_R,
+            log_probability=log_probability_R,
+            bar=wide(asked.bar_N),
+            penalty=wide(asked.penalty_N),
+            tokens=tokens_RT,
+            log_probabilities=log_probabilities_RT,
+            past=state.past.of_layer,
+            memory=state.memory.of_layer,
+        )
+        state.past.take(slots, state.ancestors_NS, state.lengths_N)
+        state.longest += taken + 1
+        state.lengths_N, state.sentence_N, state.ancestors_NS = length_R[:rows], sentence_R[:rows], ancestors_RS[:rows]
+        state.memory_first_N, state.memory_length_N = memory_first_R[:rows], memory_length_R[:rows]
+        by_step = tokens_RT[:rows, :taken], log_probabilities_RT[:rows, :taken]
+        found = MultiStepOutput(origin_R[:rows], *by_step, log_probability_R[:rows])
+        return state, found, FastAnswer(hidden_RD[:rows], self.output)
+
+    def select(self, state: FastState, rows_M: Ids) -> FastState:
+        """New row *i* continues old row ``rows_M[i]``; a sentence without rows is dropped."""
+        sentence_M = state.sentence_N.take(rows_M)
+        begins_M = np.empty(len(rows_M), np.bool_)
+        begins_M[:1] = True
+        np.not_equal(sentence_M[1:], sentence_M[:-1], out=begins_M[1:])
+        kept_B = sentence_M[begins_M]
+        lengths_M = state.lengths_N.take(rows_M)
+        return FastState(
+            lengths_M,
+            int(lengths_M.max(initial=0)),
+            begins_M.cumsum() - 1,
+            state.ancestors_NS.take(rows_M, axis=0),
+            state.memory_first_N.take(rows_M),
+            state.memory_length_N.take(rows_M),
+            state.past,
+            state.memory,
+            state.memory_first_B.take(kept_B),
+            state.memory_length_B.take(kept_B),
+        )

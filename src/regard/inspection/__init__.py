@@ -1,0 +1,6 @@
+"""What is seen inside a model: records of one forward pass, pictures of it, and the answers behind the page."""
+
+from pathlib import Path
+
+PAGE = Path(__file__).parent / "page"
+"""The page as it was built."""

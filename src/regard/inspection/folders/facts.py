@@ -1,0 +1,318 @@
+"""What the page says of a model without its weights: task, title, stacks, positions, and example texts to try."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from regard.config import Recipe
+from regard.config.families import Model, VitSection
+from regard.data.prepare.shards import Shards
+from regard.inspection.folders.training_curves import LOG
+from regard.system import disk
+from regard.system.errors import RegardError
+from regard.text.languages import UNKNOWN, primary
+from regard.text.tokenizers.byte_pieces import replace_surrogates
+from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
+
+if TYPE_CHECKING:
+    from regard.text.tokenizers.vocabulary import AnyTokenizer
+
+TEXTS = 64
+"""Most texts read."""
+READ = (".json", ".safetensors", ".toml")
+"""Endings of the files of a model."""
+LONG = 4
+"""Letters of a content word, about; shorter words are masked only if there is no other."""
+TWICE = 7
+"""Words of a sentence from which on two are masked."""
+Piece = Callable[[str, bool], bool]
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+MOST, SHORT = 6, 160
+"""Number of examples, and most characters of each; fewer if the model reads fewer."""
+PRONOUNS, OTHERS, DRAWN = 2, 2, 60
+"""Sentences of the demonstration: with a pronoun, without one, and how many to draw to find them."""
+FIRST = 1 << 16
+"""Bytes of a validation set to search for its first sentences."""
+TAIL = 1 << 22
+"""Bytes at the end of a log to search for its newest samples."""
+PROBED = 20
+"""Sentences of the grammar by which a model of the demonstration is told from others of its sizes."""
+SIZES = ((2, 1, 128, 2400), (3, 4, 128, 2400))
+"""Sizes of the demonstration's model, today's first: encoder layers, heads, d_model and vocabulary."""
+GAP = "[MASK]"
+LOST = "\ufffd"
+"""Replacement for invalid bytes, where a character was cut."""
+PLAIN = "The old cat [MASK] on the green mat."
+"""Fallback example with a gap."""
+_SAMPLE = b'{"kind": "sample"'
+LANGUAGES = {
+    "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
+    "fi": "Finnish", "fr": "French", "hi": "Hindi", "hu": "Hungarian", "it": "Italian", "ja": "Japanese",
+    "ko": "Korean", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
+    "ru": "Russian", "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
+}  # fmt: skip
+NOTHING: dict[str, Any] = {
+    "task": "", "family": "", "title": "Model in training", "kinds": {}, "stacks": [], "d_model": 0, "divisor": 1,
+    "positions": False, "masked": [], "max_tokens": 0, "reads": "text", "writes": "nothing", "sides": [],
+    "labels": None, "keeps": "best", "image": None, "harder": {},
+}  # fmt: skip
+"""The same for a model whose recipe is not written yet."""
+
+
+@dataclass(frozen=True)
+class ValidationTexts:
+    """The first texts of a validation set.
+
+    Args:
+        texts: as they are, nothing left out.
+        common: words that stand in more than half of them: they say the least.
+        piece: whether a word is a single piece, after a space or (``False``) at the start of a text.
+    """
+
+    texts: Sequence[str]
+    common: Collection[str]
+    piece: Piece
+
+
+def refuse_irregular(folder: Path, endings: Collection[str] | None = READ) -> None:
+    """Raise a RegardError if a file that would be read from a folder, with one of these endings, is no regular file."""
+    for path in sorted(folder.glob("*")):
+        if (endings is None or path.suffix in endings) and os.path.exists(path) and not os.path.isdir(path):
+            disk.refuse_irregular(path)
+
+
+def validation_examples(folder: Path) -> ValidationTexts | None:
+    """The validation texts that a model's run prepared; ``None`` if they are gone.
+
+    Args:
+        folder: of the model, with its run.
+    """
+    data = folder / "training" / "data"
+    try:
+        refuse_irregular(data, None)
+        tokenizer = read_tokenizer(data / TOKENIZER)
+        texts = list(_texts(data, tokenizer))
+    except (OSError, ValueError, KeyError, IndexError, TypeError, RegardError):  # old files may be damaged in any way
+        return None
+    there = Counter(word for text in texts for word in set(_WORD.findall(text)))
+    common = {word for word, count in there.items() if 2 * count > len(texts)}
+    return ValidationTexts(
+        texts, common, lambda word, behind: len(tokenizer.encode(f" {word}" if behind else word).ids) == 1
+    )
+
+
+def _texts(data: Path, tokenizer: AnyTokenizer) -> Iterator[str]:
+    """The first texts of the prepared validation set, read lazily."""
+    index = disk.json_of(data / "index.json")
+    side = Shards(data, index["sides"]["validation.text"])
+    return (tokenizer.decode(side.sentence(number).tolist()) for number in range(min(TEXTS, side.count)))
+
+
+def make_cloze(line: str, seed: str, common: Collection[str], piece: Piece) -> str | None:
+    """Replace one or two words of a sentence by gaps, chosen by a seed; ``None`` if impossible.
+
+    Args:
+        line: a sentence.
+        seed: anything; the same gives the same.
+        common: words that are left out only where there are no others.
+        piece: whether a word is a single piece; only such are left out.
+    """
+    words = list(_WORD.finditer(line))
+    can = [word for word in words if piece(word.group(), word.start() > 0)]
+    telling = [word for word in can if len(word.group()) >= LONG and word.group() not in common] or can
+    if len(words) < 2 or not telling:
+        return None
+    drawn = Random(seed).sample(telling, min(len(telling), 1 + (len(words) >= TWICE)))
+    for word in sorted(drawn, key=lambda one: -one.start()):
+        line = line[: word.start()] + "[MASK]" + line[word.end() :]
+    return line
+
+
+def examples(folder: Path, recipe: Recipe) -> list[str]:
+    """Up to six short texts for a model; none for image models or if nothing is known."""
+    info = recipe.info
+    if info.reads == "image":
+        return []
+    if is_demo(folder, recipe):
+        return _demo_sentences(recipe.seed)
+    with_gaps = info.reads == "gapped"
+    if with_gaps and (made := _unique(_cloze_examples(folder, recipe))):
+        return made
+    texts = (*_samples(folder / LOG), *_validation_sentences(folder))
+    lines = (line for text in texts for line in _readable_lines(text, max_characters(recipe)))
+    found = _unique(line for line in lines if GAP in line or not with_gaps)
+    return found or ([PLAIN] if with_gaps else [])
+
+
+def _unique(lines: Iterable[str]) -> list[str]:
+    return list(islice(dict.fromkeys(lines), MOST))
+
+
+def max_characters(recipe: Recipe) -> int:
+    """Most characters of an example; for a character-level model its context, with room to continue."""
+    if recipe.text.units != "characters":
+        return SHORT
+    limit = recipe.data.max_tokens
+    return max(1, min(SHORT, limit - 2 - (limit // 4 if recipe.info.writes == "continuation" else 0)))
+
+
+def _readable_lines(text: str, most: int) -> list[str]:
+    """The readable lines of a text, each shortened."""
+    lines = (_shorten(line, most) for line in _lines(replace_surrogates(text)))
+    return [line for line in lines if line and LOST not in line]
+
+
+def _cloze_examples(folder: Path, recipe: Recipe) -> Iterator[str]:
+    """Validation sentences of a model of masked words, with gaps."""
+    held = validation_examples(folder)
+    if held is None:
+        return
+    for number, line in enumerate(
+        line for text in held.texts for line in _readable_lines(text, max_characters(recipe))
+    ):
+        found = make_cloze(line, f"{recipe.seed} {number}", held.common, held.piece)
+        if found is not None:
+            yield found
+
+
+def is_demo(folder: Path, recipe: Recipe) -> bool:
+    """Whether a model is one that ``regard demo`` made: it has the sizes, and saw the words of the grammar."""
+    if not is_demo_recipe(recipe):
+        return False
+    from regard.runs.demo.grammar import generate
+    from regard.text.seen_words import read_seen_words
+
+    try:
+        seen = read_seen_words(folder)
+    except RegardError:
+        return False
+    said = [pair.source for pair in generate("valid", PROBED, recipe.seed)]
+    # models of earlier versions do not say; few words are too rare for a small corpus of the grammar
+    return seen is None or sum(not seen.unseen_words(source) for source in said) > PROBED / 2
+
+
+def is_demo_recipe(recipe: Recipe) -> bool:
+    """Whether a model has the sizes of the one that ``regard demo`` makes."""
+    model, text = recipe.model, recipe.text
+    sizes = (getattr(model, "encoder_layers", 0), getattr(model, "heads", 0), model.d_model, text.vocabulary)
+    languages = (text.source_language, text.target_language)
+    return recipe.info.learns_from == "pairs" and languages == ("en", "de") and sizes in SIZES
+
+
+def _demo_sentences(seed: int) -> list[str]:
+    """The classic two sentences, then test sentences: some with a gender-marked pronoun, some without one."""
+    from regard.runs.demo.grammar import classic, generate
+
+    pairs = list(generate("test", DRAWN, seed))
+    telling = [pair for pair in pairs if pair.pronoun and pair.pronoun.decides]
+    others = [pair for pair in pairs if not pair.pronoun]
+    return [pair.source for pair in (*classic(), *telling[:PRONOUNS], *others[:OTHERS])]
+
+
+def _samples(log: Path) -> Iterator[str]:
+    """The sources of the newest samples in a log, newest first."""
+    try:
+        with disk.open_binary(log) as file:
+            file.seek(max(0, file.seek(0, 2) - TAIL))
+            lines = [line for line in file.read().split(b"\n") if line.startswith(_SAMPLE)]
+    except RegardError:
+        return
+    for line in reversed(lines):
+        try:
+            source = json.loads(line).get("source")
+        except ValueError:  # an incomplete line
+            continue
+        if isinstance(source, str):
+            yield source
+
+
+def _validation_sentences(folder: Path) -> Iterator[str]:
+    """The first validation sentences of a translator that has logged no samples yet."""
+    from regard.data.prepare.folder import VALIDATION
+
+    try:
+        with disk.open_binary(folder / "training" / "data" / VALIDATION[0]) as file:
+            begin = file.read(FIRST)
+    except RegardError:
+        return
+    yield from islice(begin.decode(errors="replace").split("\n"), MOST)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text; in a window of running text the first and last are incomplete and left out."""
+    lines = [line.strip() for line in text.split("\n")]
+    return lines[1:-1] if len(lines) > 2 else [max(lines, key=len)]
+
+
+def _shorten(line: str, most: int) -> str:
+    if len(line) <= most:
+        return line
+    return line[:most].rpartition(" ")[0] or line[:most]
+
+
+def facts(recipe: Recipe, assets: Any) -> dict[str, Any]:
+    """The facts a page needs about a model, wherever it is stored."""
+    section, image = recipe.model, None
+    if isinstance(section, VitSection):
+        sizes = {name: getattr(section, name) for name in ("height", "width", "channels", "patch")}
+        image = {**sizes, "largest": assets.scale.largest}
+    return {
+        "task": recipe.task,
+        "family": section.family,
+        "title": title(recipe),
+        "kinds": {kind: list(sizes) for kind, sizes in section.attention.items()},
+        "stacks": [stack for stack in ("encoder", "decoder") if stack in section.attention],
+        "d_model": section.d_model,
+        "divisor": max(map(section.divisor_of, section.attention), default=1.0),
+        "positions": positions_of(section) != "none",
+        "masked": ["decoder"] if "decoder" in section.attention else [],
+        "max_tokens": section.known_positions if image else recipe.data.max_tokens,
+        "reads": recipe.info.reads,
+        "writes": recipe.info.writes,
+        "sides": sides(recipe),
+        "labels": list(assets.labels) if recipe.info.has_labels else None,
+        "keeps": "newest" if recipe.training.select == "last" else "best",
+        "image": image,
+        "harder": regularisation(recipe),
+    }
+
+
+def regularisation(recipe: Recipe) -> dict[str, float]:
+    """The regularisation by which the training loss differs from the validation loss; non-zero values by name."""
+    classes = recipe.info.writes == "classes"
+    several = classes and recipe.classification.kind != "single"
+    smoothing = 0.0 if several else recipe.training.label_smoothing
+    shares = {
+        "label_smoothing": smoothing,
+        "dropout": recipe.model.dropout,
+        "adversarial": recipe.classification.adversarial,
+    }
+    return {name: share for name, share in shares.items() if share}
+
+
+def title(recipe: Recipe) -> str:
+    """A model in a few words."""
+    codes = recipe.text.source_language, recipe.text.target_language
+    if recipe.info.learns_from != "pairs" or UNKNOWN in codes:
+        return recipe.info.title
+    return " → ".join(LANGUAGES.get(primary(code), code) for code in codes)
+
+
+def positions_of(section: Model) -> str:
+    """The kind of positional encoding; none for recurrent models."""
+    return getattr(section, "positions", "none")
+
+
+def sides(recipe: Recipe) -> list[str]:
+    """The embedding tables: source, and target if it is another text."""
+    info = recipe.model.info
+    return list(info.stacks) if info.reads_pieces else []

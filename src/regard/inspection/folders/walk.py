@@ -1,0 +1,275 @@
+"""The guided walk of a demonstration: what was found of its pronouns, in ``walk.json`` beside the model's folder.
+
+It is written from the values of :mod:`regard.runs.demo.ablation_study`, and read without torch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, astuple, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from pydantic import ConfigDict, Field, Strict, TypeAdapter, ValidationError
+
+from regard.config import FORMAT, checksum
+from regard.config.families import Model
+from regard.inspection.forward.record import Kind
+from regard.inspection.requests import Count, Number, Whole
+from regard.system import VERSION, disk
+from regard.system.errors import RegardError
+
+if TYPE_CHECKING:
+    from regard.runs.demo.ablation_study import AblationStudy
+
+NAME = "walk.json"
+PRONOUN = "it"
+"""The English word that the walk is about."""
+CORPUS = "corpus"
+"""What a demonstration's folder has beside its model."""
+LARGEST = 1 << 20
+"""Bytes the file may have; more are not read."""
+FOREIGN = "is no walk of this model"
+NO_WALK = "the guided walk cannot be shown"
+ANEW = "rerun regard demo with --output {}, which writes it anew"
+NO_WALK_STATE: dict[str, Any] = {"walk": None, "walk_why": None, "classic": None}
+"""State of a folder without a walk, of another model than a demonstration's."""
+CLOSED = ConfigDict(extra="forbid")
+
+Text = Annotated[str, Strict(), Field(min_length=1, max_length=1000)]
+Share = Annotated[float, Strict(), Field(ge=0, le=1 + 1e-6, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True)
+class WalkHead:
+    """A head, as in :class:`~regard.models.ablation.Head`."""
+
+    __pydantic_config__: ClassVar = CLOSED
+
+    kind: Kind
+    layer: Number
+    head: Number
+
+
+@dataclass(frozen=True)
+class WalkShares:
+    """Where the pronoun looks, as in :class:`~regard.runs.demo.grammar.scores.Shares`."""
+
+    __pydantic_config__: ClassVar = CLOSED
+
+    antecedent: Share
+    rival: Share
+    nouns: Share
+    chance: Share
+    pronoun: Share
+
+
+@dataclass(frozen=True)
+class WalkFinding:
+    """One head, as in :class:`~regard.runs.demo.ablation_study.HeadFinding`."""
+
+    __pydantic_config__: ClassVar = CLOSED
+
+    head: WalkHead
+    shares: WalkShares | None
+    right: Whole
+
+
+Heads = Annotated[tuple[WalkHead, ...], Field(max_length=10_000)]
+
+
+@dataclass(frozen=True)
+class WalkAblation:
+    """Heads removed together, as in :class:`~regard.runs.demo.ablation_study.HeadAblation`."""
+
+    __pydantic_config__: ClassVar = CLOSED
+
+    heads: Heads
+    right: Whole
+
+
+@dataclass(frozen=True)
+class WalkStudy:
+    """The whole, as in :class:`~regard.runs.demo.ablation_study.AblationStudy`."""
+
+    __pydantic_config__: ClassVar = CLOSED
+
+    sentences: Count
+    right: Whole
+    commonest: Whole
+    heads: Annotated[tuple[WalkFinding, ...], Field(min_length=1, max_length=10_000)]
+    steps: Annotated[tuple[WalkAblation, ...], Field(max_length=100)]
+    smallest: WalkAblation | None
+    without_lookers: WalkAblation
+    spare: Whole
+
+    def counts(self) -> Iterator[int]:
+        """All numbers of pronouns."""
+        yield from (self.right, self.commonest, self.without_lookers.right)
+        yield from (one.right for one in self.heads)
+        yield from (one.right for one in self.steps)
+        if self.smallest:
+            yield self.smallest.right
+
+
+@dataclass(frozen=True)
+class WalkSentence:
+    """A sentence and what the grammar knows of it.
+
+    Args:
+        source, target: English, and its translation.
+        antecedent, rival: the English nouns that the pronoun stands for, and could stand for.
+        pronoun: the German one.
+    """
+
+    __pydantic_config__: ClassVar = CLOSED
+
+    source: Text
+    target: Text
+    antecedent: Text
+    rival: Text
+    pronoun: Text
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What the page tells of a demonstration, step by step.
+
+    Args:
+        weights: sha256 of the file of weights that it was measured with.
+        version: of Regard.
+        pronoun: the English word that it is about.
+        sentences: the classic ones.
+        encoder, cross: the heads that look best where the gender can be learned.
+        guess: share of right pronouns at which the pronoun counts as a guess; ``half``: of its attention that a head
+            must give the antecedent to count as one that looks there; ``tolerance``: of the pronouns that a removal may
+            cost and still count as nothing.
+        study: of every head.
+    """
+
+    __pydantic_config__: ClassVar = CLOSED
+
+    weights: Annotated[str, Strict(), Field(pattern="^[0-9a-f]{64}$")]
+    version: Text
+    pronoun: Text
+    sentences: Annotated[tuple[WalkSentence, ...], Field(min_length=1, max_length=16)]
+    encoder: WalkHead | None
+    cross: WalkHead | None
+    guess: Share
+    half: Share
+    tolerance: Share
+    study: WalkStudy
+
+    def heads(self) -> Iterator[WalkHead]:
+        """All heads that are named."""
+        study = self.study
+        yield from (one.head for one in study.heads)
+        yield from (one for some in (*study.steps, study.without_lookers) for one in some.heads)
+        if study.smallest:
+            yield from study.smallest.heads
+        yield from (one for one in (self.encoder, self.cross) if one)
+
+    def fits(self, section: Model) -> bool:
+        """Whether it can be of a model of this section: it names all of its heads and no other."""
+        there = {
+            (kind, layer, head)
+            for kind, (layers, heads) in section.attention.items()
+            for layer in range(1, layers + 1)
+            for head in range(1, heads + 1)
+        }
+        listed = [one.head for one in self.study.heads]
+        measured = {one.head for one in self.study.heads if one.shares}
+        return (
+            len(listed) == len(there)
+            and {astuple(one) for one in self.heads()} == there
+            and {self.encoder, self.cross} - {None} <= measured
+            and all(one is None or one.kind == kind for kind, one in (("encoder", self.encoder), ("cross", self.cross)))
+            and self.pronoun == PRONOUN
+            and max(self.study.counts()) <= self.study.sentences
+            and self.study.spare <= len(listed)
+        )
+
+
+_VALUES: TypeAdapter[Walk] = TypeAdapter(Walk)
+
+
+def walk_path(folder: Path) -> Path | None:
+    """Where the walk of a model folder lies; ``None`` for one that is not part of a demonstration's folder."""
+    whole = Path(os.path.realpath(folder))
+    return whole.parent / NAME if whole.name == "model" else None
+
+
+def classic_values() -> dict[str, Any]:
+    """The two sentences whose picture the page of a demonstration begins with, measured or not."""
+    from regard.runs.demo.grammar import classic, words_of
+    from regard.runs.demo.grammar.phrases import PRONOUN as GERMAN
+
+    sentences = []
+    for pair in classic():
+        words, found = words_of(pair.source), pair.pronoun
+        assert found
+        nouns = (words[found.antecedent_words[-1]], words[found.rival_words[-1]])
+        sentences.append(WalkSentence(pair.source, pair.target, *nouns, GERMAN[found.antecedent_gender]))
+    return {"pronoun": PRONOUN, "sentences": [asdict(one) for one in sentences]}
+
+
+def write_walk(study: AblationStudy, weights: str) -> bytes:
+    """The content of ``walk.json``.
+
+    Args:
+        study: of the model.
+        weights: sha256 of its file of weights.
+    """
+    best = {kind: next((asdict(one.head) for one in study.looking(kind)), None) for kind in ("encoder", "cross")}
+    values = {
+        "format": FORMAT,
+        "weights": weights,
+        "version": VERSION,
+        **classic_values(),
+        **best,
+        "guess": study.guess,
+        "half": study.heads[0].half,
+        "tolerance": study.tolerance,
+        "study": study.to_dict(),
+    }
+    return checksum.dump_json(values)
+
+
+def read_walk(path: Path, section: Model) -> Walk:
+    """The walk in a file.
+
+    Args:
+        path: of the file.
+        section: of the model that it should be of.
+
+    Raises:
+        RegardError: it cannot be read, is damaged, was written by a newer Regard, or is no walk of such a model.
+    """
+    values = checksum.load_json(disk.content(path, LARGEST, "walk"), path, required=True)
+    values.pop("format")
+    try:
+        found = _VALUES.validate_python(values)
+    except (ValidationError, RecursionError):
+        raise RegardError(FOREIGN, str(path)) from None
+    if not found.fits(section):
+        raise RegardError(FOREIGN, str(path))
+    return found
+
+
+def walk_state(path: Path, section: Model, weights: str | None) -> dict[str, Any]:
+    """The walk for the page, and why there is none where its file is no good.
+
+    Args:
+        path: of the file; it need not exist.
+        section: of the model.
+        weights: sha256 of the weights that are there now.
+    """
+    try:
+        if not (path.exists() and (path.parent / CORPUS).is_dir()):  # else it is somebody else's file
+            return NO_WALK_STATE
+        found = read_walk(path, section)
+    except (OSError, RegardError) as error:
+        why = error.message if isinstance(error, RegardError) else error.strerror or str(error)
+        return {**NO_WALK_STATE, "walk_why": f"{NO_WALK}: {NAME} {why}; {ANEW.format(path.parent)}"}
+    return {**NO_WALK_STATE, "walk": {**asdict(found), "fits": found.weights == weights}}

@@ -1,0 +1,304 @@
+"""What heads attend to, counted in one text: the previous token, the same word, punctuation, the antecedent …
+
+The functions are those of [Clark19 §3] and [Voita19 §5]; each is a set of keys for every query. A head's share of a
+function is the attention that falls on its keys, averaged over the queries that have such keys; chance is what would
+fall on them if every visible key were given the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.inspection.forward.head_measures import entropy
+from regard.inspection.forward.inputs import Token
+from regard.inspection.forward.record import AttentionRecord, Kind, is_self_attention
+
+Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Span = tuple[int, int]
+"""Characters of a text: start, end."""
+SELF: tuple[Kind, ...] = ("encoder", "decoder")
+TEXT: tuple[Kind, ...] = ("encoder", "decoder", "cross")
+ALL: tuple[Kind, ...] = ("encoder", "decoder", "cross", "pool")
+EDGES = (0, 1, 2, 3, 5, 9)
+"""The smallest distance of each range of distances, in tokens."""
+
+
+@dataclass(frozen=True)
+class Antecedent:
+    """A pronoun whose antecedent is known, by the characters of texts.
+
+    Args:
+        source_text, target_text: of which this is known; of other texts nothing is.
+        source: of the pronoun in what is read; ``target``: in what is written.
+        antecedents: of the words it stands for, in what is read; ``rivals``: of those it could stand for by its form.
+    """
+
+    source_text: str
+    target_text: str
+    source: Span
+    target: Span
+    antecedents: tuple[Span, ...]
+    rivals: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True)
+class KindRecord:
+    """Queries and keys of one kind of attention in one text.
+
+    Args:
+        record: of the pass.
+        kind: of attention.
+        causal: whether a query sees no later key.
+        antecedent: if one is known.
+    """
+
+    record: AttentionRecord
+    kind: Kind
+    causal: bool = False
+    antecedent: Antecedent | None = None
+
+    @cached_property
+    def keys(self) -> tuple[Token, ...]:
+        """The keys."""
+        return self.record.keys(self.kind)
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """How many queries and keys there are."""
+        return len(self.record.queries(self.kind)), len(self.keys)
+
+    @cached_property
+    def visible_QK(self) -> Mask:
+        """Which keys a query sees."""
+        seen: Mask = np.ones(self.shape, np.bool_)
+        return np.tril(seen) if self.causal else seen
+
+    @cached_property
+    def place_Q(self) -> Floats:
+        """Where queries stand among the keys: within a text at themselves, else spread evenly over the other text."""
+        queries, keys = self.shape
+        even = is_self_attention(self.kind) or queries == keys
+        found: Floats = np.arange(queries, dtype=np.float64)
+        return found if even else found * ((keys - 1) / max(1, queries - 1))
+
+    @cached_property
+    def away_QK(self) -> Floats:
+        """The distance of each key from where the query stands, in tokens."""
+        found: Floats = np.abs(self.place_Q[:, None] - np.arange(self.shape[1]))
+        return found
+
+    @cached_property
+    def same_QK(self) -> Mask:
+        """Keys of words equal to the query's, upper and lower case alike; within a text those elsewhere."""
+        queries, keys = self.record.words(self.kind)
+        found = np.zeros(self.shape, np.bool_)
+        for number, (word, places) in enumerate(queries):
+            if any(letter.isalnum() for letter in word):
+                for other, (same, there) in enumerate(keys):
+                    elsewhere = other != number or not is_self_attention(self.kind)
+                    if elsewhere and same.casefold() == word.casefold():
+                        found[np.ix_(places, there)] = True
+        return found & ~self._special_Q[:, None] & ~self.special_K
+
+    @cached_property
+    def special_K(self) -> Mask:
+        """Keys that cover no characters."""
+        return _special(self.keys)
+
+    @cached_property
+    def _special_Q(self) -> Mask:
+        return _special(self.record.queries(self.kind))
+
+    @cached_property
+    def punctuation_K(self) -> Mask:
+        """Keys that hold marks, and neither letters nor digits."""
+        text = self.record.target_text if self.kind == "decoder" else self.record.source_text
+        pieces = [text[token.start : token.end].strip() for token in self.keys]
+        return np.array([bool(piece) and not any(map(str.isalnum, piece)) for piece in pieces], np.bool_)
+
+    def known_QK(self, names: Callable[[Antecedent], Sequence[Span]]) -> Mask:
+        """The queries of the pronoun, and the keys of the words that stand for it."""
+        found = np.zeros(self.shape, np.bool_)
+        known, record = self.antecedent, self.record
+        if known is None or known.source_text != record.source_text:
+            return found
+        written = record.target_text == known.target_text
+        span = (known.target if written else None) if self.kind == "cross" else known.source
+        if span is None or (self.kind == "decoder" and record.target_text != record.source_text):
+            return found
+        found[np.ix_(_within(record.queries(self.kind), [span]), _within(self.keys, names(known)))] = True
+        return found
+
+
+def _special(tokens: Sequence[Token]) -> Mask:
+    return np.array([token.start == token.end for token in tokens], np.bool_)
+
+
+def _within(tokens: Sequence[Token], spans: Sequence[Span]) -> Mask:
+    found = [any(token.start < end and start < token.end for start, end in spans) for token in tokens]
+    return np.array(found, np.bool_)
+
+
+def _shift(step: int) -> Callable[[KindRecord], Mask]:
+    """Keys a number of tokens after the query."""
+    return lambda sides: np.eye(*sides.shape, step, np.bool_)
+
+
+def _columns(keys: Callable[[KindRecord], Mask]) -> Callable[[KindRecord], Mask]:
+    """The same keys for every query."""
+    return lambda sides: np.broadcast_to(keys(sides), sides.shape)
+
+
+def _range(low: float, high: float) -> Callable[[KindRecord], Mask]:
+    return lambda sides: (sides.away_QK >= low - 0.5) & (sides.away_QK < high - 0.5)
+
+
+@dataclass(frozen=True)
+class HeadLabel:
+    """A share of attention, as a column.
+
+    Args:
+        title: of its column; ``note``: which keys these are.
+    """
+
+    title: str
+    note: str
+
+
+@dataclass(frozen=True)
+class HeadFunction(HeadLabel):
+    """Something a head may attend to.
+
+    Args:
+        kinds: of attention in which there is such a thing.
+        mask: ``mask_QK``, the keys of each query.
+    """
+
+    kinds: tuple[Kind, ...]
+    mask: Callable[[KindRecord], Mask]
+
+
+FUNCTIONS: Mapping[str, HeadFunction] = {
+    "previous": HeadFunction("previous token", "the token before", SELF, _shift(-1)),
+    "next": HeadFunction("next token", "the token after", SELF, _shift(1)),
+    "itself": HeadFunction("itself", "the same token", SELF, _shift(0)),
+    "diagonal": HeadFunction(
+        "same place", "less than one token from the same place, both texts spread evenly", ("cross",), _range(0, 1.5)
+    ),
+    "first": HeadFunction("first token", "the first key", ALL, _columns(lambda sides: np.arange(sides.shape[1]) == 0)),
+    "end": HeadFunction(
+        "end token",
+        "a token that is no text, such as </s>, but the first",
+        ALL,
+        _columns(lambda sides: sides.special_K & (np.arange(sides.shape[1]) > 0)),
+    ),
+    "punctuation": HeadFunction("punctuation", "marks", ALL, _columns(lambda sides: sides.punctuation_K)),
+    "same_word": HeadFunction("same word", "an equal word or number elsewhere", TEXT, lambda sides: sides.same_QK),
+    "antecedent": HeadFunction(
+        "antecedent",
+        "of a pronoun, the words it stands for",
+        TEXT,
+        lambda sides: sides.known_QK(lambda one: one.antecedents),
+    ),
+}
+"""The functions by which a head may be named, in the order of their columns."""
+RIVAL = HeadFunction(
+    "rival", "of a pronoun, the other words it could mean", TEXT, lambda sides: sides.known_QK(lambda one: one.rivals)
+)
+DISTANCES: Mapping[str, HeadFunction] = {
+    (f"distance_{low}" if high == low + 1 else f"distance_{low}_to_{high - 1}" if high else f"distance_{low}_on"): (
+        HeadFunction(
+            f"{low}" if high == low + 1 else f"{low}–{high - 1}" if high else f"{low}+",
+            "how many tokens away the keys are",
+            TEXT,
+            _range(low, high or np.inf),
+        )
+    )
+    for low, high in zip(EDGES, (*EDGES[1:], 0), strict=True)
+}
+SHARES: Mapping[str, HeadFunction] = {**FUNCTIONS, "rival": RIVAL, **DISTANCES}
+"""Everything that is a share of attention."""
+
+
+@dataclass(frozen=True)
+class HeadMetrics:
+    """What is counted of heads.
+
+    Args:
+        of: what it is counted in, such as ``texts``.
+        shares: of attention, by name.
+        functions: the names of the shares by which a head may be named.
+        measures: what else is averaged over queries, to its unit.
+    """
+
+    of: str
+    shares: Mapping[str, HeadLabel]
+    functions: tuple[str, ...]
+    measures: Mapping[str, str]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What is counted, in order: ``F``."""
+        return (*self.shares, *self.measures)
+
+    def title(self, name: str) -> str:
+        """Of a column."""
+        return self.shares[name].title if name in self.shares else name
+
+
+OF_TEXTS = HeadMetrics("texts", SHARES, tuple(FUNCTIONS), {"distance": "tokens", "entropy": "bits"})
+"""What is counted in texts; the measures are mean distance and entropy [Clark19 §3.3]."""
+NAMES, MEASURES = OF_TEXTS.names, tuple(OF_TEXTS.measures)
+
+
+@dataclass(frozen=True)
+class HeadCounts:
+    """What one text or image adds, for one kind of attention; ``F`` are the names of its :class:`HeadMetrics`.
+
+    Args:
+        sum_LHF: over queries.
+        chance_F: the same, if every visible key were given the same.
+        queries_F: how many queries there are to divide by; none where the text has nothing of it.
+    """
+
+    sum_LHF: Floats
+    chance_F: Floats
+    queries_F: Floats
+
+
+def count_heads(sides: KindRecord) -> HeadCounts:
+    """What the heads of one kind attend to in one text.
+
+    A query that sees a single key has no choice, and one that sees no key of a function, or no other, cannot show it;
+    they are left out.
+    """
+    weight_LHQK: NDArray[Any] = np.stack(sides.record.weights[sides.kind]).astype(np.float64)
+    visible_QK, away_QK = sides.visible_QK, sides.away_QK
+    seen_Q = visible_QK.sum(1)
+    free_Q = (seen_Q > 1) & (weight_LHQK.sum(-1).min(axis=(0, 1)) > 0)
+    value_FQK, counted_FQ = list[NDArray[Any]](), list[Mask]()
+    for function in SHARES.values():
+        mask_QK = visible_QK & function.mask(sides) if sides.kind in function.kinds else np.zeros(sides.shape, np.bool_)
+        there_Q = mask_QK.sum(1)
+        value_FQK.append(mask_QK)
+        counted_FQ.append(free_Q & (there_Q > 0) & (there_Q < seen_Q))
+    value_FQK.append(away_QK * (sides.kind in TEXT))
+    counted_FQ += [free_Q & (sides.kind in TEXT), free_Q]
+    counted = np.array(counted_FQ, np.float64)
+    value = np.array(value_FQK, np.float64) * counted[:-1, :, None]
+    layers, heads = weight_LHQK.shape[:2]
+    sums = weight_LHQK.reshape(layers * heads, -1) @ value.reshape(len(value), -1).T
+    spread = (entropy(weight_LHQK) * counted[-1]).sum(-1)
+    alike_QK = visible_QK / seen_Q[:, None]
+    return HeadCounts(
+        np.concatenate([sums.reshape(layers, heads, -1), spread[..., None]], axis=-1),
+        np.append((value * alike_QK).sum(axis=(1, 2)), (np.log2(seen_Q) * counted[-1]).sum()),
+        counted.sum(1),
+    )

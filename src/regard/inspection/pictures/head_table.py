@@ -1,0 +1,255 @@
+"""What each head does over many texts or images, as a table: values, terminal, HTML."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from html import escape
+from math import isnan
+from typing import Any
+
+from regard.inspection.forward.head_functions import OF_TEXTS, HeadMetrics
+from regard.inspection.forward.head_statistics import EXCESS, FEWEST, HeadStatistics
+from regard.inspection.forward.record import TITLES, Kind
+from regard.inspection.questions.heads import columns
+from regard.system.errors import UsageError
+from regard.text.counts import counted
+
+SHORT = {
+    "previous": "prev", "next": "next", "itself": "self", "diagonal": "place", "first": "first", "end": "end",
+    "punctuation": "punct", "same_word": "same", "antecedent": "antec", "distance": "dist", "entropy": "bits",
+    "same_patch": "self", "neighbours": "near", "row": "row", "column": "col", "class_token": "class",
+}  # fmt: skip
+"""Titles of narrow columns; the rest of the table is not in a terminal."""
+LEGEND = (
+    "Shares of attention in %, over the queries that have such a key, with 95 % intervals by resampling {of}. "
+    f"*: beyond its interval more than {100 * EXCESS:.0f} points above chance, which is every visible key alike. "
+    "dist: mean distance in {unit}; bits: entropy. Where a head attends is no proof of what it is for."
+)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over queries, with its 95 % interval over texts or images.
+
+    Args:
+        mean: a share of attention from 0 to 1; of ``distance`` tokens, or pixels of an image; of ``entropy`` bits.
+        low, high: of the interval.
+        chance: the mean, if every visible key were given the same.
+        queries, texts: over how many; a model of images has images for texts.
+    """
+
+    mean: float
+    low: float
+    high: float
+    chance: float
+    queries: int
+    texts: int
+
+
+@dataclass(frozen=True)
+class HeadSummary:
+    """What one head does over many texts.
+
+    Args:
+        kind: of attention; ``layer``, ``head``: counted from 1.
+        function: that names it, a key of ``estimates``; ``None``: no single function.
+        rare: functions that hold where there is such a key, which few queries have.
+        label: both in words.
+        estimates: by name: functions, ranges of distance of texts, ``distance`` and ``entropy``.
+    """
+
+    kind: Kind
+    layer: int
+    head: int
+    function: str | None
+    rare: tuple[str, ...]
+    label: str
+    estimates: Mapping[str, Estimate]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "kind": self.kind,
+            "layer": self.layer,
+            "head": self.head,
+            "function": self.function,
+            "rare": list(self.rare),
+            "label": self.label,
+            "estimates": {name: asdict(one) for name, one in self.estimates.items()},
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class HeadTable:
+    """What each head of a model does over many texts [Clark19, Voita19].
+
+    Args:
+        heads: in order of kind, layer and number.
+        texts: how many there are, or how many images.
+        cut: of how many texts only a part was read, being longer than the model reads.
+        metrics: what was counted, of texts or of images.
+    """
+
+    heads: tuple[HeadSummary, ...]
+    texts: int
+    cut: int = 0
+    metrics: HeadMetrics = OF_TEXTS
+
+    @classmethod
+    def build(cls, found: Mapping[Kind, HeadStatistics], texts: int, cut: int) -> HeadTable:
+        """The table of statistics."""
+        metrics = next(iter(found.values())).metrics
+        return cls(tuple(head for one in found.values() for head in _summaries(one)), texts, cut, metrics)
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def __iter__(self) -> Iterator[HeadSummary]:
+        return iter(self.heads)
+
+    def __repr__(self) -> str:
+        named = sum(head.function is not None for head in self.heads)
+        return f"<HeadTable of {counted(len(self), 'head')} over {self._many}, {named} with a function>"
+
+    @property
+    def _many(self) -> str:
+        return counted(self.texts, self.metrics.of.removesuffix("s"))
+
+    @property
+    def _legend(self) -> str:
+        return LEGEND.format(of=self.metrics.of, unit=self.metrics.measures["distance"])
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of attention."""
+        return tuple(dict.fromkeys(head.kind for head in self.heads))
+
+    def of(self, kind: Kind, layer: int, head: int) -> HeadSummary:
+        """One head, layer and number counted from 1.
+
+        Raises:
+            UsageError: there is no such head.
+        """
+        for one in self.heads:
+            if (one.kind, one.layer, one.head) == (kind, layer, head):
+                return one
+        raise UsageError(f"there is no {kind} head {layer}·{head}; the kinds are {', '.join(self.kinds)}", "head")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat row for each head and estimate, as a data frame takes them."""
+        return [
+            {"kind": head.kind, "layer": head.layer, "head": head.head, "name": name, **asdict(one)}
+            for head in self.heads
+            for name, one in head.estimates.items()
+        ]
+
+    def table(self) -> str:
+        """The table as text, 80 columns wide where the labels allow."""
+        parts = [line for kind in self.kinds for line in (*self._lines(kind), "")]
+        few = "" if self.texts >= FEWEST else f" No head is named by fewer than {FEWEST} {self.metrics.of}."
+        cut = (
+            f" Of {counted(self.cut, 'text')} only a part was read, being longer than the model reads."
+            if self.cut
+            else ""
+        )
+        return "\n".join([*parts, *textwrap.wrap(self._legend + few + cut, 80)])
+
+    def _lines(self, kind: Kind) -> Iterator[str]:
+        heads = self._of_kind(kind)
+        names = self._shown(heads[0])
+        if not names:
+            yield f"{TITLES[kind]} · {self._many}: no query sees more than one key"
+            return
+        queries = heads[0].estimates["entropy"].queries
+        yield f"{TITLES[kind]} · {self._many}, {counted(queries, 'query', 'queries')}"
+        yield "head  " + "".join(f"{SHORT[name]:>5} " for name in names) + " attends to"
+        chances = (f"{_number(name, heads[0].estimates[name].chance):>5} " for name in names)
+        yield ("chance" + "".join(chances)).rstrip()
+        for head in heads:
+            cells = (_cell(head, name) for name in names)
+            yield f"{f'{head.layer}·{head.head}':<6}{''.join(cells)} {_told(head)}".rstrip()
+
+    def _shown(self, head: HeadSummary) -> list[str]:
+        """The names of what has a column."""
+        return [name for name in head.estimates if name in (*self.metrics.functions, *self.metrics.measures)]
+
+    def _of_kind(self, kind: Kind) -> list[HeadSummary]:
+        return [head for head in self.heads if head.kind == kind]
+
+    def _repr_html_(self) -> str:
+        """The table with intervals, for a notebook."""
+        return "".join(self._html(kind) for kind in self.kinds) + f"<p>{escape(self._legend)}</p>"
+
+    def _html(self, kind: Kind) -> str:
+        heads = self._of_kind(kind)
+        names = self._shown(heads[0])
+        title = f"{TITLES[kind]}: {self._many}"
+        top = "".join(f"<th>{escape(self.metrics.title(name))}</th>" for name in names)
+        chance = "".join(f"<td>{_number(name, heads[0].estimates[name].chance)}</td>" for name in names)
+        rows = "".join(
+            f"<tr><th>{head.layer}·{head.head}</th>{''.join(_html_cell(head, name) for name in names)}"
+            f"<td style='text-align:left'>{escape(head.label)}</td></tr>"
+            for head in heads
+        )
+        return (
+            f"<table><caption>{escape(title)}</caption><tr><th>head</th>{top}<th>attends to</th></tr>"
+            f"<tr><th>chance</th>{chance}<td></td></tr>{rows}</table>"
+        )
+
+
+def _summaries(found: HeadStatistics) -> Iterator[HeadSummary]:
+    layers, heads = found.mean_LHF.shape[:2]
+    places = {name: found.metrics.names.index(name) for name in columns(found)}
+    for layer in range(layers):
+        for head in range(heads):
+            yield HeadSummary(
+                found.kind,
+                layer + 1,
+                head + 1,
+                found.function(layer, head),
+                tuple(found.rare_functions(layer, head)),
+                found.label(layer, head),
+                {
+                    name: Estimate(
+                        float(found.mean_LHF[layer, head, place]),
+                        float(found.low_LHF[layer, head, place]),
+                        float(found.high_LHF[layer, head, place]),
+                        float(found.chance_F[place]),
+                        int(found.queries_F[place]),
+                        int(found.texts_F[place]),
+                    )
+                    for name, place in places.items()
+                },
+            )
+
+
+def _number(name: str, value: float) -> str:
+    if isnan(value):
+        return "–"
+    return f"{value:.1f}" if name in OF_TEXTS.measures else f"{100 * value:.0f}"
+
+
+def _cell(head: HeadSummary, name: str) -> str:
+    sure = name == head.function or name in head.rare
+    return f"{_number(name, head.estimates[name].mean):>5}{'*' if sure else ' '}"
+
+
+def _told(head: HeadSummary) -> str:
+    """The function that names the head, or else a rare one, with its interval."""
+    name = head.function or next(iter(head.rare), None)
+    if name is None:
+        return "–"
+    return f"{SHORT[name]} {100 * head.estimates[name].low:.0f}–{100 * head.estimates[name].high:.0f} %"
+
+
+def _html_cell(head: HeadSummary, name: str) -> str:
+    one = head.estimates[name]
+    told = _number(name, one.mean)
+    interval = f"{_number(name, one.low)}–{_number(name, one.high)}"
+    shade = (
+        "" if name in OF_TEXTS.measures else f";background:rgba(200,120,40,{0.6 * max(0.0, one.mean - one.chance):.2f})"
+    )
+    style = f"text-align:right{shade}"
+    return f"<td style='{style}' title='{interval}'>{told}<br><small>{interval}</small></td>"

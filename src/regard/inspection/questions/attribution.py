@@ -1,0 +1,400 @@
+"""What a prediction rests on: gradient × input of each token, and the score without each head."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.inspection.folders.models import Models
+from regard.inspection.forward.inputs import ModelInputs
+from regard.inspection.forward.outputs import PIECE_SCORES
+from regard.inspection.forward.passes import inputs_of
+from regard.inspection.forward.record import KINDS
+from regard.inspection.payload import Answer, check_finite
+from regard.inspection.requests import AblationRequest, Piece, Place, Places, Request, Text, question
+from regard.system.errors import UsageError
+from regard.tasks.kinds import fills_words, labels_examples, labels_texts, reads_text, tags_words
+from regard.text.tags import places_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from regard.nn.layout import Sequences
+    from regard.tasks.protocols import Task, TextModel
+
+T = TypeVar("T")
+Score = Callable[["Tensor"], "Tensor"]
+"""From ``hidden_TD`` of a pass to a scalar."""
+Method = Literal["gradient_x_input", "integrated_gradients"]
+PASSES = 400
+"""Most passes of integrated gradients, by default."""
+FEWEST = 32
+"""Passes below which integrated gradients have no meaning: the parts of the path at first."""
+WORK = 4e9
+"""Parameters × tokens summed over the passes of integrated gradients: about a second on one core."""
+SECONDS = 2.0
+"""Seconds after which a partial answer is returned: other requests wait, and the client may have left."""
+
+
+@question
+def input_attribution(
+    models: Models,
+    asked: Request,
+    place: Place | None = None,
+    label: Text | None = None,
+    against: Piece | Text | None = None,
+    method: Method = "gradient_x_input",
+) -> Answer:
+    """Attribution of a log-probability or a regression value to each token read and each token written before.
+
+    Args:
+        models, asked: the pass.
+        place, label: as of :func:`explained_score`.
+        against: another output, whose log-probability is taken off: a piece by its number, or a label.
+        method: gradient × input, or integrated gradients; these also have a ``baseline``, the score where all
+            embeddings are zero.
+
+    Raises:
+        UsageError: there is no such output.
+        RegardError: the model computes NaN or infinite values.
+    """
+    seen, baseline = inputs_of(models, models.load_for(asked), asked), None
+    score_of = explained_score(seen, place, label)
+    if against is not None:
+        score_of = difference(score_of, _other_score(seen, place, against))
+    if method == "integrated_gradients":
+        score, baseline, shares = integrate(seen, asked.changes, score_of, affordable_passes(seen))
+    else:
+        score, shares = attribute(seen, asked.changes, score_of)
+    check_finite(np.array([score, baseline or 0.0]), *shares.values())
+    values = {"score": score, "baseline": baseline}
+    return values, {name: share.astype(np.float32) for name, share in shares.items()}
+
+
+def difference(one: Score, other: Score) -> Score:
+    """What one score is more than another, as of one output instead of another [Yin22 §2]."""
+    return lambda hidden_TD: one(hidden_TD) - other(hidden_TD)
+
+
+def _other_score(seen: ModelInputs, place: int | None, against: int | str) -> Score:
+    """The score of another output."""
+    if isinstance(against, str):
+        return explained_score(seen, place, against)
+    if seen.task.info.writes not in PIECE_SCORES or place is None:
+        raise UsageError("this model predicts labels; name one of them", "against")
+    assert reads_text(seen.task)
+    if against >= (size := seen.task.target_tokenizer.size):
+        raise UsageError(f"a piece is named by its number, from 0 to {size - 1}", "against")
+    return piece_score(seen, place, against)
+
+
+def affordable_passes(seen: ModelInputs) -> int:
+    """Passes of integrated gradients for a page that waits: all of a small model, the fewest of a large one."""
+    from regard.models.presets import count_parameters
+
+    size = count_parameters(seen.task.model) * (len(seen.source) + len(seen.written))
+    return min(PASSES, max(FEWEST, int(WORK / size)))
+
+
+def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tuple[float, dict[str, NDArray[Any]]]:
+    """A score and its attribution to the ``source`` tokens, and for an encoder-decoder to the ``target`` tokens.
+
+    The model is changed inside of what is followed backwards: an embedding is watched before anything is taken away.
+    """
+    from regard.models.captured_attention import gradient_times_input
+
+    task, told = seen.task, list[float]()
+
+    def run() -> Tensor:
+        with without.ablations.apply(task.recipe.model):
+            found = score(seen.run())
+        told.append(float(found.detach()))
+        return found
+
+    stacks = task.recipe.model.info.stacks
+    shares = {side: gradient_times_input(task.model, stack, run) for side, stack in stacks.items()}
+    return told[0], {side: share.detach().cpu().numpy() for side, share in shares.items()}
+
+
+def integrate(
+    seen: ModelInputs, without: AblationRequest, score: Score, passes: int
+) -> tuple[float, float, dict[str, NDArray[Any]]]:
+    """A score, the score where all embeddings are zero, and integrated gradients of the tokens of each side.
+
+    The shares of all tokens of all sides add up to the difference of the two scores.
+
+    Args:
+        seen, without, score: as of :func:`attribute`.
+        passes: as of :func:`~regard.models.attribution.integrated_gradients`.
+    """
+    from regard.models.attribution import integrated_gradients
+
+    task = seen.task
+
+    def run() -> Tensor:
+        with without.ablations.apply(task.recipe.model):
+            return score(seen.run())
+
+    stacks = task.recipe.model.info.stacks
+    whole = read_ablated(seen, without, lambda hidden_TD: float(score(hidden_TD)))
+    baseline, shares = integrated_gradients(task.model, tuple(stacks.values()), run, passes)
+    return whole, baseline, {side: shares[stack].detach().cpu().numpy() for side, stack in stacks.items()}
+
+
+def explained_score(seen: ModelInputs, place: int | None, label: str | None) -> Score:
+    """The score to be explained.
+
+    Args:
+        seen: a scene.
+        place: of a token among those that are written; of a tagger of any token of a word.
+        label: of a classifier, or of a tagger; default: the most probable.
+
+    Returns:
+        The score. What is most probable is chosen when it is first asked for, and then stays what is meant.
+
+    Raises:
+        UsageError: the model says nothing of the kind, or not there.
+    """
+    writes = seen.task.info.writes
+    if writes == "classes":
+        if place is not None:
+            raise UsageError("this model predicts nothing for a single token; name a label", "place")
+        return _class(seen, label)
+    if writes not in (*PIECE_SCORES, "tags"):
+        raise UsageError("this model predicts nothing that could be explained", "model")
+    if place is None or place >= len(seen.written):
+        raise UsageError(f"a token is named by its place, from 0 to {len(seen.written) - 1}", "place")
+    if writes == "tags":
+        return _tag(seen, place, label)
+    if label is not None:
+        raise UsageError("this model knows no labels; name a place", "label")
+    return piece_score(seen, place)
+
+
+def piece_score(seen: ModelInputs, place: int, id: int | None = None) -> Score:
+    """The log-probability of a piece at a place.
+
+    Args:
+        seen: a scene of a model that predicts pieces.
+        place: among those that are written; of a language model also the one after the last.
+        id: of the piece; default: the one written there; in a gap, and after the last, the most probable one.
+
+    Raises:
+        UsageError: nothing was predicted there.
+    """
+    task = seen.task
+    assert reads_text(task)
+    row = place
+    if task.info.writes == "continuation":
+        if not place:
+            raise UsageError("the first token was given: nothing came before it", "place")
+        row = place - 1
+    if id is None and place < len(seen.written_ids):
+        id = seen.written_ids[place]
+        id = None if fills_words(task) and id == task.mask else id
+    chosen = [] if id is None else [id]
+
+    def score(hidden_TD: Tensor) -> Tensor:
+        score_V = PIECE_SCORES[task.info.writes](task.model, hidden_TD)[row].double()
+        if not chosen:
+            chosen.append(most_probable_piece(task, score_V))
+        return score_V.log_softmax(0)[chosen[0]]
+
+    return score
+
+
+def pieces_score(seen: ModelInputs, places: Sequence[int]) -> Score:
+    """The log-probability of all pieces written at some places, each given those before it.
+
+    Args:
+        seen: a scene of a model that predicts pieces.
+        places: among those that are written; none of them a gap.
+
+    Raises:
+        UsageError: nothing was predicted there.
+    """
+    task = seen.task
+    behind = int(task.info.writes == "continuation")
+    if behind and 0 in places:
+        raise UsageError("the first token was given: nothing came before it", "place")
+    rows, ids = [place - behind for place in places], [seen.written_ids[place] for place in places]
+
+    def score(hidden_TD: Tensor) -> Tensor:
+        score_RV = PIECE_SCORES[task.info.writes](task.model, hidden_TD)[rows].double()
+        return score_RV.log_softmax(1)[range(len(ids)), ids].sum()
+
+    return score
+
+
+def most_probable_piece(task: TextModel, score_V: Tensor) -> int:
+    """The most probable piece; special symbols are excluded."""
+    ordinary = task.target_tokenizer.ordinary
+    return int(ordinary[score_V.detach().cpu().numpy()[ordinary].argmax()])
+
+
+def _class(seen: ModelInputs, label: str | None) -> Score:
+    """A label's log-probability, or a regression's value."""
+    task = seen.task
+    assert labels_examples(task)
+    section, assets = task.recipe.classification, task.assets
+    chosen = _label_index(assets.labels, label)
+    added_C = task.ngram_scores([np.array(seen.read_ids)])[0] if labels_texts(task) else np.zeros(1)
+
+    def score(hidden_TD: Tensor) -> Tensor:
+        score_C = task.model.head(hidden_TD, _whole(hidden_TD))[0].double()
+        score_C = score_C + score_C.new_tensor(added_C)
+        if section.kind == "regression":
+            return score_C[0] / assets.fitted.temperature + assets.fitted.shift
+        score_C = score_C / assets.fitted.temperature
+        if not chosen:
+            chosen.append(int(score_C.argmax()))
+        probable_C = score_C.sigmoid().log() if section.kind == "multi" else score_C.log_softmax(0)
+        return probable_C[chosen[0]]
+
+    return score
+
+
+def _tag(seen: ModelInputs, place: int, label: str | None) -> Score:
+    """The tag of the word that a token belongs to."""
+    task = seen.task
+    assert tags_words(task)
+    chosen = _label_index(task.assets.labels, label)
+    starts, lengths, words = _pieces_of_words(seen)
+    word = words[place]
+    if word is None:
+        raise UsageError(f"the token at {place} is part of no word", "place")
+
+    def score(hidden_TD: Tensor) -> Tensor:
+        import torch
+
+        from regard.nn.layout import Sequences
+        from regard.tasks.tagging.tagger import head_of
+
+        device, head = hidden_TD.device, head_of(task.model)
+        places_R, lengths_R = (torch.tensor(side, device=device) for side in (starts, lengths))
+        pieces = Sequences(places_R, lengths_R, len(starts), max(lengths), len(hidden_TD))
+        score_RC = head.words(hidden_TD, pieces).double()
+        together = _whole(score_RC)
+        if not chosen:
+            chosen.append(int(head.chain.decode(score_RC, together)[word]))
+        return _tag_log_probability(head.chain, score_RC / task.assets.fitted.temperature, together, word, chosen[0])
+
+    return score
+
+
+def _tag_log_probability(chain: Any, score_RC: Tensor, words: Sequences, word: int, tag: int) -> Tensor:
+    """A tag's log-probability; with a CRF its marginal over all other tags."""
+    if not hasattr(chain, "field"):
+        return score_RC.log_softmax(1)[word, tag]
+    from regard.nn.heads import NEVER
+
+    only_RC = score_RC.clone()
+    only_RC[word] = score_RC[word] + NEVER
+    only_RC[word, tag] = score_RC[word, tag]
+    tags_R = chain.decode(only_RC.detach(), words)
+    # log Z restricted to this tag minus log Z: the path score that both losses contain cancels out
+    return (chain.field(only_RC, tags_R, words) - chain.field(score_RC, tags_R, words))[0]
+
+
+def _pieces_of_words(seen: ModelInputs) -> tuple[list[int], list[int], list[int | None]]:
+    """The index of each word's first piece, its number of pieces, and the word of each token."""
+    ends = [end for _, end in places_of(seen.source_text)]
+    found = [bisect_left(ends, token.end) if token.end > token.start else None for token in seen.source]
+    there = sorted({word for word in found if word is not None})
+    starts = [found.index(word) for word in there]
+    return starts, [found.count(word) for word in there], [None if w is None else there.index(w) for w in found]
+
+
+def distinct_places(seen: ModelInputs, places: Sequence[int]) -> list[int]:
+    """Places with distinct predictions: duplicates are removed, and a tagged word is represented by its first token."""
+    there = list(dict.fromkeys(places))
+    if seen.task.info.writes != "tags":
+        return there
+    words = _pieces_of_words(seen)[2]
+    known = [words[place] if place < len(words) else None for place in there]
+    return [place for n, place in enumerate(there) if known[n] is None or known.index(known[n]) == n]
+
+
+def _label_index(labels: tuple[str, ...], label: str | None) -> list[int]:
+    """The index of a label; empty if none is given."""
+    if label is not None and label not in labels:
+        raise UsageError(f"{label[:40]!r} is no label of this model; there are {', '.join(labels[:20])}", "label")
+    return [] if label is None else [labels.index(label)]
+
+
+def _whole(rows: Tensor) -> Sequences:
+    """All rows as one sequence."""
+    from regard.nn.layout import Sequences
+
+    return Sequences.end_to_end([len(rows)], rows.device)
+
+
+def is_number(task: Task) -> bool:
+    """Whether the model is a regression."""
+    return task.info.writes == "classes" and task.recipe.classification.kind == "regression"
+
+
+@question
+def head_ablation(
+    models: Models, asked: Request, places: Places = (), label: Text | None = None, begin: Place = 0
+) -> Answer:
+    """Head ablation: the score explained by ``attribution``, without each head from ``begin`` on, as time allows.
+
+    What is written stays what it is with all heads, and other changes are kept. Of several places the scores are
+    summed: of consecutive pieces, the log-probability of all of them; of gaps,
+    which are filled each by itself, that of all as they are meant. A tag is one score, however many its tokens are.
+
+    Raises:
+        RegardError: the model computes NaN or infinite values.
+    """
+    loaded = models.load_for(asked)
+    seen = inputs_of(models, loaded, asked)
+    scores = [explained_score(seen, place, label) for place in distinct_places(seen, places)] or [
+        explained_score(seen, None, label)
+    ]
+    attention = loaded.task.recipe.model.attention
+    heads = [(kind, layer + 1, head + 1) for kind in KINDS for layer, head in np.ndindex(attention.get(kind, (0, 0)))]
+    if begin > len(heads):
+        raise UsageError(f"there are {len(heads)} heads", "begin")
+
+    def total(hidden_TD: Tensor) -> float:
+        return sum(float(score(hidden_TD)) for score in scores)
+
+    off = asked.changes.off
+    ablations = (replace(asked.changes, off=some) for some in (off, *((*off, head) for head in heads[begin:])))
+    whole, *rest = values_in_time((read_ablated(seen, one, total) for one in ablations), SECONDS)
+    check_finite(np.array([whole, *rest]))
+    values = {
+        "score": whole,
+        "logarithm": not is_number(loaded.task),
+        "heads": heads[begin : begin + len(rest)],
+        "total": len(heads),
+    }
+    return values, {"without": np.array(rest, np.float32)}
+
+
+def values_in_time(values: Iterator[float], seconds: float) -> list[float]:
+    """The first two values, and more until time is up."""
+    end = time.monotonic() + seconds
+    found = list(islice(values, 2))
+    while time.monotonic() < end and (more := list(islice(values, 1))):
+        found += more
+    return found
+
+
+def read_ablated(seen: ModelInputs, without: AblationRequest, read: Callable[[Tensor], T]) -> T:
+    """What is read from ``hidden_TD`` of a pass with these ablations."""
+    import torch
+
+    from regard.models.captured_attention import evaluating
+
+    # inference mode would leave tensors in the scene's layout that no gradient can pass later
+    with torch.no_grad(), evaluating(seen.task.model), without.ablations.apply(seen.task.recipe.model):
+        return read(seen.run())

@@ -1,0 +1,273 @@
+"""What each head does over many texts or images: those of a folder, their counts as time allows, and the statistics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.config import Recipe
+from regard.inspection.folders.facts import examples, is_demo, is_demo_recipe, validation_examples
+from regard.inspection.folders.folder import Folder
+from regard.inspection.folders.models import Models
+from regard.inspection.forward.head_functions import (
+    OF_TEXTS,
+    Antecedent,
+    HeadCounts,
+    HeadMetrics,
+    KindRecord,
+    count_heads,
+)
+from regard.inspection.forward.head_statistics import CONFIDENCE, EXCESS, HeadStatistics, head_statistics
+from regard.inspection.forward.patch_functions import OF_IMAGES, PatchPositions, count_patches
+from regard.inspection.forward.record import Kind
+from regard.inspection.forward.record_batches import TEXTS, WEIGHTS, TextExample, record_texts
+from regard.inspection.payload import NO_NUMBERS, Answer
+from regard.inspection.requests import UNCHANGED, AblationRequest, Changes, ModelRequest, question
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.kinds import reads_image
+
+if TYPE_CHECKING:
+    from regard.data.corpora.images import Pixels
+    from regard.tasks.images.classifier import ImageClassification
+    from regard.tasks.protocols import Task
+
+SECONDS = 2.0
+"""How long the page waits for a piece of an answer."""
+MOST, PIECE = 100, 8
+"""Texts or images that the page asks about, and how many at once."""
+DRAWN = 1000
+"""Sentences of each split of the demonstration whose antecedents are known, for more texts."""
+Counts = Mapping[Kind, HeadCounts]
+
+
+@dataclass(frozen=True)
+class TextCounts:
+    """What one text or image adds; ``cut``: whether only a part of it was read."""
+
+    counts: Counts
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """What is counted so far, cached."""
+
+    texts: tuple[TextCounts, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes, about."""
+        return sum(one.sum_LHF.nbytes for text in self.texts for one in text.counts.values())
+
+
+def count_texts(
+    task: Task, texts: Sequence[TextExample], changes: AblationRequest = UNCHANGED, step: int = TEXTS
+) -> Iterator[TextCounts]:
+    """What the heads attend to in each text, in order, several in a pass.
+
+    Args:
+        task: a loaded model of texts that has attention.
+        texts: none of them empty; ``step``: how many are read at once.
+        changes: what the model does without.
+
+    Raises:
+        UsageError: the model reads images, or a text has a target and the model writes none.
+        RegardError: the model has no attention, or computes NaN or infinite values.
+    """
+    if task.info.reads == "image":
+        raise UsageError("this model reads images; ask what its heads do over images", "model")
+    known = demo_antecedents(task.recipe, [one.source for one in texts])
+    for begin in range(0, len(texts), step):
+        some = texts[begin : begin + step]
+        with changes.ablations.apply(task.recipe.model):
+            found = list(record_texts(task, some))
+        for text, one in zip(some, found, strict=True):
+            if not one.record.kinds:
+                raise RegardError("has no attention to look at", "model")
+            sides = (
+                KindRecord(one.record, kind, kind == "decoder" and changes.mask, known.get(text.source))
+                for kind in one.record.kinds
+            )
+            yield TextCounts({side.kind: count_heads(side) for side in sides}, one.cut)
+
+
+def count_images(
+    task: ImageClassification, images: Pixels, changes: AblationRequest = UNCHANGED, step: int = TEXTS
+) -> Iterator[TextCounts]:
+    """What the heads attend to in each image, in order, several in a pass.
+
+    Args:
+        task: a loaded model of images.
+        images: count × height × width × channels; ``step``: how many are read at once, at most.
+        changes: what the model does without.
+
+    Raises:
+        RegardError: the model computes NaN or infinite values.
+    """
+    from regard.models.captured_attention import image_weights
+
+    cut, (layers, heads) = task.cut, task.recipe.model.attention["encoder"]
+    places = PatchPositions(cut.shape.height // cut.patch, cut.shape.width // cut.patch, cut.patch)
+    step = max(1, min(step, WEIGHTS // (layers * heads * cut.tokens**2)))
+    for begin in range(0, len(images), step):
+        with changes.ablations.apply(task.recipe.model):
+            found = [image_weights(task.model, batch) for batch in task.batches(images[begin : begin + step])]
+        for weights in found:
+            for number in range(len(weights[0])):
+                weight_LHQK = np.stack([layer[number].double().cpu().numpy() for layer in weights])
+                if not np.isfinite(weight_LHQK).all():
+                    raise RegardError(NO_NUMBERS, "model")
+                yield TextCounts({"encoder": count_patches(weight_LHQK, places)})
+
+
+def demo_antecedents(recipe: Recipe, sources: Sequence[str]) -> dict[str, Antecedent]:
+    """The antecedents that the grammar of the demonstration knows, of its first validation and test sentences."""
+    if not is_demo_recipe(recipe):
+        return {}
+    return _grammar_antecedents(recipe.seed, MOST if len(sources) <= MOST else DRAWN)
+
+
+@lru_cache(2)
+def _grammar_antecedents(seed: int, count: int) -> dict[str, Antecedent]:
+    from regard.runs.demo.grammar import classic, generate
+
+    pairs = (*classic(), *(pair for split in ("valid", "test") for pair in generate(split, count, seed)))
+    return {pair.source: found for pair in pairs if (found := _antecedent(pair))}
+
+
+def _antecedent(pair: Any) -> Antecedent | None:
+    from regard.runs.demo.grammar.corpus import word_spans
+
+    if pair.pronoun is None:
+        return None
+    source, target = word_spans(pair.source), word_spans(pair.target)
+    return Antecedent(
+        pair.source,
+        pair.target,
+        source[pair.pronoun.source_word],
+        target[pair.pronoun.target_word],
+        tuple(source[word] for word in pair.pronoun.antecedent_words),
+        tuple(source[word] for word in pair.pronoun.rival_words),
+    )
+
+
+def folder_texts(folder: Folder, task: Task) -> tuple[str, list[TextExample]]:
+    """The texts to ask a model about, and where they come from: its validation set, or else its examples.
+
+    A translator is made to write the translations of the set.
+    """
+    recipe: Recipe = task.recipe
+    if is_demo(folder.path, recipe):
+        from regard.runs.demo.grammar import generate
+
+        return "demo", [TextExample(pair.source, pair.target) for pair in generate("valid", MOST, recipe.seed)]
+    held = (one for one in _validation_texts(folder, recipe) if one.source.strip())
+    if some := list(islice(dict.fromkeys(held), MOST)):
+        return "validation", some
+    return "examples", [TextExample(text) for text in examples(folder.path, recipe) if text.strip()]
+
+
+def _validation_texts(folder: Folder, recipe: Recipe) -> Iterator[TextExample]:
+    if recipe.info.learns_from == "pairs":
+        from regard.data.prepare.folder import VALIDATION
+        from regard.text.lines import lines
+
+        files = [folder.path / "training" / "data" / name for name in VALIDATION]
+        if all(file.is_file() for file in files):
+            yield from (TextExample(*pair) for pair in zip(*map(lines, files), strict=False))
+        return
+    held = validation_examples(folder.path)
+    yield from map(TextExample, held.texts if held else ())
+
+
+@question
+def heads(models: Models, asked: ModelRequest, changes: Changes = UNCHANGED) -> Answer:
+    """What each head does over the folder's texts, of as many as there was time for; asked again, of more.
+
+    Of a model of images over those beside the page, or over the demonstration's.
+    """
+    loaded = models.load_for(asked)
+    task, key = loaded.task, (loaded.key, "head counts", changes)
+    before: _Counted = models.passes.get(key, lambda: _Counted(()))
+    done = len(before.texts)
+    if reads_image(task):
+        origin, images = models.gallery.origin, models.gallery.batch(task, 0, MOST).pixels
+        count, rest = len(images), count_images(task, images[done:], changes, PIECE)
+    else:
+        origin, texts = models.cut.get((loaded.key, "texts"), lambda: folder_texts(models.folder(asked.model), task))
+        count, rest = len(texts), count_texts(task, texts[done:], changes, PIECE)
+    if not count:
+        message = "there are no texts beside this model; regard attend --input FILE --table reads a file"
+        raise RegardError(message.replace("texts", "images") if reads_image(task) else message, "model")
+    counted = _Counted((*before.texts, *in_time(rest, time.monotonic() + SECONDS)))
+    models.passes.put(key, counted)
+    found = head_statistics([one.counts for one in counted.texts], metrics=metrics_of(task))
+    values = {
+        "origin": origin,
+        "of": metrics_of(task).of,
+        "done": len(counted.texts),
+        "total": count,
+        "cut": sum(one.cut for one in counted.texts),
+        "confidence": CONFIDENCE,
+        "excess": EXCESS,
+        "kinds": {kind: kind_values(one) for kind, one in found.items()},
+    }
+    return values, {name: array for one in found.values() for name, array in _arrays(one).items()}
+
+
+def metrics_of(task: Task) -> HeadMetrics:
+    """What is counted of the heads of a model."""
+    return OF_IMAGES if reads_image(task) else OF_TEXTS
+
+
+def in_time(values: Iterator[TextCounts], end: float) -> Iterator[TextCounts]:
+    """The first values, and more until time is up."""
+    yield from islice(values, PIECE)
+    while time.monotonic() < end and (more := list(islice(values, PIECE))):
+        yield from more
+
+
+def columns(found: HeadStatistics) -> list[str]:
+    """What is shown of a kind of attention: functions, distances and measures that some text can show."""
+    there = zip(found.metrics.names, found.texts_F, strict=True)
+    return [name for name, texts in there if texts and name != "rival"]
+
+
+def kind_values(found: HeadStatistics) -> dict[str, Any]:
+    """The columns of a kind and the labels of its heads, as plain values."""
+    (layers, heads), told = found.mean_LHF.shape[:2], found.metrics
+    return {
+        "layers": layers,
+        "heads": heads,
+        "columns": [
+            {
+                "name": name,
+                "title": told.title(name),
+                "note": told.shares[name].note if name in told.shares else "",
+                "unit": told.measures.get(name),
+                "chance": float(found.chance_F[place]),
+                "queries": int(found.queries_F[place]),
+                "texts": int(found.texts_F[place]),
+            }
+            for name, place in ((name, told.names.index(name)) for name in columns(found))
+        ],
+        "functions": _each(layers, heads, found.function),
+        "rare": _each(layers, heads, found.rare_functions),
+        "labels": _each(layers, heads, found.label),
+    }
+
+
+def _each(layers: int, heads: int, value: Callable[[int, int], Any]) -> list[list[Any]]:
+    return [[value(layer, head) for head in range(heads)] for layer in range(layers)]
+
+
+def _arrays(found: HeadStatistics) -> dict[str, Any]:
+    shown = [found.metrics.names.index(name) for name in columns(found)]
+    arrays = {"mean": found.mean_LHF, "low": found.low_LHF, "high": found.high_LHF}
+    return {f"{name}.{found.kind}": array[..., shown].astype(np.float32) for name, array in arrays.items()}

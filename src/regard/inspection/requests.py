@@ -1,0 +1,209 @@
+"""Requests of the page: typed and bounded fields, read by pydantic; a UsageError names the field that does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+    validate_call,
+)
+
+from regard.inspection.forward.record import Kind
+from regard.system.errors import RegardError, UsageError
+from regard.text.tokenizers.byte_pieces import replace_surrogates
+
+if TYPE_CHECKING:
+    from regard.models.ablation import Ablations
+
+LONGEST = 100_000
+"""Most characters of a text, as in the page's input; a longer one is not tokenized."""
+MOST = 1 << 20
+"""Most entries of a list."""
+ROWS = 256
+"""Most tokens of a word."""
+MESSAGES = {
+    "unexpected_keyword_argument": "is an unknown field",
+    "missing_argument": "is missing",
+    "dataclass_type": "expected an object",
+    "dict_type": "expected an object",
+}
+"""Messages for people, by type of error; the others are pydantic's."""
+CLOSED = ConfigDict(extra="forbid")
+
+
+def _replace_surrogates(value: Any) -> Any:
+    return replace_surrogates(value) if isinstance(value, str) else value
+
+
+def drop_nulls(value: Any) -> Any:
+    """The fields of an object that are not null: null means the default."""
+    return {name: each for name, each in value.items() if each is not None} if isinstance(value, Mapping) else value
+
+
+def _sorted_once(heads: tuple[tuple[Kind, int, int], ...]) -> tuple[tuple[Kind, int, int], ...]:
+    return tuple(sorted(set(heads)))
+
+
+Text = Annotated[str, Strict(), Field(max_length=LONGEST), BeforeValidator(_replace_surrogates)]
+Whole = Annotated[int, Strict(), Field(ge=0)]
+Place = Annotated[Whole, Field(le=1 << 20)]
+"""An index."""
+Places = Annotated[tuple[Place, ...], Field(max_length=ROWS)]
+Count = Annotated[int, Strict(), Field(ge=1)]
+Number = Annotated[Count, Field(le=65536)]
+"""A layer or a head, counted from 1."""
+Heads = Annotated[
+    tuple[tuple[Kind, Number, Number], ...], Field(max_length=100_000, fail_fast=True), AfterValidator(_sorted_once)
+]
+Piece = Annotated[Whole, Field(le=2**31)]
+Pixel = Annotated[Whole, Field(le=65535)]
+Flag = Annotated[bool, Strict()]
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class WeightsReplaced(RegardError):
+    """The requested weights no longer exist."""
+
+
+@dataclass(frozen=True)
+class AblationRequest:
+    """The ablations of a pass; see :class:`~regard.models.ablation.Ablations`."""
+
+    __pydantic_config__: ClassVar = CLOSED
+
+    off: Heads = ()
+    positions: Flag = True
+    scaling: Flag = True
+    mask: Flag = True
+
+    @property
+    def ablations(self) -> Ablations:
+        """The ablations to apply to the model."""
+        from regard.models.ablation import Ablations, Head
+
+        return Ablations(tuple(Head(*one) for one in self.off), self.positions, self.scaling, self.mask)
+
+
+Changes = Annotated[AblationRequest, BeforeValidator(drop_nulls)]
+UNCHANGED = AblationRequest()
+
+
+@dataclass(frozen=True)
+class ImageRequest:
+    """An image by its number, from 0, or by its pixels, row by row."""
+
+    __pydantic_config__: ClassVar = CLOSED
+
+    number: Annotated[Whole, Field(le=10**9)] | None = None
+    pixels: Annotated[tuple[Pixel, ...], Field(max_length=MOST, fail_fast=True)] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.number is None) == (self.pixels is None):
+            raise UsageError("an image is named by its number, or given by its pixels", "image")
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """A model.
+
+    Args:
+        model: its number; ``snapshot``: kept weights of its run instead of the best.
+        weights: the name that a look gave them, where other weights may not answer; no pass is another by it.
+    """
+
+    __pydantic_config__: ClassVar = CLOSED
+
+    model: Annotated[Whole, Field(le=10**6)] = 0
+    snapshot: Text | None = None
+    weights: Text | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Request(ModelRequest):
+    """The input of a pass.
+
+    Args:
+        model, snapshot, weights: as of :class:`ModelRequest`.
+        text: what is read; ``window``: which part of it, from 1, where it is longer than the model reads.
+        target: what is written, forced; ``branch``: the same by the numbers of its pieces.
+        image: one that is there, or that was drawn.
+        changes: what the model does without.
+    """
+
+    text: Text = ""
+    target: Text | None = None
+    branch: Annotated[tuple[Piece, ...], Field(max_length=LONGEST, fail_fast=True)] | None = None
+    image: Annotated[ImageRequest, BeforeValidator(drop_nulls)] | None = None
+    changes: Changes = UNCHANGED
+    window: Annotated[Count, Field(le=MOST)] | None = None
+
+    def __post_init__(self) -> None:
+        if self.target is not None and self.branch is not None:
+            raise UsageError("is given as a text and by its pieces; one of them is enough", "target")
+
+    @property
+    def own(self) -> Request:
+        """The same without a forced target."""
+        return replace(self, target=None, branch=None)
+
+
+Scene = Annotated[Request, BeforeValidator(drop_nulls)]
+Asked = TypeVar("Asked", bound=ModelRequest)
+
+
+def question(function: Callable[P, T]) -> Callable[P, T]:
+    """A function whose arguments are checked against their annotations; what does not fit is a UsageError."""
+    parameters = signature(function).parameters
+    checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True))(function)
+
+    @wraps(function)
+    def ask(*given: P.args, **named: P.kwargs) -> T:
+        try:
+            return checked(*given, **named)
+        except ValidationError as error:
+            raise _refusal(error, tuple(parameters)) from None
+
+    return ask
+
+
+def read(kind: type[T], given: Any) -> T:
+    """A value of a type, from what JSON can hold.
+
+    Raises:
+        UsageError: it does not fit; the error names the innermost field.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(drop_nulls(given))
+    except ValidationError as error:
+        raise _refusal(error) from None
+
+
+def split_fields(kind: type[Asked], given: Any) -> tuple[Asked, dict[str, Any]]:
+    """The request in an object's fields, and the other fields."""
+    given = read(dict[Annotated[str, Strict()], Any], given)
+    names = {one.name for one in fields(kind)}
+    return read(kind, {name: given[name] for name in given.keys() & names}), {
+        name: value for name, value in given.items() if name not in names
+    }
+
+
+def _refusal(error: ValidationError, parameters: Sequence[str] = ()) -> UsageError:
+    """The first thing that does not fit; ``where`` is the innermost name, or that of the parameter."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    place = first["loc"]
+    names = (parameters[place[0]], *place[1:]) if place and isinstance(place[0], int) and parameters else place
+    where = next((replace_surrogates(name[:40]) for name in reversed(names) if isinstance(name, str)), None)
+    return UsageError(MESSAGES.get(first["type"], first["msg"]), where)

@@ -1,0 +1,184 @@
+"""Random choice of words for the patterns, and drafts of sentences without annotation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import TypeVar
+
+from regard.runs.demo.grammar.clause import Clause
+from regard.runs.demo.grammar.lexicon import Adjective, Noun, Verb, closed_class, nouns_of
+from regard.runs.demo.grammar.phrases import (
+    DIGITS,
+    Links,
+    Name,
+    Nominal,
+    NounPhrase,
+    Prepositional,
+    PronounPhrase,
+    Source,
+    Target,
+    determiners,
+    times,
+)
+
+T = TypeVar("T")
+Combination = tuple[str, str, str]
+
+POSSESSIVES = ("my", "our", "his", "her", "their")
+SUBJECT_SINGULAR = ("the",) * 5 + ("a",) * 2 + ("this",) + POSSESSIVES
+SUBJECT_PLURAL = ("the",) * 4 + ("this",) + ("many",) + ("two", "three") + POSSESSIVES
+OBJECT_SINGULAR = ("the",) * 5 + ("a",) * 4 + ("this",) + ("my", "his", "her")
+OBJECT_PLURAL = ("the",) * 3 + ("",) * 2 + ("this", "many", "my", "their") + ("number",) * 3
+DEFINITE = ("the",) * 6 + ("this", *POSSESSIVES)
+MASS = ("", "", "", "the")
+PERSONAL = ("he", "she", "we", "they")
+
+NUMBER_WORDS = tuple(number.english for number in closed_class("number"))
+SMALL_NUMBERS = NUMBER_WORDS[:-2]
+"""Persons and animals come in numbers up to twelve."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A sentence before its annotation: words with links, its combinations, its nouns and the sign at its end.
+
+    ``pronoun`` is the link of *it* with the antecedent and its rival.
+    """
+
+    source: Source
+    target: Target
+    noun_links: list[int]
+    verb_subject_object: tuple[Combination, ...] = ()
+    noun_noun_adjective: tuple[Combination, ...] = ()
+    pronoun: tuple[int, NounPhrase, NounPhrase] | None = None
+    mark: str = "."
+
+
+class Draw:
+    """Random choices for one sentence after another, from one keyed stream.
+
+    Only ``random()`` of the stream is used, whose values Python keeps the same from version to version.
+    """
+
+    def __init__(self, stream: Random) -> None:
+        self.uniform: Callable[[], float] = stream.random
+        self.links = Links()
+        self.noun_links: list[int] = []
+
+    def of(self, choices: Sequence[T]) -> T:
+        """One of the choices, all equally likely."""
+        return choices[int(self.uniform() * len(choices))]
+
+    def chance(self, probability: float) -> bool:
+        """True with this probability."""
+        return self.uniform() < probability
+
+    def phrase(self, noun: Noun, plural: bool, determiner: str, adjective: Adjective | None) -> NounPhrase:
+        """A noun phrase of given words, its noun noted for the annotation."""
+        phrase = NounPhrase(determiners()[determiner], adjective, noun, plural, self.links)
+        self.noun_links.append(phrase.link + 2)
+        return phrase
+
+    def attribute(self, noun: Noun, probability: float = 0.5) -> Adjective | None:
+        """An adjective that fits the noun, or none."""
+        return self.of(noun.adjectives) if self.chance(probability) else None
+
+    def subject(self, nouns: Sequence[Noun]) -> NounPhrase:
+        """A noun phrase that may begin a sentence."""
+        noun = self.of(nouns)
+        plural = self.chance(0.3)
+        determiner = self.of(SUBJECT_PLURAL if plural else SUBJECT_SINGULAR)
+        return self.phrase(noun, plural, determiner, self.attribute(noun))
+
+    def definite(self, nouns: Sequence[Noun], other_than: str = "", described: float = 0.5) -> NounPhrase:
+        """A definite noun phrase, ``described`` by an adjective so often; not the noun ``other_than``."""
+        while True:
+            noun = self.of(nouns)
+            plural = noun.countable and self.chance(0.25)
+            determiner, adjective = self.of(DEFINITE), self.attribute(noun, described)
+            if noun.english != other_than:
+                return self.phrase(noun, plural, determiner, adjective)
+
+    def noun(self, nouns: Sequence[Noun], other_than: str) -> Noun:
+        """A noun; not ``other_than``."""
+        found = self.of(nouns)
+        while found.english == other_than:
+            found = self.of(nouns)
+        return found
+
+    def object(self, nouns: Sequence[Noun], other_than: str) -> NounPhrase:
+        """A noun phrase for the object; not the noun ``other_than``."""
+        noun = self.noun(nouns, other_than)
+        if not noun.countable:
+            return self.phrase(noun, False, self.of(MASS), self.attribute(noun, 0.75))
+        plural = self.chance(0.3)
+        word = self.of(OBJECT_PLURAL if plural else OBJECT_SINGULAR)
+        if word == "number":
+            return self.numeral_phrase(noun)
+        return self.phrase(noun, plural, word, self.attribute(noun, 0.55))
+
+    def numeral_phrase(self, noun: Noun) -> NounPhrase:
+        """A number, in words or in digits, and a plural noun."""
+        if noun.group in ("person", "animal"):
+            number = self.of(SMALL_NUMBERS)
+        elif self.chance(0.5):
+            number = self.of(NUMBER_WORDS)
+        else:
+            number = str(self.of(DIGITS))
+        return self.phrase(noun, True, number, self.attribute(noun, 0.4))
+
+    def person(self, kinds: tuple[str, ...], pronouns: Sequence[str] = PERSONAL) -> Nominal:
+        """A subject: a noun phrase, or for persons now and then a name, two names, or a personal pronoun."""
+        if kinds[-1] != "person" or self.chance(0.68):
+            return self.subject(nouns_of(kinds))
+        if self.chance(0.45):
+            return PronounPhrase(self.of(pronouns), self.links)
+        return self.name(0.3)
+
+    def name(self, two: float) -> Name:
+        """A name, or with probability ``two`` a pair of names."""
+        names = closed_class("name")
+        first, second = self.of(names), self.of(names)
+        pair = first is not second and self.chance(two)
+        return Name((first.english, second.english) if pair else (first.english,), self.links)
+
+    def clause(self, verbs: Sequence[Verb], tense: str, pronouns: Sequence[str] = PERSONAL) -> Clause:
+        """A clause of one of the verbs: subject, and object if the verb takes one."""
+        verb = self.of(verbs)
+        clause = Clause(self.person(verb.subjects, pronouns), verb, tense, self.links.take(3))
+        if verb.objects:
+            clause.object = self.object(nouns_of(verb.objects), clause.subject.key)
+        return clause
+
+    def add_time(self, clause: Clause, letter: str) -> None:
+        """Give the clause a time that fits its tense: n present, p past, m after a modal verb; else none."""
+        if not letter:
+            return
+        choices = times(letter)
+        time = self.of(choices)
+        while clause.negated and time.is_repeated:
+            time = self.of(choices)
+        clause.time, clause.time_link = time, self.links.take(len(time.english_words))
+
+    def place(
+        self, english: str, german: str, case: str, kinds: tuple[str, ...], described: float = 0.5
+    ) -> Prepositional:
+        """A prepositional phrase with a definite noun."""
+        return Prepositional(english, german, case, self.definite(nouns_of(kinds), described=described), self.links)
+
+    def draft(self, source: Source, target: Target, *combinations: Combination, mark: str = ".") -> Draft:
+        """A draft with the nouns drawn so far and its (verb, subject, object) combinations."""
+        return Draft(source, target, self.noun_links, combinations, mark=mark)
+
+    def restart(self) -> None:
+        """Forget the last sentence."""
+        self.links = Links()
+        self.noun_links = []
+
+
+def combination(clause: Clause) -> Combination:
+    """(verb, subject, object) of a clause; the receiver or place stands in where there is no object."""
+    thing = clause.object or clause.receiver or (clause.place and clause.place.noun)
+    return clause.verb.english, clause.subject.key, thing.key if thing else ""

@@ -1,0 +1,52 @@
+"""The engine beside the model's own step, row by row, in every combination of words."""
+
+import numpy as np
+import pytest
+
+from regard.kernels.packing import Precision
+from tests.engine.beside import Beside
+from tests.engine.engines import pair
+from tests.laws.families import SOURCES, Family, held
+from tests.models.small_models import PIECES, sentences
+
+
+@held("transformer", transformer=3)
+def test_every_step_is_that_of_the_model(family: Family) -> None:
+    Beside(family).whole_search()
+
+
+PLAIN = Family("transformer", {})
+
+
+def test_many_steps_and_sentences_outgrow_every_room() -> None:
+    beside = Beside(PLAIN)
+    beside.start(sentences([9, 30]))
+    beside.step(np.full(2, PIECES))
+    for now in range(40):
+        rows = len(beside.states[1].lengths_N)
+        beside.select([0, 0, *range(1, min(rows, 4))] if now % 3 == 0 else [*range(rows)][::-1][: rows - now % 2][::-1])
+        if now % 5 == 4:
+            beside.admit(sentences([now + 3], seed=now))
+        rows = len(beside.states[1].lengths_N)
+        new = beside.states[1].lengths_N == 0
+        beside.step(np.where(new, PIECES, beside.random.integers(2, PIECES, rows)))
+
+
+def test_a_source_without_tokens_has_no_memory() -> None:
+    beside = Beside(PLAIN)
+    beside.start([*sentences([4]), np.zeros(0, np.int64)])
+    beside.step(np.full(2, PIECES))
+    beside.read(2)
+
+
+def test_a_text_longer_than_learned_positions_is_refused() -> None:
+    _, fast = pair({"positions": "learned"})
+    with pytest.raises(ValueError, match="a sequence of 70 tokens is longer than the 64 learned positions"):
+        fast.start(sentences([70]))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+def test_weights_that_are_not_numbers_are_seen(precision: Precision) -> None:
+    _, fast = pair({}, broken=True, precision=precision)
+    state = fast.start(SOURCES[:1])
+    assert np.isnan(fast.step(state, np.array([PIECES]))[1].best(3)[1]).all()

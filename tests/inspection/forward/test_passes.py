@@ -1,0 +1,245 @@
+"""A cached pass equals the model's own forward pass, with and without ablations."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.inspection.folders.models import Models
+from regard.inspection.forward.inputs import text_inputs
+from regard.inspection.forward.outputs import PIECE_SCORES, Candidate
+from regard.inspection.forward.passes import forward_pass, greedy_output
+from regard.inspection.forward.record import record, record_attention
+from regard.inspection.requests import AblationRequest, ImageRequest, Request, read
+from regard.models.decoding import stepper
+from regard.system.errors import RegardError, UsageError
+from tests.inspection.forward.ranked import top_candidates
+from tests.refusals import refused
+from tests.tasks.small_tasks import (
+    EVERY,
+    LABELS,
+    PIXELS,
+    SOURCE,
+    SPANNED,
+    TARGET,
+    TEXTS,
+    before,
+    put,
+    translator,
+    viewer,
+)
+
+Number = Callable[[str], int]
+TaskOf = Callable[[str], Any]
+READERS = [name for name in EVERY if name != "viewer"]
+
+
+def asked(number: int, name: str, **more: Any) -> Request:
+    return replace(read(Request, {"model": number, **before(name)}), **more)
+
+
+def alike(some: list[list[Candidate]], others: list[list[Candidate]]) -> None:
+    """Heard attention is computed another way, and rounds otherwise; two as likely may change places."""
+    for these, those in zip(some, others, strict=True):
+        ranked = [[one.probability for one in each] for each in (these, those)]
+        assert ranked[0] == pytest.approx(ranked[1], rel=1e-4)
+        odds = {one.id: one.probability for one in those}
+        assert [odds.get(one.id, ranked[1][-1]) for one in these] == pytest.approx(ranked[0], rel=1e-4)
+
+
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("name", READERS)
+def test_weights_and_candidates_are_those_of_a_record(models: Models, number: Number, task: TaskOf, name: str) -> None:
+    target = {"translator": TARGET, "recurrent": TARGET, "spanner": "<extra_0> cat"}.get(name)
+    found = forward_pass(models, asked(number(name), name, target=target))
+    wanted = record(task(name), TEXTS.get(name, SOURCE), target)
+    assert (found.record.source, found.record.target_text) == (wanted.source, wanted.target_text)
+    assert list(found.record.weights) == list(wanted.weights)
+    for kind, layers in wanted.weights.items():
+        for one, other in zip(found.record.weights[kind], layers, strict=True):
+            np.testing.assert_array_equal(one, other)
+    if found.said is not None:
+        alike(found.said, top_candidates(text_inputs(task(name), TEXTS.get(name, SOURCE), target)))
+
+
+def test_one_pass_is_enough(models: Models, number: Number, task: TaskOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights, candidates and probabilities are heard in a single pass, and what was made is not made again."""
+    model = task("translator").model
+    runs: list[int] = []
+    forward = model.decoder.forward
+    monkeypatch.setattr(model.decoder, "forward", lambda *given: runs.append(1) or forward(*given))
+    one = Request(model=number("translator"), text="The street was tired.", target="Die Straße")
+    first = forward_pass(models, one)
+    assert len(runs) == 1
+    assert forward_pass(models, one) is first
+    assert forward_pass(models, replace(one, target="Das")) is not first
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize("name", ["translator", "speaker"])
+def test_pieces_are_said_once(models: Models, number: Number, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The largest product of a pass, every piece at every place, is made once for candidates and probabilities."""
+    task = models.load(number(name)).task
+    said, times = PIECE_SCORES[task.info.writes], list[int]()
+    monkeypatch.setitem(PIECE_SCORES, task.info.writes, lambda *given: times.append(1) or said(*given))
+    found = forward_pass(models, replace(asked(number(name), name), text="The animal was too tired."))
+    assert found.said is not None
+    assert found.probability is not None
+    assert len(times) == 1
+
+
+@pytest.mark.parametrize("name", ["translator", "recurrent", "spanner", "asker"])
+def test_probabilities_of_what_is_written(models: Models, number: Number, task: TaskOf, name: str) -> None:
+    """By the model step by step, as it searches."""
+    this = task(name)
+    one = asked(number(name), name)
+    seen = text_inputs(this, one.text, greedy_output(models, models.load(one.model), one))
+    found = forward_pass(models, one)
+    assert found.record.written == seen.written
+    step = stepper(this.model)
+    state, token, wanted = step.start([np.array(seen.read_ids)]), this.symbols.start, []
+    for id in seen.written_ids:
+        state, answer = step.step(state, np.array([token]))
+        wanted.append(float(np.exp(answer.of(np.array([id]))[0])))
+        token = id
+    assert found.probability == pytest.approx(wanted, rel=1e-4)
+
+
+def test_probabilities_of_a_text_that_goes_on(models: Models, number: Number, task: TaskOf) -> None:
+    found = forward_pass(models, asked(number("speaker"), "speaker"))
+    wanted = task("speaker").score(SOURCE, ended=False).log_probabilities
+    assert found.probability is not None
+    assert found.probability[0] is None
+    assert np.log(found.probability[1:]) == pytest.approx(wanted, rel=1e-4)
+    for name in ("filler", "classifier", "viewer"):
+        assert forward_pass(models, asked(number(name), name)).probability is None
+
+
+def test_forced_is_what_is_forced_and_the_output_what_the_model_writes(models: Models, number: Number) -> None:
+    plain = asked(number("translator"), "translator")
+    free, forced = forward_pass(models, plain), forward_pass(models, replace(plain, target=TARGET))
+    assert free.output == forced.output == {"kind": "text", "text": free.record.target_text}
+    assert forced.record.target_text == TARGET != free.record.target_text
+    ids = text_inputs(models.load(number("translator")).task, SOURCE, TARGET).written_ids
+    by_pieces = forward_pass(models, replace(plain, branch=ids))
+    assert by_pieces.record.target == forced.record.target
+    np.testing.assert_array_equal(by_pieces.record.weights["cross"][2], forced.record.weights["cross"][2])
+
+
+def test_an_image(models: Models, number: Number, task: TaskOf) -> None:
+    found = forward_pass(models, asked(number("viewer"), "viewer"))
+    assert found.grid == (3, 2)
+    assert found.pixels is not None
+    np.testing.assert_array_equal(found.pixels[..., 0].ravel(), np.round(np.array(PIXELS) / 9 * 255))
+    assert found.output["said"] == task("viewer").classify(np.array(PIXELS)).label
+    assert [weight.shape for weight in found.record.weights["encoder"]] == [(3, 7, 7)] * 2
+    assert found.label is None
+
+
+def test_an_image_with_a_label(tmp_path: Path) -> None:
+    (tmp_path / "images.csv").write_text("".join(f"{','.join(map(str, PIXELS))},{label}\n" for label in LABELS))
+    models = Models([put(tmp_path / "model", viewer())], tmp_path / "images.csv")
+    assert [forward_pass(models, Request(image=ImageRequest(number))).label for number in range(3)] == list(LABELS)
+    assert forward_pass(models, Request(image=ImageRequest(pixels=tuple(PIXELS)))).label is None
+
+
+def edited(task: Any, off: tuple[str, int, int]) -> Any:
+    """The task with the columns of a head's share of the output matrix at zero."""
+    kind, layer, head = off
+    found = copy.copy(task)
+    found.model = copy.deepcopy(task.model)
+    part = (found.model.encoder if kind == "encoder" else found.model.decoder).layers[layer - 1]
+    output = (part.cross if kind == "cross" else part.attention).output.weight
+    size = output.shape[1] // task.recipe.model.heads
+    with torch.no_grad():
+        output[:, (head - 1) * size : head * size] = 0
+    return found
+
+
+@pytest.mark.parametrize("off", [("encoder", 1, 2), ("decoder", 2, 1), ("cross", 3, 3)])
+def test_without_a_head_everything_is_as_if_it_said_nothing(
+    models: Models, number: Number, task: TaskOf, off: tuple[str, int, int]
+) -> None:
+    other = edited(task("translator"), off)
+    one = asked(number("translator"), "translator", changes=AblationRequest(off=(off,)))
+    ids = other.nbest([SOURCE], 1, 1)[0][0].tokens
+    found, wanted = forward_pass(models, one), record_attention(text_inputs(other, SOURCE, ids))
+    assert found.output["text"] == found.record.target_text == other.translate(SOURCE, beam=1)
+    assert found.record.written == wanted.written
+    for kind, layers in wanted.weights.items():
+        for weight, expected in zip(found.record.weights[kind], layers, strict=True):
+            np.testing.assert_allclose(weight, expected, atol=1e-5)
+    alike(found.said or [], top_candidates(text_inputs(other, SOURCE, ids)))
+
+
+def test_everything_can_be_taken_away_at_once(tmp_path: Any) -> None:
+    models = Models([put(tmp_path, translator())])
+    off = tuple((kind, layer, head) for kind in ("decoder", "cross") for layer in (1, 2, 3) for head in (1, 2, 3))
+    one = Request(text=SOURCE, target=TARGET, changes=AblationRequest(off, positions=False, scaling=False, mask=False))
+    found = forward_pass(models, one)
+    upper = np.triu(found.record.weights["decoder"][0], 1)
+    assert upper.any()
+    # Nothing of the source arrives, nor of other tokens, nor of places: what is said depends on the token alone.
+    other = forward_pass(models, replace(one, text="The street."))
+    assert found.said == other.said
+
+
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize("name", EVERY)
+def test_every_model_does_without(models: Models, number: Number, name: str) -> None:
+    one = asked(number(name), name)
+    section = models.folder(number(name)).recipe.model
+    kind, (layers, heads) = next(iter(section.attention.items()))
+    for without in (
+        AblationRequest(off=((kind, layers, heads),)),
+        AblationRequest(positions=False),
+        AblationRequest(mask=False),
+    ):
+        forward_pass(models, replace(one, changes=without))
+    with refused(UsageError, "head"):
+        forward_pass(models, replace(one, changes=AblationRequest(off=((kind, layers, heads + 1),))))
+    if section.divisor == 1:
+        with refused(UsageError, "scaling"):
+            forward_pass(models, replace(one, changes=AblationRequest(scaling=False)))
+
+
+def test_what_the_model_writes_is_searched_for_once(
+    models: Models, number: Number, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = models.load(number("spanner"))
+    one = Request(model=number("spanner"), text=SPANNED, changes=AblationRequest(off=(("cross", 1, 1),)))
+    first = greedy_output(models, loaded, one)
+    monkeypatch.setattr("regard.inspection.forward.passes.beam_search", None)
+    assert greedy_output(models, loaded, replace(one, target="cat")) is first
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "refusal"),
+    [
+        ("translator", {"text": ""}, (RegardError, "text")),
+        ("translator", {"image": ImageRequest(pixels=(1,))}, (UsageError, "image")),
+        ("translator", {"image": ImageRequest(0)}, (UsageError, "image")),
+        ("viewer", {"image": None}, (UsageError, "image")),
+        ("viewer", {"image": ImageRequest(pixels=(1, 2))}, (RegardError, "image", "6 x 4 x 1")),
+        ("viewer", {"image": ImageRequest(0)}, (UsageError, "image")),
+        ("classifier", {"target": "good"}, (UsageError, "--target")),
+        ("translator", {"model": 99}, (UsageError, "model", "99")),
+        ("translator", {"snapshot": "step 1"}, (UsageError, "snapshot")),
+    ],
+)
+def test_what_cannot_be_seen(models: Models, number: Number, name: str, changed: dict[str, Any], refusal: Any) -> None:
+    with refused(*refusal):
+        forward_pass(models, replace(asked(number(name), name), **changed))
+
+
+def test_numbers_that_are_none_are_said(tmp_path: Any) -> None:
+    task = translator()
+    task.model.decoder.layers[2].feedforward.inner.weight.data.fill_(3e38)
+    models = Models([put(tmp_path, task)])
+    with refused(RegardError, "model"):
+        forward_pass(models, Request(text=SOURCE, target=TARGET))

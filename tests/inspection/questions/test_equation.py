@@ -1,0 +1,166 @@
+"""The attention equation step by step, compared with the model and with plain NumPy."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.inspection.forward.record import record_attention
+from regard.inspection.questions.equation import equation
+from regard.system.errors import RegardError, UsageError
+from tests.inspection.forward.small_scenes import alone, both, recurrent
+from tests.refusals import refused
+from tests.tasks.small_tasks import EVERY, SOURCE, TARGET
+
+SCENES = {
+    "paper": (both(), ("encoder", "decoder", "cross")),
+    "heads": (both(decoder_heads=2), ("encoder", "decoder", "cross")),
+    "relative": (both(positions="relative", scale_scores=False), ("encoder", "decoder", "cross")),
+    "dot": (recurrent(score="dot"), ("cross",)),
+    "scaled": (recurrent(score="scaled", input_feeding=True), ("cross",)),
+}
+Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_each_step_leads_to_the_next(name: str) -> None:
+    seen, kinds = SCENES[name]
+    for kind in kinds:
+        layers, heads = seen.task.recipe.model.attention[kind]
+        found = equation(seen, kind, layers, heads)
+        np.testing.assert_allclose(found.score_LM, found.query_LK @ found.key_MK.T, atol=1e-5)
+        np.testing.assert_array_equal(found.hidden_LM, np.triu(np.ones_like(found.score_LM), 1) * (kind == "decoder"))
+        scaled_LM = np.where(found.hidden_LM, -np.inf, found.score_LM / found.divisor + found.bias_LM)
+        power_LM = np.exp(scaled_LM - scaled_LM.max(axis=1, keepdims=True))
+        np.testing.assert_allclose(found.weight_LM, power_LM / power_LM.sum(axis=1, keepdims=True), atol=1e-5)
+        np.testing.assert_allclose(found.context_LU, found.weight_LM @ found.value_MU, atol=1e-5)
+        np.testing.assert_allclose(found.weight_LM, record_attention(seen).head(kind, layers, heads), atol=1e-6)  # type: ignore[arg-type]
+        assert (found.bias_LM != 0).any() == (name == "relative" and kind != "cross")
+
+
+def test_additive_scores_are_of_sums() -> None:
+    seen = recurrent(score="additive", input_feeding=True)
+    found, direction = equation(seen, "cross", 1, 1), seen.task.model.decoder.cross.score.direction.detach().numpy()
+    sums = found.query_LK[:, None] + found.key_MK[None]
+    np.testing.assert_allclose(found.score_LM, np.tanh(sums) @ direction, atol=1e-5)
+    assert found.divisor == 1
+
+
+def test_a_language_model_has_one_stack() -> None:
+    found = equation(alone(), "decoder", 1, 2)
+    assert found.query_LK.shape == (5, 4)
+    assert found.hidden_LM[0].tolist() == [False, True, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("kind", "layer", "head", "refusal"),
+    [
+        ("encoder", 0, 1, (UsageError, "head", "1", "0")),
+        ("encoder", 3, 1, (UsageError, "head", "1", "3")),
+        ("cross", 1, 4, (UsageError, "head", "4", "1")),
+        ("x", 1, 1, (UsageError, "head")),
+    ],
+)
+def test_heads_that_are_not_there(kind: str, layer: int, head: int, refusal: Any) -> None:
+    with refused(*refusal):
+        equation(SCENES["paper"][0], kind, layer, head)
+
+
+def softmax(scores: list[float]) -> list[float]:
+    shares = [math.exp(score - max(scores)) for score in scores]
+    return [share / sum(shares) for share in shares]
+
+
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in ("recurrent", "reader")])
+@pytest.mark.parametrize(
+    "changes", [{}, {"scaling": False}, {"mask": False}, {"positions": False}], ids=["whole", "scaling", "mask", "pos"]
+)
+def test_step_by_step(ask: Ask, name: str, changes: dict[str, bool]) -> None:
+    if name == "spanner" and "scaling" in changes:
+        return  # it does not scale
+    target = {"translator": {"target": TARGET}, "spanner": {"target": "<extra_0> cat"}}.get(name, {})
+    values, arrays = ask("look", name, changes=changes, **target)
+    for kind, one in values["kinds"].items():
+        layer, head = one["layers"], one["heads"]
+        query = len(values[one["queries"]]) // 2
+        more, found = ask("equation", name, kind=kind, layer=layer, head=head, query=query, changes=changes, **target)
+        keys, divisor = range(len(values[one["keys"]])), more["divisor"]
+        assert divisor == pytest.approx(1.0 if changes.get("scaling") is False or name == "spanner" else 2.0)
+        assert not more["additive"]
+        score = [sum(a * b for a, b in zip(found["query"], found["key"][k], strict=True)) for k in keys]
+        np.testing.assert_allclose(found["score"], score, rtol=1e-4, atol=1e-5)
+        scaled = [score[k] / divisor + found["bias"][k] for k in keys]
+        np.testing.assert_allclose(found["scaled"], scaled, rtol=1e-4, atol=1e-5)
+        seen = [k for k in keys if not found["hidden"][k]]
+        causal = kind == "decoder" and changes.get("mask") is not False
+        assert seen == [k for k in keys if not causal or k <= query]
+        weight = dict(zip(seen, softmax([scaled[k] for k in seen]), strict=True))
+        np.testing.assert_allclose(found["weight"], [weight.get(k, 0) for k in keys], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(found["weight"], arrays[f"weights.{kind}"][layer - 1, head - 1, query], rtol=1e-4)
+        context = sum(found["weight"][k] * found["value"][k] for k in keys)
+        np.testing.assert_allclose(found["context"], context, rtol=1e-4, atol=1e-6)
+        plain = dict(zip(seen, softmax([score[k] + found["bias"][k] for k in seen]), strict=True))
+        np.testing.assert_allclose(found["unscaled"], [plain.get(k, 0) for k in keys], rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(found["unmasked"], softmax(scaled), rtol=1e-4, atol=1e-6)
+        if changes.get("positions") is False or name != "spanner":
+            assert not found["bias"].any()
+
+
+def test_relative_positions_are_the_bias(ask: Ask, plain: Ask) -> None:
+    _, found = ask("equation", "spanner", kind="encoder", layer=1, head=2, query=3)
+    _, known = plain("places", "spanner", stack="encoder", count=20)
+    for key, bias in enumerate(found["bias"]):
+        assert bias == pytest.approx(known["bias"][1, 19 + key - 3], abs=1e-6)
+    assert found["bias"].any()
+
+
+def test_the_additive_score(ask: Ask, task: Callable[[str], Any]) -> None:
+    values, found = ask("equation", "recurrent", kind="cross", layer=1, head=1, query=2, target=TARGET)
+    assert (values["divisor"], values["additive"]) == (1.0, True)
+    direction = task("recurrent").model.decoder.cross.score.direction.numpy()
+    score = [float(direction @ np.tanh(found["query"] + key)) for key in found["key"]]
+    np.testing.assert_allclose(found["score"], score, rtol=1e-4)
+    np.testing.assert_allclose(found["weight"], softmax(score), rtol=1e-4)
+
+
+def test_a_text_that_is_weighed(ask: Ask, task: Callable[[str], Any]) -> None:
+    values, found = ask("equation", "reader", kind="pool", layer=1, head=1, query=0)
+    assert (values["divisor"], values["additive"]) == (1.0, True)
+    pool = task("reader").model.head.pool
+    np.testing.assert_allclose(found["query"], pool.query.numpy(), rtol=1e-6)
+    score = [float(pool.score.direction.numpy() @ np.tanh(found["query"] + key)) for key in found["key"]]
+    np.testing.assert_allclose(found["score"], score, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found["weight"], softmax(score), rtol=1e-4)
+    np.testing.assert_allclose(found["context"], found["weight"] @ found["value"], rtol=1e-4, atol=1e-6)
+    with refused(UsageError, "query", "1"):
+        ask("equation", "reader", kind="pool", layer=1, head=1, query=1)
+
+
+def test_a_head_that_is_off_says_nothing(ask: Ask) -> None:
+    how = {"kind": "encoder", "layer": 2, "head": 1, "query": 4}
+    _, found = ask("equation", "translator", changes={"off": [["encoder", 2, 1]]}, **how)
+    _, whole = ask("equation", "translator", **how)
+    assert not found["context"].any()
+    assert whole["context"].any()
+    np.testing.assert_allclose(found["weight"], whole["weight"], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [
+        ({"kind": "encoder", "query": 99}, (UsageError, "query", "99")),
+        ({"kind": "encoder", "layer": 9}, (UsageError, "head", "9")),
+        ({"kind": "encoder", "head": 9}, (UsageError, "head", "9")),
+        ({"kind": "encoder", "query": -1}, (UsageError, "query", "0")),
+        ({"kind": "other"}, (UsageError, "kind")),
+        ({"kind": "encoder", "text": ""}, (RegardError, "text")),
+    ],
+)
+def test_what_is_not_there(ask: Ask, given: dict[str, Any], refusal: Any) -> None:
+    with refused(*refusal):
+        ask("equation", "translator", **given)
+    with refused(UsageError, "head"):
+        ask("equation", "tagger", kind="decoder", text=SOURCE)

@@ -1,0 +1,113 @@
+"""Request fields are read or refused; the error names the field."""
+
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field, Strict
+
+from regard.inspection.forward.record import Kind
+from regard.inspection.requests import LONGEST, AblationRequest, ImageRequest, Request, question, read, split_fields
+from regard.models.ablation import Ablations, Head
+from regard.system.errors import UsageError
+from tests.refusals import refused
+
+DEEP: Any = []
+for _ in range(50_000):
+    DEEP = [DEEP]
+
+
+@question
+def chosen(
+    kind: Kind, heat: Annotated[float, Strict(), Field(ge=0, le=1, allow_inf_nan=False)] = 0.5
+) -> tuple[Kind, float]:
+    return kind, heat
+
+
+def test_a_whole_question() -> None:
+    changes = {"off": [["cross", 2, 3], ("encoder", 1, 1), ["cross", 2, 3]], "positions": False, "mask": False}
+    given = {"model": 2, "snapshot": "step 1,000", "text": "a b", "changes": changes}
+    found, others = split_fields(Request, {**given, "branch": [3, 0], "kind": "cross"})
+    assert found == Request(2, "step 1,000", text="a b", branch=(3, 0), changes=found.changes)
+    assert others == {"kind": "cross"}
+    with refused(UsageError):
+        split_fields(Request, [["model", 0]])
+    off = (Head("cross", 2, 3), Head("encoder", 1, 1))
+    assert found.changes.ablations == Ablations(off, positions=False, mask=False)
+    assert found.own == read(Request, given)
+    assert read(Request, {"image": {"pixels": [1, 2], "number": None}}).image == ImageRequest(pixels=(1, 2))
+    assert read(Request, {"image": {"number": 7}}).image == ImageRequest(7)
+
+
+def test_what_is_not_said_is_as_usual() -> None:
+    nothing = dict.fromkeys(("model", "snapshot", "text", "target", "branch", "image", "changes", "window"))
+    assert read(Request, {}) == read(Request, nothing) == Request()
+    assert AblationRequest().ablations == Ablations()
+    assert split_fields(Request, {"kind": None}) == (Request(), {})
+    assert chosen("pool") == ("pool", 0.5)
+
+
+def test_the_same_question_is_the_same_key() -> None:
+    heads = [["encoder", 1, 2], ["encoder", 1, 1]]
+    one = read(Request, {"text": "a", "changes": {"off": heads}})
+    other = read(Request, {"changes": {"off": heads[::-1] * 2}, "text": "a", "weights": "named"})
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != Request(text="a")
+
+
+@pytest.mark.parametrize(
+    ("given", "where"),
+    [
+        *(({"model": value}, "model") for value in (-1, 10**6 + 1, 10**5000, True, 1.0, "0", DEEP)),
+        ({"snapshot": 5}, "snapshot"),
+        ({"text": None, "target": {}}, "target"),
+        ({"text": "x" * (LONGEST + 1)}, "text"),
+        ({"branch": "12"}, "branch"),
+        ({"branch": [1, -1]}, "branch"),
+        ({"branch": [1, [2]]}, "branch"),
+        ({"branch": [0] * (LONGEST + 1)}, "branch"),
+        ({"branch": [1], "target": "a"}, "target"),
+        ({"window": 0}, "window"),
+        ({"image": 5}, "image"),
+        ({"image": {}}, "image"),
+        ({"image": {"number": 1, "pixels": [1]}}, "image"),
+        ({"image": {"number": -1}}, "number"),
+        ({"image": {"pixels": [70_000]}}, "pixels"),
+        ({"image": {"pixels": [1.5]}}, "pixels"),
+        ({"image": {"number": 1, "size": 2}}, "size"),
+        ({"changes": []}, "changes"),
+        ({"changes": {"mask": 0}}, "mask"),
+        ({"changes": {"of": []}}, "of"),
+        *(
+            ({"changes": {"off": [head]}}, "off")
+            for head in (["cross", 1], ["elsewhere", 1, 1], [["cross"], 1, 1], ["cross", 0, 1], ["cross", 1, True], "c")
+        ),
+        ({"models": 1}, "models"),
+        ({"x" * 1000: 1}, "x" * 40),
+        ({"\ud800": 1}, None),
+        *((given, None) for given in (None, [], "text", 5, {1: 2}, DEEP)),
+    ],
+)
+def test_what_does_not_fit_is_refused(given: Any, where: str | None) -> None:
+    with refused(UsageError, where) as caught:
+        read(Request, given)
+    assert len(str(caught.value).encode()) < 250
+
+
+@pytest.mark.parametrize("heat", [float("nan"), float("inf"), -0.1, 1.1, "0", True, [], 10**400])
+def test_numbers_have_bounds(heat: Any) -> None:
+    with refused(UsageError, "heat"):
+        chosen("pool", heat)
+
+
+@pytest.mark.parametrize("given", [{}, {"kind": "c"}, {"kind": ["pool"]}, {"kind": 1}])
+def test_a_word_that_must_be_given(given: dict[str, Any]) -> None:
+    with refused(UsageError, "kind"):
+        chosen(**given)
+    with refused(UsageError, "more"):
+        chosen(kind="pool", more=1)
+
+
+def test_half_a_surrogate_pair_is_no_character() -> None:
+    found = read(Request, {"text": "a\ud800b\U0001f600", "target": "\udfff"})
+    assert (found.text, found.target) == ("a�b\U0001f600", "�")
