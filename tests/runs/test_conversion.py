@@ -260,9 +260,11 @@ def without_end(folder: Path) -> Path:
     return folder
 
 
-def test_a_t5_taught_further_starts_with_a_symbol_of_its_own(tmp_path: Path) -> None:
+def test_a_t5_taught_spans_starts_with_a_symbol_of_its_own(tmp_path: Path) -> None:
     folder_of("T5ForConditionalGeneration", tmp_path / "theirs")
     task = import_model(tmp_path / "theirs", tmp_path / "ours")
+    recipe = (tmp_path / "ours" / "recipe.toml").read_text().replace("\nspans = false", "\nspans = true")
+    manifest.replace(tmp_path / "ours", {"recipe.toml": [recipe.encode()]}, Files())
     with torch.no_grad():
         task.model.encoder.input.tokens.weight[0] += 1.0  # the pad piece's row is learned, the start symbol's is not
     rewrite(tmp_path / "ours", store.weights(task.model))
@@ -271,6 +273,7 @@ def test_a_t5_taught_further_starts_with_a_symbol_of_its_own(tmp_path: Path) -> 
     again = import_model(tmp_path / "out", tmp_path / "again")
     assert isinstance(again.assets.tokenizer, HuggingFaceTokenizer)
     assert again.assets.tokenizer.names == task.assets.tokenizer.names
+    assert again.recipe.text_to_text.spans
     before, after = store.weights(task.model), store.weights(again.model)
     assert all(torch.equal(before[name], after[name]) for name in before)
     source, pieces = torch.arange(3, 9), task.assets.tokenizer.size

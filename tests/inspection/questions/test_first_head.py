@@ -26,7 +26,7 @@ Place = tuple[int, int]
 ARTICLES = ("the", "das", "die")
 FORCED = {
     **dict.fromkeys(("translator", "recurrent", "asker"), TARGET),
-    "spanner": "<extra_0> animal <extra_1> street",
+    "spanner": "<extra_0> animal <extra_1> old street",
 }
 """What untaught models are made to write: by themselves they write no words."""
 
