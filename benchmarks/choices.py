@@ -6,12 +6,22 @@ from math import isfinite
 from statistics import fmean
 from textwrap import wrap
 
-from divergence import TOLD, WAYS
 from questions import Lines, quality, rows_of, translation
 from seeds import Session
 from table3 import CHOICES, Choice
 from tables import Row, grid
 
+TOLD = (100, 300, 1000)
+"""Steps at which the loss of a run of :func:`stability` is told."""
+WAYS = (
+    "post-norm, warm-up",
+    "post-norm",
+    "pre-norm, warm-up",
+    "pre-norm",
+    "post-norm, warm-up, a third of the rate",
+    "post-norm, a third of the rate",
+)
+"""Of these runs, in the order of the table."""
 JUDGED = "val beam 5 lc"
 DIVERGED, MISSING = "diverged", "missing"
 ROUNDED = 5e-5
@@ -135,7 +145,7 @@ def against(score: float, base: list[float]) -> str:
 
 
 def stability(sessions: list[Session]) -> Lines:
-    """What post-norm needs to be trained, beside pre-norm: ``divergence.py``."""
+    """What post-norm needs to be trained, beside pre-norm."""
     rows = rows_of(sessions)
     seeds = sorted({row["seed"] for row in rows})
     at = sorted({row["norms at"] for row in rows if row["norms at"]})
@@ -173,7 +183,7 @@ def ends(norms: dict[str, float] | None) -> str:
 
 
 def larger_set(sessions: list[Session]) -> Lines:
-    """The paper's system beside today's recipe on Tatoeba: ``tatoeba.py``."""
+    """The paper's system beside today's recipe on Tatoeba."""
     rows = rows_of(sessions)
     steps, seeds = rows[0]["steps"], sorted({row["seed"] for row in rows})
     titles = {"paper": "the paper's", "today": "today's"}

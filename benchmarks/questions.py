@@ -490,7 +490,7 @@ PROCESSES = {
     "pair-busy-2": "two processes, both cores shared",
     "threads-busy-1": "two threads, a core shared",
 }
-"""What the rows of :mod:`processes` are."""
+"""What the rows of ``processes.jsonl`` are."""
 
 
 def processes(sessions: list[Session]) -> Lines:

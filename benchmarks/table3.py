@@ -129,17 +129,12 @@ def main() -> None:
     if asked.dry_run:
         print("\n".join(listed(asked)))
         return
-    refuse_gpu(asked.results, RESULTS)
+    if device() != "cpu" and asked.results == RESULTS:
+        raise RegardError(
+            f"{RESULTS.name} is of runs trained on a CPU; for a GPU's name another --results and another --work"
+        )
     for choice, seed in wanted(asked):
         measure(asked, choice, seed)
-
-
-def refuse_gpu(results: Path, standard: Path) -> None:
-    """Runs of a GPU have no place among those of a CPU."""
-    if device() != "cpu" and results == standard:
-        raise RegardError(
-            f"{standard.name} is of runs trained on a CPU; for a GPU's name another --results and another --work"
-        )
 
 
 def wanted(asked: argparse.Namespace) -> list[tuple[Choice, int]]:

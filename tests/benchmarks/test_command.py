@@ -10,7 +10,6 @@ import pytest
 
 from regard.system.errors import Diverged, RegardError, UsageError
 
-TATOEBA = ("tatoeba",)
 PARALLEL = ("parallel",)
 TREC = ("text_to_text", "--set", "trec")
 
@@ -99,7 +98,7 @@ def test_a_results_file_that_is_none(said: Any, tmp_path: Path, words: tuple[str
         assert (code, printed) == (1, f"{file}:2: is no line of results: a JSON object with rows is needed\n")
 
 
-@pytest.mark.parametrize("words", [TATOEBA, PARALLEL, TREC], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", [PARALLEL, TREC], ids=lambda words: words[0])
 def test_data_that_are_missing(
     load: Any, said: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
@@ -121,11 +120,8 @@ def test_a_model_to_read_or_begin_with_that_is_missing(
     assert (code, printed) == (1, f"{missing}: is no model folder to initialise from\n")
 
 
-@pytest.mark.parametrize("name", ["table3", "tatoeba"])
-def test_a_gpu_is_refused_beside_results_of_a_cpu(
-    load: Any, said: Any, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_gpu_is_refused_beside_results_of_a_cpu(load: Any, said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load("table3"), "device", lambda: "cuda")
-    code, printed = said(name, "--results", str(load(name).RESULTS))
+    code, printed = said("table3", "--results", str(load("table3").RESULTS))
     assert code == 1
-    assert printed.startswith(f"{name}.jsonl is of runs trained on a CPU; ")
+    assert printed.startswith("table3.jsonl is of runs trained on a CPU; ")
