@@ -13,13 +13,11 @@ from tables import Row, grid
 
 TOLD = (100, 300, 1000)
 """Steps at which the loss of a run of :func:`stability` is told."""
-WAYS = (
-    "post-norm, warm-up",
-    "post-norm",
-    "pre-norm, warm-up",
-    "pre-norm",
-    "post-norm, warm-up, a third of the rate",
-    "post-norm, a third of the rate",
+WAYS = tuple(
+    f"{place}{warm_up}{rate}"
+    for rate, places in (("", ("post-norm", "pre-norm")), (", a third of the rate", ("post-norm",)))
+    for place in places
+    for warm_up in (", warm-up", "")
 )
 """Of these runs, in the order of the table."""
 JUDGED = "val beam 5 lc"

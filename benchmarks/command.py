@@ -8,19 +8,34 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from regard.system import disk
 from regard.system.errors import RegardError
 
+HERE = Path(__file__).resolve().parent
+WORK = HERE.parent / ".bench"
+"""Where environments, models and scratch files are made."""
 
-def run(main: Callable[[], None]) -> None:
+
+def parser(doc: str | None, benchmark: str, work: Path | None = None) -> argparse.ArgumentParser:
+    """A command line that says where results go, and where models are made if they are."""
+    made = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--results", type=Path, default=HERE / "results" / f"{benchmark}.jsonl", help="appended to")
+    if work:
+        made.add_argument("--work", type=Path, default=work, help="folder of models and scratch files")
+    return made
+
+
+def run(main: Callable[[], int | None]) -> None:
     """Run a benchmark; what the user can mend is a sentence on stderr and an exit code, as with ``regard``.
 
     ``REGARD_DEBUG=1`` adds where it came from.
     """
     try:
-        main()
+        if code := main():
+            sys.exit(code)
     except RegardError as error:
         _end(str(error), error.exit_code)
     except OSError as error:
@@ -29,18 +44,15 @@ def run(main: Callable[[], None]) -> None:
         _end(f"a file is no JSON: {error}", 1)
 
 
-def whole_number(text: str) -> int:
+def whole_number(text: str, least: int = 0) -> int:
     """An option that is a whole number, 0 or more, as a seed is."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0, not {text}")
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"must be a whole number from {least}, not {text}")
     return int(text)
 
 
-def positive_number(text: str) -> int:
-    """An option that is a whole number, 1 or more, as steps are."""
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text}")
-    return int(text)
+positive_number = partial(whole_number, least=1)
+"""An option that is a whole number, 1 or more, as steps are."""
 
 
 def data_file(path: Path) -> Path:
@@ -52,9 +64,8 @@ def data_file(path: Path) -> Path:
     try:
         disk.refuse_irregular(path)
     except RegardError as error:
-        raise RegardError(
-            f"{error.message}; benchmarks read data below REGARD_DATA; set that variable", error.where
-        ) from None
+        told = f"{error.message}; benchmarks read data below REGARD_DATA; set that variable"
+        raise RegardError(told, error.where) from None
     return path
 
 

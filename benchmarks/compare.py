@@ -14,62 +14,50 @@ all are done, two tables are appended to ``results/compare.jsonl`` (or ``--resul
 
 from __future__ import annotations
 
-import argparse
 import math
 import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
+import command
 import machine
 from chart import Axis, Point, Series, chart
+from command import HERE, WORK
 from corpus import data_folder
 
-HERE = Path(__file__).resolve().parent
 RECIPES = HERE.parent / "recipes" / "compare"
 ALL = ["elman", "gru", "lstm", "gru-dot", "gru-scaled", "gru-general", "gru-additive", "gru-cosine"]
 ALL += ["gru-additive-feeding", "lstm-additive", "transformer"]
 THREE = ["gru", "gru-additive", "transformer"]
-SETS: dict[str, tuple[list[Path], tuple[float, ...]]] = {
-    "attention": ([RECIPES / f"{name}.toml" for name in THREE], (1.0,)),
-    "families": ([RECIPES / f"{name}.toml" for name in ALL], (1.0,)),
-    "shares": ([RECIPES / f"{name}.toml" for name in THREE], (0.125, 0.25, 0.5, 1.0)),
-    "norms": ([RECIPES / "norms" / f"{name}.toml" for name in ("layer", "rms", "batch", "group")], (1.0,)),
+NORMS = [f"norms/{name}" for name in ("layer", "rms", "batch", "group")]
+SETS: dict[str, tuple[str, list[str], tuple[float, ...]]] = {
+    "attention": ("Without attention, with it, and attention alone", THREE, (1.0,)),
+    "families": ("Families on Multi30k", ALL, (1.0,)),
+    "shares": ("Families on parts of Multi30k", THREE, (0.125, 0.25, 0.5, 1.0)),
+    "norms": ("Kinds of norm on Multi30k", NORMS, (1.0,)),
 }
-TITLES = {
-    "attention": "Without attention, with it, and attention alone",
-    "families": "Families on Multi30k",
-    "shares": "Families on parts of Multi30k",
-    "norms": "Kinds of norm on Multi30k",
-}
+"""Of each its title, its recipes, and the shares of the training pairs."""
 
 
-def options() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> None:
+    """Compare, and append the tables."""
+    parser = command.parser(__doc__, "compare", WORK / "compare")
     parser.add_argument("--set", choices=list(SETS), required=True)
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--test", action="store_true", help="also score test_2016: for final runs only")
-    parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "compare")
-    parser.add_argument("--results", type=Path, default=HERE / "results" / "compare.jsonl")
     parser.add_argument("--charts", type=Path, default=HERE.parent / "docs")
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Compare, and append the tables."""
-    asked = options()
-    begun = {"benchmark": "compare", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
+    asked = parser.parse_args()
+    begun = machine.begun("compare")
     from regard.cli.io.terminal import Stop
     from regard.runs.compare.compare import Budget, Texts, compare
     from regard.runs.compare.report import ComparisonReport
     from regard.runs.compare.trainings import RESULTS
-    from regard.system.errors import RegardError
     from regard.training.reporters import LineReporter
 
-    recipes, shares = SETS[asked.set]
+    title, names, shares = SETS[asked.set]
     budget = Budget(asked.minutes, None, tuple(asked.seeds), shares)
     work = asked.work / f"{asked.minutes:g}-minutes"
     kept = asked.results.parent / "runs" / f"compare-{asked.minutes:g}-minutes.jsonl"
@@ -80,33 +68,28 @@ def main() -> None:
     train, valid, test = (
         (data / f"{part}.de.gz", data / f"{part}.en.gz") for part in ("train", "val", "test_2016_flickr")
     )
-    try:
-        with Stop() as stop:
-            results = compare(
-                recipes,
-                Texts([train[0]], [train[1]], valid, test if asked.test else None),
-                budget,
-                work,
-                threads=asked.threads,
-                reporter=LineReporter(sys.stderr),
-                should_stop=stop,
-                shown=lambda results: keep(work / RESULTS, kept),
-            )
-    except RegardError as error:
-        print(error, file=sys.stderr)
-        sys.exit(error.exit_code)
+    with Stop() as stop:
+        results = compare(
+            [RECIPES / f"{name}.toml" for name in names],
+            Texts([train[0]], [train[1]], valid, test if asked.test else None),
+            budget,
+            work,
+            threads=asked.threads,
+            reporter=LineReporter(sys.stderr),
+            should_stop=stop,
+            shown=lambda results: keep(work / RESULTS, kept),
+        )
     shown = ComparisonReport(results, lowercase=True)
-    name = f"{TITLES[asked.set]}, German to English, {asked.minutes:g} minutes each"
+    name = f"{title}, German to English, {asked.minutes:g} minutes each"
     charts = pictures(shown, f"compare-{asked.set}", asked.charts)
-    for title, table, figures in (
+    for named, table, figures in (
         (name, shown.table(), charts[1:]),
         (f"{name}, by the length of the source", shown.by_length(), charts[:1]),
     ):
         rows = [dict(zip((flat(heading) for heading in table.headings), row, strict=True)) for row in table.rows]
         seeds = f"Seeds {', '.join(map(str, asked.seeds))}; threads: {asked.threads}."
         note = "\n\n".join([" ".join([seeds, *table.notes]), *(f"![{path.stem}]({path.name})" for path in figures)])
-        machine.append(asked.results, {**begun, "name": title, "note": note, "rows": rows})
-        print(table.terminal())
+        machine.append(asked.results, {**begun, "name": named, "note": note}, rows)
 
 
 def keep(runs: Path, kept: Path) -> None:
@@ -173,4 +156,4 @@ def flat(heading: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)

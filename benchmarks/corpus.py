@@ -5,12 +5,12 @@ A piece is written as ``p`` and its id (``p17``): no peer refuses, splits or nor
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from regard.text.lines import lines
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 
@@ -42,11 +42,6 @@ def data_folder() -> Path:
     return folder
 
 
-def lines(path: Path) -> list[str]:
-    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
-        return file.read().removesuffix("\n").split("\n")
-
-
 def _write(path: Path, lines: list[str]) -> None:
     path.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
 
@@ -65,7 +60,7 @@ def prepare(folder: Path, pieces: int = 8000) -> Corpus:
         return Corpus(**{**json.loads(index.read_text()), "folder": str(folder)})
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
-        f"{split}.{language}": lines(data_folder() / f"{name}.{language}.gz")
+        f"{split}.{language}": list(lines(data_folder() / f"{name}.{language}.gz"))
         for split, name in SPLITS.items()
         for language in LANGUAGES
     }

@@ -17,6 +17,8 @@ from typing import Any
 
 from corpus import DATA
 
+from regard.text.lines import lines
+
 SEED = 7
 PIECES = 32_000
 TEXTS = {"train": "wmt-train-sample/train.{}.gz", "use": "wmt-news/newstest2012.{}.gz"}
@@ -49,8 +51,6 @@ def read(name: str, language: str) -> list[str]:
 
 def lines_of(path: Path) -> list[str]:
     """The lines of a file, plain or gz."""
-    from regard.text.lines import lines
-
     return list(lines(path))
 
 
@@ -60,9 +60,9 @@ def texts(folder: Path, count: int, longest: int = 80) -> list[str]:
 
     from regard.text.tokenizers.tokenizer import Tokenizer
 
-    lines = read("use", "en")
-    lengths = [len(ids) + 1 for ids in Tokenizer.load(folder / "tokenizer.json").ids_batch(lines)]
-    fitting = [line for line, length in zip(lines, lengths, strict=True) if 3 <= length <= longest]
+    news = read("use", "en")
+    lengths = [len(ids) + 1 for ids in Tokenizer.load(folder / "tokenizer.json").ids_batch(news)]
+    fitting = [line for line, length in zip(news, lengths, strict=True) if 3 <= length <= longest]
     return [fitting[place] for place in np.random.default_rng(SEED).permutation(len(fitting))[:count]]
 
 
@@ -95,34 +95,6 @@ def language_model(folder: Path) -> Path:
     return _single_stack(folder, "language-model", GPT, ())
 
 
-def demonstration(made: Path, folder: Path) -> Path:
-    """A model of the demonstration's recipe and corpus whose encoder has the decoder's number of heads, trained once.
-
-    Args:
-        made: what ``regard demo --output`` wrote.
-        folder: of the model.
-    """
-    import regard
-    from regard.tasks.model_folder import load_recipe_and_assets
-    from regard.tasks.model_path import RECIPE
-
-    def file(part: str, language: str) -> Path:
-        return made / "corpus" / f"{part}.{language}"
-
-    recipe, _ = load_recipe_and_assets(made / "model")
-    regard.train(
-        source=file("train", "en"),
-        target=file("train", "de"),
-        valid_source=file("valid", "en"),
-        valid_target=file("valid", "de"),
-        output=folder,
-        recipe=made / "model" / RECIPE,
-        settings=[f"model.heads={recipe.model.decoder_heads or recipe.model.heads}"],
-        threads=1,
-    )
-    return folder
-
-
 def _single_stack(folder: Path, name: str, sizes: dict[str, Any], symbols: tuple[str, ...]) -> Path:
     from regard.tasks.assets import TextAssets
     from regard.text.tokenizers.tokenizer import learn
@@ -137,10 +109,9 @@ def _single_stack(folder: Path, name: str, sizes: dict[str, Any], symbols: tuple
 
 def _task(name: str, assets: Any, model: dict[str, Any], sections: dict[str, Any]) -> Any:
     from regard.config import TASKS, recipe_from
-
-    recipe = recipe_from({"task": name, "model": {**model, "family": TASKS[name].families[0]}, **sections})
     from regard.tasks.model_folder import model_class
 
+    recipe = recipe_from({"task": name, "model": {**model, "family": TASKS[name].families[0]}, **sections})
     built = model_class(name).build(recipe, assets.sizes, SEED)
     return model_class(name)(recipe, assets, built.float().eval().requires_grad_(False))
 

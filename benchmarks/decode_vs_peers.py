@@ -3,12 +3,10 @@
     python benchmarks/decode_vs_peers.py                                    # the base shape, made-up weights
     python benchmarks/decode_vs_peers.py --rounds 1 --sentences 64          # a try of some minutes
     python benchmarks/decode_vs_peers.py --work model --model FOLDER --source val.en.gz
-    python benchmarks/decode_vs_peers.py --work equal --model FOLDER --source val.en.gz --sentences 1000
 
 Works: ``base``, a translator of the paper's base shape; ``encoder`` of BERT's base size and ``language-model`` of
-GPT-2's, all of made-up weights; ``model``, a translator that was trained, and ``demo``, one of the demonstration's
-recipe and corpus, trained first, with as many heads in the encoder as in the decoder, since CTranslate2 reads no other;
-``equal``, whether a model's outputs are those of torch and of CTranslate2.
+GPT-2's, all of made-up weights; ``model``, a translator that was trained, with as many heads in the encoder as in
+the decoder, since CTranslate2 reads no other.
 
 Every tool opens the same weights, which Regard's exporters wrote, in one process of one thread, all on one core.
 Regard's are packed before (``regard pack``), as CTranslate2's are converted. For each measure (greedy, beam 4, one
@@ -21,17 +19,15 @@ every tool's time. Appended to ``results/decode_vs_peers.jsonl``, or to ``--resu
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import decode_equal
+import command
 import decode_models
 import machine
-from decode_tools import Measure, measured, say, tools
-from environments import WORK, prepared
+from decode_tools import Measure, measured, tools
+from harness import parser
 
-HERE = Path(__file__).resolve().parent
 BEAM = 4
 ONE = 25
 """Tokens of the one sentence, ``</s>`` counted."""
@@ -41,13 +37,6 @@ READ = 96
 """Texts that an encoder reads."""
 NEW = 128
 """Tokens that a language model writes."""
-MADE = {
-    "base": decode_models.translator,
-    "encoder": decode_models.encoder,
-    "language-model": decode_models.language_model,
-}
-KINDS = {"encoder": "encode", "language-model": "generate"}
-WORKS = (*MADE, "model", "demo", "equal")
 
 
 def translating(folder: Path, lines: list[str]) -> list[Measure]:
@@ -72,88 +61,66 @@ def generating(folder: Path, lines: list[str]) -> list[Measure]:
     return [Measure(f"{n} at once", {"tokens": NEW}, begun[:n]) for n in (1, 16)]
 
 
+WORKS = {
+    "base": (decode_models.translator, "translate", translating),
+    "encoder": (decode_models.encoder, "encode", encoding),
+    "language-model": (decode_models.language_model, "generate", generating),
+    "model": (None, "translate", translating),
+}
+"""How a work's model is made, what is done with it, and what is measured of it."""
+
+
 def parse() -> argparse.Namespace:
     """The command line."""
-    names = list(dict.fromkeys(tool.name for tool in tools()))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", nargs="+", default=["base"], choices=WORKS)
-    parser.add_argument("--model", type=Path, help="a translator's folder, for the works model and equal")
-    parser.add_argument("--source", type=Path, help="sentences for it, a line each, plain or gz")
-    parser.add_argument("--demo", type=Path, help="what `regard demo --output` wrote, for the work demo")
-    parser.add_argument(
-        "--tools", nargs="+", default=names, choices=names, metavar="NAME", help=f"of {', '.join(names)}"
-    )
-    parser.add_argument("--precision", nargs="+", default=["fp32", "int8"], choices=["fp32", "int8"])
-    parser.add_argument("--measure", nargs="+", help="only these, such as greedy; not for the results of the project")
-    parser.add_argument("--sentences", type=int, default=512)
-    parser.add_argument(
-        "--slow-sentences", type=int, default=64, help="for transformers and onnxruntime, the first ones"
-    )
-    parser.add_argument(
-        "--tried", type=int, default=96, help="sentences on which batches are tried, slow tools a fourth"
-    )
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--core", type=int, default=0, help="all tools run on this one")
-    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="cuda: by wall time")
-    parser.add_argument("--one-python", action="store_true", help="peers run in this Python, which has their packages")
-    parser.add_argument("--work-folder", type=Path, default=WORK, help="of environments, models and scratch files")
-    parser.add_argument("--results", type=Path, default=HERE / "results" / "decode_vs_peers.jsonl", help="appended to")
-    parser.add_argument("--note", default="", help="what else is to be known of this run, for the table")
-    asked = parser.parse_args()
-    for work, needed in {"model": ("model", "source"), "equal": ("model", "source"), "demo": ("demo",)}.items():
-        if work in asked.work and not all(getattr(asked, name) for name in needed):
-            parser.error(f"--work {work} needs {' and '.join('--' + name for name in needed)}")
-    asked.environments = prepared(asked.work_folder)
-    if asked.measure and asked.results == parser.get_default("results"):
-        parser.error("--measure makes a part of a table; name another --results")
-    asked.cores = [asked.core]
-    asked.clock = "cpu" if asked.device == "cpu" else "wall"
+    made = parser(__doc__, "decode_vs_peers", (tool.name for tool in tools()), "--tools", "--work-folder")
+    made.add_argument("--work", dest="works", nargs="+", default=["base"], choices=list(WORKS))
+    made.add_argument("--model", type=Path, help="a translator's folder, for the work model")
+    made.add_argument("--source", type=Path, help="sentences for it, a line each, plain or gz")
+    made.add_argument("--precision", nargs="+", default=["fp32", "int8"], choices=["fp32", "int8"])
+    made.add_argument("--sentences", type=int, default=512)
+    made.add_argument("--slow-sentences", type=int, default=64, help="for transformers and onnxruntime, the first ones")
+    made.add_argument("--tried", type=int, default=96, help="sentences to try batches on, slow tools a fourth")
+    made.add_argument("--rounds", type=int, default=5)
+    made.add_argument("--core", type=int, default=0, help="all tools run on this one")
+    made.add_argument("--device", default="cpu", choices=["cpu", "cuda"], help="cuda: by wall time")
+    made.add_argument("--note", default="", help="what else is to be known of this run, for the table")
+    asked = made.parse_args()
+    if "model" in asked.works and not (asked.model and asked.source):
+        made.error("--work model needs --model and --source")
+    asked.cores, asked.packed = [asked.core], asked.device == "cpu"
+    asked.clock, asked.forms = "cpu", ("huggingface", "ctranslate2")
     if asked.device != "cpu":
-        asked.tools = [name for name in asked.tools if name in ("regard", "transformers")]
-    asked.packed = asked.device == "cpu"
-    asked.forms = [form for form in ("huggingface", "ctranslate2") if asked.device == "cpu" or form == "huggingface"]
+        asked.clock, asked.forms = "wall", ("huggingface",)
+        asked.peers = [name for name in asked.peers if name in ("regard", "transformers")]
     return asked
 
 
 def of_work(work: str, asked: argparse.Namespace) -> tuple[Path, list[str]]:
     """The folder of a work's model, and its sentences."""
-    if work in MADE:
-        folder = asked.environments / "decoding" / work
-        if not folder.exists():
-            MADE[work](folder)
-        return folder, decode_models.texts(folder, asked.sentences)
-    if work == "demo":
-        folder = decode_models.demonstration(asked.demo, asked.environments / "decoding" / "demonstration")
-        source = asked.demo / "corpus" / "valid.en"
-    else:
-        folder, source = asked.model, asked.source
-    kept = decode_models.copied(folder, asked.environments / "decoding")
-    return kept, decode_models.lines_of(source)[: asked.sentences]
+    make, models = WORKS[work][0], asked.work / "decoding"
+    if make is None:
+        return decode_models.copied(asked.model, models), decode_models.lines_of(asked.source)[: asked.sentences]
+    folder = models / work
+    if not folder.exists():
+        make(folder)
+    return folder, decode_models.texts(folder, asked.sentences)
 
 
 def main() -> int:
-    """Measures each work, prints its table, appends its session; exit code 1 if a tool asked for is absent."""
+    """Measures each work, appends and prints its rows; exit code 1 if a tool asked for is absent."""
     asked, missing = parse(), False
-    for work in asked.work:
-        begun = {"benchmark": "decode_vs_peers", "name": work, "date": machine.now(), "commit": machine.commit()}
-        begun |= {"machine": machine.describe(asked.device)} | ({"note": asked.note} if asked.note else {})
-        folder, lines = of_work(work, asked)
+    for work in asked.works:
+        begun = machine.begun("decode_vs_peers", asked.device, name=work)
+        begun |= {"note": asked.note} if asked.note else {}
+        (folder, lines), (_, kind, measures) = of_work(work, asked), WORKS[work]
         with TemporaryDirectory() as scratch:
             asked.scratch = Path(scratch)
-            if work == "equal":
-                rows = decode_equal.rows(folder, lines, BEAM, asked)
-            else:
-                kind = KINDS.get(work, "translate")
-                measures = {"encode": encoding, "generate": generating}.get(kind, translating)(folder, lines)
-                wanted = [one for one in measures if not asked.measure or one.name in asked.measure]
-                rows = measured(kind, folder, wanted, asked)
+            rows = measured(kind, folder, measures(folder, lines), asked)
         setting = {"sentences": len(lines), "slow": asked.slow_sentences, "rounds": asked.rounds, "beam": BEAM}
-        machine.append(asked.results, {**begun, "setting": setting, "rows": rows})
-        for row in rows:
-            say(", ".join(f"{name} {value}" for name, value in row.items() if name not in ("runs", "versions", "work")))
+        machine.append(asked.results, {**begun, "setting": setting}, rows)
         missing = missing or any("absent" in row for row in rows)
     return int(missing)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

@@ -9,40 +9,28 @@ head is chosen on validation, all figures are of the test part, which is scored 
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import command
 import machine
-
-HERE = Path(__file__).resolve().parent
-
-
-def options() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, action="append", required=True)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "demonstration")
-    parser.add_argument("--results", type=Path, default=HERE / "results" / "demonstration.jsonl")
-    return parser.parse_args()
+from command import WORK
+from quality import entries
 
 
 def main() -> None:
     """A line of results for each seed."""
-    asked = options()
+    parser = command.parser(__doc__, "demonstration", WORK / "demonstration")
+    parser.add_argument("--seed", type=int, action="append", required=True)
+    parser.add_argument("--threads", type=int, default=1)
+    asked = parser.parse_args()
     for seed in asked.seed:
         if seed in known(asked.results):
             print(f"seed {seed} stands in {asked.results} already")
             continue
-        begun = {"benchmark": "demonstration", "date": machine.now(), "commit": machine.commit()}
-        begun |= {"machine": machine.describe()}
-        row = measured(asked.work / f"seed-{seed}", seed, asked.threads)
-        machine.append(asked.results, {**begun, "rows": [row]})
-        print(json.dumps(row), flush=True)
+        begun = machine.begun("demonstration")
+        machine.append(asked.results, begun, [measured(asked.work / f"seed-{seed}", seed, asked.threads)])
 
 
 def known(results: Path) -> set[int]:
@@ -63,7 +51,7 @@ def measured(folder: Path, seed: int, threads: int) -> dict[str, Any]:
     without = next(one.right for one in study.heads if named(one.head) == f"encoder {looks}")
     return {
         "seed": seed,
-        "minutes": minutes(folder / "model"),
+        "minutes": round(entries(folder / "model")["step"][-1]["seconds"] / 60, 1),
         "exact": round(100 * found.model.exact, 1),
         "bleu": round(found.model.bleu, 1),
         "simple": found.simple.correct,
@@ -91,13 +79,6 @@ def measured(folder: Path, seed: int, threads: int) -> dict[str, Any]:
 def named(head: Any) -> str:
     """A head as the walk names it."""
     return f"{head.kind} {head.layer}·{head.head}"
-
-
-def minutes(model: Path) -> float:
-    """From the first step to the last, validations included."""
-    lines = (model / "training" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    steps = [entry for entry in map(json.loads, lines) if entry["kind"] == "step"]
-    return round(steps[-1]["seconds"] / 60, 1)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-WORK = HERE.parent / ".bench"
+from command import HERE, WORK
 
 
 @dataclass(frozen=True)
@@ -26,13 +24,11 @@ class Environment:
     Args:
         name: of the file of its versions.
         imports: what must be importable in it.
-        python: the Python it needs, if not the current one.
         torch: its torch; empty: none.
     """
 
     name: str
     imports: str
-    python: str = ""
     torch: str = "torch==2.13.0"
 
     @property
@@ -45,9 +41,6 @@ ENVIRONMENTS = (
     Environment("opennmt", "onmt.bin.train"),
     Environment("eole", "eole.bin.run.train"),
     Environment("transformers", "transformers, accelerate, ctranslate2"),
-    Environment("joeynmt", "joeynmt.training"),
-    Environment("sockeye", "sockeye.train"),
-    Environment("fairseq", "fairseq_cli.train", python="python3.10"),
     Environment("svm", "sklearn.svm", torch=""),
     Environment("fasttext", "fasttext", torch=""),  # built from source: needs a C++ compiler
     Environment("spacy", "spacy", torch=""),
@@ -67,26 +60,18 @@ def _run(*command: str | Path) -> None:
         raise Absent(lines[-1].strip() if lines else f"exit code {done.returncode}")
 
 
-def interpreter(environment: Environment, work: Path) -> Path:
-    """The Python inside an environment."""
-    return work / "environments" / environment.name / "bin" / "python"
-
-
 def install(environment: Environment, work: Path) -> Path:
     """Makes the environment unless it stands already; returns its Python.
 
     Raises:
-        Absent: no suitable Python, a package that cannot be had, or a peer that cannot be imported afterwards.
+        Absent: a package that cannot be had, or a peer that cannot be imported afterwards.
     """
-    python = interpreter(environment, work)
-    stamp = python.parent.parent / "installed"
+    folder = work / "environments" / environment.name
+    python, stamp = folder / "bin" / "python", folder / "installed"
     wanted = hashlib.sha256(environment.requirements.read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:
         return python
-    origin = shutil.which(environment.python) if environment.python else sys.executable
-    if origin is None:
-        raise Absent(f"needs {environment.python}, which is not on the path")
-    _run(origin, "-m", "venv", "--clear", python.parent.parent)
+    _run(sys.executable, "-m", "venv", "--clear", folder)
     index = os.environ.get("REGARD_TORCH_INDEX")
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     if environment.torch:
@@ -106,27 +91,25 @@ def python_for(name: str, work: Path) -> Path:
     return install(next(environment for environment in ENVIRONMENTS if environment.name == name), work)
 
 
-def prepared(work: Path) -> Path:
+def prepared(work: str) -> Path:
     """The work folder, made if absent."""
-    work.mkdir(parents=True, exist_ok=True)
-    return work.resolve()
+    Path(work).mkdir(parents=True, exist_ok=True)
+    return Path(work).resolve()
 
 
 def main() -> int:
     """Makes the environments asked for; exit code 1 if one is absent."""
     names = [environment.name for environment in ENVIRONMENTS]
     parser = argparse.ArgumentParser(description="Make the peers' environments.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(names)}; default all")
-    parser.add_argument("--work", type=Path, default=WORK, help="folder for environments and scratch files")
+    told = f"which: {', '.join(names)}; default all"
+    parser.add_argument("names", nargs="*", metavar="NAME", choices=[*names, "all"], default="all", help=told)
+    parser.add_argument("--work", type=prepared, default=str(WORK), help="folder for environments and scratch files")
     arguments = parser.parse_args()
-    unknown = set(arguments.names) - set(names)
-    if unknown:
-        parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(names)}")
-    work, absent = prepared(arguments.work), 0
+    absent = 0
     for environment in ENVIRONMENTS:
-        if environment.name in (arguments.names or names):
+        if environment.name in arguments.names or "all" in arguments.names:
             try:
-                install(environment, work)
+                install(environment, arguments.work)
                 print(f"{environment.name}: installed")
             except Absent as reason:
                 absent += 1

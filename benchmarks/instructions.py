@@ -10,17 +10,15 @@ compiler, so its version stands in each line, which is appended to ``results/ins
 
 from __future__ import annotations
 
-import argparse
 import re
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
+import command
 import machine
 
-HERE = Path(__file__).resolve().parent
-NATIVE = HERE.parent / "native"
+NATIVE = command.HERE.parent / "native"
 COUNTED = re.compile(r"Collected : (\d+)")
 
 
@@ -56,13 +54,10 @@ def counted(program: Path, set_name: str, call: str, kernel: str) -> int:
     return int(found[1])
 
 
-def main() -> int:
+def main() -> None:
     """Counts every call by every set, prints, and appends to the results."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, default=HERE / "results" / "instructions.jsonl")
-    asked = parser.parse_args()
-    begun = {"benchmark": "instructions", "date": machine.now(), "commit": machine.commit()}
-    begun |= {"machine": machine.describe(), "compiler": output("c++", "--version").splitlines()[0]}
+    asked = command.parser(__doc__, "instructions").parse_args()
+    begun = machine.begun("instructions", compiler=output("c++", "--version").splitlines()[0])
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         program = compiled(Path(folder))
@@ -70,10 +65,8 @@ def main() -> int:
         sets = [line[1] for line in listed if line[0] == "set"]  # those of the processor that Valgrind shows
         for _, call, kernel in (line for line in listed if line[0] == "call"):
             rows.append({"call": call, **{name: counted(program, name, call, kernel) for name in sets}})
-            print(rows[-1], flush=True)
-    machine.append(asked.results, {**begun, "rows": rows})
-    return 0
+    machine.append(asked.results, begun, rows)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,12 @@ def gpu(device: str) -> str:
     return f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}"
 
 
+def resident(what: str, process: int | str = "self") -> float:
+    """Megabytes of a process: ``VmRSS`` now, ``VmHWM`` at most."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    return int(next(line for line in lines if line.startswith(what)).split()[1]) / 1000
+
+
 def commit() -> str:
     """The short name of the commit measured, with ``+`` where files differ from it (other than the results)."""
     here = Path(__file__).parent
@@ -59,16 +65,20 @@ def commit() -> str:
     return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 
-def now() -> str:
-    """The time in UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def begun(benchmark: str, device: str = "cpu", **more: object) -> dict[str, object]:
+    """A session that begins now: of which benchmark, when, of which commit and where."""
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"benchmark": benchmark, "date": date, "commit": commit(), "machine": describe(device), **more}
 
 
-def append(results: Path, session: Mapping[str, object]) -> None:
-    """Appends a session to a results file, one JSON object a line."""
+def append(results: Path, session: Mapping[str, object], rows: Sequence[Mapping[str, object]]) -> None:
+    """Appends a session with its rows to a results file, an object a line; prints the rows, without long lists."""
     results.parent.mkdir(parents=True, exist_ok=True)
     with results.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(session, ensure_ascii=False) + "\n")
+        file.write(json.dumps({**session, "rows": rows}, ensure_ascii=False) + "\n")
+    for row in rows:
+        shown = {name: value for name, value in row.items() if name not in ("runs", "versions", "counts", "curve")}
+        print(json.dumps(shown, ensure_ascii=False), flush=True)
 
 
 def rows_in(results: Path) -> list[dict[str, Any]]:

@@ -9,7 +9,6 @@ asked of before: words of two lines, of 1 to 40 words. One line is appended to `
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import json
 import random
@@ -22,9 +21,9 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+import command
 import machine
 
-HERE = Path(__file__).resolve().parent
 CLIENTS = 32
 QUESTIONS: dict[str, dict[str, Any]] = {
     "look": {"opening": "cross"},
@@ -41,30 +40,23 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 """Endpoints, and what is asked beside model and text."""
 
 
-def options() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> None:
+    """Serve, ask, look at the memory, append."""
+    parser = command.parser(__doc__, "page_memory")
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--texts", type=Path, required=True)
     parser.add_argument("--minutes", type=int, default=20)
-    parser.add_argument("--results", type=Path, default=HERE / "results" / "page_memory.jsonl")
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Serve, ask, look at the memory, append."""
-    asked = options()
-    begun = {"benchmark": "page_memory", "date": machine.now(), "commit": machine.commit()}
-    begun["machine"] = machine.describe()
-    command = [sys.executable, "-m", "regard.cli", "explore", str(asked.model), "--port", "0", "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    asked = parser.parse_args()
+    begun = machine.begun("page_memory", clients=CLIENTS)
+    words = [sys.executable, "-m", "regard.cli", "explore", str(asked.model), "--port", "0", "--no-browser"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             port = int(re.findall(r":(\d+)/", server.stdout.readline())[0])
             rows = measured(server.pid, port, asked.texts.read_text(encoding="utf-8").splitlines(), asked.minutes)
         finally:
             server.kill()
-    machine.append(asked.results, {**begun, "clients": CLIENTS, "rows": rows})
+    machine.append(asked.results, begun, rows)
 
 
 def measured(server: int, port: int, lines: list[str], minutes: int) -> list[dict[str, Any]]:
@@ -78,19 +70,13 @@ def measured(server: int, port: int, lines: list[str], minutes: int) -> list[dic
     for minute in range(minutes + 1):
         for _ in range(60 if minute else 0):  # so that time in which all of it is stopped does not count
             time.sleep(1)
-        row = {"minute": minute, "megabytes": resident(server), "answers": said[200], "other": said.total() - said[200]}
-        print(row, flush=True)
-        rows.append(row)
+        megabytes = round(machine.resident("VmRSS", server), 1)
+        row = {"minute": minute, "megabytes": megabytes}
+        rows.append(row | {"answers": said[200], "other": said.total() - said[200]})
     ended.set()
     for each in clients:
         each.join()
     return rows
-
-
-def resident(process: int) -> float:
-    """Megabytes that a process has in memory."""
-    kilobytes = re.findall(r"VmRSS:\s+(\d+)", Path(f"/proc/{process}/status").read_text())[0]
-    return round(int(kilobytes) / 1000, 1)
 
 
 def client(port: int, lines: list[str], seed: int, ended: Event, said: Counter[int]) -> None:
@@ -119,4 +105,4 @@ def ask(connection: http.client.HTTPConnection, name: str, text: str) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)

@@ -16,13 +16,11 @@ not repeated. Nothing else may run on the machine.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import command
@@ -36,8 +34,6 @@ from torch import Tensor, nn
 from regard.nn.layout import Sequences
 from regard.system.memory import keep_pages
 
-HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results" / "parallel.jsonl"
 TEXT = DATA / "lm-tinyshakespeare" / "input.txt.gz"
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 TOKENS = 2048
@@ -56,19 +52,13 @@ PROBES = 64
 Row = dict[str, Any]
 
 
-def options() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> None:
+    """Each part of each seed that has no line yet."""
+    parser = command.parser(__doc__, "parallel")
     parser.add_argument("--seed", type=whole_number, action="append", help="default: 1, 2 and 3")
     parser.add_argument("--part", choices=list(parts(0)), action="append", help="default: all")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no part after so many")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Each part of each seed that has no line yet."""
-    asked, began = options(), time.monotonic()
+    asked, began = parser.parse_args(), time.monotonic()
     stands = {session.get("name") for session in machine.sessions_in(asked.results)}
     if any(part.startswith("reach") for part in asked.part or parts(0)):
         data_file(TEXT)
@@ -80,11 +70,9 @@ def main() -> None:
             if time.monotonic() - began > 60 * asked.minutes:
                 print(f"{name} and what follows wait for the next call")
                 return
-            session = {"benchmark": "parallel", "name": name, "date": machine.now(), "commit": machine.commit()}
-            session |= {"machine": machine.describe(), "setting": {"size": SIZE, "tokens": TOKENS}}
+            begun = machine.begun("parallel", name=name, setting={"size": SIZE, "tokens": TOKENS})
             rows = [{"part": part.split(":")[0], "seed": seed, **row} for row in measure()]
-            machine.append(asked.results, session | {"rows": rows})
-            print(f"{name}: {len(rows)} figures, {time.monotonic() - began:.0f} s", flush=True)
+            machine.append(asked.results, begun, rows)
 
 
 def parts(seed: int) -> dict[str, Callable[[], list[Row]]]:
@@ -176,19 +164,13 @@ def memory(seed: int) -> list[Row]:
                 one = layer(name, SIZE, seed)
                 once(one, "training", 16, 32)()
                 make = once(one, "training", length, TOKENS)
-                before = resident("VmRSS")
+                before = machine.resident("VmRSS")
                 make()
-                return resident("VmHWM") - before
+                return machine.resident("VmHWM") - before
 
             (megabytes,) = in_forks(1, work)
             found.append(known | {"length": length, "megabytes": round(megabytes, 1)} | path(name, length))
     return found
-
-
-def resident(what: str) -> float:
-    """Megabytes of this process: ``VmRSS`` now, ``VmHWM`` at most."""
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return int(next(line for line in lines if line.startswith(what)).split()[1]) / 1000
 
 
 def in_forks(count: int, work: Callable[[Callable[[], Any]], Any]) -> list[Any]:

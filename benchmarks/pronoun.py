@@ -6,12 +6,11 @@
 Over 1,000 sentences of the grammar's held-out part in which *it* may mean either of two nouns of different German
 gender. The head is chosen on the validation part, as the demonstration chooses it; then every head of the same kind is
 switched off in turn, in search, and the sentences are translated anew. One line is appended to
-``results/pronoun.jsonl``, or to ``--results FILE``; its tables are printed, and stand in ``docs/reading-attention.md``.
+``results/pronoun.jsonl``, or to ``--results FILE``; its rows are printed, and stand in ``docs/reading-attention.md``.
 """
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ import command
 import machine
 from command import positive_number, whole_number
 
-HERE = Path(__file__).resolve().parent
 TITLE = "The pronoun's head in the demonstration's model, and every head switched off in turn"
 KINDS = ("cross", "encoder")
 LOOKS = ("antecedent", "rival", "chance", "prefers antecedent", "above nine tenths")
@@ -28,20 +26,14 @@ DRAWN = 4_500
 """Test sentences that are generated at most to find so many with a pronoun that tells."""
 
 
-def options() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> None:
+    """Measure, append, print."""
+    parser = command.parser(__doc__, "pronoun")
     parser.add_argument("demo", type=Path, help="what regard demo made")
     parser.add_argument("--seed", type=whole_number, default=1, help="of the demonstration")
     parser.add_argument("--sentences", type=positive_number, default=1_000)
-    parser.add_argument("--results", type=Path, default=HERE / "results" / "pronoun.jsonl")
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Measure, append, print."""
-    asked = options()
-    begun = {"benchmark": "pronoun", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
+    asked = parser.parse_args()
+    begun = machine.begun("pronoun", name=TITLE)
     from regard.runs.demo.grammar import corpus
     from regard.runs.demo.translation import TRAIN, VALID
     from regard.tasks.model_folder import load
@@ -57,8 +49,7 @@ def main() -> None:
     valid = [pair for pair in made.valid if pair.pronoun]
     for kind in KINDS:
         row[kind] = measured(model, valid, pairs, kind)
-    machine.append(asked.results, {**begun, "name": TITLE, "rows": table(row)})
-    show(row)
+    machine.append(asked.results, begun, table(row))
 
 
 def measured(model: Any, valid: list[Any], pairs: list[Any], kind: str) -> dict[str, Any]:
@@ -129,27 +120,6 @@ def table(row: dict[str, Any]) -> list[dict[str, Any]]:
             if (one["layer"], one["head"]) == (found["layer"], found["head"]):
                 lines[-1] |= {name: found[name] for name in LOOKS}
     return [{**line, "exact": round(100 * line["exact"], 1)} for line in lines]
-
-
-def show(row: dict[str, Any]) -> None:
-    """Print the tables."""
-    intact = row["intact"]
-    right = f"{intact['exact']:.1%} exact, {intact['pronouns right']:,} pronouns right"
-    print(f"{row['sentences']:,} sentences; intact: {right}")
-    for kind in KINDS:
-        found = row[kind]
-        print(
-            f"\n{kind}: layer {found['layer']} head {found['head']}: {found['antecedent']:.1%} on the antecedent, "
-            f"{found['rival']:.1%} on the other noun (chance {found['chance']:.1%}); more on the antecedent in "
-            f"{found['prefers antecedent']:,}, more than nine tenths in {found['above nine tenths']:,}"
-        )
-        for one in found["off"]:
-            here = (one["layer"], one["head"]) == (found["layer"], found["head"])
-            print(
-                f"  without layer {one['layer']} head {one['head']}: {one['exact']:>6.1%} exact, "
-                f"{one['pronouns right']:>5,} pronouns right; looked at the noun {one['noun']:.1%}, "
-                f"at the adjective {one['adjective']:.1%}{'  <- the head above' if here else ''}"
-            )
 
 
 if __name__ == "__main__":

@@ -175,10 +175,7 @@ def language_models(sessions: list[Session]) -> Lines:
     ]
 
 
-POSITIONS = {
-    "shakespeare": ("validation loss", "Shakespeare"),
-    "multi30k": ("bleu", "Multi30k en-de"),
-}
+POSITIONS = {"shakespeare": ("validation loss", "Shakespeare"), "multi30k": ("bleu", "Multi30k en-de")}
 """Of each text the measure of the table of positions, and its name."""
 
 
@@ -201,12 +198,7 @@ def positions(sessions: list[Session]) -> Lines:
 def exportable(sessions: list[Session]) -> Lines:
     """The loss of masked words with the norm where each form of a BERT has it, every seed by itself."""
     told = [
-        {
-            "seed": row["seed"],
-            "steps": row["steps"],
-            "norm": f"{row['norm place']}-norm",
-            "value": row["validation loss"],
-        }
+        {"seed": row["seed"], "norm": f"{row['norm place']}-norm", "value": row["validation loss"]}
         for row in rows_of(sessions)
     ]
     return [

@@ -11,87 +11,55 @@ appended to ``results/reading.jsonl``, or to ``--results FILE``.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
+import command
 import machine
+import quality
+from command import HERE
+from quality import Row, entries
 from reading_splits import SETS, Set, files_of, together
-
-HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results" / "reading.jsonl"
-
-
-def options() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--set", choices=list(SETS), required=True)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--defaults", action="store_true", help="no recipe: what regard train chooses itself")
-    parser.add_argument("--from", dest="start_from", type=Path, default=None, help="a model folder to begin from")
-    parser.add_argument("--minutes", type=float, default=None)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--setting", action="append", default=[], help="section.key=value, as regard train has it")
-    parser.add_argument("--name", default=None, help="what this run tries; default: recipe or defaults")
-    parser.add_argument("--test", action="store_true", help="also score the test set: for final runs only")
-    parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "reading")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    return parser.parse_args()
 
 
 def main() -> None:
     """Train, score, append."""
-    asked = options()
+    made = quality.parser(__doc__, "reading")
+    made.add_argument("--set", choices=list(SETS), required=True)
+    made.add_argument("--defaults", action="store_true", help="no recipe: what regard train chooses itself")
+    made.add_argument("--from", dest="start_from", type=Path, default=None, help="a model folder to begin from")
+    made.set_defaults(name=None)
+    asked = made.parse_args()
     data, name = SETS[asked.set], asked.name or ("defaults" if asked.defaults else "recipe")
-    run = f"{asked.set} {name} {asked.seed}"
-    row: dict[str, Any] = {"run": run, "set": asked.set, "name": name, "seed": asked.seed}
-    row |= {"threads": asked.threads, "settings": " ".join(asked.setting)}
-    if done(asked.results, row, asked.test):
-        print(f"{run} stands in {asked.results} already")
+    row: Row = {"run": f"{asked.set} {name} {asked.seed}", "set": asked.set, "name": name, "seed": asked.seed}
+    row |= {"threads": asked.threads, "settings": " ".join(asked.settings)}
+    if quality.done(asked.results, row, asked.test):
         return
-    begun = {"benchmark": "reading", "name": run, "date": machine.now()}
-    begun |= {"commit": machine.commit(), "machine": machine.describe()}
-    import regard
-    from regard.training.reporters import LineReporter
-
-    folder = files_of(asked.set, asked.work)
-    output = asked.work / run.replace(" ", "-")
-    began, fresh = time.monotonic(), not output.exists()
-    model = regard.train(
+    begun, files = machine.begun("reading", name=row["run"]), files_of(asked.set, asked.work)
+    model, folder = quality.trained(
+        asked,
+        row,
         task=data.task,
-        train=[folder / part for part in data.train],
-        valid=together(folder, data.valid, asked.work) if data.valid else None,
+        train=[files / part for part in data.train],
+        valid=together(files, data.valid, asked.work) if data.valid else None,
         start_from=asked.start_from,
         columns=data.columns,
-        output=output,
         recipe=None if asked.defaults else HERE.parent / "recipes" / "reading" / f"{asked.set}.toml",
-        settings=asked.setting,
-        minutes=asked.minutes,
-        seed=asked.seed,
-        threads=asked.threads,
-        reporter=LineReporter(sys.stderr),
+        settings=asked.settings,
     )
-    row |= course(output, data.score)
-    if fresh:
-        row |= {"whole minutes": round((time.monotonic() - began) / 60, 1)}
+    row |= course(folder, data.score)
     if asked.test:
-        row |= scored(model, data, together(folder, data.test, asked.work))
-    machine.append(asked.results, {**begun, "rows": [row]})
-    print(json.dumps(row, indent=1))
+        row |= scored(model, data, together(files, data.test, asked.work))
+    machine.append(asked.results, begun, [row])
 
 
-def course(folder: Path, score: str) -> dict[str, Any]:
+def course(folder: Path, score: str) -> Row:
     """How far the run went, and the validation score of the model it kept, read off its log."""
-    lines = (folder / "training" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    entries = [json.loads(line) for line in lines]
-    steps = [entry for entry in entries if entry["kind"] == "step"]
-    best = [entry for entry in entries if entry["kind"] == "valid" and entry["best"]][-1]
-    parameters = next(entry["parameters"] for entry in entries if entry["kind"] == "start")
-    found = {"parameters": parameters, "steps": len(steps), "train minutes": round(steps[-1]["seconds"] / 60, 2)}
-    return found | {"best step": best["step"], f"validation {score}": round(best.get(score, float("nan")), 2)}
+    log = entries(folder)
+    steps, best = log["step"], [entry for entry in log["valid"] if entry["best"]][-1]
+    found = {"parameters": log["start"][0]["parameters"], "steps": len(steps)}
+    found |= {"train minutes": round(steps[-1]["seconds"] / 60, 2), "best step": best["step"]}
+    return found | {f"validation {score}": round(best.get(score, float("nan")), 2)}
 
 
 def scored(model: Any, data: Set, path: Path) -> dict[str, Any]:
@@ -114,16 +82,5 @@ def flat(scores: dict[str, Any]) -> list[tuple[str, Any]]:
     return found
 
 
-def done(results: Path, run: dict[str, Any], test: bool) -> bool:
-    """Whether the run is scored already; a test set is scored once. Another run of that name is refused."""
-    if not results.exists():
-        return False
-    rows = [row for line in results.read_text(encoding="utf-8").splitlines() for row in json.loads(line)["rows"]]
-    same = [row for row in rows if row["run"] == run["run"]]
-    if any(row[key] != run[key] for row in same for key in ("threads", "settings")):
-        raise SystemExit(f"{run['run']} stands in {results} with other threads or settings; give this one a --name")
-    return any(not test or any(key.startswith("test ") for key in row) for row in same)
-
-
 if __name__ == "__main__":
-    main()
+    command.run(main)

@@ -16,51 +16,44 @@ import argparse
 import json
 import os
 import shutil
-import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import command
 import machine
-from environments import WORK, Absent, prepared, python_for
-from pinned import last_line, run_pinned, variables
+from environments import Absent
+from harness import OURS, Peer, Worker, parser, say
 from reading_splits import FOLDS, SETS, Example, Set, ending, splits_of
 from tables import Row
 
-HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results" / "reading_vs_peers.jsonl"
-OURS = "regard"
 BOTH = ("classification", "tagging")
 LANGUAGES = {"legal-de": "de"}
 """Of sets that are not English."""
 
 
-@dataclass(frozen=True)
-class Peer:
-    """A tool that reads.
+@dataclass
+class Reader(Peer):
+    """A tool that reads labels.
 
     Args:
-        title: for people.
-        runner: of its process.
-        environment: where it is installed; none: here.
-        tasks: what it learns.
+        tags: whether it reads tags, too.
         drawn: whether it begins from random numbers, so that seeds differ.
     """
 
-    title: str
-    runner: str
-    environment: str | None
-    tasks: tuple[str, ...]
+    tags: bool = False
     drawn: bool = True
 
 
-PEERS = {
-    OURS: Peer("Regard", "read_ours.py", None, BOTH),
-    "svm": Peer("SVM", "peers/read_svm.py", "svm", ("classification",), drawn=False),
-    "fasttext": Peer("fastText", "peers/read_fasttext.py", "fasttext", ("classification",)),
-    "spacy": Peer("spaCy", "peers/read_spacy.py", "spacy", BOTH),
-}
+READERS = (
+    Reader(OURS, "Regard", "ours.py", None, ("torch", "numpy"), tags=True),
+    Reader("svm", "SVM", "peers/read_svm.py", "svm", ("scikit-learn", "scipy", "numpy"), drawn=False),
+    Reader("fasttext", "fastText", "peers/read_fasttext.py", "fasttext", ("fasttext", "numpy")),
+    Reader("spacy", "spaCy", "peers/read_spacy.py", "spacy", ("spacy", "thinc", "numpy"), tags=True),
+)
+PEERS = {reader.name: reader for reader in READERS}
 READ = {name: data for name, data in SETS.items() if data.task in BOTH}
 
 
@@ -82,34 +75,19 @@ class Run:
         """The set."""
         return SETS[self.set]
 
-    @property
-    def spans(self) -> bool:
-        """Whether the set is one of entities."""
-        return self.data.score == "f1"
-
 
 def options() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--set", nargs="+", default=list(READ), choices=[*READ, *FOLDS], metavar="NAME")
-    parser.add_argument("--peer", nargs="+", default=list(PEERS), choices=list(PEERS), metavar="NAME")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--validation", action="store_true", help="score the validation part alone (the default)")
-    which.add_argument("--test", action="store_true", help="score the test part as well: for final runs only")
-    parser.add_argument("--again", action="store_true", help="repeat finished runs: the newest counts")
-    parser.add_argument("--core", type=int, default=min(cores()), help="the core that runs are pinned to")
-    parser.add_argument("--work", type=Path, default=WORK, help="folder of environments, parts and models")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    asked = parser.parse_args()
-    asked.work = prepared(asked.work)
+    made = parser(__doc__, "reading_vs_peers", PEERS, "--peer")
+    made.add_argument("--set", nargs="+", default=list(READ), choices=[*READ, *FOLDS], metavar="NAME")
+    made.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    made.add_argument("--test", action="store_true", help="score the test part as well: for final runs only")
+    made.add_argument("--again", action="store_true", help="repeat finished runs: the newest counts")
+    made.add_argument("--core", type=int, default=min(os.sched_getaffinity(0)), help="the core that runs are pinned to")
+    asked = made.parse_args()
+    asked.cores = [asked.core]
     asked.set = [name for one in asked.set for name in FOLDS.get(one, (one,))]
     return asked
-
-
-def cores() -> set[int]:
-    """Those that this process may use."""
-    return os.sched_getaffinity(0)
 
 
 def main() -> int:
@@ -118,7 +96,7 @@ def main() -> int:
     failed = [run.name for run in runs_of(asked) if not carry_out(run, asked)]
     compare(asked.results)
     if failed:
-        print(f"not done: {', '.join(failed)}", file=sys.stderr)
+        say(f"not done: {', '.join(failed)}")
     return 1 if failed else 0
 
 
@@ -127,9 +105,9 @@ def runs_of(asked: argparse.Namespace) -> list[Run]:
     return [
         Run(name, peer, seed)
         for place, seed in enumerate(asked.seeds)
-        for peer in asked.peer
+        for peer in asked.peers
         for name in asked.set
-        if READ[name].task in PEERS[peer].tasks and (PEERS[peer].drawn or not place)
+        if (READ[name].task == "classification" or PEERS[peer].tags) and (PEERS[peer].drawn or not place)
     ]
 
 
@@ -140,22 +118,20 @@ def carry_out(run: Run, asked: argparse.Namespace) -> bool:
     folder = asked.work / "readers" / run.name.replace(" ", "-")
     if all(part in found for part in ("train", *parts)):
         return True
-    if "train" not in found or not (folder / "job.json").exists():
+    if "train" not in found or not folder.exists():
         shutil.rmtree(folder, ignore_errors=True)
         parts = ("train", *parts)
     for part in parts:
         if part in found and part != "train":
             continue
-        begun = {"benchmark": "reading_vs_peers", "name": f"{run.name} {part}", "date": machine.now()}
-        begun |= {"commit": machine.commit(), "machine": machine.describe()}
+        begun = machine.begun("reading_vs_peers", name=f"{run.name} {part}")
         try:
             row = stage(run, part, folder, asked)
         except Absent as reason:
-            print(f"{run.name} {part}: {reason}", file=sys.stderr, flush=True)
+            say(f"{run.name} {part}: {reason}")
             shutil.rmtree(folder, ignore_errors=True)
             return False
-        machine.append(asked.results, {**begun, "rows": [row]})
-        print(f"{run.name} {part}: {row.get('score', '')} {row['seconds']} s, {row['peak MB']} MB", flush=True)
+        machine.append(asked.results, begun, [row])
     return True
 
 
@@ -165,22 +141,18 @@ def stage(run: Run, part: str, folder: Path, asked: argparse.Namespace) -> Row:
     Raises:
         Absent: the peer cannot be installed, or it failed.
     """
-    peer, splits = PEERS[run.peer], splits_of(run.set, asked.work)
+    peer, splits, learns = replace(PEERS[run.peer]), splits_of(run.set, asked.work), part == "train"
     folder.mkdir(parents=True, exist_ok=True)
-    job, result, said = folder / "job.json", folder / "result.json", folder / f"{part}.jsonl"
-    result.unlink(missing_ok=True)
-    values = {"task": run.data.task, "spans": run.spans, "language": LANGUAGES.get(run.set, "en"), "seed": run.seed}
-    values |= {"splits": str(splits), "ending": ending(run.data), "model": str(folder)}
-    values |= {"part": "" if part == "train" else part, "result": str(result), "predictions": str(said)}
-    job.write_text(json.dumps(values), encoding="utf-8")
-    python = python_for(peer.environment, asked.work) if peer.environment else Path(sys.executable)
-    log = folder / f"{part}.log"
-    run_pinned([python, HERE / peer.runner, job], folder, variables(1, run.peer == OURS), [asked.core], log)
-    if not result.exists():
-        raise Absent(f"failed: {last_line(log)}")
+    spans = run.data.score == "f1"
+    job = {"task": run.data.task, "spans": spans, "language": LANGUAGES.get(run.set, "en"), "seed": run.seed}
+    job |= {"splits": str(splits), "ending": ending(run.data), "folder": str(folder), "part": "" if learns else part}
+    examples = read_lines(splits / f"{part}.jsonl")
+    with closing(Worker(peer, job, asked)) as worker:
+        found = worker.ask({"do": "learn"} if learns else {"do": "use", "examples": examples})
     row: Row = {"run": run.name, "set": run.set, "peer": run.peer, "seed": run.seed, "part": part}
-    row |= json.loads(result.read_text(encoding="utf-8"))
-    return row if part == "train" else row | scored(read_lines(splits / f"{part}.jsonl"), read_lines(said), run.spans)
+    row |= found["answers"] if learns else scored(examples, found["answers"], spans)
+    seconds = round(found["whole"], 2) if learns else round(found["cpu"], 5)
+    return row | {"seconds": seconds, "peak MB": found["peak"], "versions": peer.versions}
 
 
 def read_lines(path: Path) -> list[Any]:
@@ -208,10 +180,7 @@ def scored(examples: list[Example], said: list[Any], spans: bool) -> dict[str, A
 
 def newest(results: Path) -> list[Row]:
     """The last row of each run and part; there are none without a file."""
-    if not results.exists():
-        return []
-    sessions = map(json.loads, results.read_text(encoding="utf-8").splitlines())
-    return latest(row for session in sessions for row in session["rows"])
+    return latest(machine.rows_in(results))
 
 
 def latest(rows: Iterable[Row]) -> list[Row]:
@@ -239,8 +208,7 @@ def compare(results: Path) -> None:
                 continue
             lead, low, high = paired(list(own.values()), list(other.values()))
             row |= {"difference": round(lead, 2), "low": round(low, 2), "high": round(high, 2)}
-            begun = {"benchmark": "reading_vs_peers", "name": row["run"], "date": machine.now()}
-            machine.append(results, {**begun, "commit": machine.commit(), "machine": machine.describe(), "rows": [row]})
+            machine.append(results, machine.begun("reading_vs_peers", name=row["run"]), [row])
 
 
 def wholes() -> dict[str, tuple[str, ...]]:
@@ -273,4 +241,4 @@ def whole_scores(rows: list[Row], name: str, peer: str) -> dict[int, float]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

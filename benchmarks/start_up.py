@@ -5,7 +5,6 @@ python benchmarks/start_up.py --model demo/model     # also until `regard transl
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -13,9 +12,9 @@ import time
 from pathlib import Path
 from statistics import median
 
+import command
 import machine
 
-HERE = Path(__file__).resolve().parent
 RUN = "import sys; sys.argv = ['regard', {}]; from regard.__main__ import main; main()"
 HELP, TRANSLATE = RUN.format("'--help'"), RUN.format("'translate', {!r}, 'A man sleeps.'")
 PROGRAMS = {"python alone": "pass", "import regard": "import regard", "regard --help": HELP}
@@ -30,14 +29,13 @@ def seconds(program: str) -> tuple[float, float]:
     return time.perf_counter() - began, used
 
 
-def main() -> int:
+def main() -> None:
     """Measures in turns, prints, and appends to the results."""
-    parser = argparse.ArgumentParser(description="Start-up time of commands and of the import.")
+    parser = command.parser(__doc__, "start_up")
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--model", type=Path, action="append", default=[], help="folders of translators to start with")
-    parser.add_argument("--results", type=Path, default=HERE / "results" / "start_up.jsonl")
     arguments = parser.parse_args()
-    begun = {"benchmark": "start_up", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
+    begun = machine.begun("start_up")
     programs = PROGRAMS | {f"translate, {path.resolve().name}": TRANSLATE.format(str(path)) for path in arguments.model}
     for program in programs.values():
         seconds(program)  # the first start compiles and fills the file cache
@@ -47,10 +45,8 @@ def main() -> int:
         clock, processor = zip(*(turn[name] for turn in turns), strict=True)
         row = {"program": name, "seconds": round(median(clock), 3), "slowest": round(max(clock), 3)}
         rows.append(row | {"processor": round(median(processor), 3)})
-        print(", ".join(f"{key} {value}" for key, value in rows[-1].items()))
-    machine.append(arguments.results, {**begun, "rows": rows})
-    return 0
+    machine.append(arguments.results, begun, rows)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

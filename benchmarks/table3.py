@@ -18,7 +18,6 @@ makes the table. ``--test`` scores test_2016 too, once: for final models of the 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -28,13 +27,14 @@ from typing import Any
 
 import command
 import machine
-from command import positive_number, whole_number
+import quality
+from command import HERE, WORK, positive_number, whole_number
 from corpus import data_folder
 from multi30k import course, scored
+from quality import Row, entries
 
 from regard.system.errors import Diverged, RegardError
 
-HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "table3.jsonl"
 LAST = 5
 """Checkpoints that are averaged [Vaswani17 §6.1]."""
@@ -46,7 +46,6 @@ WARM_UP = 10
 """The rate rises in one in so many steps, as in the recipe."""
 BASE_SEEDS = (1, 2, 3)
 PAIRS = 29_000
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ CHOICES = [
 
 def options() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command.parser(__doc__, "table3", WORK / "table3")
     parser.add_argument("--row", choices=[one.name for one in CHOICES], action="append", help="default: all")
     parser.add_argument(
         "--seed", type=whole_number, action="append", help="default: 1, 2 and 3 of the base, 1 of others"
@@ -109,8 +108,6 @@ def options() -> argparse.Namespace:
     parser.add_argument("--direction", choices=["en-de", "de-en"], default="en-de")
     parser.add_argument("--test", action="store_true", help="also score test_2016: for final runs of the base only")
     parser.add_argument("--dry-run", action="store_true", help="list the rows and do nothing")
-    parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "table3")
-    parser.add_argument("--results", type=Path, default=RESULTS)
     asked = parser.parse_args()
     standard = parser.get_default("work")
     if asked.set and (asked.results == RESULTS or asked.work == standard):
@@ -215,13 +212,11 @@ def measure(asked: argparse.Namespace, choice: Choice, seed: int) -> None:
     if result(asked, choice, seed):
         print(f"{name} stands in {asked.results} already")
         return
-    begun = {"benchmark": "table3", "name": name, "date": machine.now()}
-    begun |= {"commit": machine.commit(), "machine": machine.describe(device())}
+    begun = machine.begun("table3", device(), name=name)
     row: Row = {"run": name, "row": choice.name, "group": choice.group, "direction": asked.direction, "seed": seed}
     row |= {"settings": " ".join(settings(asked, choice)), "parameters": costs(asked, choice)[0]}
     row |= trained(asked, choice, seed, asked.work / name.replace(" ", "-"))
-    machine.append(asked.results, {**begun, "rows": [row]})
-    print(json.dumps(row, indent=1), flush=True)
+    machine.append(asked.results, begun, [row])
 
 
 def device() -> str:
@@ -238,15 +233,11 @@ def trained(asked: argparse.Namespace, choice: Choice, seed: int, folder: Path) 
     from regard.runs.average import average
     from regard.training.reporters import LineReporter
 
-    data = data_folder()
-    source, target = asked.direction.split("-")
+    data, (source, target) = data_folder(), asked.direction.split("-")
     try:
         with Stop() as stop:
             last = regard.train(
-                source=data / f"train.{source}.gz",
-                target=data / f"train.{target}.gz",
-                valid_source=data / f"val.{source}.gz",
-                valid_target=data / f"val.{target}.gz",
+                **quality.pairs(data, source, target),
                 output=folder,
                 recipe=recipe_path(asked),
                 settings=settings(asked, choice),
@@ -260,20 +251,18 @@ def trained(asked: argparse.Namespace, choice: Choice, seed: int, folder: Path) 
     model = average(folder, folder.with_name(f"{folder.name}-mean"), LAST)
     row = course(folder) | losses(folder) | scored(model, data, "val", source, target)
     if not choice.settings:
-        row |= {
-            f"last {key}": value for key, value in scored(last, data, "val", source, target).items() if "val" in key
-        }
+        alone = scored(last, data, "val", source, target)
+        row |= {f"last {key}": value for key, value in alone.items() if "val" in key}
     return row | (scored(model, data, "test_2016_flickr", source, target) if asked.test else {})
 
 
 def losses(folder: Path) -> Row:
     """The last validation's loss, in nats a token; and the largest gradient norm of every tenth of the run."""
-    lines = (folder / "training" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    entries = [json.loads(line) for line in lines]
-    norms = [entry["norm"] or float("inf") for entry in entries if entry["kind"] == "step"]
+    log = entries(folder)
+    norms = [entry["norm"] or float("inf") for entry in log["step"]]
     tenth = -(-len(norms) // 10)
     return {
-        "validation loss": round([entry["loss"] for entry in entries if entry["kind"] == "valid"][-1], 4),
+        "validation loss": round(log["valid"][-1]["loss"], 4),
         "largest norms": [round(max(norms[at : at + tenth]), 2) for at in range(0, len(norms), tenth)],
     }
 

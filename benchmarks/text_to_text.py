@@ -13,26 +13,21 @@ that is finished and scored is not scored again. Lines are appended to ``results
 
 from __future__ import annotations
 
-import argparse
 import gzip
-import json
 import random
 import string
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import command
 import machine
-from command import data_file, positive_number, whole_number
+import quality
+from command import HERE, data_file
 from corpus import DATA
-from reading import course, done
+from reading import course
 
-HERE = Path(__file__).resolve().parent
 RECIPES = HERE.parent / "recipes" / "answering"
-RESULTS = HERE / "results" / "text_to_text.jsonl"
 Row = tuple[str, str, str]
 """Prefix, source and target."""
 STRINGS = {"train": 40_000, "valid": 500, "test": 1_000}
@@ -112,62 +107,35 @@ def write(path: Path, rows: Iterable[Row]) -> Path:
     return path
 
 
-def options() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--set", choices=list(SETS), required=True)
-    parser.add_argument("--seed", type=whole_number, default=1)
-    parser.add_argument("--from", dest="start_from", type=Path, default=None, help="a model folder to begin from")
-    parser.add_argument("--minutes", type=float, default=None)
-    parser.add_argument("--threads", type=positive_number, default=1)
-    parser.add_argument("--setting", action="append", default=[], help="section.key=value, as regard train has it")
-    parser.add_argument("--name", default="recipe", help="what this run tries")
-    parser.add_argument("--test", action="store_true", help="also score the test set: for final runs only")
-    parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "text_to_text")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    return parser.parse_args()
-
-
 def main() -> None:
     """Make the data, train, score, append."""
-    asked = options()
-    run = f"{asked.set} {asked.name} {asked.seed}"
-    row: dict[str, Any] = {"run": run, "set": asked.set, "name": asked.name, "seed": asked.seed}
-    row |= {"threads": asked.threads, "settings": " ".join(asked.setting)}
-    machine.sessions_in(asked.results)  # raises where it is no file of results
-    if done(asked.results, row, asked.test):
-        print(f"{run} stands in {asked.results} already")
+    made = quality.parser(__doc__, "text_to_text")
+    made.add_argument("--set", choices=list(SETS), required=True)
+    made.add_argument("--from", dest="start_from", type=Path, default=None, help="a model folder to begin from")
+    asked = made.parse_args()
+    row: dict[str, Any] = {"run": f"{asked.set} {asked.name} {asked.seed}", "set": asked.set, "name": asked.name}
+    row |= {"seed": asked.seed, "threads": asked.threads, "settings": " ".join(asked.settings)}
+    if quality.done(asked.results, row, asked.test):
         return
-    begun = {"benchmark": "text_to_text", "name": run, "date": machine.now()}
-    begun |= {"commit": machine.commit(), "machine": machine.describe()}
-    import regard
+    begun = machine.begun("text_to_text", name=row["run"])
     from regard.tasks.translation.text_to_text.corpus import open_prefixed
-    from regard.training.reporters import LineReporter
 
     asked.work.mkdir(parents=True, exist_ok=True)
     files = {part: write(asked.work / f"{asked.set}.{part}.tsv", rows) for part, rows in SETS[asked.set]().items()}
-    output = asked.work / run.replace(" ", "-")
-    began, fresh = time.monotonic(), not output.exists()
-    model: Any = regard.train(
+    model, folder = quality.trained(
+        asked,
+        row,
         task="text-to-text",
         train=files["train"],
         valid=files.get("valid"),
         start_from=asked.start_from,
-        output=output,
         recipe=None if asked.start_from else RECIPES / f"{asked.set}.toml",
-        settings=asked.setting,
-        minutes=asked.minutes,
-        seed=asked.seed,
-        threads=asked.threads,
-        reporter=LineReporter(sys.stderr),
+        settings=asked.settings,
     )
-    row |= course(output, "exact")
-    if fresh:
-        row |= {"whole minutes": round((time.monotonic() - began) / 60, 1)}
+    row |= course(folder, "exact")
     if asked.test:
         row |= scored(model.evaluate(open_prefixed(files["test"])).to_dict())
-    machine.append(asked.results, {**begun, "rows": [row]})
-    print(json.dumps(row, indent=1))
+    machine.append(asked.results, begun, [row])
 
 
 def scored(found: dict[str, Any]) -> dict[str, Any]:

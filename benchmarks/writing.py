@@ -11,22 +11,19 @@ was stopped goes on when the same command is given again. Lines are appended to 
 
 from __future__ import annotations
 
-import argparse
 import gzip
-import json
 import lzma
 import math
-import sys
-import time
 from pathlib import Path
-from typing import Any
 
+import command
 import machine
+import quality
+from command import HERE
 from corpus import DATA
+from quality import Row, entries
 
-HERE = Path(__file__).resolve().parent
 RECIPES = HERE.parent / "recipes"
-RESULTS = HERE / "results" / "writing.jsonl"
 TEXTS = {
     "shakespeare": ("language-model", RECIPES / "writing" / "tinyshakespeare.toml"),
     "sentences": ("masked-lm", RECIPES / "reading" / "sentences.toml"),
@@ -34,55 +31,23 @@ TEXTS = {
 SHARE = 0.9
 
 
-def options() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--text", choices=list(TEXTS), default="shakespeare")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--setting", action="append", default=[], help="section.key=value, as regard train has it")
-    parser.add_argument("--name", default="recipe", help="what this run tries")
-    parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "writing")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    return parser.parse_args()
-
-
 def main() -> None:
     """Train, read the curve, append."""
-    asked = options()
+    made = quality.parser(__doc__, "writing", 30)
+    made.add_argument("--text", choices=list(TEXTS), default="shakespeare")
+    asked = made.parse_args()
     task, recipe = TEXTS[asked.text]
     run = f"{asked.text} {asked.name} {asked.seed} {asked.minutes:g}"
-    row: dict[str, Any] = {"run": run, "threads": asked.threads, "settings": " ".join(asked.setting)}
-    if asked.results.exists() and f'"run": "{run}"' in asked.results.read_text(encoding="utf-8"):
-        print(f"{run} stands in {asked.results} already")
+    row: Row = {"run": run, "threads": asked.threads, "settings": " ".join(asked.settings)}
+    if quality.done(asked.results, row, False):
         return
-    begun = {"benchmark": "writing", "name": run, "date": machine.now()}
-    begun |= {"commit": machine.commit(), "machine": machine.describe()}
-    import regard
-    from regard.training.reporters import LineReporter
-
+    begun = machine.begun("writing", name=run)
     asked.work.mkdir(parents=True, exist_ok=True)
     train, valid = halves(asked.work) if asked.text == "shakespeare" else (sentences(asked.work), None)
-    output = asked.work / run.replace(" ", "-")
-    began, fresh = time.monotonic(), not output.exists()
-    regard.train(
-        task=task,
-        train=train,
-        valid=valid,
-        output=output,
-        recipe=recipe,
-        settings=asked.setting,
-        minutes=asked.minutes,
-        seed=asked.seed,
-        threads=asked.threads,
-        reporter=LineReporter(sys.stderr),
-    )
-    row |= curve(output)
-    if fresh:
-        row |= {"whole minutes": round((time.monotonic() - began) / 60, 1)}
-    machine.append(asked.results, {**begun, "rows": [row]})
-    print(json.dumps(row, indent=1))
+    files = {"task": task, "train": train, "valid": valid, "recipe": recipe}
+    _, folder = quality.trained(asked, row, **files, settings=asked.settings)
+    row |= curve(folder)
+    machine.append(asked.results, begun, [row])
 
 
 def halves(work: Path) -> tuple[Path, Path]:
@@ -105,27 +70,24 @@ def sentences(work: Path) -> Path:
     return path
 
 
-def curve(folder: Path) -> dict[str, Any]:
+def curve(folder: Path) -> Row:
     """How fast the run went, and its validation loss in nats a character or hidden piece, on the way too."""
-    lines = (folder / "training" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    entries = [json.loads(line) for line in lines]
-    steps = [entry for entry in entries if entry["kind"] == "step"]
-    valid = [entry for entry in entries if entry["kind"] == "valid"]
-    seconds = steps[-1]["seconds"]
-    found: dict[str, Any] = {
-        "parameters": next(entry["parameters"] for entry in entries if entry["kind"] == "start"),
+    log = entries(folder)
+    steps, valid = log["step"], log["valid"]
+    seconds, loss = steps[-1]["seconds"], round(min(entry["loss"] for entry in valid), 4)
+    found: Row = {
+        "parameters": log["start"][0]["parameters"],
         "steps": len(steps),
         "tokens/s": round(sum(step["tokens"] for step in steps) / seconds),
         "train minutes": round(seconds / 60, 2),
-        "validation loss": round(min(entry["loss"] for entry in valid), 4),
+        "validation loss": loss,
     }
     for share in (0.1, 0.25, 0.5):
         near = min(valid, key=lambda entry: abs(entry["seconds"] - share * seconds))
         found[f"loss after {near['seconds'] / 60:.1f} minutes"] = round(near["loss"], 4)
     found["curve"] = [[round(entry["seconds"] / 60, 2), round(entry["loss"], 4)] for entry in valid]
-    found["bits"] = round(found["validation loss"] / math.log(2), 4)
-    return found
+    return found | {"bits": round(loss / math.log(2), 4)}
 
 
 if __name__ == "__main__":
-    main()
+    command.run(main)

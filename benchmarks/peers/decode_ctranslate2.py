@@ -7,21 +7,21 @@ from typing import Any
 
 import ctranslate2
 import numpy as np
-from decode_job import EXTRA, Answers, Job, Missing, Tool, longest_first, serve
 from tokenizers import Tokenizer
+from worker import EXTRA, Answers, Job, Missing, longest_first, serve
 
 TYPES = {"fp32": "float32", "int8": "int8"}
 
 
-def load(job: Job) -> Tool:
+def load(job: Job) -> dict[str, Any]:
     """The model on one thread."""
     kind = TYPES[job.precision]
     if kind not in ctranslate2.get_supported_compute_types("cpu"):
         raise Missing(f"no {kind} on this processor")
     kinds = {"translate": ctranslate2.Translator, "encode": ctranslate2.Encoder, "generate": ctranslate2.Generator}
-    folder = job.folder("ctranslate2")
-    model = kinds[job.kind](str(folder), device="cpu", compute_type=kind, intra_threads=1, inter_threads=1)
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    folder = job.folders["ctranslate2"]
+    model = kinds[job.kind](folder, device="cpu", compute_type=kind, intra_threads=1, inter_threads=1)
+    tokenizer = Tokenizer.from_file(f"{folder}/tokenizer.json")
     return {do.__name__: partial(do, model, tokenizer) for do in (translate, encode, generate)}
 
 
@@ -59,4 +59,4 @@ def written(tokenizer: Tokenizer, outputs: list[list[str]]) -> Answers:
 
 
 if __name__ == "__main__":
-    serve(load, "ctranslate2")
+    serve(load)

@@ -1,75 +1,66 @@
 """transformers, or onnxruntime by optimum, which has the same interface; a model that Regard exported.
 
-The second argument, ``onnx``, is for the latter; with ``export`` as a third the model is brought into that form once,
-in a process of its own, so that it costs the measured one no memory.
+A job that says ``onnx`` is for the latter. What opens the model first brings it into that form: the conductor tries
+batches in a process of its own, so that this costs the measured one no memory.
 """
 
 from __future__ import annotations
 
-import sys
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from decode_job import EXTRA, Answers, Job, Missing, Tool, longest_first, serve
 from transformers import AutoModel, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+from worker import EXTRA, Answers, Job, Missing, longest_first, serve
 
 THEIRS = {"translate": AutoModelForSeq2SeqLM, "encode": AutoModel, "generate": AutoModelForCausalLM}
 
 
-def load(job: Job) -> Tool:
+def load(job: Job) -> dict[str, Any]:
     """The model on one thread."""
     torch.set_num_threads(1)
-    onnx = sys.argv[2:3] == ["onnx"]
-    if onnx:
+    if job.onnx:
         model = of_onnx(job)
     elif job.precision == "fp32":
-        model = THEIRS[job.kind].from_pretrained(job.folder("huggingface")).eval().to(job.device)
+        model = THEIRS[job.kind].from_pretrained(job.folders["huggingface"]).eval().to(job.device)
     else:
         raise Missing("transformers has no such type for processors")
-    tokenizer = AutoTokenizer.from_pretrained(job.folder("huggingface"))
-    return {do.__name__: inferring(partial(do, model, tokenizer)) for do in (translate, encode, generate)}
-
-
-def inferring(do: Any) -> Any:
-    """The function without gradients."""
-
-    def called(**asked: Any) -> Any:
-        with torch.inference_mode():
-            return do(**asked)
-
-    return called
+    tokenizer = AutoTokenizer.from_pretrained(job.folders["huggingface"])
+    return {do.__name__: torch.inference_mode()(partial(do, model, tokenizer)) for do in (translate, encode, generate)}
 
 
 def of_onnx(job: Job) -> Any:
-    """The exported model in onnxruntime, on one thread."""
+    """The model in onnxruntime, on one thread."""
     import onnxruntime
     from optimum.onnxruntime import ORTModelForCausalLM, ORTModelForFeatureExtraction, ORTModelForSeq2SeqLM
 
     kinds = {"translate": ORTModelForSeq2SeqLM, "encode": ORTModelForFeatureExtraction, "generate": ORTModelForCausalLM}
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    folder = job.folder("onnx") / job.precision
-    if not (folder / "config.json").exists():
-        raise Missing("could not be exported")
-    return kinds[job.kind].from_pretrained(folder, session_options=options)
+    return kinds[job.kind].from_pretrained(exported(job, job.precision), session_options=options)
 
 
-def export(job: Job) -> None:
-    """Writes the model for onnxruntime, as fp32 and as int8: weights by channel, activations dynamic."""
-    import shutil
-
+def exported(job: Job, precision: str) -> Path:
+    """The model for onnxruntime, as fp32 or as int8: weights by channel, activations dynamic; written once."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from optimum.exporters.onnx import main_export
 
-    tasks = {"translate": "text2text-generation-with-past", "encode": "feature-extraction"}
-    task = tasks.get(job.kind, "text-generation-with-past")
-    plain, small = job.folder("onnx") / "fp32", job.folder("onnx") / "int8"
-    main_export(str(job.folder("huggingface")), plain, task=task, do_validation=False)
-    shutil.copytree(plain, small, ignore=shutil.ignore_patterns("*.onnx*"))
-    for path in plain.glob("*.onnx"):
-        quantize_dynamic(path, small / path.name, per_channel=True, weight_type=QuantType.QInt8)
+    folder = Path(job.folders["onnx"], precision)
+    if (folder / "config.json").exists():
+        return folder
+    if precision == "int8":
+        plain = exported(job, "fp32")
+        shutil.copytree(plain, folder, ignore=shutil.ignore_patterns("*.onnx*", "config.json"), dirs_exist_ok=True)
+        for path in plain.glob("*.onnx"):
+            quantize_dynamic(path, folder / path.name, per_channel=True, weight_type=QuantType.QInt8)
+        shutil.copy(plain / "config.json", folder)  # last: the folder is whole
+    else:
+        tasks = {"translate": "text2text-generation-with-past", "encode": "feature-extraction"}
+        task = tasks.get(job.kind, "text-generation-with-past")
+        main_export(job.folders["huggingface"], folder, task=task, do_validation=False)
+    return folder
 
 
 def translate(model: Any, tokenizer: Any, texts: list[str], beam: int, batch: int) -> Answers:
@@ -115,11 +106,4 @@ def decoded(tokenizer: Any, outputs: Answers) -> Answers:
 
 
 if __name__ == "__main__":
-    if sys.argv[3:4] == ["export"]:
-        import json
-
-        export(Job(**json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
-    elif sys.argv[2:3] == ["onnx"]:
-        serve(load, "onnxruntime", "optimum", "transformers", "torch")
-    else:
-        serve(load, "transformers", "torch")
+    serve(load)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import fasttext
-from read_job import Example, Job, Predict, serve
+from worker import Example, Job, Predict, reader, serve
 
 PREFIX = "__label__"
 
@@ -15,18 +15,18 @@ def learn(job: Job) -> dict[str, Any]:
     examples = job.examples("train")
     numbers = {label: place for place, label in enumerate(sorted({one["label"] for one in examples}))}
     lines = (f"{PREFIX}{numbers[one['label']]} {one_line(one)}\n" for one in examples)
-    train = job.folder / "train.txt"
+    train = job.own / "train.txt"
     train.write_text("".join(lines), encoding="utf-8")
     model = fasttext.train_supervised(str(train), wordNgrams=2, epoch=25, lr=0.5, thread=1, seed=job.seed, verbose=0)
-    model.save_model(str(job.folder / "model.bin"))
-    (job.folder / "labels.txt").write_text("\n".join(numbers), encoding="utf-8")
+    model.save_model(str(job.own / "model.bin"))
+    (job.own / "labels.txt").write_text("\n".join(numbers), encoding="utf-8")
     return {}
 
 
 def load(job: Job) -> Predict:
     """All texts at once."""
-    model = fasttext.load_model(str(job.folder / "model.bin"))
-    labels = (job.folder / "labels.txt").read_text(encoding="utf-8").split("\n")
+    model = fasttext.load_model(str(job.own / "model.bin"))
+    labels = (job.own / "labels.txt").read_text(encoding="utf-8").split("\n")
 
     def predict(examples: list[Example]) -> list[str]:
         found, _ = model.predict([one_line(one) for one in examples])
@@ -41,4 +41,4 @@ def one_line(example: Example) -> str:
 
 
 if __name__ == "__main__":
-    serve(learn, load, "fasttext", "numpy")
+    serve(reader(learn, load))

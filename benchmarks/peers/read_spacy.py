@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import spacy
-from read_job import Example, Job, Predict, serve
 from spacy.tokens import Doc, DocBin
 from spacy.training import biluo_tags_to_spans, iob_to_biluo
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from spacy.util import load_config_from_str
 from spacy.vocab import Vocab
+from worker import Example, Job, Predict, reader, serve
 
 EPOCHS = 20
 PARTS = {"train": "train", "valid": "dev"}
@@ -37,12 +37,12 @@ def learn(job: Job) -> dict[str, Any]:
     nlp = spacy.blank(job.language)
     nlp.add_pipe(pipe_of(job))
     for part, name in PARTS.items():
-        DocBin(docs=annotated(nlp, job, part)).to_disk(job.folder / f"{name}.spacy")
+        DocBin(docs=annotated(nlp, job, part)).to_disk(job.own / f"{name}.spacy")
     config = load_config_from_str(nlp.config.to_str())
-    config["paths"].update({name: str(job.folder / f"{name}.spacy") for name in PARTS.values()})
+    config["paths"].update({name: str(job.own / f"{name}.spacy") for name in PARTS.values()})
     config["system"]["seed"], config["training"]["max_epochs"] = job.seed, EPOCHS
-    train(init_nlp(config), job.folder, stdout=sys.stderr, stderr=sys.stderr)
-    best = spacy.load(job.folder / "model-best").meta["performance"]
+    train(init_nlp(config), job.own, stdout=sys.stderr, stderr=sys.stderr)
+    best = spacy.load(job.own / "model-best").meta["performance"]
     return {"performance": {name: value for name, value in best.items() if isinstance(value, float)}}
 
 
@@ -71,7 +71,7 @@ def of_words(vocab: Vocab, example: Example) -> Doc:
 
 def load(job: Job) -> Predict:
     """All texts through ``pipe``, in batches as it makes them."""
-    nlp = spacy.load(job.folder / "model-best")
+    nlp = spacy.load(job.own / "model-best")
 
     def predict(examples: list[Example]) -> list[Any]:
         if job.task == "classification":
@@ -89,4 +89,4 @@ def tags(document: Doc, spans: bool) -> list[str]:
 
 
 if __name__ == "__main__":
-    serve(learn, load, "spacy", "thinc", "numpy")
+    serve(reader(learn, load))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import joblib
-from read_job import Example, Job, Predict, serve
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.svm import LinearSVC
+from worker import Example, Job, Predict, reader, serve
 
 
 def learn(job: Job) -> dict[str, Any]:
@@ -18,13 +18,13 @@ def learn(job: Job) -> dict[str, Any]:
     model = make_pipeline(make_union(words, characters), LinearSVC(C=1.0, random_state=job.seed))
     examples = job.examples("train")
     model.fit([one["text"] for one in examples], [one["label"] for one in examples])
-    joblib.dump(model, job.folder / "model.joblib")
+    joblib.dump(model, job.own / "model.joblib")
     return {}
 
 
 def load(job: Job) -> Predict:
     """All texts at once."""
-    model = joblib.load(job.folder / "model.joblib")
+    model = joblib.load(job.own / "model.joblib")
 
     def predict(examples: list[Example]) -> list[str]:
         return [str(label) for label in model.predict([one["text"] for one in examples])]
@@ -33,4 +33,4 @@ def load(job: Job) -> Predict:
 
 
 if __name__ == "__main__":
-    serve(learn, load, "scikit-learn", "scipy", "numpy")
+    serve(reader(learn, load))

@@ -5,38 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from measure import Job, job, open_meter, pairs
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from transformers import MarianConfig, MarianMTModel, Seq2SeqTrainer, Seq2SeqTrainingArguments
+from worker import Job, Meter, serve, trainer
 
 IGNORED = -100
 
 
-def model(work: Job) -> MarianMTModel:
+def model(job: Job) -> MarianMTModel:
     """A Marian model of the job's size; ``</s>`` is 0 as in our vocabulary, start and padding follow the pieces."""
-    start, padding = work.pieces, work.pieces + 1
-    sizes: dict[str, Any] = {}
+    start, padding = job.pieces, job.pieces + 1
+    values: dict[str, Any] = {"vocab_size": job.pieces + 2, "decoder_vocab_size": job.pieces + 2}
+    values |= {"pad_token_id": padding, "bos_token_id": start, "decoder_start_token_id": start}
+    values |= {"d_model": job.d_model, "dropout": job.dropout, "activation_dropout": job.dropout}
+    values |= {"attention_dropout": 0.0, "activation_function": "relu", "scale_embedding": True}
     for side in ("encoder", "decoder"):
-        sizes |= {f"{side}_layers": work.layers, f"{side}_ffn_dim": work.d_ff, f"{side}_attention_heads": work.heads}
-    config = MarianConfig(
-        vocab_size=work.pieces + 2,
-        decoder_vocab_size=work.pieces + 2,
-        d_model=work.d_model,
-        dropout=work.dropout,
-        activation_dropout=work.dropout,
-        attention_dropout=0.0,
-        activation_function="relu",
-        scale_embedding=True,
-        max_position_embeddings=512,
-        pad_token_id=padding,
-        bos_token_id=start,
-        decoder_start_token_id=start,
-        eos_token_id=0,
-        forced_eos_token_id=0,
-        **sizes,
-    )
-    return MarianMTModel(config)
+        values |= {f"{side}_layers": job.layers, f"{side}_ffn_dim": job.d_ff, f"{side}_attention_heads": job.heads}
+    return MarianMTModel(MarianConfig(**values, max_position_embeddings=512, eos_token_id=0, forced_eos_token_id=0))
 
 
 class Collator:
@@ -57,26 +43,24 @@ class Collator:
         return {**tensors, "useful": useful}
 
 
-def main() -> None:
-    """Trains until the meter ends the process."""
-    work = job()
-    meter = open_meter(work, "transformers", "accelerate")
-    examples = [{"input_ids": [*s, 0], "labels": [*t, 0], "length": len(s) + 1} for s, t in pairs(work)]
+def train(job: Job, meter: Meter) -> None:
+    """Trains for more steps than are measured."""
+    examples = [{"input_ids": [*s, 0], "labels": [*t, 0], "length": len(s) + 1} for s, t in job.pairs()]
     arguments = Seq2SeqTrainingArguments(
-        str(work.folder / "run"),
-        seed=work.seed,
-        per_device_train_batch_size=work.sentences,
+        f"{job.folder}/run",
+        seed=job.seed,
+        per_device_train_batch_size=job.sentences,
         max_steps=100_000,
-        label_smoothing_factor=work.label_smoothing,
+        label_smoothing_factor=job.label_smoothing,
         learning_rate=1e-4,
         logging_steps=50,
         save_strategy="no",
         report_to=[],
-        use_cpu=work.device == "cpu",
-        bf16=work.precision == "bf16",
+        use_cpu=job.device == "cpu",
+        bf16=job.precision == "bf16",
         remove_unused_columns=False,
         disable_tqdm=True,
-        train_sampling_strategy="group_by_length" if work.group else "random",
+        train_sampling_strategy="group_by_length" if job.group else "random",
     )
 
     class Trainer(Seq2SeqTrainer):
@@ -87,9 +71,9 @@ def main() -> None:
             meter.count(int(inputs.pop("useful")), inputs["labels"].numel())
             return super().compute_loss(model, inputs, *rest, **named)
 
-    collator = Collator(work.pieces, work.pieces + 1)
-    Trainer(model(work), arguments, train_dataset=examples, data_collator=collator).train()
+    collator = Collator(job.pieces, job.pieces + 1)
+    Trainer(model(job), arguments, train_dataset=examples, data_collator=collator).train()
 
 
 if __name__ == "__main__":
-    main()
+    serve(trainer(train))

@@ -6,26 +6,26 @@ import math
 
 import numpy as np
 import torch
-from measure import Job, job, open_meter, pairs
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
+from worker import Job, Meter, serve, trainer
 
 
 class Translator(nn.Module):
     """torch.nn.Transformer between tied embeddings with sinusoidal positions."""
 
-    def __init__(self, work: Job, padding: int) -> None:
+    def __init__(self, job: Job, padding: int) -> None:
         super().__init__()
-        self.padding, d = padding, work.d_model
-        self.embedding = nn.Embedding(work.pieces + 2, d, padding_idx=padding)
-        shape = (work.heads, work.layers, work.layers, work.d_ff, work.dropout)
+        self.padding, d = padding, job.d_model
+        self.embedding = nn.Embedding(job.pieces + 2, d, padding_idx=padding)
+        shape = (job.heads, job.layers, job.layers, job.d_ff, job.dropout)
         self.transformer = nn.Transformer(d, *shape, batch_first=True, norm_first=True)
         for part in self.transformer.modules():  # no dropout on attention weights, as for all others
             if isinstance(part, nn.MultiheadAttention):
                 part.dropout = 0.0
-        self.output = nn.Linear(d, work.pieces + 2, bias=False)
+        self.output = nn.Linear(d, job.pieces + 2, bias=False)
         self.output.weight = self.embedding.weight
-        self.dropout = nn.Dropout(work.dropout)
+        self.dropout = nn.Dropout(job.dropout)
         angle = torch.arange(512)[:, None] / 10000 ** (torch.arange(0, d, 2) / d)
         self.register_buffer("positions", torch.stack([angle.sin(), angle.cos()], 2).view(512, d))
 
@@ -49,26 +49,24 @@ class Translator(nn.Module):
         return self.output(hidden)
 
 
-def main() -> None:
-    """Trains until the meter ends the process."""
-    work = job()
-    torch.manual_seed(work.seed)
-    meter = open_meter(work)
-    start, padding = work.pieces, work.pieces + 1
-    examples = [(torch.tensor([*s, 0]), torch.tensor([start, *t, 0])) for s, t in pairs(work)]
-    model = Translator(work, padding).to(work.device)
+def train(job: Job, meter: Meter) -> None:
+    """Trains for ever."""
+    torch.manual_seed(job.seed)
+    start, padding = job.pieces, job.pieces + 1
+    examples = [(torch.tensor([*s, 0]), torch.tensor([start, *t, 0])) for s, t in job.pairs()]
+    model = Translator(job, padding).to(job.device)
     optimiser = torch.optim.Adam(model.parameters(), 1e-4, betas=(0.9, 0.98))
-    criterion = nn.CrossEntropyLoss(ignore_index=padding, label_smoothing=work.label_smoothing)
-    order = np.random.default_rng(work.seed)
+    criterion = nn.CrossEntropyLoss(ignore_index=padding, label_smoothing=job.label_smoothing)
+    order = np.random.default_rng(job.seed)
     while True:
         chosen = order.permutation(len(examples))
-        for first in range(0, len(chosen) - work.sentences, work.sentences):
-            batch = [examples[i] for i in chosen[first : first + work.sentences]]
+        for first in range(0, len(chosen) - job.sentences, job.sentences):
+            batch = [examples[i] for i in chosen[first : first + job.sentences]]
             source, target = (pad_sequence(list(side), True, padding) for side in zip(*batch, strict=True))
             labels = target[:, 1:]
             meter.count(int(labels.ne(padding).sum()), labels.numel())
-            source, target, labels = (ids.to(work.device) for ids in (source, target, labels))
-            with torch.autocast(work.device, torch.bfloat16, enabled=work.precision == "bf16"):
+            source, target, labels = (ids.to(job.device) for ids in (source, target, labels))
+            with torch.autocast(job.device, torch.bfloat16, enabled=job.precision == "bf16"):
                 loss = criterion(model(source, target[:, :-1]).flatten(0, 1), labels.flatten())
             optimiser.zero_grad()
             loss.backward()
@@ -77,4 +75,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve(trainer(train))

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import re
+import signal
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,38 +14,37 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
-def make_job(measure: ModuleType, folder: Path, **changed: Any) -> Any:
-    values = {"layers": 1, "d_model": 8, "d_ff": 8, "heads": 1, "dropout": 0.1, "label_smoothing": 0.1, "seed": 1}
-    values |= {"tokens": 64, "sentences": 4, "pieces": 300, "steps": 2, "warm_up": 2, "threads": 1, "group": False}
-    paths = {"corpus": str(folder), "scratch": str(folder), "result": str(folder / "result.json")}
-    return measure.Job(**{**values, **paths, "precision": "fp32", **changed})
+def make_job(worker: ModuleType, folder: Path, **changed: Any) -> Any:
+    return worker.Job(
+        **{"corpus": str(folder), "folder": str(folder), "steps": 2, "warm_up": 2, "device": "cpu", **changed}
+    )
 
 
 def test_the_meter_leaves_the_warm_up_out_and_adds_micro_batches(load: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    measure = load("measure")
+    worker = load("worker")
     ended: list[int] = []
-    monkeypatch.setattr(measure.os, "_exit", ended.append)
+    said: list[dict[str, Any]] = []
+    monkeypatch.setattr(worker.os, "_exit", ended.append)
     cpu, wall = iter([1.0, 2.0, 4.0, 7.0]), iter([10.0, 20.0, 40.0, 70.0])
-    monkeypatch.setattr(measure.time, "process_time", lambda: next(cpu))
-    monkeypatch.setattr(measure.time, "perf_counter", lambda: next(wall))
-    meter = measure.Meter(make_job(measure, tmp_path))
+    monkeypatch.setattr(worker.time, "process_time", lambda: next(cpu))
+    monkeypatch.setattr(worker.time, "perf_counter", lambda: next(wall))
+    meter = worker.Meter(make_job(worker, tmp_path, say=lambda **answer: said.append(answer)))
     for useful in ([999], [999], [30, 10], [60]):
         assert not ended
         for tokens in useful:
             meter.count(tokens, 2 * tokens)
         meter.step()
     assert ended == [0]
-    result = json.loads((tmp_path / "result.json").read_text())
+    (result,) = said
     assert (result["useful_tokens"], result["padded_tokens"]) == (100, 200)
     assert (result["cpu_seconds"], result["wall_seconds"]) == (5.0, 50.0)
     assert result["step_rates_cpu"] == [20.0, 20.0]
 
 
 def test_pieces_are_read_back_as_ids(load: Any, tmp_path: Path) -> None:
-    measure = load("measure")
     (tmp_path / "pieces.train.en").write_text("p5 p17\n\n")
     (tmp_path / "pieces.train.de").write_text("p2\np3 p4\n")
-    assert measure.pairs(make_job(measure, tmp_path)) == [([5, 17], [2]), ([], [3, 4])]
+    assert make_job(load("worker"), tmp_path).pairs() == [([5, 17], [2]), ([], [3, 4])]
 
 
 def test_a_watched_function_still_does_its_work(load: Any) -> None:
@@ -53,7 +53,7 @@ def test_a_watched_function_still_does_its_work(load: Any) -> None:
             return 2 * value
 
     seen: list[int] = []
-    load("measure").before(Peer, "loss", lambda _, value: seen.append(value))
+    load("worker").watch(Peer, "loss", lambda _, value: seen.append(value))
     assert Peer().loss(4) == 8
     assert seen == [4]
 
@@ -82,17 +82,72 @@ def test_every_trainer_has_a_runner_and_every_environment_exact_versions(load: A
         assert all(re.fullmatch(r"[A-Za-z0-9_.\-]+==[\w.]+", line) for line in lines)
 
 
-def test_a_failing_runner_is_a_line_of_the_table(load: Any, tmp_path: Path) -> None:
-    conductor = load("train_vs_peers")
-    (tmp_path / "broken.py").write_text("raise ValueError('no such thing')")
-    trainer = conductor.Trainer("broken", "Broken", str(tmp_path / "broken.py"), None, "fp32")
-    cores = [min(os.sched_getaffinity(0))]
-    asked = argparse.Namespace(cores=cores, work=tmp_path, timeout=60, one_python=False)
-    conductor.run(trainer, {"threads": 1}, asked)
-    assert trainer.absent == "failed: ValueError: no such thing"
-    rows = [conductor.row(trainer)]
-    assert "Broken" in conductor.table({"rows": rows, "ratios": {}, "clock": "cpu"})
-    assert "absent: failed: ValueError" in conductor.table({"rows": rows, "ratios": {}, "clock": "cpu"})
+RUNNER = """
+import sys
+sys.path.insert(0, {peers!r})
+from worker import Meter, serve
+
+def train(job):
+    if job.precision == "bf16":
+        raise ValueError("no such thing")
+    print("noise of a library")
+    meter = Meter(job)
+    while True:
+        meter.count(job.tokens * job.seed, 2 * job.tokens * job.seed)
+        sum(range(10_000))
+        meter.step()
+
+serve(lambda job: {{"train": lambda: train(job)}})
+"""
+
+
+def test_runs_are_counted_and_one_that_fails_is_a_line_of_the_table(load: Any, tmp_path: Path, capsys: Any) -> None:
+    harness, conductor = load("harness"), load("train_vs_peers")
+    (tmp_path / "runner.py").write_text(RUNNER.format(peers=str(FOLDER / "peers")))
+    asked = {"work": tmp_path, "cores": [min(os.sched_getaffinity(0))], "one_python": False, "timeout": 60.0}
+    setting = {"tokens": 8, "steps": 3, "warm_up": 1, "threads": 1, "device": "cpu"}
+    arguments = argparse.Namespace(**asked, instructions="", clock="cpu")
+    chosen = [
+        harness.Peer("counting", "Counting", str(tmp_path / "runner.py"), None, ("numpy",), precision)
+        for precision in ("fp32", "bf16")
+    ]
+
+    def do(peer: Any, turn: int, item: dict[str, Any]) -> str:
+        return str(conductor.run(peer, {**item, "seed": turn + 1}, arguments))
+
+    harness.in_turns(chosen, 2, do, [setting])
+    counting, failed = map(conductor.row, chosen)
+    assert (failed["precision"], failed["absent"]) == ("bf16", "failed: ValueError: no such thing")
+    assert [run["useful_tokens"] for run in counting["runs"]] == [24, 48]
+    assert (counting["useful"], set(counting["versions"])) == (0.5, {"numpy"})
+    assert counting["per_cpu_second"] > 0
+    assert capsys.readouterr().err.count("no such thing") == 1  # it is not tried again
+
+
+def test_a_run_that_takes_too_long_is_ended(load: Any, tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text("import sys\nfor line in sys.stdin: print('{\"versions\": {}}', flush=True)\n")
+    harness = load("harness")
+    asked = argparse.Namespace(work=tmp_path, cores=[min(os.sched_getaffinity(0))], one_python=False)
+    worker = harness.Worker(
+        harness.Peer("slow", "Slow", str(tmp_path / "slow.py"), None, ()), {"folder": str(tmp_path)}, asked
+    )
+    worker.process.send_signal(signal.SIGSTOP)
+    with pytest.raises(harness.Absent, match="not done after 0 seconds"):
+        worker.ask({"do": "train"}, 0.1)
+    assert worker.process.returncode
+
+
+@pytest.mark.parametrize("eole", [False, True])
+def test_opennmt_and_eole_are_told_the_same_sizes(load: Any, tmp_path: Path, eole: bool) -> None:
+    (tmp_path / "pieces.txt").write_text("p2\np3\n")
+    sizes = {"layers": 3, "heads": 4, "d_model": 256, "d_ff": 1024, "dropout": 0.1, "label_smoothing": 0.1}
+    sizes |= {"eole": eole, "tokens": 64, "seed": 1, "precision": "fp32"}
+    job = make_job(load("worker"), tmp_path, **sizes)
+    told = load("train_opennmt").configuration(job)
+    model, training = (told["model"], told["training"]) if eole else (told, told)
+    assert (model["layers"], model["heads"], model["hidden_size"], model["transformer_ff"]) == (3, 4, 256, 1024)
+    assert (training["batch_size"], training["dropout"], training["num_workers"]) == (64, [0.1], 0)
+    assert Path(told["src_vocab"]).read_text() == "p2\t1\np3\t1\n"
 
 
 def test_the_page_shows_the_newest_session_of_each_setting(load: Any, tmp_path: Path) -> None:
@@ -131,7 +186,7 @@ def test_the_page_shows_the_newest_session_of_each_setting(load: Any, tmp_path: 
 
 
 def test_a_run_is_scored_once_and_another_one_of_its_name_is_refused(load: Any, tmp_path: Path) -> None:
-    done, results = load("multi30k").done, tmp_path / "runs.jsonl"
+    done, results = load("quality").done, tmp_path / "runs.jsonl"
     run = {"run": "recipe-en-de-1-30", "threads": 1, "settings": ""}
     assert not done(results, run, test=True)
     results.write_text(json.dumps({"rows": [run | {"val beam 5 lc": 40.0}]}) + "\n")

@@ -11,21 +11,21 @@ RUNNER = """
 import sys
 from functools import partial
 sys.path.insert(0, {peers!r})
-from decode_job import Missing, serve
+from worker import Missing, serve
 
 def load(job):
-    if "missing" in sys.argv:
+    if job.word == "missing":
         raise Missing("no such type")
     print("noise of a library")
-    return {{"translate": translate}}
+    return {{"translate": partial(translate, job.word)}}
 
-def translate(texts, beam, batch):
-    if "fails" in sys.argv:
+def translate(word, texts, beam, batch):
+    if word == "fails":
         raise SystemExit("went wrong")
-    shift = "other" in sys.argv
+    shift = word == "other"
     return [[len(text) + (shift and place == 0), beam] for place, text in enumerate(texts)]
 
-serve(load, "numpy")
+serve(load)
 """
 
 
@@ -37,10 +37,15 @@ def decode_tools(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     runner.write_text(RUNNER.format(peers=str(Path(found.__file__).parent / "peers")))
 
     def tools() -> list[Any]:
-        made = []
-        for name, words in {"regard": ("other",), "ctranslate2": (), "transformers": ("missing",)}.items():
-            made.append(found.Tool(name, name, str(runner), None, "fp32", (3, 5), words, name == "transformers"))
-        return [*made, found.Tool("onnxruntime", "o", str(runner), None, "fp32", (3,), ("fails",), True)]
+        words = {"regard": "other", "ctranslate2": "", "transformers": "missing", "onnxruntime": "fails"}
+        return [
+            found.Tool(
+                *(name, name, str(runner), None, ("numpy",), "fp32", {"word": word}),
+                batches=(3, 5),
+                slow=name in ("transformers", "onnxruntime"),
+            )
+            for name, word in words.items()
+        ]
 
     monkeypatch.setattr(found, "tools", tools)
     monkeypatch.setattr(found.decode_models, "forms", lambda folder, wanted: {})
@@ -49,9 +54,9 @@ def decode_tools(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 def asked(tmp_path: Path, **changed: Any) -> argparse.Namespace:
     names = ["regard", "ctranslate2", "transformers", "onnxruntime"]
-    values = {"tools": names, "precision": ["fp32"], "rounds": 2, "slow_sentences": 2, "tried": 4, "cores": [0]}
+    values = {"peers": names, "precision": ["fp32"], "rounds": 2, "slow_sentences": 2, "tried": 4, "cores": [0]}
     values |= {"device": "cpu", "clock": "cpu", "one_python": False, "forms": (), "packed": False}
-    return argparse.Namespace(**{**values, "environments": tmp_path, "scratch": tmp_path, **changed})
+    return argparse.Namespace(**{**values, "work": tmp_path, "scratch": tmp_path, **changed})
 
 
 def test_rows_tell_what_was_answered(decode_tools: Any, tmp_path: Path) -> None:
@@ -72,11 +77,10 @@ def test_rows_tell_what_was_answered(decode_tools: Any, tmp_path: Path) -> None:
 
 
 def test_a_rate_counts_the_end_of_each_output(decode_tools: Any) -> None:
-    measure = decode_tools.Measure("greedy", {}, ["a", "b"])
     runs = [{"cpu": cpu, "answers": [[1, 2], [3]]} for cpu in (1.0, 9.0, 2.0)]
-    assert decode_tools.tokens_a_second(measure, "translate", runs, "cpu") == 5 / 2
-    assert decode_tools.tokens_a_second(measure, "generate", runs, "cpu") == 3 / 2
-    assert decode_tools.tokens_a_second(measure, "encode", runs, "cpu") == 2 / 2
+    assert decode_tools.tokens_a_second("translate", runs, "cpu") == 5 / 2
+    assert decode_tools.tokens_a_second("generate", runs, "cpu") == 3 / 2
+    assert decode_tools.tokens_a_second("encode", runs, "cpu") == 2 / 2
 
 
 def test_vectors_are_compared_by_their_largest_difference(decode_tools: Any) -> None:
@@ -91,7 +95,7 @@ def test_batches_of_similar_length_keep_the_order(load: Any) -> None:
         batches.append([len(text) for text in some])
         return [[len(text)] for text in some]
 
-    assert load("decode_job").longest_first(texts, 3, lengths) == [[1], [3], [2], [0]]
+    assert load("worker").longest_first(texts, 3, lengths) == [[1], [3], [2], [0]]
     assert batches == [[3, 2, 1], [0]]
 
 

@@ -1,6 +1,7 @@
 """Reading beside other tools: the parts are everybody's, predictions are scored alike, and nothing is run twice."""
 
 import json
+import os
 import random
 import sys
 from pathlib import Path
@@ -15,18 +16,18 @@ from regard.tasks.model_folder import corpus_opener
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 RUNNER = """
-from read_job import serve
+from worker import reader, serve
 
 def learn(job):
     labels = [one["label"] for one in job.examples("train")]
-    (job.folder / "model").write_text(max(sorted(set(labels)), key=labels.count))
+    (job.own / "model").write_text(max(sorted(set(labels)), key=labels.count))
     return {"course": [[1.0, 50.0], [2.0, 75.0]]}
 
 def load(job):
-    label = (job.folder / "model").read_text()
+    label = (job.own / "model").read_text()
     return lambda examples: [label for _ in examples]
 
-serve(learn, load, "numpy")
+serve(reader(learn, load))
 """
 
 
@@ -61,12 +62,12 @@ def conductor(splits: ModuleType, load: Any, monkeypatch: pytest.MonkeyPatch, tm
     found: ModuleType = load("reading_vs_peers")
     runner = tmp_path / "commonest.py"
     runner.write_text(f"import sys\nsys.path.insert(0, {str(FOLDER / 'peers')!r})\n{RUNNER}")
-    peers = {name: found.Peer(name, str(runner), None, ("classification",)) for name in ("regard", "other")}
+    peers = {name: found.Reader(name, name, str(runner), None, ("numpy",)) for name in ("regard", "other")}
     monkeypatch.setattr(found, "PEERS", peers)
 
     def conduct(*words: str) -> int:
         places = ["--work", str(tmp_path / "work"), "--results", str(tmp_path / "rows.jsonl")]
-        core = str(min(found.cores()))
+        core = str(min(os.sched_getaffinity(0)))
         monkeypatch.setattr(sys, "argv", ["reading_vs_peers.py", "--core", core, *places, *words])
         return int(found.main())
 
@@ -215,8 +216,9 @@ def test_the_page_says_when_validation_was_as_good_as_the_svms(conductor: Any, l
 def test_the_course_of_ours_is_read_off_its_log(load: Any, tmp_path: Path) -> None:
     entries = [{"kind": "start", "parameters": 9}, {"kind": "step"}, {"kind": "step"}]
     entries += [{"kind": "valid", "seconds": 1.26, "accuracy": 50.123}]
-    (tmp_path / "log").write_text("".join(f"{json.dumps(one)}\n" for one in entries))
-    course = load("read_ours").course(tmp_path / "log", "accuracy")
+    (tmp_path / "training").mkdir()
+    (tmp_path / "training" / "metrics.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in entries))
+    course = load("ours").course(tmp_path, "accuracy")
     assert course == {"parameters": 9, "steps": 2, "course": [[1.3, 50.12]]}
 
 
