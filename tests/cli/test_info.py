@@ -8,6 +8,7 @@ import pytest
 from regard.cli.info import describe
 from regard.config import recipe_from
 from regard.models.presets import PRESETS, meta_model
+from regard.training.checkpoints.checkpoint import load
 from tests.tasks.small_tasks import EVERY, put, translator
 
 
@@ -60,6 +61,9 @@ def test_the_folder_of_the_demonstration_stands_for_its_model(regard, tmp_path) 
     assert done.code == 0
     assert done.out.startswith(f"{tmp_path}/demo/model, a model folder\n")
     assert done.out == regard("info", tmp_path / "demo" / "model").out
+    saved = load(tmp_path / "demo" / "model" / "model.safetensors")
+    values = json.loads(regard("info", tmp_path / "demo", "--json").out)
+    assert values["total"] == sum(tensor.numel() for tensor in saved.values())
     put(tmp_path / "demo" / "other", translator())
     (tmp_path / "demo" / "model").rename(tmp_path / "demo" / "first")
     done = regard("info", tmp_path / "demo")

@@ -5,12 +5,11 @@ import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
 import regard as regard_package
-from tests.convert.small_folders import LABELS, TEXTS, folder_of
+from tests.convert.small_folders import TEXTS, folder_of
 from tests.convert.small_peers import transformers
 from tests.e2e.conftest import settings
 
@@ -58,12 +57,6 @@ def same_tags(ours: Path, theirs: Path, texts: list[str], regard: Run) -> None:
             at += len(word)
 
 
-def test_a_tagger(tmp_path: Path, regard: Run) -> None:
-    there_and_back("BertForTokenClassification", tmp_path, regard, labels=PLAIN)
-    for place in ("theirs", "back"):
-        same_tags(tmp_path / "ours", tmp_path / place, TEXTS, regard)
-
-
 def test_guesses_of_masked_words(tmp_path: Path, regard: Run) -> None:
     _, tokenizer = there_and_back("BertForMaskedLM", tmp_path, regard)
     size = len(tokenizer)
@@ -85,45 +78,6 @@ def test_a_language_model(tmp_path: Path, regard: Run) -> None:
             "<|endoftext|>A dog", do_sample=False, max_new_tokens=12, return_full_text=False
         )
         assert said.out.removesuffix("\n") == written[0]["generated_text"]
-
-
-def test_vectors(tmp_path: Path, regard: Run) -> None:
-    peer, tokenizer = there_and_back("BertModel", tmp_path, regard)
-    lines = regard("encode", tmp_path / "ours", stdin=GIVEN).out.splitlines()
-    back = transformers.AutoModel.from_pretrained(tmp_path / "back").eval()
-    task = regard_package.load(tmp_path / "ours")
-    for text, line in zip(TEXTS, lines, strict=True):
-        batch = tokenizer(text, return_tensors="pt")
-        for model in (peer, back):
-            expected = model(**batch).last_hidden_state[0].mean(0).detach().numpy()
-            assert np.allclose(json.loads(line)["vector"], expected, atol=1e-5)
-        assert np.allclose(task.encode(text, pool="first"), peer(**batch).last_hidden_state[0, 0].detach(), atol=1e-5)
-    done = regard("classify", tmp_path / "ours", stdin=GIVEN)
-    assert "is a text encoder; use regard encode" in done.sentence
-
-
-def test_images(tmp_path: Path, regard: Run) -> None:
-    peer, _ = there_and_back("ViTForImageClassification", tmp_path, regard)
-    back = transformers.AutoModelForImageClassification.from_pretrained(tmp_path / "back").eval()
-    values = torch.randint(0, 256, (3, 2, 8, 12), generator=torch.Generator().manual_seed(1))
-    rows = [",".join(map(str, image.permute(1, 2, 0).flatten().tolist())) for image in values]
-    lines = regard("classify", tmp_path / "ours", "--all", stdin="\n".join(rows).encode()).out.splitlines()
-    for model in (peer, back):
-        expected = model(pixel_values=(values / 255 - 0.5) / 0.5).logits.softmax(1).tolist()
-        for line, row in zip(lines, expected, strict=True):
-            found = json.loads(line)["probabilities"]
-            assert found == pytest.approx(dict(zip(LABELS, row, strict=True)), abs=2e-6)
-
-
-def test_a_t5(tmp_path: Path, regard: Run) -> None:
-    peer, tokenizer = there_and_back("T5ForConditionalGeneration", tmp_path, regard)
-    back = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "back").eval()
-    lines = regard("encode", tmp_path / "ours", stdin=GIVEN).out.splitlines()
-    for text, line in zip(TEXTS, lines, strict=True):
-        batch = tokenizer(text, return_tensors="pt")
-        for model in (peer, back):
-            expected = model.encoder(input_ids=batch.input_ids).last_hidden_state[0].mean(0).detach().numpy()
-            assert np.allclose(json.loads(line)["vector"], expected, atol=1e-5)
 
 
 SMALL = settings(

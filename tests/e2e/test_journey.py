@@ -145,13 +145,6 @@ def test_check_says_usable(world: Path, regard: Run) -> None:
     assert json.loads(done.out)["usable"] is True
 
 
-def test_info_counts_the_weights_that_are_saved(world: Path, regard: Run) -> None:
-    from regard.training.checkpoints.checkpoint import load
-
-    values = json.loads(regard("info", world / "model", "--json").out)
-    assert values["total"] == sum(tensor.numel() for tensor in load(world / "model" / "model.safetensors").values())
-
-
 def test_the_card_says_what_the_model_was_made_of_and_by(world: Path, regard: Run, train_options: Any) -> None:
     card = (world / "model" / "card.md").read_text()
     for name in ("a.en", "a.de"):

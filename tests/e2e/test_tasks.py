@@ -2,7 +2,6 @@
 
 import json
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,8 @@ import pytest
 
 import regard as regard_package
 from regard.cli import main
-from regard.system.errors import UsageError
 from tests.e2e.conftest import settings
-from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import WORDS, rows, written
-from tests.training.toy import undated
 
 Run = Any
 """The fixture ``regard``: words in; code, out, err."""
@@ -61,24 +57,6 @@ def test_a_label_out_for_each_line_in(taught: Path, regard: Run) -> None:
     assert "1 line was not valid UTF-8 and had bytes replaced: 4" in done.err
 
 
-def test_json_and_all_probabilities(taught: Path, regard: Run) -> None:
-    done = regard("classify", taught / "model", "--all", stdin=b"my bread soup\n\n")
-    first, second = (json.loads(line) for line in done.out.splitlines())
-    assert first["label"] == next(iter(first["probabilities"])) == "food"
-    assert set(first["probabilities"]) == set(WORDS)
-    assert sum(first["probabilities"].values()) == pytest.approx(1, abs=1e-5)
-    assert second == {"label": None, "probability": None, "probabilities": {}, "unseen": []}
-    done = regard("classify", taught / "model", "--json", stdin=b"my bread soup\n")
-    assert json.loads(done.out) == {name: first[name] for name in ("label", "probability", "unseen")}
-
-
-def test_a_threshold_puts_texts_out_of_scope(taught: Path, regard: Run) -> None:
-    done = regard("classify", taught / "model", "--threshold", "1", stdin=b"bread ball moon\n")
-    assert done.out.startswith("out of scope\t")
-    done = regard("classify", taught / "model", "--threshold", "0", stdin=b"bread ball moon\n")
-    assert done.out.partition("\t")[0] in WORDS
-
-
 def test_evaluation_says_what_the_model_is_worth_and_agrees_with_what_is_classified(taught: Path, regard: Run) -> None:
     values = json.loads(regard("evaluate", taught / "model", "--test", taught / "test.csv", "--json").out)
     assert values["texts"] == 60
@@ -96,15 +74,6 @@ def test_evaluation_says_what_the_model_is_worth_and_agrees_with_what_is_classif
     said = [line.partition("\t")[0] for line in done.out.splitlines()]
     right = sum(one == label for one, label in zip(said, labels, strict=True))
     assert values["accuracy"] == pytest.approx(100 * right / 60)
-
-
-def test_labels_that_nothing_was_learned_of_count_as_wrong(taught: Path, regard: Run, tmp_path: Path) -> None:
-    known = (taught / "test.csv").read_text()
-    (tmp_path / "more.csv").write_text(known + "my bread,drink\nmy bread,\n")
-    values = json.loads(regard("evaluate", taught / "model", "--test", tmp_path / "more.csv", "--json").out)
-    assert (values["texts"], values["unknown_labels"], values["unlabelled"]) == (61, {"drink": 1}, 1)
-    done = regard("evaluate", taught / "model", "--test", tmp_path / "more.csv")
-    assert "1 have a label that nothing was learned of, and count as wrong: drink" in done.out
 
 
 def test_vectors_of_texts_and_tokens(taught: Path, regard: Run, tmp_path: Path) -> None:
@@ -129,23 +98,6 @@ def test_vectors_of_texts_and_tokens(taught: Path, regard: Run, tmp_path: Path) 
         assert not arrays["vectors"][1].any()
 
 
-def test_again_says_it_is_finished_and_changes_nothing(taught: Path, tmp_path: Path, regard: Run) -> None:
-    shutil.copytree(taught, tmp_path, dirs_exist_ok=True)
-    before = (tmp_path / "model" / "model.safetensors").read_bytes()
-    done = regard(*options(tmp_path, tmp_path / "model"))
-    assert done.code == 0
-    assert "finished already" in done.err
-    assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
-
-
-def test_the_same_seed_gives_the_same_bits(taught: Path, tmp_path: Path, regard: Run) -> None:
-    done = regard(*options(taught, tmp_path / "again"))
-    assert done.code == 0
-    assert "regard classify" in done.out
-    for name in ("model.safetensors", "labels.json", "card.md"):
-        assert undated(tmp_path / "again" / name) == undated(taught / "model" / name)
-
-
 def test_a_model_begins_from_another(taught: Path, tmp_path: Path, regard: Run) -> None:
     """Its encoder and vocabulary are taken over, the head is fresh; the labels are other ones."""
     written(tmp_path / "b.csv", rows(120, 3, ("food", "sky")))
@@ -158,23 +110,6 @@ def test_a_model_begins_from_another(taught: Path, tmp_path: Path, regard: Run) 
     assert new.assets.labels == ("food", "sky")
     assert new.assets.tokenizer.sha256 == old.assets.tokenizer.sha256
     assert new.recipe.model == old.recipe.model
-
-
-@pytest.mark.long(minutes=0.3)
-def test_minutes_are_kept(taught: Path, tmp_path: Path, regard: Run) -> None:
-    given = [word for word in options(taught, tmp_path / "model") if word not in ("--steps", 40)]
-    done = regard(*given, "--minutes", 0.1)
-    assert done.code == 0, done.err
-    steps = [json.loads(line) for line in (tmp_path / "model" / "training" / "metrics.jsonl").read_text().splitlines()]
-    assert sum(line["kind"] == "step" for line in steps) > 20
-    assert "classify" in done.out
-
-
-def test_other_commands_name_the_right_one(taught: Path, regard: Run) -> None:
-    for command in (["translate", taught / "model"], ["tag", taught / "model"]):
-        done = regard(*command, stdin=b"the cat\n")
-        assert (done.code, done.out) == (2, "")
-        assert done.sentence == f"regard: {taught / 'model'}: is a text classifier; use regard classify"
 
 
 def test_numbers_are_learned_and_printed(tmp_path: Path, regard: Run) -> None:
@@ -217,14 +152,3 @@ def test_several_labels_are_learned_and_printed(tmp_path: Path, regard: Run) -> 
     assert set(json.loads(done.out)["labels"]) == set(WORDS)
     values = json.loads(regard("evaluate", tmp_path / "model", "--test", tmp_path / "a.jsonl", "--json").out)
     assert values["micro"]["f1"] > 80
-
-
-def test_python_classifies_too(taught: Path) -> None:
-    model = regard_package.load(taught / "model", device="cpu")
-    verdict = model.classify("my bread soup")
-    assert verdict.label == "food"
-    assert [one.label for one in model.classify(["my bread soup", "moon star"])] == ["food", "sky"]
-    assert model.classify([]) == []
-    for given, said in ((None, "None"), ([b"a"], "bytes"), ((1,), "int")):
-        with refused(UsageError, None, said):
-            model.classify(given)

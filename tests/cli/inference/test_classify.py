@@ -110,6 +110,12 @@ def test_numbers_are_printed_alone(regard, loaded) -> None:
     regard("classify", "model", "--threshold", "0.5", stdin=b"an\n").refuses("predicts numbers")
 
 
+def test_a_threshold_puts_texts_out_of_scope(regard, loaded) -> None:
+    loaded(Letters())
+    assert regard("classify", "model", "--threshold", "1", stdin=b"an\n").out == "out of scope\t0.9820\n"
+    assert regard("classify", "model", "--threshold", "0", stdin=b"an\n").out == "a\t0.9820\n"
+
+
 @pytest.mark.parametrize("threshold", ["-0.1", "1.01", "nan"])
 def test_a_threshold_is_a_probability(regard, threshold: str) -> None:
     regard("classify", "model", f"--threshold={threshold}").refuses("is no probability")
