@@ -36,8 +36,12 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "tags": ("tagging", "tags.conll", ONE),
     "tag chain": ("tagging", "tags.conll", [*ONE, "tagging.crf=true"]),
     "language model": ("language-model", "text.txt", [*ONE, "text.units=characters"]),
-    "masked words": ("masked-lm", "text.txt", ONE),
-    "missing spans": ("text-to-text", "text.txt", ["text_to_text.spans=true", *LAYERED, *TWO, "text.vocabulary=400"]),
+    "masked words": ("masked-lm", "text.txt", [*ONE, "training.accumulate=2", "data.documents=line"]),
+    "missing spans": (
+        "text-to-text",
+        "text.txt",
+        ["text_to_text.spans=true", *LAYERED, *TWO, "text.vocabulary=400", "data.max_tokens=24", "data.documents=file", "training.ema=0.9"],
+    ),
     "answers": ("text-to-text", "pairs.tsv", ["model.positions=relative", *LAYERED, *TWO]),
     "images": ("image-classification", "images.csv", [*ONE, "images.shift=1"]),
 }

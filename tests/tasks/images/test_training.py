@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 
 import regard
 from regard.data.corpora.images import Shape
-from regard.system.errors import RegardError, Stopped, UsageError
+from regard.system.errors import RegardError, UsageError
 from regard.tasks.images.training import size_defaults
 from tests.refusals import refused
 
@@ -56,19 +55,6 @@ def test_rows_and_columns_are_told_apart(tmp_path: Path) -> None:
     card = (tmp_path / "model" / "card.md").read_text()
     assert "540 images to learn from, 60 to validate on, 2 labels" in card
     assert regard.load(tmp_path / "model").classify(images[0]) == task.classify(images[0])
-
-
-def test_a_stopped_run_ends_as_one_that_was_not(tmp_path: Path) -> None:
-    data, asked = csv(tmp_path / "bars.csv"), iter(range(1000))
-    settings = ("images.shift=1", "training.save_every=3", "training.validate_every=6")
-    trained(tmp_path / "whole", data, settings=settings)
-    with pytest.raises(Stopped):
-        trained(tmp_path / "two", data, settings=settings, should_stop=lambda: next(asked) >= 7)
-    trained(tmp_path / "two", data, settings=settings)
-    one, other = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "two"))
-    assert one.keys() == other.keys()
-    for name in one:
-        np.testing.assert_array_equal(one[name], other[name])
 
 
 def test_arrays_and_their_own_validation_images(tmp_path: Path) -> None:
