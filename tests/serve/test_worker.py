@@ -1,7 +1,6 @@
 """The worker: a bounded queue, and one item at a time."""
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Iterator
 
@@ -44,24 +43,6 @@ def test_what_is_done_first_is_done_before_anything_else(worker: Worker) -> None
     assert done == ["first", "asked"]
 
 
-def test_it_works_in_a_thread_of_its_own_while_the_loop_goes_on(worker: Worker) -> None:
-    go = threading.Event()
-
-    def work() -> int:
-        assert go.wait(PATIENCE)
-        return threading.get_ident()
-
-    async def ask() -> int:
-        worker.start()
-        asked = asyncio.ensure_future(worker.call(work))
-        await asyncio.sleep(0.01)
-        assert not asked.done()
-        go.set()
-        return await asked
-
-    assert asyncio.run(ask()) != threading.get_ident()
-
-
 def test_an_error_reaches_whoever_asked_and_nobody_else(worker: Worker) -> None:
     async def ask() -> int:
         worker.start()
@@ -70,58 +51,6 @@ def test_an_error_reaches_whoever_asked_and_nobody_else(worker: Worker) -> None:
         return await worker.call(lambda: 7)
 
     assert asyncio.run(ask()) == 7
-
-
-def test_values_come_until_nobody_wants_them(worker: Worker) -> None:
-    given, closed = [], threading.Event()
-    more = threading.Semaphore(0)
-
-    def numbers() -> Iterator[int]:
-        try:
-            for number in range(100):
-                assert more.acquire(timeout=PATIENCE)
-                given.append(number)
-                yield number
-        finally:
-            closed.set()
-
-    async def ask() -> list[int]:
-        worker.start()
-        more.release(3)
-        found = []
-        async with contextlib.aclosing(worker.stream(numbers)) as values:
-            async for value in values:
-                found.append(value)
-                if len(found) == 3:
-                    break
-        more.release(100)
-        assert await worker.call(closed.is_set)  # its turn comes after the values' end
-        return found
-
-    assert asyncio.run(ask()) == [0, 1, 2]
-    assert len(given) <= 4
-
-
-def test_only_so_many_wait_and_who_leaves_is_forgotten(worker: Worker) -> None:
-    go, done = threading.Event(), []
-
-    async def ask() -> None:
-        worker.start()
-        running = asyncio.ensure_future(worker.call(lambda: go.wait(PATIENCE)))
-        await soon(lambda: not worker.free)
-        one, two = (asyncio.ensure_future(worker.call(lambda n=n: done.append(n))) for n in (1, 2))
-        await soon(lambda: worker.waiting == 2)
-        with refused(WorkerBusy):
-            await worker.call(lambda: done.append(3))
-        one.cancel()
-        await soon(lambda: worker.waiting == 1)
-        four = asyncio.ensure_future(worker.call(lambda: done.append(4)))
-        await asyncio.sleep(0)
-        go.set()
-        await asyncio.gather(running, two, four)
-
-    asyncio.run(ask())
-    assert done == [2, 4]
 
 
 def test_at_the_end_all_who_wait_are_told(worker: Worker) -> None:

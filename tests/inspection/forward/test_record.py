@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -174,11 +173,6 @@ def test_a_word_of_the_translation_is_found_and_its_lines_run_to_the_sentence(ta
     picture = view.svg(queries[1])
     assert picture.count('class="word"') + picture.count('class="word from"') == len(queries) + len(keys)
     assert picture.count('class="line"') == sum(weight >= 0.02 for weight in crossing.weight_K)
-
-
-def test_a_stand_in_without_a_model_is_no_record() -> None:
-    with pytest.raises(AttributeError):
-        record(SimpleNamespace(), "text")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["classifier", "filler", "tagger", "speaker", "encoder"])

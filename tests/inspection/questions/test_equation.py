@@ -10,7 +10,11 @@ import pytest
 from regard.inspection.forward.record import record_attention
 from regard.inspection.questions.equation import equation
 from regard.system.errors import RegardError, UsageError
+<<<<<<< HEAD:tests/inspection/questions/test_equation.py
 from tests.inspection.forward.small_scenes import alone, both, recurrent
+=======
+from tests.inspection.forward.small_scenes import both, recurrent
+>>>>>>> 9835811b (Drop loops that the layer below has run already):tests/explore/questions/test_equation.py
 from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, SOURCE, TARGET
 
@@ -38,20 +42,6 @@ def test_each_step_leads_to_the_next(name: str) -> None:
         np.testing.assert_allclose(found.context_LU, found.weight_LM @ found.value_MU, atol=1e-5)
         np.testing.assert_allclose(found.weight_LM, record_attention(seen).head(kind, layers, heads), atol=1e-6)  # type: ignore[arg-type]
         assert (found.bias_LM != 0).any() == (name == "relative" and kind != "cross")
-
-
-def test_additive_scores_are_of_sums() -> None:
-    seen = recurrent(score="additive", input_feeding=True)
-    found, direction = equation(seen, "cross", 1, 1), seen.task.model.decoder.cross.score.direction.detach().numpy()
-    sums = found.query_LK[:, None] + found.key_MK[None]
-    np.testing.assert_allclose(found.score_LM, np.tanh(sums) @ direction, atol=1e-5)
-    assert found.divisor == 1
-
-
-def test_a_language_model_has_one_stack() -> None:
-    found = equation(alone(), "decoder", 1, 2)
-    assert found.query_LK.shape == (5, 4)
-    assert found.hidden_LM[0].tolist() == [False, True, True, True, True]
 
 
 @pytest.mark.parametrize(

@@ -83,20 +83,6 @@ def test_pictures_of_few_tokens_are_the_weights(ask: Ask) -> None:
         np.testing.assert_allclose(arrays[f"small.{kind}"], weights / largest * 255, atol=0.51)
 
 
-def test_measures_by_plain_loops(ask: Ask) -> None:
-    values, arrays = ask("look", "speaker")
-    special = [one["special"] for one in values["source"]]
-    assert special == [True] + [False] * (len(special) - 1)
-    weights, found = arrays["weights.decoder"].astype(float), arrays["measures.decoder"]
-    size = len(special)
-    for layer, head in np.ndindex(*weights.shape[:2]):
-        weight_QK = weights[layer, head]
-        bits = np.mean([-sum(w * np.log2(w) for w in row if w > 0) for row in weight_QK])
-        away = np.mean([sum(w * abs(q - k) for k, w in enumerate(row)) for q, row in enumerate(weight_QK)])
-        first = np.mean([weight_QK[q, 0] for q in range(size)])
-        np.testing.assert_allclose(found[layer, head], [bits, away, first], rtol=1e-4)
-
-
 def test_many_weights_are_not_sent_at_once(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     _, arrays = ask("look", "tagger")
     monkeypatch.setattr(look, "FEW", arrays["weights.encoder"].size)
@@ -173,17 +159,6 @@ def test_distances_in_an_image_are_those_of_patches(ask: Ask) -> None:
             far = [np.hypot(query // 2 - key // 2, query % 2 - key % 2) for key in range(6)]
             away.append(sum(seen * far) / sum(seen))
         assert arrays["measures.encoder"][layer, head, 1] == pytest.approx(np.mean(away), rel=1e-4)
-
-
-def test_rollout_by_plain_loops(ask: Ask) -> None:
-    _, arrays = ask("look", "translator")
-    size = arrays["weights.decoder"].shape[-1]
-    for layer in (1, 2, None):
-        wanted = np.eye(size)
-        for mean_QK in arrays["weights.decoder"].mean(1)[:layer]:
-            wanted = (mean_QK + np.eye(size)) / 2 @ wanted
-        _, found = ask("head", "translator", kind="decoder", merge="rollout", layer=layer, head=1)
-        np.testing.assert_allclose(found["weight"], wanted, atol=1e-6)
 
 
 @pytest.mark.parametrize(
