@@ -1,15 +1,7 @@
-"""Small models of every family that have really learned something, for the page to show.
+"""Small models of every family that have really learned something, for the page to show."""
 
-By hand: ``python -m tests.page.models DIR`` makes those that are not in DIR yet, and says how many seconds of
-the processor each took and how good it is.
-"""
-
-import argparse
 import fcntl
 import json
-import re
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -203,12 +195,12 @@ LESSONS = {
 def made(name: str, folder: Path) -> Path:
     """The folder of a model below ``folder``, taught now if it is not there; only one process teaches it."""
     with _held(folder / "data" / f"{name}.lock"):
-        if not (done := _done(name, folder)).exists():
-            began, lesson = time.process_time(), LESSONS[name]
+        if not (done := folder / "data" / f"{name}.done").exists():
+            lesson = LESSONS[name]
             options: dict[str, Any] = {"output": folder / name, "recipe": lesson.recipe, "steps": lesson.steps}
             options |= lesson.files(data_of(name, folder))
             regard.train(**options, seed=1, threads=1, device="cpu")
-            done.write_text(f"{time.process_time() - began:.1f}\n", encoding="utf-8")
+            done.touch()
     return folder / name
 
 
@@ -224,29 +216,9 @@ def quality(name: str, folder: Path) -> float:
     return LESSONS[name].quality(regard.load(folder / name, device="cpu"))
 
 
-def _done(name: str, folder: Path) -> Path:
-    return folder / "data" / f"{name}.seconds"
-
-
 @contextmanager
 def _held(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Make the small models that are not there yet; then how good each is.")
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(LESSONS)}; default: all")
-    given = parser.parse_args()
-    for name in given.names or LESSONS:
-        made(name, given.folder)
-        seconds = _done(name, given.folder).read_text(encoding="utf-8").strip()
-        sys.stdout.write(f"{name:<12} {seconds:>6} s {quality(name, given.folder):8.1%}\n")
-        sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()

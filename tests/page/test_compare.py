@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,14 +19,11 @@ from regard.inspection.questions.attribution import (
     affordable_passes,
     attribute,
     difference,
-    explained_score,
     integrate,
     piece_score,
 )
 from regard.inspection.requests import UNCHANGED
 from regard.models.ablation import Ablations
-from regard.models.captured_attention import gradient_times_input
-from tests.inspection.forward.ranked import top_candidates
 from tests.page.language import pairs
 from tests.page.models import made
 from tests.page.numbers import check_looks, clean, like, number, weight
@@ -139,32 +135,6 @@ def test_a_kept_word_is_kept_in_the_second_sentence(served: str, view: Watch) ->
         keys = second.locator("ol.keys .token")
         soon(shown, keys.count, lambda count, text=text: 0 < count < len(text))
         soon(shown, lambda: gaze(second), lambda said: said.startswith(f"{word} looks at "))
-
-
-@pytest.mark.long(minutes=0.1)
-@pytest.mark.parametrize(("name", "kind"), [("translator", "decoder"), ("translator", "cross"), ("recurrent", "cross")])
-def test_both_sides_of_the_gradient(served: str, view: Watch, task: Callable[[str], Any], name: str, kind: str) -> None:
-    """Of the token that is kept: what it owes to what is read, and to what had been written before it."""
-    place = 4
-    shown = opened(view, served, name, view="compare", kind=kind, token=place)
-    chosen(shown, "What is compared", "beside the gradient")
-    against(shown)
-    model, seen = task(name), text_inputs(task(name), BEFORE[name])
-    score = explained_score(seen, place, None)
-    sure = -math.expm1(float(score(seen.run())))  # of the odds, not of the logarithm
-    for group, stack, tokens in (
-        ("Tokens", "encoder", seen.source),
-        ("Tokens that are written", "decoder", seen.target[: place + 1]),
-    ):
-        share_T = gradient_times_input(model.model, stack, lambda: score(seen.run())).tolist()
-        images = shown.get_by_role("group", name=group, exact=True).get_by_role("img")
-        soon(shown, images.count, lambda count, tokens=tokens: count == len(tokens))
-        for at, token in enumerate(tokens):
-            label = images.nth(at).get_attribute("aria-label")
-            assert label is not None
-            assert label.removeprefix("·").startswith(clean(token.text) + ":")
-            assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share_T[at] / sure)
-        assert not any(share_T[len(tokens) :])
 
 
 @pytest.mark.long(minutes=0.1)

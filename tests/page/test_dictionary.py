@@ -40,32 +40,6 @@ def entries(shown: Page) -> list[list[str]]:
 
 
 @pytest.mark.long(minutes=0.1)
-def test_points(served: str, view: Watch) -> None:
-    """By dot products, at whatever sharpness; a key that is asked for exactly and sharply gives its own value."""
-    shown = opened(view, served, "classifier", view="dictionary")
-    chosen(shown, "Keys", "keys are points")
-    sharpness = shown.get_by_role("slider", name="sharpness")
-    shown.get_by_role("spinbutton", name="Key C, up").fill("0.3")
-    shown.get_by_role("spinbutton", name="Value of C").fill("-7.5")
-    for slider, query in (("0.5", (0.4, -0.9)), ("0.9", (1.2, 0.1)), ("0", (1.2, 0.1))):
-        sharpness.fill(slider)
-        for axis, value in zip(("across", "up"), query, strict=True):
-            shown.get_by_role("spinbutton", name=f"Query, {axis}").fill(str(value))
-        shown.evaluate(FRAME)
-        rows = np.array([[row[0], row[1], row[-1]] for row in entries(shown)], float)
-        check(shown, rows[:, :2] @ query, 10 ** (3 * float(slider) - 1) if float(slider) else 0.0, rows[:, 2])
-    assert "the answer is the mean of all values" in shown.locator("p.sentence").inner_text()
-    sharpness.fill("1")
-    shown.get_by_role("button", name="exactly B").click()
-    value = entries(shown)[1][-1]
-    soon(
-        shown,
-        shown.locator("p.sentence").inner_text,
-        lambda said: said.endswith(f"it gets its own value back: {number(float(value))}. So does every dictionary."),
-    )
-
-
-@pytest.mark.long(minutes=0.1)
 @pytest.mark.parametrize(("name", "side"), [("translator", "target"), ("words", "source")])
 def test_words(served: str, view: Watch, task: Callable[[str], Any], name: str, side: str) -> None:
     """By cosines of the model's own embeddings."""

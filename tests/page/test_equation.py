@@ -132,20 +132,6 @@ def fine(value: float) -> str:
     return number(value, 4)
 
 
-def check_sum(shown: Page, found: EquationSteps, query: int, weight_M: NDArray[Any]) -> None:
-    """The weighted sum has the weights that the ledger ends with: what was taken away is gone to the end."""
-    best, context_U = int(found.weight_LM[query].argmax()), weight_M @ found.value_MU
-    number_of, *said = told(shown, "the same times its weight", 2)
-    at = int(number_of) - 1
-    share, value = weight_M[best], found.value_MU[best, at]
-    wanted = [like(weight, share), *(like(number, one) for one in (value, share * value, context_U[at]))]
-    assert all(one in some for one, some in zip(said, wanted, strict=True)), (said, wanted)
-    real_U = found.context_LU[query]
-    alike = float(context_U @ real_U / np.linalg.norm(context_U) / np.linalg.norm(real_U))
-    heard = shown.get_by_text("its cosine with what the model takes is").inner_text()
-    assert heard.rsplit(" ", 1)[1].removesuffix(".") in like(number, alike)
-
-
 @pytest.mark.long(minutes=0.1)
 @pytest.mark.parametrize(("name", "kind", "token"), [("translator", "decoder", 4), ("writer", "decoder", 1)])
 def test_without_scaling_and_without_the_mask(
@@ -164,15 +150,6 @@ def test_without_scaling_and_without_the_mask(
         assert shown.locator(".ledger th").last.count()
         check_ledger(shown, found, token, entering_M, softmax(entering_M))
         assert shown.get_by_role("switch", checked=True).count() == 1
-        said = shown.locator(".why[role=status]").inner_text()
-        if switch == "without scaling":
-            ends = [like(weight, one.max()) for one in (found.weight_LM[token], softmax(entering_M))]
-            assert re.search(f"goes from ({'|'.join(ends[0])}) to ({'|'.join(ends[1])})", said)
-        else:
-            assert re.search(
-                f"Without the mask ({'|'.join(like(weight, softmax(entering_M)[hidden_M].sum()))}) of", said
-            )
-        check_sum(shown, found, token, softmax(entering_M))
     flipped(shown, "without the mask")
     check_ledger(shown, found, token, scaled(found, token), None)
 

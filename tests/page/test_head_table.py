@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from regard.inspection.folders.folder import Folder
 from regard.inspection.forward.head_functions import FUNCTIONS, MEASURES
-from regard.inspection.questions.heads import MOST, folder_texts
-from tests.page.models import data_of, made
+from regard.inspection.questions.heads import folder_texts
+from tests.page.models import made
 from tests.page.reading import opened, soon
 from tests.page.view import Watch
 
@@ -56,19 +55,3 @@ def test_by_keyboard_and_in_a_narrow_window(served: str, view: Watch) -> None:
     shown.keyboard.press("Enter")
     soon(shown, shown.locator("h2").first.inner_text, lambda text: text == "Encoder head 1·2")
     assert section.locator("tr.chosen th").inner_text() == "1·2"
-
-
-@pytest.mark.long(minutes=0.3)
-def test_of_images_it_is_that_of_python(served: str, view: Watch, task: Callable[[str], Any], page_models: Any) -> None:
-    shown = opened(view, served, "digits")
-    shown.get_by_role("button", name=ASK).click()
-    section = shown.get_by_role("region", name="Over many images")
-    section.locator("td button").first.wait_for()
-    soon(shown, section.inner_text, lambda text: "are read so far" not in text)
-    heads = list(task("digits").heads(list(np.load(data_of("digits", page_models) / "test.npz")["images"][:MOST])))
-    cells = section.locator("td button").all_inner_texts()
-    wanted = [one.mean * (1 if name in MEASURES else 100) for head in heads for name, one in head.estimates.items()]
-    for said, value in zip(map(float, cells), wanted, strict=True):
-        assert abs(said - value) < 0.51
-    section.locator("td button").first.focus()
-    assert section.locator(".told").inner_text().endswith("images.")

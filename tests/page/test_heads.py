@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from regard.inspection.forward.head_measures import measures, rollout
+from regard.inspection.forward.head_measures import measures
 from regard.inspection.forward.inputs import Token, by_word, image_inputs, text_inputs, words
 from regard.inspection.forward.outputs import scores
 from regard.inspection.forward.passes import probabilities
@@ -84,39 +84,6 @@ def test_every_head(served: str, view: Watch, task: Callable[[str], Any], name: 
                 check_row(shown, place := (place + 3) % len(queries), weight_QK, (names(queries), names(keys)))
                 check_measures(shown, weight_HQK, head, keys)
     assert not alerts(shown)
-
-
-@pytest.mark.long(minutes=0.1)
-def test_many_heads_as_one(served: str, view: Watch, task: Callable[[str], Any]) -> None:
-    """Mean and maximum over the heads of a layer and of all, and their rollout up to each layer."""
-    shown, told = opened(view, served, "classifier", kind="encoder"), record(task("classifier"), BEFORE["classifier"])
-    layers, tokens = told.weights["encoder"], names(told.source)
-    every = np.concatenate(layers)
-    wanted = {
-        "mean": {"0": every.mean(axis=0), "1": layers[0].mean(axis=0)},
-        "maximum": {"0": every.max(axis=0), "2": layers[1].max(axis=0)},
-        "rollout": {"0": rollout(layers), "1": rollout(layers[:1])},
-    }
-    for merge, each in wanted.items():
-        chosen(shown, "Heads shown", merge)
-        for layer, weight_QK in each.items():
-            shown.locator(".one select").select_option(layer)
-            for place in (1, 6):
-                check_row(shown, place, weight_QK, (tokens, tokens))
-
-
-@pytest.mark.long(minutes=0.1)
-@pytest.mark.parametrize(("name", "kind"), [("translator", "cross"), ("writer", "decoder")])
-def test_whole_words(served: str, view: Watch, task: Callable[[str], Any], name: str, kind: Kind) -> None:
-    """Weights between words are summed over a key word's pieces and averaged over a query word's."""
-    text = "The schoolmaster didn't understand because he was overtired."
-    shown, told = opened(view, served, name, text=text, kind=kind, layer=2, head=1), record(task(name), text)
-    flipped(shown, "whole words")
-    sides = sides_of(told, kind)
-    assert len(sides[1]) < len(told.keys(kind))
-    weight_QK = by_word(told.head(kind, 2, 1), *([places for _, places in side] for side in sides))
-    for place in range(0, len(sides[0]), 3):
-        check_row(shown, place, weight_QK, [[clean(word) for word, _ in side] for side in sides])
 
 
 def sides_of(told: AttentionRecord, kind: Kind) -> list[list[tuple[str, list[int]]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -14,12 +13,6 @@ from tests.page.view import Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Dialog, Page, Request
-
-
-@pytest.fixture
-def trap() -> Callable[[Page], Page]:
-    """Notes of a page what only a picture, a script or a form would do; at the end of a test there must be nothing."""
-    return trapped
 
 
 def trapped(shown: Page) -> Page:

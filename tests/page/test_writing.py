@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from regard.inspection.forward.inputs import ModelInputs, text_inputs
-from regard.inspection.forward.outputs import Candidate, beam_search, prepare_search
-from tests.inspection.forward.ranked import top_candidates
+from regard.inspection.forward.inputs import text_inputs
+from regard.inspection.forward.outputs import Candidate, beam_search, prepare_search, scores, top_candidates
+from regard.inspection.forward.passes import probabilities
 from tests.page.language import pairs
 from tests.page.numbers import chance, clean, like, number
 from tests.page.reading import BEFORE, opened, rows, settled, soon
@@ -116,22 +116,15 @@ def test_an_output_that_is_forced(served: str, view: Watch, task: Callable[[str]
     shown.get_by_role("button", name="make it write something else").click()
     shown.get_by_role("textbox", name="what the model is made to write").fill(target)
     seen = text_inputs(task(name), BEFORE[name], target)
-    every = [(clean(token.text), one) for token, one in zip(seen.written, probabilities(seen), strict=True)]
+    shares = probabilities(seen, scores(seen)) or []
+    every = [(clean(token.text), one) for token, one in zip(seen.written, shares, strict=True)]
+    if name == "spans":  # gaps are told by what fills them
+        every = [(piece, one) for piece, one in every if not re.fullmatch(r"<extra_\d+>|</s>", piece)]
     told = soon(shown, lambda: written(shown), lambda told: [one[0] for one in told] == [piece for piece, _ in every])
     for (_, share), (_, probability) in zip(told, every, strict=True):
         assert share in like(chance, probability)
     shown.get_by_role("button", name="its own again").click()
     soon(shown, shown.locator(".written").inner_text, lambda text: text == own)
-
-
-def probabilities(seen: ModelInputs) -> list[float]:
-    """Of each token that is written, behind those before it."""
-    import torch
-
-    with torch.inference_mode():
-        score_TV = seen.task.model.output.scores(seen.run()).double()
-        picked_T = score_TV.log_softmax(1)[range(len(seen.written_ids)), list(seen.written_ids)]
-    return [float(one) for one in picked_T.exp()]
 
 
 def written(shown: Page) -> list[list[str]]:
