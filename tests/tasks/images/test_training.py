@@ -42,9 +42,9 @@ def trained(output: Path, data: Path, **options: Any) -> Any:
 
 
 def test_rows_and_columns_are_told_apart(tmp_path: Path) -> None:
-    data = csv(tmp_path / "bars.csv", 600)
-    settings = ("training.rate=3e-3", "images.shift=1")
-    task = trained(tmp_path / "model", data, steps=150, settings=settings)
+    data = csv(tmp_path / "bars.csv", 300)
+    settings = ("training.rate=1e-2", "images.shift=1")
+    task = trained(tmp_path / "model", data, steps=60, settings=settings)
     images, labels = bars(100, seed=2)
     found = [verdict.label == "row" for verdict in task.classify(list(images))]
     assert np.mean(np.array(found) == labels) > 0.9
@@ -53,7 +53,7 @@ def test_rows_and_columns_are_told_apart(tmp_path: Path) -> None:
     assert task.recipe.training.tokens == 64 * 10
     assert task.assets.scale.largest == 9
     card = (tmp_path / "model" / "card.md").read_text()
-    assert "540 images to learn from, 60 to validate on, 2 labels" in card
+    assert "270 images to learn from, 30 to validate on, 2 labels" in card
     assert regard.load(tmp_path / "model").classify(images[0]) == task.classify(images[0])
 
 

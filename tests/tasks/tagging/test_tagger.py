@@ -27,6 +27,8 @@ from regard.tasks.training.base import ProductPaths
 from regard.text.tags import TaggedWords, places_of
 from tests.refusals import refused
 from tests.tasks.small_tasks import stepper
+from tests.tasks.small_tasks import tagger as untaught
+from tests.tasks.training.moved import expect_adversarial
 from tests.tasks.trials import evenly, shares
 
 Sentence = list[tuple[str, str]]
@@ -246,13 +248,13 @@ def test_labels_of_validation_texts_only_are_missed_but_counted(tmp_path: Path) 
     assert "5 tags (spans written as BIO)" in card
 
 
-def test_tags_and_scheme_stand_in_the_model_folder(made: Callable[..., Tagging], tmp_path: Path) -> None:
-    task = made(scheme="bilou")
-    for name, content in task.assets.contents.items():
+def test_tags_and_scheme_stand_in_the_model_folder(tmp_path: Path) -> None:
+    made = replace(untaught().assets, labels=("O", "B-LOC", "I-LOC", "L-LOC", "U-LOC"), scheme="bilou")
+    for name, content in made.contents.items():
         (tmp_path / name).write_bytes(content)
     found = TagAssets.load(tmp_path)
-    assert (found.labels, found.scheme, found.fitted) == (task.assets.labels, "bilou", task.assets.fitted)
-    assert found.sha256 == task.assets.sha256 != replace(found, scheme="bio").sha256
+    assert (found.labels, found.scheme, found.fitted) == (made.labels, "bilou", made.fitted)
+    assert found.sha256 == made.sha256 != replace(found, scheme="bio").sha256
     path = tmp_path / "labels.json"
     value = json.loads(path.read_text())
     path.write_text(json.dumps(value | {"scheme": "iob9"}))

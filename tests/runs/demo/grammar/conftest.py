@@ -27,6 +27,12 @@ def sample(pytestconfig: pytest.Config) -> list[Pair]:
     return list(generate("train", 25_000 if pytestconfig.getoption("--all") else 10_000, seed=5))
 
 
+@pytest.fixture(scope="session")
+def others() -> list[Pair]:
+    """Another sample."""
+    return list(generate("train", 20_000, seed=8))
+
+
 class Guided(Draw):
     """A draw from a tape of numbers that prefers the words of one English sentence."""
 
