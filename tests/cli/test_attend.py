@@ -196,19 +196,6 @@ def test_what_is_no_file_is_written_as_it_is(regard, folders) -> None:
     assert Path("pipe").is_fifo()
 
 
-@pytest.mark.parametrize("more", [(), ("--html", "page.html")])
-def test_the_folder_of_the_demonstration_stands_for_its_model(regard, tmp_path, monkeypatch, more) -> None:
-    small_tasks.put(tmp_path / "demo" / "model", small_tasks.translator())
-    monkeypatch.chdir(tmp_path)
-    shown = []
-    for folder in ("demo", "demo/model"):
-        done = regard("attend", folder, small_tasks.SOURCE, *more)
-        assert done.code == 0, done.err
-        shown.append(done.out)
-    assert shown[0] == shown[1]
-    assert bool(shown[0]) != bool(more)
-
-
 def test_of_a_long_text_one_part_is_seen_and_said(regard, folders) -> None:
     """The first, or the one that is named; in the terminal, as numbers, and in files."""
     parts = [json.loads(regard("attend", "translator", LONG, "--json", *more).out) for more in ((), ("--window", 3))]

@@ -73,19 +73,3 @@ def test_a_test_set_is_scored_for_each_prefix(taught: Path, regard: Run) -> None
     assert {prefix: one["texts"] for prefix, one in found[0]["prefixes"].items()} == {"large": 20, "same": 20}
     regard("evaluate", taught / "model", "--source", "a", "--reference", "b").refuses("--source")
     regard("check", "--task", "text-to-text", "--train", taught / "a.tsv").refuses("text-to-text")
-
-
-def test_its_attention_is_shown(taught: Path, regard: Run) -> None:
-    done = regard("attend", taught / "model", "large: abc", "--kind", "cross", "--json")
-    assert done.code == 0
-    assert {"keys", "queries", "heads"} <= json.loads(done.out).keys()
-    (taught / "some.txt").write_text("large: abc\nsame: dab\nlarge: cad\n")
-    done = regard("attend", taught / "model", "--input", taught / "some.txt", "--table", "--json")
-    assert {json.loads(line)["kind"] for line in done.out.splitlines()} == {"encoder", "decoder", "cross"}
-
-
-def test_another_training_begins_from_it(taught: Path, regard: Run) -> None:
-    given = ["--task", "text-to-text", "--train", taught / "a.tsv", "--from", taught / "model", "--output"]
-    still = settings("training.steps=1 training.rate=1e-9 decoding.beam=2")
-    assert regard("train", *given, taught / "more", "--threads", 1, *still).code == 0
-    assert regard("ask", taught / "more", "large: abc").out == "ABC\n"

@@ -63,14 +63,6 @@ def test_another_number_of_threads_is_written_down(world: Path, regard: Run, tra
     assert resolved.read_fields(training)["chosen.threads"] == 1
 
 
-def test_other_data_into_a_finished_folder_is_refused(world: Path, regard: Run, train_options: Any) -> None:
-    for name in ("a.en", "a.de"):
-        (world / name).write_text((world / name).read_text() + f"one {name} more\n")
-    done = regard(*train_options(world, world / "model"))
-    assert done.code == 1
-    assert "other data" in done.err.splitlines()[-1]
-
-
 def test_a_line_out_for_each_line_in_and_a_long_one_is_cut(world: Path, regard: Run) -> None:
     given = (
         b"\xef\xbb\xbfthe cat\r\n\n\xff\xfe bad\nthe \xe2\x80\xa8 dog\n</s> <unk>\n" + "日本語 🙂 e\u0301\n".encode()

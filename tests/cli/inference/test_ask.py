@@ -105,11 +105,6 @@ def test_what_does_not_go_together_is_refused(regard, options: list[str], where:
     regard("ask", "nowhere", *options, "a").refuses(where)
 
 
-def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
-    loaded(SimpleNamespace(info=TASKS["translation"]))
-    regard("ask", "model", "a").refuses("regard translate")
-
-
 def test_an_answer_that_the_model_is_unsure_of_is_told_of_unless_it_was_drawn(regard, loaded) -> None:
     class Unsure(Letters):
         assets = SimpleNamespace(doubted_below=0.6)

@@ -133,9 +133,3 @@ def test_what_stands_before_a_line_that_cannot_be_read_is_answered(regard, loade
     done = regard("classify", "model", stdin=b"1,1\n2,0\n1,2,3\n1,1\n")
     assert (done.code, done.out) == (1, "1\t0.9820\n2\t0.9820\n")
     assert done.err == "regard: line 3: has no two values\n"
-
-
-def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
-    for name, said in (("translation", "is a translator; use regard translate"), ("tagging", "use regard tag")):
-        loaded(SimpleNamespace(info=TASKS[name]))
-        regard("classify", "model", stdin=b"an\n").refuses(said)

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -163,8 +162,3 @@ def test_each_part_is_out_before_the_next_is_made(regard, loaded, monkeypatch: p
     assert command.generate("model") == 0
     assert seen == [b"", b"x", b"xy"]
     assert out.flushed >= 3
-
-
-def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
-    loaded(SimpleNamespace(info=TASKS["translation"]))
-    regard("generate", "model", "--prompt", "a").refuses("regard translate")

@@ -135,7 +135,5 @@ def test_bad_bytes_are_replaced_and_told(regard) -> None:
     assert "1 line was not valid UTF-8" in done.err
 
 
-def test_wrong_use_is_said(regard, loaded) -> None:
+def test_words_and_conll_are_two_kinds_of_input(regard) -> None:
     assert regard("tag", "model", "--words", "--conll").code == 2
-    loaded(SimpleNamespace(info=TASKS["translation"]))
-    regard("tag", "model").refuses("is a translator; use regard translate")

@@ -49,6 +49,19 @@ def test_a_task_it_is_for_is_opened(loaded) -> None:
         open_model(Path("m"), command="translate")
 
 
+@pytest.mark.parametrize(
+    ("command", "task"),
+    [
+        *((command, "translation") for command in ("ask", "classify", "generate", "tag")),
+        ("classify", "tagging"),
+        ("fill", "language-model"),
+    ],
+)
+def test_a_model_of_another_task_is_refused_by_name(regard, loaded, command: str, task: str) -> None:
+    loaded(SimpleNamespace(info=TASKS[task]))
+    regard(command, "model", stdin=b"a\n").refuses(f"is {TASKS[task].noun}; use regard {TASKS[task].command}")
+
+
 def test_the_example_names_a_prefix_that_was_learned(tmp_path: Path) -> None:
     info = TASKS["text-to-text"]
     assert example(info, tmp_path) == f"regard ask {tmp_path} < texts.txt"

@@ -12,10 +12,15 @@ import numpy as np
 import pytest
 
 import regard
+<<<<<<< HEAD:tests/inspection/questions/test_answers.py
 from regard.inspection.folders.models import Models
 from regard.inspection.questions.answers import ANSWERS, answer, course, export_file, state, stream_tokens
 from regard.runs.demo.digits import several_digits
 from regard.runs.demo.images import TEST, TRAIN, VALID
+=======
+from regard.inspection.folders.models import Models
+from regard.inspection.questions.answers import ANSWERS, answer, course, export_file, state, stream_tokens
+>>>>>>> 73bb7d43 (Merge tests of one law that stood at two levels):tests/explore/questions/test_answers.py
 from regard.system.errors import RegardError, UsageError
 from tests.inspection.payloads import unpack
 from tests.refusals import refused
@@ -113,19 +118,6 @@ def test_images_to_put_before_a_model(tmp_path: Path) -> None:
         answer(models, "images", {"model": 1})
     with refused(UsageError, "image", "5", "4"):
         answer(models, "look", {"image": {"number": 4}})
-
-
-def test_images_that_the_project_makes(tmp_path: Path) -> None:
-    models = Models([put(tmp_path / "a", viewer(height=32, width=32, patch=8)), put(tmp_path / "b", viewer())])
-    values, arrays = unpack(answer(models, "images", {"begin": 5, "count": 3}))
-    made = [several_digits(TRAIN + VALID + number, 1) for number in (5, 6, 7)]
-    assert (values["labels"], values["total"]) == ([str(one.label) for one in made], TEST)
-    scale = models.load(0).task.cut.scale.largest
-    wanted = np.round(np.clip(np.array([one.image for one in made]) / scale, 0, 1) * 255)
-    np.testing.assert_array_equal(arrays["pixels"][..., 0], wanted)
-    values, arrays = unpack(answer(models, "images", {"model": 1}))
-    assert (values["labels"], values["total"]) == ([], 0)
-    assert arrays["pixels"].shape == (0, 6, 4, 1)
 
 
 def step(number: int, **more: Any) -> dict[str, Any]:

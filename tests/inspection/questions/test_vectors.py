@@ -1,6 +1,5 @@
 """Embeddings, positions and paths through layers, compared with plain loops over the model."""
 
-import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -237,19 +236,6 @@ def test_what_cannot_be_followed(plain: Ask, name: str, given: dict[str, Any], r
 DRAWN = np.random.default_rng(3)
 
 
-def test_neighbours_are_those_of_plain_loops() -> None:
-    table = DRAWN.normal(size=(30, 5))
-    for place in (0, 17):
-        wanted = []
-        for other, row in enumerate(table):
-            dot = sum(a * b for a, b in zip(row, table[place], strict=True))
-            wanted.append((dot / math.dist(row, [0] * 5) / math.dist(table[place], [0] * 5), other))
-        expected = [(other, cosine) for cosine, other in sorted(wanted, reverse=True) if other != place][:7]
-        found = nearest(table, place, 7)
-        assert [one for one, _ in found] == [one for one, _ in expected]
-        assert [cosine for _, cosine in found] == pytest.approx([cosine for _, cosine in expected])
-
-
 def test_what_has_no_direction_is_near_to_nothing() -> None:
     table = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [-1.0, 0.0]])
     assert cosines(table, table[0]).tolist() == [0, 0, 0, 0]
@@ -354,23 +340,6 @@ def test_vectors_are_those_between_the_layers() -> None:
     assert found.shape == (3, 3, 12)
     np.testing.assert_allclose(found[-1], hidden_TD.numpy(), atol=1e-6)
     np.testing.assert_allclose(layer_paths([seen], "encoder").vectors[0][0], entered.numpy(), atol=1e-6)
-
-
-def test_paths_lie_on_one_plane() -> None:
-    one = alone()
-    other = dataclasses.replace(one, run=lambda: one.task.model.eval() and one.run())
-    found = layer_paths([one, other], "decoder")
-    assert [path.shape for path in found.paths] == [(3, 5, 2), (3, 5, 2)]
-    np.testing.assert_array_equal(*found.paths)
-    points = np.concatenate([each.reshape(-1, 12) for each in found.vectors])
-    spread = ((points - points.mean(axis=0)) ** 2).sum()
-    assert found.plane.share == pytest.approx(sum((path**2).sum() for path in found.paths) / spread, rel=1e-4)
-    assert found.layer_cosines((0, 2), (1, 2)) == pytest.approx([1, 1, 1])
-    wanted = [
-        float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
-        for a, b in zip(*found.vectors[0][:, [1, 3]].transpose(1, 0, 2), strict=True)
-    ]
-    assert found.layer_cosines((0, 1), (1, 3)) == pytest.approx(wanted, abs=1e-5)
 
 
 def test_a_recurrence_has_no_layers_to_follow() -> None:
