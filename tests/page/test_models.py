@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.runs.demo.grammar import classic, words_of
-from tests.page.language import antecedent, hidden, hidden_twice, language, pairs, spans
+from regard.runs.demo.grammar import words_of
+from tests.page.language import pairs
 from tests.page.models import LESSONS, made, quality
 
 
@@ -18,18 +18,6 @@ def test_what_is_tested_was_not_learned_from() -> None:
     assert not learned & tested
     words = [{word for one in pairs(split) for word in words_of(one.source)} for split in ("train", "test")]
     assert words[1] <= words[0]
-
-
-def test_the_classic_sentences_belong_to_the_language() -> None:
-    tired, wide = classic()
-    assert language()[tired.source].target == tired.target
-    assert (antecedent(tired), antecedent(wide)) == ("subject", "object")
-    assert [(wide.source[begin:end], label) for begin, end, label in spans(wide)] == [
-        ("The animal", "animal"),
-        ("the street", "place"),
-    ]
-    assert hidden(wide) == "The animal didn't cross the [MASK] because it was too wide."
-    assert hidden_twice(wide) == "The animal didn't cross <extra_0> because it was too <extra_1>"
 
 
 @pytest.mark.long(minutes=0.3)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.page.view import Watch, chromium, serving
+from tests.page.view import Watch, serving
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -46,15 +46,6 @@ def closed(watch: Watch) -> str:
     return str(raised.value)
 
 
-def test_a_page_in_order_is_no_error(site: tuple[str, Path], view: Watch) -> None:
-    put(site[1], "console.warn('well')")
-    shown = view(site[0], "#a", dark=True, width=400, height=300)
-    assert shown.locator("p").inner_text() == "here"
-    assert shown.evaluate("[innerWidth, innerHeight, location.hash]") == [400, 300, "#a"]
-    assert shown.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-    assert not view(site[0]).evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-
-
 @pytest.mark.parametrize(
     "script",
     ["console.error('broken glass')", "throw new Error('broken glass')", "Promise.reject(new Error('broken glass'))"],
@@ -80,14 +71,6 @@ def test_requests_to_others_are_seen(site: tuple[str, Path], browser: Any, elsew
     noted(watch, site[0])
     watch.errors.clear()
     assert elsewhere in closed(watch)
-
-
-def test_a_browser_is_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("REGARD_CHROMIUM", "/opt/other")
-    assert chromium() == "/opt/other"
-    monkeypatch.delenv("REGARD_CHROMIUM")
-    monkeypatch.setenv("PATH", "")
-    assert chromium() is None
 
 
 def test_a_command_that_does_not_serve_says_why(tmp_path: Path) -> None:
