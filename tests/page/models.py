@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

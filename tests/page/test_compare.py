@@ -24,6 +24,7 @@ from regard.inspection.questions.attribution import (
 )
 from regard.inspection.requests import UNCHANGED
 from regard.models.ablation import Ablations
+from tests.inspection.forward.ranked import top_candidates
 from tests.page.language import pairs
 from tests.page.models import made
 from tests.page.numbers import check_looks, clean, like, number, weight

@@ -40,7 +40,15 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "missing spans": (
         "text-to-text",
         "text.txt",
-        ["text_to_text.spans=true", *LAYERED, *TWO, "text.vocabulary=400", "data.max_tokens=24", "data.documents=file", "training.ema=0.9"],
+        [
+            "text_to_text.spans=true",
+            *LAYERED,
+            *TWO,
+            "text.vocabulary=400",
+            "data.max_tokens=24",
+            "data.documents=file",
+            "training.ema=0.9",
+        ],
     ),
     "answers": ("text-to-text", "pairs.tsv", ["model.positions=relative", *LAYERED, *TWO]),
     "images": ("image-classification", "images.csv", [*ONE, "images.shift=1"]),

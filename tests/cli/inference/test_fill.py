@@ -50,34 +50,3 @@ def test_json_has_an_object_for_each_line(regard, loaded) -> None:
 @pytest.mark.parametrize("k", ["0", "-3"])
 def test_no_guesses_are_refused(regard, k: str) -> None:
     regard("fill", "nowhere", "--k", k).refuses("--k")
-
-
-class Spans(Unaware):
-    """Fills all gaps of a text with its number of words, at every guess one more."""
-
-    info = TASKS["span-corruption"]
-
-    def gap_source(self, text: str) -> None:
-        if "far" in text:
-            raise UsageError("its gaps are too far apart", text)
-
-    def fillings(self, texts: list[str], k: int) -> list[list[Filling]]:
-        return [self._filled(text, k) if "[MASK]" in text else [] for text in texts]
-
-    def _filled(self, text: str, k: int) -> list[Filling]:
-        words = [str(len(text.split()) + number) for number in range(k)]
-        return [Filling((word,) * text.count("[MASK]"), 1e-6, text.replace("[MASK]", word)) for word in words]
-
-
-def test_missing_spans_are_filled_together(regard, loaded) -> None:
-    loaded(Spans())
-    given = b"a [MASK]\tb [MASK]\n\nnone\n[MASK] far\nnever [MASK]\n"
-    done = regard("fill", "model", "-k", "2", stdin=given)
-    assert done.out.splitlines() == ["1e-06\t4 | 4\ta 4 b 4", "1e-06\t5 | 5\ta 5 b 5", "", "\t\tnone"]
-    assert done.code == 2
-    assert "line 3 has no [MASK]" in done.err
-    assert done.err.splitlines()[-1] == "regard: line 4: its gaps are too far apart"
-    done = regard("fill", "model", "-k", "1", "--json", stdin=b"[MASK] x\n\n")
-    first, second = map(json.loads, done.out.splitlines())
-    assert first == {"text": "[MASK] x", "fillings": [{"spans": ["2"], "probability": 1e-06, "text": "2 x"}]}
-    assert second == {"text": "", "fillings": []}

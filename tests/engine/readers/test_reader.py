@@ -9,11 +9,7 @@ import torch
 from regard.models.inputs import Tokens
 from regard.nn.embeddings import WordRows
 from regard.nn.layout import Sequences
-<<<<<<< HEAD:tests/engine/readers/test_reader.py
-from tests.engine.engines import reader, texts
-=======
 from tests.engine.engines import reader, recurrent, texts
->>>>>>> 73bb7d43 (Merge tests of one law that stood at two levels):tests/fast/readers/test_reader.py
 from tests.laws.families import SOURCES, Family, held
 from tests.models import small_models as small
 from tests.models.small_models import assert_near, tolerance
@@ -81,14 +77,9 @@ def test_pieces_in_gaps_are_scored_at_their_places() -> None:
     assert_near(fast.pieces(texts(given), places), expected, MOST)
 
 
-<<<<<<< HEAD:tests/engine/readers/test_reader.py
-def test_words_that_are_not_given_are_missed() -> None:
-    from regard.engine.texts import Texts
-=======
 @pytest.mark.parametrize("family", ["bert", "rnn-encoder"])
 def test_words_that_are_not_given_are_missed(family: str) -> None:
     from regard.engine.texts import Texts
->>>>>>> 73bb7d43 (Merge tests of one law that stood at two levels):tests/fast/readers/test_reader.py
 
     choices = {"word_features": 11} if family == "bert" else {"units": "words", "head": "tags"}
     fast = ENGINES[family](Family(family, choices).model(torch.float32), choices)

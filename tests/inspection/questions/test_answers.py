@@ -12,15 +12,8 @@ import numpy as np
 import pytest
 
 import regard
-<<<<<<< HEAD:tests/inspection/questions/test_answers.py
 from regard.inspection.folders.models import Models
 from regard.inspection.questions.answers import ANSWERS, answer, course, export_file, state, stream_tokens
-from regard.runs.demo.digits import several_digits
-from regard.runs.demo.images import TEST, TRAIN, VALID
-=======
-from regard.inspection.folders.models import Models
-from regard.inspection.questions.answers import ANSWERS, answer, course, export_file, state, stream_tokens
->>>>>>> 73bb7d43 (Merge tests of one law that stood at two levels):tests/explore/questions/test_answers.py
 from regard.system.errors import RegardError, UsageError
 from tests.inspection.payloads import unpack
 from tests.refusals import refused

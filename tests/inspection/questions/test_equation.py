@@ -10,11 +10,7 @@ import pytest
 from regard.inspection.forward.record import record_attention
 from regard.inspection.questions.equation import equation
 from regard.system.errors import RegardError, UsageError
-<<<<<<< HEAD:tests/inspection/questions/test_equation.py
-from tests.inspection.forward.small_scenes import alone, both, recurrent
-=======
 from tests.inspection.forward.small_scenes import both, recurrent
->>>>>>> 9835811b (Drop loops that the layer below has run already):tests/explore/questions/test_equation.py
 from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, SOURCE, TARGET
 

@@ -28,7 +28,6 @@ from regard.text.tags import TaggedWords, places_of
 from tests.refusals import refused
 from tests.tasks.small_tasks import stepper
 from tests.tasks.small_tasks import tagger as untaught
-from tests.tasks.training.moved import expect_adversarial
 from tests.tasks.trials import evenly, shares
 
 Sentence = list[tuple[str, str]]

@@ -6,17 +6,10 @@ from pathlib import Path
 
 import pytest
 
-<<<<<<< HEAD:tests/runs/demo/grammar/test_lexicon.py
-from regard.runs.demo.grammar import Pair, draw, generate, lexicon, words_of
-from regard.runs.demo.grammar.corpus import PATTERNS
-from regard.runs.demo.grammar.lexicon import ADJECTIVES, COMPARATIVES, NOUNS, VERBS, WORDS, Noun, nouns_of, verb
-from regard.runs.demo.grammar.phrases import DIGITS, TIMES, Links, NounPhrase, Time, determiners, times
-=======
 from regard.runs.demo.grammar import Pair, draw, lexicon, words_of
 from regard.runs.demo.grammar.corpus import PATTERNS
 from regard.runs.demo.grammar.lexicon import ADJECTIVES, COMPARATIVES, NOUNS, VERBS, WORDS, Noun, nouns_of, verb
 from regard.runs.demo.grammar.phrases import DIGITS, TIMES, Links, NounPhrase, Time, determiners, times
->>>>>>> fe5b4c46 (Prepare once what several tests read):tests/data/demo/grammar/test_lexicon.py
 from regard.system.errors import RegardError
 from tests.refusals import refused
 
