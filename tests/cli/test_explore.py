@@ -73,7 +73,7 @@ def test_it_says_where_it_is_and_ends_with_ctrl_c(tmp_path: Path) -> None:
             assert json.loads(connection.getresponse().read()) == {"models": [f"[{tmp_path!r}]", "None", 2]}
             connection.request("GET", "/")
             page = Path(connection.getresponse().read().decode())
-            assert page == Path(command.__file__).parents[1] / "explore" / "page"
+            assert page == Path(command.__file__).parents[1] / "inspection" / "page"
             assert ended(process) == (130, "", "")
 
 

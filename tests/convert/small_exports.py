@@ -6,9 +6,12 @@ from typing import Any
 from regard.config import TASKS, recipe_from
 from regard.data.batches.patches import Scale
 from regard.runs.conversion import export_model
-from regard.tasks.assets import TagAssets, TextAssets
+from regard.tasks.assets import TextAssets
+from regard.tasks.classification.assets import ClassAssets
 from regard.tasks.images.assets import ImageAssets
 from regard.tasks.model_folder import model_class
+from regard.tasks.tagging.assets import TagAssets
+from regard.tasks.translation.text_to_text.assets import AnswerAssets
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import Vocabularies
 from tests.convert.random_recipes import T5 as T5_LIKE
@@ -70,7 +73,9 @@ def assets_for(task: str, sections: dict[str, Any]) -> Any:
         return Vocabularies(tokenizer, tokenizer, joint=True)
     if task == "tagging":
         return TagAssets(tokenizer, TAGS, scheme="bio")
-    return TextAssets(tokenizer, labels if TASKS[task].writes == "classes" else ())
+    if TASKS[task].learns_from == "prefixed":
+        return AnswerAssets(tokenizer)
+    return ClassAssets(tokenizer, labels) if TASKS[task].writes == "classes" else TextAssets(tokenizer)
 
 
 def task_of(name: str) -> Any:

@@ -22,7 +22,7 @@ from regard.models.store import weights
 from regard.nn.layout import Sequences
 from regard.runs.conversion import export_model, import_model
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import TextAssets
+from regard.tasks.classification.assets import ClassAssets
 from regard.tasks.classification.pairs.classifier import PairClassification
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
@@ -134,7 +134,7 @@ def test_two_texts_with_a_tokenizer_of_others_get_its_symbols(tmp_path: Path) ->
     template = document["post_processor"]
     for pair in (template["pair"], [*template["single"], *template["single"]]):
         tokenizer = HuggingFaceTokenizer({**document, "post_processor": {**template, "pair": pair}})
-        task = PairClassification(described, TextAssets(tokenizer, LABELS), imported.model)
+        task = PairClassification(described, ClassAssets(tokenizer, LABELS), imported.model)
         folder = tmp_path / str(len(pair))
         write(folder, hub_files(described, weights(imported.model), tokenizer, LABELS))
         batch = transformers.AutoTokenizer.from_pretrained(folder)(

@@ -21,8 +21,9 @@ from regard.models.store import load_weights
 from regard.nn.layout import Sequences
 from regard.runs.conversion import import_model
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import TagAssets, TextAssets
+from regard.tasks.classification.assets import ClassAssets
 from regard.tasks.images.assets import ImageAssets
+from regard.tasks.tagging.assets import TagAssets
 from regard.text.tokenizers.vocabulary import read_tokenizer
 from tests.convert.small_folders import LABELS, PAIRS, TAGS, TEXTS, around, config_of, folder_of, rewrite, untied_t5
 from tests.convert.small_peers import BERTS, framed, packed, pixels, transformers, unpadded
@@ -60,7 +61,7 @@ def test_bert_with_a_head(head: str, task: str, tmp_path: Path) -> None:
     assert recipe.data.max_tokens == recipe.model.max_positions == 40
     assert recipe.tagging.scheme == ("bio" if task == "tagging" else "auto")
     if task != "masked-lm":
-        assets = (TagAssets if task == "tagging" else TextAssets).load(tmp_path / "ours")
+        assets = (TagAssets if task == "tagging" else ClassAssets).load(tmp_path / "ours")
         assert assets.labels == (TAGS if task == "tagging" else LABELS)
     batch = theirs(TEXTS, padding=True, return_tensors="pt")
     texts = framed(tokenizer, TEXTS)

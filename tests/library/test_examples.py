@@ -73,6 +73,7 @@ def test_the_lines_of_the_front_page_run(tmp_path: Path, monkeypatch: pytest.Mon
 
     def quick(**options: Any) -> regard.Model:
         recipe = {"model": SMALL, "training": {"steps": 2, "tokens": 256}}
+        assert options.pop("minutes") > 0
         return train(**options, recipe=recipe, quiet=True, threads=1, device="cpu", despite_check=True)
 
     monkeypatch.setattr("regard.library.models.train", quick)
@@ -80,8 +81,9 @@ def test_the_lines_of_the_front_page_run(tmp_path: Path, monkeypatch: pytest.Mon
     for ending, text in (("en", SOURCE), ("de", TARGET)):
         Path(f"train.{ending}").write_text("".join(f"{n} {text}\n" for n in range(40)), encoding="utf-8")
     (code,) = blocks("README.md")
-    exec(compile(code, "README.md", "exec"), {})
-    assert Path("attention.svg").exists()
+    names: dict[str, Any] = {}
+    exec(compile(code, "README.md", "exec"), names)
+    assert names["attention"].weights.size
 
 
 def test_the_lines_of_the_document_run(

@@ -17,9 +17,10 @@ from regard.models import store
 from regard.runs import conversion
 from regard.runs.conversion import export_model, exports_of, import_model
 from regard.system.errors import Damaged, RegardError, UsageError
-from regard.tasks.assets import FittedValues, TextAssets
+from regard.tasks.classification.assets import ClassAssets
 from regard.tasks.language.training import RunningTextJob
 from regard.tasks.model_folder import load_recipe_and_assets, model_class
+from regard.tasks.text.labels import FittedValues
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies
@@ -54,7 +55,7 @@ def rewrite(folder: Path, weights: dict[str, torch.Tensor]) -> None:
 
 def classifier(folder: Path, fitted: FittedValues, **section: Any) -> Path:
     tokenizer = learn(TEXTS * 3, 290, symbols=("[CLS]", "[MASK]"))
-    assets = TextAssets(tokenizer, LABELS, fitted)
+    assets = ClassAssets(tokenizer, LABELS, fitted)
     return made(folder, "classification", {"layers": 1, "max_positions": 40}, assets, classification=section)
 
 

@@ -8,9 +8,13 @@ from typing import Any
 from regard.config import recipe_from, recipe_toml
 from regard.data.batches.patches import Scale
 from regard.models import store
-from regard.tasks.assets import FittedValues, TagAssets, TextAssets
+from regard.tasks.assets import TextAssets
+from regard.tasks.classification.assets import ClassAssets
 from regard.tasks.images.assets import ImageAssets
 from regard.tasks.model_folder import MODEL, RECIPE, model_class
+from regard.tasks.tagging.assets import TagAssets
+from regard.tasks.text.labels import FittedValues
+from regard.tasks.translation.text_to_text.assets import AnswerAssets
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 from regard.training.checkpoints import checkpoint, manifest
@@ -56,30 +60,32 @@ def recurrent(**model: Any) -> Any:
 
 def classifier(kind: str = "single", **model: Any) -> Any:
     labels = LABELS[:1] if kind == "regression" else LABELS
-    assets = TextAssets(tokenizer(), labels, FittedValues(1.5))
+    assets = ClassAssets(tokenizer(), labels, FittedValues(1.5))
     return _task("classification", assets, {**ONE, **model}, classification={"kind": kind})
 
 
 def pairs() -> Any:
     """A classifier of sentence pairs."""
-    assets = TextAssets(tokenizer(), LABELS, FittedValues(1.5))
+    assets = ClassAssets(tokenizer(), LABELS, FittedValues(1.5))
     return _task("sentence-pairs", assets, {**ONE, "segments": 2})
 
 
 def reader() -> Any:
     """A recurrent classifier with attention."""
     chosen = {"family": "rnn-encoder", "pool": "attention", "d_model": 12, "dropout": 0.0}
-    return _task("classification", TextAssets(tokenizer(), LABELS, FittedValues(1.5)), chosen)
+    return _task("classification", ClassAssets(tokenizer(), LABELS, FittedValues(1.5)), chosen)
 
 
 def tagger(crf: bool = False) -> Any:
-    return _task("tagging", TagAssets(tokenizer(), LABELS, FittedValues(1.5), "none"), ONE, tagging={"crf": crf})
+    return _task("tagging", TagAssets(tokenizer(), LABELS, FittedValues(1.5), scheme="none"), ONE, tagging={"crf": crf})
 
 
 def stepper() -> Any:
     """A tagger that steps over words."""
     model = {"family": "rnn-encoder", "d_model": 16, "units": "words", "word_features": 50}
-    return _task("tagging", TagAssets(tokenizer(), LABELS, FittedValues(1.5), "none"), model, tagging={"crf": True})
+    return _task(
+        "tagging", TagAssets(tokenizer(), LABELS, FittedValues(1.5), scheme="none"), model, tagging={"crf": True}
+    )
 
 
 def filler() -> Any:
@@ -100,12 +106,12 @@ def spanner(**model: Any) -> Any:
     """A text-to-text model of running text, as T5: relative positions, no scaling."""
     relative = {"positions": "relative", "scale_scores": False, "relative_buckets": 8, "relative_distance": 16}
     sections: dict[str, Any] = {"decoding": DECODING, "text_to_text": {"spans": True}}
-    return _task("text-to-text", TextAssets(tokenizer()), {**BOTH, **relative, **model}, **sections)
+    return _task("text-to-text", AnswerAssets(tokenizer()), {**BOTH, **relative, **model}, **sections)
 
 
 def asker(**model: Any) -> Any:
     """A text-to-text model."""
-    return _task("text-to-text", TextAssets(tokenizer()), {**BOTH, **model}, decoding=DECODING)
+    return _task("text-to-text", AnswerAssets(tokenizer()), {**BOTH, **model}, decoding=DECODING)
 
 
 def viewer(**model: Any) -> Any:

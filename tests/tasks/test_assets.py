@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 
 from regard.system.errors import Damaged, RegardError
-from regard.tasks.assets import LABELS, PREFIXES, FittedValues, TextAssets, json_content, read_prefixes
+from regard.tasks.assets import TextAssets, json_content
+from regard.tasks.classification.assets import ClassAssets
 from regard.tasks.classification.ngrams import NGRAMS, fit
+from regard.tasks.text.labels import LABELS, FittedValues
+from regard.tasks.translation.text_to_text.assets import PREFIXES, AnswerAssets, read_prefixes
 from regard.text.tokenizers.tokenizer import learn
 from tests.refusals import refused
 
 TOKENIZER = learn(["the cat sees the dog"] * 3, 290, symbols=("[CLS]", "[MASK]"))
-ASSETS = TextAssets(TOKENIZER, ("b", "a|c", "ä\t\u2028"), FittedValues(0.1 + 0.2, 1 / 3))
+ASSETS = ClassAssets(TOKENIZER, ("b", "a|c", "ä\t\u2028"), FittedValues(0.1 + 0.2, 1 / 3))
 
 
 def written(folder: Path, assets: TextAssets) -> Path:
@@ -24,9 +27,9 @@ def written(folder: Path, assets: TextAssets) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("assets", [ASSETS, TextAssets(TOKENIZER), TextAssets(TOKENIZER, ("number",))])
-def test_written_and_read_it_is_the_same(tmp_path: Path, assets: TextAssets) -> None:
-    read = TextAssets.load(written(tmp_path, assets))
+@pytest.mark.parametrize("assets", [ASSETS, ClassAssets(TOKENIZER), ClassAssets(TOKENIZER, ("number",))])
+def test_written_and_read_it_is_the_same(tmp_path: Path, assets: ClassAssets) -> None:
+    read = type(assets).load(written(tmp_path, assets))
     assert (read.labels, read.fitted, read.sizes) == (assets.labels, assets.fitted, assets.sizes)
     assert read.tokenizer.sha256 == assets.tokenizer.sha256
     assert read.contents == assets.contents
@@ -62,24 +65,24 @@ def test_damage_is_named(tmp_path: Path, changed: Any) -> None:
     value = {**value, **changed} if isinstance(changed, dict) else changed
     (tmp_path / LABELS).write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
     with refused(Damaged if changed == {"format": "x"} else RegardError, tmp_path / LABELS):
-        TextAssets.load(tmp_path)
+        ClassAssets.load(tmp_path)
 
 
 def test_prefixes_are_kept_where_they_are_known(tmp_path: Path) -> None:
-    assert not (written(tmp_path, TextAssets(TOKENIZER)) / PREFIXES).exists()
-    assert TextAssets.load(tmp_path).prefixes == read_prefixes(tmp_path) == ()
-    assets = TextAssets(TOKENIZER, prefixes=("sort", "", "turn\u2028 round"))
-    read = TextAssets.load(written(tmp_path, assets))
+    assert not (written(tmp_path, AnswerAssets(TOKENIZER)) / PREFIXES).exists()
+    assert AnswerAssets.load(tmp_path).prefixes == read_prefixes(tmp_path) == ()
+    assets = AnswerAssets(TOKENIZER, prefixes=("sort", "", "turn\u2028 round"))
+    read = type(assets).load(written(tmp_path, assets))
     assert read.prefixes == read_prefixes(tmp_path) == assets.prefixes
     assert read.sha256 == TextAssets(TOKENIZER).sha256
     for damaged in ([], [1], "abc", None):
         (tmp_path / PREFIXES).write_bytes(json_content({"prefixes": damaged}))
         with refused(RegardError, tmp_path / PREFIXES):
-            TextAssets.load(tmp_path)
+            AnswerAssets.load(tmp_path)
 
 
 def test_ngrams_of_other_labels_are_refused(tmp_path: Path) -> None:
     ngrams = fit(["one", "two"], np.eye(2, dtype=np.bool_))
     written(tmp_path, replace(ASSETS, ngrams=ngrams))
     with refused(Damaged, tmp_path / NGRAMS, "2 labels"):
-        TextAssets.load(tmp_path)
+        ClassAssets.load(tmp_path)

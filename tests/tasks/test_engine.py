@@ -17,11 +17,11 @@ from regard import kernels
 from regard.models.store import named_tensors
 from regard.nn.hooks import capture
 from regard.system.errors import Damaged, RegardError
-from regard.tasks.assets import FittedValues
 from regard.tasks.classification.ngrams import fit
 from regard.tasks.engine import engine_of, step_of
 from regard.tasks.model_folder import GPUS, load, open_without_torch
 from regard.tasks.text.encoding import ImageVectors, TextVectors
+from regard.tasks.text.labels import FittedValues
 from tests.refusals import refused
 from tests.tasks.small_tasks import (
     BOTH_TEXTS,

@@ -219,7 +219,7 @@ def _place(error: ErrorDetails) -> tuple[str, ...]:
 def _sentence(error: ErrorDetails) -> str:
     """One pydantic error as a sentence."""
     name = ".".join(_place(error))
-    if name == "task" and error["input"] in LEFT_TASKS:
+    if name == "task" and isinstance(error["input"], str) and error["input"] in LEFT_TASKS:
         return f"{error['input']!r} left: {LEFT_TASKS[error['input']]}"
     if error["type"] == "union_tag_invalid":
         word = str(error.get("ctx", {}).get("tag"))

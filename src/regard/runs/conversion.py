@@ -18,12 +18,15 @@ from regard.data.prepare.folder import sha256_of
 from regard.models import store
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import TagAssets, TextAssets
+from regard.tasks.assets import TextAssets
+from regard.tasks.classification.assets import ClassAssets
 from regard.tasks.images.assets import ImageAssets
 from regard.tasks.kinds import labels_examples
 from regard.tasks.model_folder import MODEL, RECIPE, load
 from regard.tasks.protocols import Assets, Task
+from regard.tasks.tagging.assets import TagAssets
 from regard.tasks.training import model_writer
+from regard.tasks.translation.text_to_text.assets import AnswerAssets
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, Vocabularies
 from regard.training.checkpoints import manifest
@@ -76,7 +79,11 @@ def _assets(found: ImportedModel) -> Assets:
         scheme = found.recipe.tagging.scheme
         assert scheme != "auto"
         return TagAssets(found.tokenizer, found.labels, scheme=scheme)
-    return TextAssets(found.tokenizer, found.labels)
+    if found.recipe.info.learns_from == "prefixed":
+        return AnswerAssets(found.tokenizer)
+    if found.recipe.info.writes == "classes":
+        return ClassAssets(found.tokenizer, found.labels)
+    return TextAssets(found.tokenizer)
 
 
 def _source(folder: Path, found: ImportedModel) -> list[str]:

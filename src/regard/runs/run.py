@@ -244,7 +244,8 @@ def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ())
         shards = shards_of(recipe, work.machine.device, work.machine.threads)
         work.machine.threads_for(shards, None)
         work.machine.refuse_division(shards)
-    fields = {**resolved.recipe_fields(recipe), **work.job.more()}
+    more = {name: value for name, value in work.job.more().items() if not name.startswith("fingerprint.")}
+    fields = {**resolved.recipe_fields(recipe), **more}
     with claim_output(work.output, fields, resume, allow, told) as action:
         if action is Action.FINISHED and _complete(work.output):
             if (work.output / "training" / "data").exists():  # a finished run of other data is refused

@@ -22,9 +22,9 @@ from regard.inspection.forward.outputs import (
 )
 from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import FittedValues
 from regard.tasks.classification.classifier import Prediction
 from regard.tasks.classification.ngrams import LinearNGrams, fit, words_of
+from regard.tasks.text.labels import FittedValues
 from regard.tasks.translation.translator import Translation
 from tests.inspection.forward.ranked import top_candidates
 from tests.refusals import refused

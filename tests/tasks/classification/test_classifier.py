@@ -7,8 +7,8 @@ import pytest
 
 from regard.config import Classification as Section
 from regard.system.errors import UsageError
-from regard.tasks.assets import FittedValues
 from regard.tasks.classification.classifier import NOTHING, Predictor
+from regard.tasks.text.labels import FittedValues
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import rows, taught, written
 

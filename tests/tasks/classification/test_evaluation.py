@@ -11,8 +11,8 @@ import pytest
 from regard.config import Classification as Section
 from regard.data.corpora.corpus import LabelledText
 from regard.system.errors import RegardError
-from regard.tasks.assets import FittedValues
 from regard.tasks.classification.classifier import Predictor, evaluate_labels
+from regard.tasks.text.labels import FittedValues
 from tests.refusals import refused
 
 LABELS = ("a", "b", "c")

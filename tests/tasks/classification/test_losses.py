@@ -9,8 +9,8 @@ import torch
 
 from regard.config import Classification as Section
 from regard.data.prepare.encoders import LabelIds
-from regard.tasks.assets import FittedValues
 from regard.tasks.classification.losses import Labels, MultiLabel, Regression, SingleLabel
+from regard.tasks.text.labels import FittedValues
 
 NAMES = ("a", "b", "c")
 

@@ -18,10 +18,10 @@ from regard.data.corpora.corpus import Corpus, no_progress
 from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.scan import DataScan
 from regard.system.errors import RegardError
-from regard.tasks.assets import FittedValues
 from regard.tasks.classification import training
 from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
 from regard.tasks.metrics.calibration import SCORES, acceptance_scores, choose_threshold, temperature
+from regard.tasks.text.labels import FittedValues
 from regard.tasks.training.base import ProductPaths
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import WORDS, rows, taught, written

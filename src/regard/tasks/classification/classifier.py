@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.labelled import parse_number, split_labels
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import FittedValues, TextAssets
+from regard.tasks.classification.assets import ClassAssets
 from regard.tasks.images.assets import ImageAssets
 from regard.tasks.metrics.calibration import Threshold, acceptance_scores, expected_calibration_error
 from regard.tasks.metrics.labels import (
@@ -31,6 +31,7 @@ from regard.tasks.metrics.labels import (
     refuse_unknown_labels,
 )
 from regard.tasks.protocols import Divide, find_at_once
+from regard.tasks.text.labels import FittedValues
 from regard.tasks.text.task import (
     AnyModel,
     BaseTask,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from regard.models.rnn import Reader
 
 Scores = NDArray[np.float64]
-AnyLabelAssets = TypeVar("AnyLabelAssets", TextAssets, ImageAssets)
+AnyLabelAssets = TypeVar("AnyLabelAssets", ClassAssets, ImageAssets)
 
 
 @dataclass(frozen=True)
@@ -289,8 +290,10 @@ class LabelTask(BaseTask[AnyLabelAssets, AnyModel]):
         return evaluate_labels(self.predictor(threshold), score, corpus)
 
 
-class TextLabelTask(LabelTask[TextAssets, "Reader"], TextReader):
+class TextLabelTask(LabelTask[ClassAssets, "Reader"], TextReader):
     """What classifiers of texts and of sentence pairs share."""
+
+    assets_class: ClassVar[type[Any]] = ClassAssets
 
     @abstractmethod
     def parse_line(self, line: str, number: int) -> Any:

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from regard.config import Classification as Section
 from regard.data.prepare.encoders import OUTSIDE
-from regard.tasks.assets import FittedValues
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.labels import class_scores, label_scores, number_scores
+from regard.tasks.text.labels import FittedValues
 from regard.training.objective import Loss
 
 Floats = NDArray[np.float64]

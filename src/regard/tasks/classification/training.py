@@ -31,12 +31,13 @@ from regard.nn import hooks, ops
 from regard.nn.loss import EMBEDDING, adversarial_perturbation
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.tasks.assets import FittedValues, TextAssets
 from regard.tasks.classification import baseline
+from regard.tasks.classification.assets import ClassAssets
 from regard.tasks.classification.classifier import Classification, LabelTask, Scores, TextLabelTask
 from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels, class_matrix
-from regard.tasks.classification.ngrams import NGRAMS, fit, is_fitted
+from regard.tasks.classification.ngrams import NGRAMS, fit, is_fitted, read_ngrams
 from regard.tasks.protocols import ShouldStop
+from regard.tasks.text.labels import FittedValues
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
 from regard.tasks.text.task import mean_over_windows
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
@@ -350,8 +351,9 @@ class ClassificationJob(TrainingJob):
         tokenizer = learned_tokenizer(self.recipe.text, texts(), self.pretrained)
         return self.encoder(tokenizer, Frame.of(tokenizer, self.recipe.data.max_tokens), names.ids)
 
-    def assets(self, prepared: PreparedExamples) -> TextAssets:
+    def assets(self, prepared: PreparedExamples) -> ClassAssets:
         """Tokenizer and labels."""
         regression = self.recipe.classification.kind == "regression"
         labels = (NUMBER,) if regression else tuple(prepared.own["labels"])
-        return replace(prepared_assets(prepared, self.pretrained), labels=labels)
+        found = prepared_assets(prepared, self.pretrained)
+        return ClassAssets(found.tokenizer, labels, seen=found.seen, ngrams=read_ngrams(prepared.folder))

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from regard.data.batches.patches import Scale
-from regard.tasks.assets import LABELS, FittedValues, LabelsFile, json_content, labels_content, read_json
+from regard.tasks.assets import json_content, read_json
+from regard.tasks.text.labels import LABELS, FittedValues, LabelsFile, labels_content
 
 PIXELS = "pixels.json"
 

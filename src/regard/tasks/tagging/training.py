@@ -24,11 +24,12 @@ from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.windowing import Frame
 from regard.nn import ops
 from regard.nn.layout import Sequences
-from regard.tasks.assets import FittedValues, TagAssets
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.spans import TagScores, tag_scores
 from regard.tasks.protocols import ShouldStop, device_of
+from regard.tasks.tagging.assets import TagAssets
 from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, split_by, word_scores
+from regard.tasks.text.labels import FittedValues
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, tagged_sides
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.text.counts import counted
@@ -210,9 +211,8 @@ class TaggingJob(TrainingJob):
     def assets(self, prepared: PreparedExamples) -> TagAssets:
         """Tokenizer, tags and scheme."""
         found = prepared_assets(prepared, self.pretrained)
-        return TagAssets(
-            found.tokenizer, tuple(prepared.own["labels"]), found.fitted, prepared.own["scheme"], seen=found.seen
-        )
+        labels, scheme = tuple(prepared.own["labels"]), prepared.own["scheme"]
+        return TagAssets(found.tokenizer, labels, scheme=scheme, seen=found.seen)
 
 
 def _labels(tags: dict[str, None], scheme: Scheme) -> list[str]:

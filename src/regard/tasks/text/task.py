@@ -223,10 +223,10 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
         return BETWEEN.join(tokenizer.decode(part) for part in parts)
 
 
-class TextReader(TextTask[TextAssets, "Reader"]):
+class TextReader(TextTask[Any, "Reader"]):
     """A task whose model is an encoder of texts framed by symbols."""
 
-    def __init__(self, recipe: Recipe, assets: TextAssets, model: Reader | Unloaded[Reader]) -> None:
+    def __init__(self, recipe: Recipe, assets: Any, model: Reader | Unloaded[Reader]) -> None:
         super().__init__(recipe, assets, model)
         self.frame = Frame.of(assets.tokenizer, recipe.data.max_tokens)
 

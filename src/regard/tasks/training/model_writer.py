@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -224,8 +225,10 @@ class ModelFolderWriter:
         if device_of(self.teaching.model).type != "cpu":
             return standing
         paths: dict[str, str] = {processor.kind(): self.teaching.paths.exact}
-        with suppress(RegardError):  # damaged: it is written anew
-            paths = {**validated_paths(self.output), **paths}
+        with suppress(RegardError, KeyError, OSError):  # damaged: it is written anew
+            path, entry = self.output / PROCESSORS, manifest.read_manifest(self.output / manifest.NAME)[PROCESSORS]
+            if hashlib.sha256(path.read_bytes()).hexdigest() == entry.sha256:
+                paths = {**validated_paths(self.output), **paths}
         return {**standing, PROCESSORS: [json_content({"paths": dict(sorted(paths.items()))})]}
 
     @staticmethod

@@ -10,10 +10,11 @@ import pytest
 import torch
 
 import regard
-from regard.tasks.assets import TextAssets, read_prefixes
+from regard.tasks.assets import TextAssets
 from regard.tasks.metrics.answers import exact_match
 from regard.tasks.metrics.bleu import score
 from regard.tasks.training.base import ProductPaths
+from regard.tasks.translation.text_to_text.assets import read_prefixes
 from regard.tasks.translation.text_to_text.corpus import with_prefix
 from regard.tasks.translation.text_to_text.training import TextToTextTraining
 from regard.tasks.translation.text_to_text.writer import TextToText

@@ -17,8 +17,8 @@ from regard.data.prepare.encoders import Encoded, Ids, RefusedExample, TextEncod
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Side
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import TextAssets
 from regard.tasks.text.gaps import sentinel_gaps
+from regard.tasks.translation.text_to_text.assets import AnswerAssets
 from regard.text.lines import InvalidLines, lines
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
@@ -237,7 +237,7 @@ class PreparedPrefixed(PreparedExamples):
         self.validation_source, self.validation_target = self.validation_text, self.validation_labels
         self.pairs = self.count
         self.sizes: tuple[int, ...] = (self.count,)
-        self.tokenizer = TextAssets.load(folder).tokenizer
+        self.tokenizer = AnswerAssets.load(folder).tokenizer
         self.start = start_of(self.tokenizer)
         self.prefixes: tuple[str, ...] = tuple(self.own.get("prefixes", ()))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -20,7 +20,6 @@ from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.split import Examples
 from regard.models.transformer import Transformer
 from regard.system.errors import UsageError
-from regard.tasks.assets import TextAssets, read_prefixes
 from regard.tasks.language.training import RunningTextJob
 from regard.tasks.metrics.answers import exact_match, score_answers
 from regard.tasks.metrics.bleu import score
@@ -29,6 +28,7 @@ from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prep
 from regard.tasks.text.pretrained import Pretrained
 from regard.tasks.training.base import ProductPaths, TrainingJob
 from regard.tasks.translation.teacher_forcing import TeacherForcing, final_outputs
+from regard.tasks.translation.text_to_text.assets import AnswerAssets, read_prefixes
 from regard.tasks.translation.text_to_text.corpus import (
     NAMED,
     PrefixedEncoder,
@@ -131,13 +131,14 @@ class TextToTextJob(TrainingJob):
         prepare_texts(self.scanned, recipe, folder, learn, self.more(), progress, "pairs", self.processes)
         return PreparedPrefixed(folder)
 
-    def assets(self, prepared: PreparedPrefixed) -> TextAssets:
+    def assets(self, prepared: PreparedPrefixed) -> AnswerAssets:
         """The tokenizer, and the prefixes, also those of a model of this task that it begins from."""
         prefixes, begun = prepared.prefixes, self.pretrained
         if begun is not None and begun.recipe.info.learns_from == "prefixed":
             before = read_prefixes(begun.folder)
             prefixes = task_prefixes((*prefixes, *before)) if prefixes and before else ()
-        return replace(prepared_assets(prepared, begun), prefixes=prefixes, doubted_below=0.0)
+        found = prepared_assets(prepared, begun)
+        return AnswerAssets(found.tokenizer, seen=found.seen, prefixes=prefixes, doubted_below=0.0)
 
     def begin(self, model: nn.Module) -> None:
         """Copy the weights of the pretrained model."""
@@ -184,9 +185,10 @@ class SpansJob(RunningTextJob):
         super().prepare(folder, progress)
         return self.open(folder)
 
-    def assets(self, prepared: PreparedExamples) -> TextAssets:
+    def assets(self, prepared: PreparedExamples) -> AnswerAssets:
         """The tokenizer."""
-        return replace(super().assets(prepared), doubted_below=0.0)
+        found = super().assets(prepared)
+        return AnswerAssets(found.tokenizer, seen=found.seen, doubted_below=0.0)
 
     def begin(self, model: nn.Module) -> None:
         """Copy the weights of the pretrained model."""

@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from regard.decoding.hypotheses import Hypothesis, Symbols
 from regard.decoding.search import sample, search
 from regard.decoding.trace import Trace
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import TextAssets
 from regard.tasks.engine import step_of
 from regard.tasks.metrics.answers import AnswerScores, score_answers
 from regard.tasks.metrics.labels import FEW
@@ -27,6 +26,7 @@ from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.gaps import decode_with_symbols, sentinel_gaps
 from regard.tasks.text.sampling import sampling_options
 from regard.tasks.text.task import Read, TextTask, refuse_others
+from regard.tasks.translation.text_to_text.assets import AnswerAssets
 from regard.tasks.translation.text_to_text.corpus import PrefixedPair, prefix_list, with_prefix
 from regard.text.confidence import is_doubted
 from regard.text.counts import counted
@@ -73,13 +73,15 @@ def start_in(recipe: Recipe, tokenizer: AnyTokenizer) -> int:
     return start_of(tokenizer) if prefixed else tokenizer.start
 
 
-class TextToText(TextTask[TextAssets, "Transformer"]):
+class TextToText(TextTask[AnswerAssets, "Transformer"]):
     """A text-to-text model, ready to use.
 
     Where the vocabulary has sentinels (``<extra_0>``), they are read and written by these names.
     """
 
-    def __init__(self, recipe: Recipe, assets: TextAssets, model: Transformer | Unloaded[Transformer]) -> None:
+    assets_class: ClassVar[type[Any]] = AnswerAssets
+
+    def __init__(self, recipe: Recipe, assets: AnswerAssets, model: Transformer | Unloaded[Transformer]) -> None:
         super().__init__(recipe, assets, model)
         tokenizer = assets.tokenizer
         written = [*tokenizer.ordinary.tolist(), *tokenizer.sentinels, tokenizer.end]
