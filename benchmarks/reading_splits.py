@@ -15,7 +15,7 @@ from typing import Any
 
 from corpus import DATA
 from drawn import DRAWN, drawn_files
-from pairs import MADE, pair_files
+from pairs import caption_files
 
 PARTS = ("train", "valid", "test")
 OUT_OF_SCOPE = "oos"
@@ -106,10 +106,7 @@ SETS = {
     "optdigits": Set(
         "image-classification", "img-optdigits", ("train.csv.gz",), (), ("test.csv.gz",), None, "accuracy"
     ),
-    **{
-        name: Set("sentence-pairs", "", ("train.tsv",), ("valid.tsv",), ("test.tsv",), None, "accuracy")
-        for name in MADE
-    },
+    "captions": Set("sentence-pairs", "", ("train.tsv",), ("valid.tsv",), ("test.tsv",), None, "accuracy"),
 }
 
 
@@ -119,7 +116,7 @@ def files_of(name: str, work: Path) -> Path:
     if name in DRAWN:
         return drawn_files(name, work)
     if data.cut is None:
-        return pair_files(name, work) if name in MADE else DATA / data.folder
+        return caption_files(work) if name == "captions" else DATA / data.folder
     folder = work / f"{name}-data"
     if not (folder / data.test[0]).exists():
         parts = data.cut.parts(read(data, DATA / data.folder / data.cut.whole))
