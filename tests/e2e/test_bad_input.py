@@ -235,3 +235,10 @@ def test_when_no_checkpoint_is_whole_it_does_not_start_again(world: Path, regard
     assert done.code == 3
     assert "--resume never" in done.sentence
     assert list(checkpoints.glob("*.corrupt-*"))
+
+
+@pytest.mark.parametrize("task", ["classification", "sentence-pairs", "text-to-text"])
+def test_a_pdf_in_place_of_a_table_is_called_one(task: str, tmp_path: Path, regard: Any) -> None:
+    (tmp_path / "doc.pdf").write_bytes(b"%PDF-1.7\n\x80\n")
+    done = regard("train", "--task", task, "--train", tmp_path / "doc.pdf", "--output", tmp_path / "m")
+    assert "doc.pdf: is not UTF-8 text but a PDF" in done.sentence

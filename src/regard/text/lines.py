@@ -9,7 +9,7 @@ import lzma
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -372,6 +372,12 @@ def _decompress(plain: io.BufferedReader, kind: str | None, longest: int | None)
     elif kind == ".zst":
         raw = Zst(plain)
     return io.BufferedReader(raw if longest is None else BoundedReader(raw, longest), HEAD)
+
+
+def refuse_binary(path: Path) -> None:
+    """Raise a RegardError for a file that is no text, such as a PDF; of one that cannot be read another says so."""
+    with suppress(OSError), path.open("rb") as file:
+        _refuse_binary(file.read(HEAD), str(path))
 
 
 def _refuse_binary(head: bytes, where: str) -> None:

@@ -108,7 +108,7 @@ class LineReporter(Reporter):
 
     def __init__(self, stream: TextIO, every: float = EVERY, now: Callable[[], float] = time.monotonic) -> None:
         self.stream, self.every, self.now = stream, every, now
-        self.pace, self.introduced = StepRate(now), False
+        self.pace, self.introduced, self.started = StepRate(now), False, False
         self.said = now()
         self.watch = ""
         """A command that shows the run while it goes on, told after its first validation."""
@@ -130,7 +130,8 @@ class LineReporter(Reporter):
     def on_start(self, start: Start) -> None:
         """Print the size of the run."""
         self.pace.start(start)
-        verb = f"resuming from step {start.step:,}" if start.step else "training"
+        again = "going on" if self.started else "resuming"  # re-planned, in the same run
+        verb, self.started = f"{again} from step {start.step:,}" if start.step else "training", True
         many = f"{' of' if start.step else ''} {steps(start.steps)}" if start.steps else ""
         size = format_parameters(start.parameters) + (f", up to {start.tokens:,} tokens a step" if start.tokens else "")
         self.write(f"{verb}{many}: {size}")

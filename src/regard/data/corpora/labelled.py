@@ -21,7 +21,7 @@ from regard.data.corpora.corpus import (
     plain_name,
 )
 from regard.system.errors import RegardError, UsageError
-from regard.text.lines import LONE_RETURNS, LONGEST, InvalidLines, row_lines
+from regard.text.lines import LONE_RETURNS, LONGEST, InvalidLines, refuse_binary, row_lines
 from regard.text.tokenizers.byte_pieces import replace_surrogates
 
 LARGEST = 3.4028234e38
@@ -268,6 +268,7 @@ def open_labelled(path: Path | str, columns: str | None = None) -> Corpus[Labell
         return LabelledJsonLines(path, two)
     if name.endswith((".tsv", ".tab")) or two is not None:
         return LabelledTsv(path, two)
+    refuse_binary(path)
     raise UsageError(
         'is neither .csv, .tsv nor .jsonl; where every line is a label, a blank and a text, say --columns "label text" '
         '(or "label:rest text" if the label ends at a colon); where tabs are between them, --columns 1,2',

@@ -14,7 +14,7 @@ from regard.data.corpora.labelled import LABELS, LabelledCsv, LabelledJsonLines,
 from regard.data.prepare.encoders import Encoded, Ids, LabelIds, RefusedExample, TextEncoder
 from regard.data.prepare.windowing import Frame
 from regard.system.errors import RegardError, UsageError
-from regard.text.lines import InvalidLines
+from regard.text.lines import InvalidLines, refuse_binary
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 FIRST = ("sentence1", "text1", "premise", "question1", "sentence_a", "text_a", "first", "source")
@@ -119,6 +119,7 @@ def open_labelled_pairs(path: Path | str, columns: str | None = None) -> Corpus[
         return LabelledPairJsonLines(path, LabelledJsonLines(path), three)
     if name.endswith((".tsv", ".tab")) or three is not None:
         return LabelledPairRows(path, LabelledTsv(path), three)
+    refuse_binary(path)
     raise UsageError("is neither .csv, .tsv nor .jsonl; where tabs are between columns, say --columns 1,2,3", str(path))
 
 

@@ -19,7 +19,7 @@ from regard.data.prepare.shards import Side
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.text.gaps import sentinel_gaps
 from regard.tasks.translation.text_to_text.assets import AnswerAssets
-from regard.text.lines import InvalidLines, lines
+from regard.text.lines import InvalidLines, lines, refuse_binary
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
 PREFIXES = ("prefix", "task", "instruction")
@@ -161,6 +161,7 @@ def open_prefixed(path: Path | str, columns: str | None = None) -> Corpus[Prefix
         return PrefixedJsonLines(path, named)
     if name.endswith((".tsv", ".tab")) or named is not None:
         return PrefixedRows(path, LabelledTsv(path), named)
+    refuse_binary(path)
     raise UsageError("is neither .csv, .tsv nor .jsonl; where tabs are between columns, say --columns 1,2", str(path))
 
 
