@@ -55,7 +55,7 @@ def recurrent(model: Any, choices: Mapping[str, Any]) -> Any:
 
 def gpt(model: Any, choices: Mapping[str, Any], window: int = 1000, precision: Precision = "fp32") -> Any:
     """The engine of a small decoder-only model."""
-    from regard.engine.build import gpt
+    from regard.engine.gpt import gpt
 
     section = GptSection(**{"layers": 2, **small.SIZES, **choices})
     return gpt(section, small.PIECES, window, taken(model), Packer(precision))

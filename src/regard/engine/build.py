@@ -8,11 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from regard.config import GptSection, TransformerSection
+from regard.config import TransformerSection
 from regard.config.families import Attentive
 from regard.engine import positions
 from regard.engine.answer import Output
-from regard.engine.gpt import DecoderStack, FastGpt
 from regard.engine.layers import (
     CachedAttention,
     CrossAttention,
@@ -60,16 +59,6 @@ def transformer(
         ),
         Output(output[:-1] * np.float32(section.d_model**-0.5) if section.scale_output else output[:-1], pack),
     )
-
-
-def gpt(section: GptSection, pieces: int, window: int, take: Take, pack: Packer = FP32) -> FastGpt:
-    """The engine of a decoder-only model; ``window``: tokens that a token sees at most."""
-    table = take("decoder.input.tokens.weight", pieces, section.d_model)
-    stack = StackParts(section, take, "decoder", two_way=False, pack=pack)
-    whole, new = (Stack(table, 1.0, stack.positions, layers) for layers in stack.causal_layers(section.layers))
-    window = min(window, section.max_positions) if section.positions == "learned" else window
-    causal = DecoderStack(whole, new, section.layers, stack.heads.keys + stack.heads.values, pack.precision)
-    return FastGpt(causal, Output(table, pack), window)
 
 
 @dataclass

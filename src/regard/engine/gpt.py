@@ -11,12 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.config import GptSection
 from regard.engine.answer import FastAnswer, Output
+from regard.engine.build import StackParts, Take
 from regard.engine.parts import Floats
 from regard.engine.past import CHUNK, ROOM, Past
 from regard.engine.stack import Stack
 from regard.engine.texts import Texts
-from regard.kernels.packing import Precision
+from regard.kernels.packing import FP32, Packer, Precision
 
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
@@ -139,3 +141,13 @@ class FastGpt:
         past, length_T = state.past.of_layer, place_T + np.int32(1)
         longest = int(length_T.max(initial=0))
         return self.stack.new(ids_T, place_T, length_T, longest, slot=slot_T, ancestors=ancestors_TS, past=past)
+
+
+def gpt(section: GptSection, pieces: int, window: int, take: Take, pack: Packer = FP32) -> FastGpt:
+    """The engine of a decoder-only model; ``window``: tokens that a token sees at most."""
+    table = take("decoder.input.tokens.weight", pieces, section.d_model)
+    stack = StackParts(section, take, "decoder", two_way=False, pack=pack)
+    whole, new = (Stack(table, 1.0, stack.positions, layers) for layers in stack.causal_layers(section.layers))
+    window = min(window, section.max_positions) if section.positions == "learned" else window
+    causal = DecoderStack(whole, new, section.layers, stack.heads.keys + stack.heads.values, pack.precision)
+    return FastGpt(causal, Output(table, pack), window)

@@ -22,7 +22,7 @@ from regard.tasks.text.precisions import Wanted, precision_of, refuse_where_torc
 
 ENGINES = {
     "transformer": "regard.engine.build:transformer",
-    "gpt": "regard.engine.build:gpt",
+    "gpt": "regard.engine.gpt:gpt",
     "bert": "regard.engine.readers.build:bert",
     "rnn-encoder": "regard.engine.readers.build:rnn_encoder",
 }

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from regard.config import Training
+from regard.text.counts import clock
 from regard.training.progress import OWN_SCORE
-from regard.training.reporters import clock, steps
+from regard.training.reporters import steps
 
 MEASURING = 0.1
 """Of the minutes at most, but for two steps and a part of a validation."""

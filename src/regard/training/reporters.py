@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from regard.text.counts import counted
+from regard.text.counts import clock, counted
 from regard.text.terminal import crop, visible
 from regard.training.log import Reporter, Start, StepMetrics, Summary
 
@@ -23,16 +23,6 @@ EVERY = 10.0
 """Seconds between two plain lines."""
 SAMPLES = 2
 """Sample translations shown at a validation."""
-
-
-def clock(seconds: float) -> str:
-    """A duration as people read it: ``45 s``, ``3:20``, ``1:02:09``."""
-    seconds = max(round(seconds), 0)
-    if seconds < 60:
-        return f"{seconds} s"
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
 def format_parameters(count: int) -> str:

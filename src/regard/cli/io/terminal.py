@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from regard.system import disk
 from regard.system.errors import Stopped
 from regard.system.interrupts import SIGNALS, end
-from regard.text.counts import counted
-from regard.training.reporters import EVERY, clock
+from regard.text.counts import clock, counted
 
 if TYPE_CHECKING:
     from regard.inspection.pictures.terminal_heatmap import Colours, ColourScheme
@@ -92,7 +91,8 @@ class ProgressLines:
         now: the time in seconds.
     """
 
-    every = EVERY
+    every = 10.0
+    """Seconds between two lines."""
 
     def __init__(self, done: int = 0, share: float | None = None, now: Callable[[], float] = time.monotonic) -> None:
         self.done, self.share = done, share

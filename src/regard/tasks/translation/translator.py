@@ -15,7 +15,6 @@ from regard.decoding.search import search
 from regard.decoding.trace import Trace
 from regard.system.errors import UsageError
 from regard.tasks.engine import step_of
-from regard.tasks.metrics.bleu import TranslationScores, score
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others
 from regard.text.confidence import is_doubted
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from regard.models.inputs import Tokens
     from regard.models.rnn import Rnn
     from regard.models.transformer import Transformer
+    from regard.tasks.metrics.bleu import TranslationScores
 
 LONGEST_WORD = 4096
 """Characters of a word, in a text that must be cut, that are translated: no language has a longer one."""
@@ -164,6 +164,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         divide: Divide = find_at_once,
     ) -> TranslationScores:
         """BLEU and chrF of the translations of ``sources`` against ``references``, with signatures and intervals."""
+        from regard.tasks.metrics.bleu import score
 
         def best(some: Sequence[str], begin: int) -> list[str]:
             return [found[0].text for found in self.nbest(some, 1, beam, trace=trace, first=begin + 1, scores=False)]
