@@ -83,7 +83,7 @@ class Recipe(Section):
         if self.info.texts > 1 and isinstance(self.model, BertSection) and self.model.segments == 1:
             raise ValueError(f'model.segments = 1 has none for the second text of task = "{self.task}"')
         if self.classification.ngrams and (self.task != "classification" or self.classification.kind == "regression"):
-            instead = "leave it out, and train a model again that was trained with it"
+            instead = "leave it out; a model of before that has n-grams beside it must be trained again"
             raise ValueError(f"classification.ngrams is for labels of single texts; {instead}")
         if self.training.patience is not None and self.training.schedule in ("cosine", "linear"):
             raise ValueError("training.patience acts only on schedules without an end (noam, inverse_square_root)")
