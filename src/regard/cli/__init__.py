@@ -121,12 +121,6 @@ def versions() -> str:
     return "\n".join(f"{name} {one}" for name, one in found.items())
 
 
-def _import_path(name: str) -> str:
-    """Where the function of a command stands; its module is imported when the command is used, or help is asked for."""
-    module = "model_folders" if name in FOLDERS else f"inference.{name}" if name in INFERENCE else name
-    return f"regard.cli.{module}:{name}{'_' * iskeyword(name)}"
-
-
 app = App(
     name="regard",
     help="Regard trains, runs and shows attention models.",
@@ -136,9 +130,9 @@ app = App(
     help_epilogue=epilogue(BEGIN, "To begin"),
 )
 for _order, _name in enumerate(EXAMPLES):
-    app.command(
-        _import_path(_name), name=_name, sort_key=_order, help_epilogue=epilogue(EXAMPLES[_name], "For example")
-    )
+    _module = "model_folders" if _name in FOLDERS else f"inference.{_name}" if _name in INFERENCE else _name
+    _path = f"regard.cli.{_module}:{_name}{'_' * iskeyword(_name)}"  # imported when it is used, or help asked for
+    app.command(_path, name=_name, sort_key=_order, help_epilogue=epilogue(EXAMPLES[_name], "For example"))
 app.command(
     completion_command(app),
     name="--install-completion",

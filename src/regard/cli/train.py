@@ -48,8 +48,8 @@ class TrainOptions:
         preset: a named size that the task has, e.g. tiny, small, base; bert-tiny; gpt-tiny (regard info gpt-tiny shows
             it); an unknown one is answered with all; not beside --from.
         settings: one value of the recipe, e.g. model.d_model=512; may be given several times.
-        minutes: finish after about this many minutes, final scores included; the schedule ends with the last step that
-            fits.
+        minutes: finish about this many minutes after the first step, final scores included; the schedule ends with the
+            last step that fits.
         steps: train for this number of updates, instead of minutes.
         seed: of every random choice.
         resume: resume the run in the folder if there is one (auto), require one (must), or start over (never).

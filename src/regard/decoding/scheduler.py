@@ -238,10 +238,8 @@ class Scheduler:
         """The rows of the next step, and their parents; the step's state is reordered only if the rows changed."""
         if not rows.count:
             self._state = None
-        elif parent_M is not None and not (len(parent_M) == self._rows.count and _are_in_order(parent_M)):
+        elif parent_M is not None and not (
+            len(parent_M) == self._rows.count and (parent_M == np.arange(len(parent_M))).all()
+        ):
             self._state = self.step.select(self._state, parent_M)
         self._rows = rows
-
-
-def _are_in_order(row_M: Ints) -> bool:
-    return bool((row_M == np.arange(len(row_M))).all())

@@ -51,10 +51,6 @@ def drop_nulls(value: Any) -> Any:
     return {name: each for name, each in value.items() if each is not None} if isinstance(value, Mapping) else value
 
 
-def _sorted_once(heads: tuple[tuple[Kind, int, int], ...]) -> tuple[tuple[Kind, int, int], ...]:
-    return tuple(sorted(set(heads)))
-
-
 Text = Annotated[str, Strict(), Field(max_length=LONGEST), BeforeValidator(_replace_surrogates)]
 Whole = Annotated[int, Strict(), Field(ge=0)]
 Place = Annotated[Whole, Field(le=1 << 20)]
@@ -64,7 +60,9 @@ Count = Annotated[int, Strict(), Field(ge=1)]
 Number = Annotated[Count, Field(le=65536)]
 """A layer or a head, counted from 1."""
 Heads = Annotated[
-    tuple[tuple[Kind, Number, Number], ...], Field(max_length=100_000, fail_fast=True), AfterValidator(_sorted_once)
+    tuple[tuple[Kind, Number, Number], ...],
+    Field(max_length=100_000, fail_fast=True),
+    AfterValidator(lambda heads: tuple(sorted(set(heads)))),
 ]
 Piece = Annotated[Whole, Field(le=2**31)]
 Pixel = Annotated[Whole, Field(le=65535)]

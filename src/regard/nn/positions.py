@@ -233,10 +233,6 @@ class Rotary(Positions):
         return angle_TK.cos().to(dtype), angle_TK.sin().to(dtype)
 
 
-def _nearest_last(bucket_and_distance: tuple[int, int]) -> int:
-    return -abs(bucket_and_distance[1])
-
-
 class Relative(ScorePositions):
     """A learned number for each head and distance, added to the scores [Raffel20 §2.1].
 
@@ -270,7 +266,7 @@ class Relative(ScorePositions):
         count, heads = self.weight.shape
         ahead_LM = torch.arange(-self.distance, self.distance + 1 if self.two_way else 1, device="cpu")[None, :]
         buckets_and_distances = zip(self._bucket(ahead_LM)[0].tolist(), ahead_LM[0].tolist(), strict=True)
-        nearest = dict(sorted(buckets_and_distances, key=_nearest_last))
+        nearest = dict(sorted(buckets_and_distances, key=lambda pair: -abs(pair[1])))
         nearest_C = torch.tensor([nearest.get(bucket, 0) for bucket in range(count)], device="cpu")
         pair_H = torch.arange(heads, device="cpu") // 2
         middle_H = torch.where(torch.arange(heads, device="cpu") % 2 == 0, -1, 1 if self.two_way else 0)

@@ -226,15 +226,11 @@ def places_of(text: str, cuts: Iterable[int] = ()) -> list[Place]:
     """
     edges = sorted(set(cuts))
     places = []
-    for begin, end in _plain_words(text) if text.isascii() else _words(text):
+    for begin, end in map(re.Match.span, _WORD.finditer(text)) if text.isascii() else _words(text):
         for edge in (*edges[bisect_right(edges, begin) : bisect_left(edges, end)], end):
             places.append((begin, edge))
             begin = edge
     return places
-
-
-def _plain_words(text: str) -> Iterator[Place]:
-    return (match.span() for match in _WORD.finditer(text))
 
 
 def _words(text: str) -> Iterator[Place]:

@@ -352,20 +352,15 @@ def _machine(meminfo: str) -> int | None:
 def _container(root: Path) -> list[int | None]:
     """Free bytes in the control groups, of either version; droppable pages count as free."""
     return [
-        _free_bytes(root / "memory.max", root / "memory.current", root / "memory.stat", "inactive_file"),
-        _free_bytes(
-            root / "memory/memory.limit_in_bytes",
-            root / "memory/memory.usage_in_bytes",
-            root / "memory/memory.stat",
-            "total_inactive_file",
-        ),
+        _free_bytes(root, "memory.max", "memory.current", "inactive_file"),
+        _free_bytes(root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     ]
 
 
-def _free_bytes(limit: Path, used: Path, stat: Path, droppable: str) -> int | None:
+def _free_bytes(group: Path, limit: str, used: str, droppable: str) -> int | None:
     try:
-        most, taken = int(limit.read_text()), int(used.read_text())  # "max" means no limit
-        cached = re.search(rf"^{droppable} (\d+)", stat.read_text(), re.MULTILINE)
+        most, taken = (int((group / name).read_text()) for name in (limit, used))  # "max" means no limit
+        cached = re.search(rf"^{droppable} (\d+)", (group / "memory.stat").read_text(), re.MULTILINE)
     except (OSError, ValueError):
         return None
     return most - taken + (int(cached[1]) if cached else 0)

@@ -10,9 +10,11 @@ from regard.text.seen_words import UnseenWord
 class Written:
     confidence: float
     unsure: bool | None
+    text: str = "a"
 
 
 SURE, UNSURE, UNKNOWN = Written(0.95, False), Written(0.312, True), Written(0.1, None)
+EMPTY = Written(0.95, False, "")
 
 
 def words(*some: str) -> list[UnseenWord]:
@@ -26,24 +28,25 @@ def report(each: bool) -> tuple[AnswerReport, list[str]]:
 
 def test_a_person_is_told_of_each_text_once_its_group_is_answered() -> None:
     taken, told = report(each=True)
-    taken.add(7, [words("zebra", "emu", "zebra"), words(), words("X")], [SURE, UNSURE, UNKNOWN])
+    taken.add(7, ["a"] * 4, [words("zebra", "emu", "zebra"), words(), words("X"), ()], [SURE, UNSURE, UNKNOWN, EMPTY])
     assert told == []
-    taken.close_group(3)
+    taken.close_group(4)
     sure = "probability 0.312 a token, where 0.623 or more is usual"
     assert told == [
         "line 7: “zebra”, “emu” are in no training text",
         f"line 8: the model is unsure ({sure})",
         "line 9: “X” is in no training text",
+        "line 10: the model wrote nothing",
     ]
     taken.close_group(1)
     taken.tell_all()
-    assert len(told) == 3
+    assert len(told) == 4
 
 
 def test_of_a_file_the_number_and_the_first_are_told() -> None:
     taken, told = report(each=False)
     for first in range(1, 1001, 100):
-        taken.add(first, [words("zebra") if first < 200 else words()] * 100, [UNSURE, *[SURE] * 99])
+        taken.add(first, ["a"] * 100, [words("zebra") if first < 200 else words()] * 100, [UNSURE, *[SURE] * 98, EMPTY])
         taken.close_group(100)
     assert told == []
     taken.tell_all()
@@ -52,12 +55,13 @@ def test_of_a_file_the_number_and_the_first_are_told() -> None:
     assert told == [
         f"200 of 1,000 lines have words or signs that no training text has: {named}; …",
         f"the model is unsure of 10 of 1,000 lines ({share}): lines 1, 101, 201, 301, 401, …",
+        "the model wrote nothing for 10 of 1,000 lines: lines 100, 200, 300, 400, 500, …",
     ]
 
 
 def test_one_line_is_one_line() -> None:
     taken, told = report(each=False)
-    taken.add(1, [words("zebra")], [UNSURE])
+    taken.add(1, ["a"], [words("zebra")], [UNSURE])
     taken.close_group(1)
     taken.tell_all()
     assert told[0] == "1 of 1 line has words or signs that no training text has: line 1 “zebra”"
@@ -68,7 +72,7 @@ def test_one_line_is_one_line() -> None:
 def test_nothing_to_tell_is_not_told() -> None:
     for each in (True, False):
         taken, told = report(each)
-        taken.add(1, None, [SURE, UNKNOWN])
+        taken.add(1, ["a", " "], None, [SURE, EMPTY])
         taken.close_group(2)
         taken.tell_all()
         assert told == []
@@ -76,14 +80,14 @@ def test_nothing_to_tell_is_not_told() -> None:
 
 def test_many_and_long_words_are_shortened() -> None:
     taken, told = report(each=True)
-    taken.add(1, [words("a" * 5000, *"bcdefgh")], [SURE])
+    taken.add(1, ["a"], [words("a" * 5000, *"bcdefgh")], [SURE])
     taken.close_group(1)
     assert told == [f"line 1: “{'a' * LONGEST}…”, “b”, “c”, “d”, “e”, … are in no training text"]
 
 
 def test_notes_of_another_process_are_as_ones_own() -> None:
     (taken, told), (other, nothing) = report(each=True), report(each=True)
-    other.add(4, [words("zebra")], [UNSURE])
+    other.add(4, ["a"], [words("zebra")], [UNSURE])
     packed = other.pack(memoryview(b"a\n\nb\n"))
     assert taken.unpack(packed) == b"a\n\nb\n"
     other.close_group(1)

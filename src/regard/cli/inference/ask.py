@@ -91,7 +91,8 @@ def ask(
             else:
                 found = task.nbest(whole, n, beam, first=first, scores=json or n > 1 or exchange.given.by_hand)
             if exchange.report is not None:
-                exchange.report.add(first, task.unseen_words_batch(whole), [best[0] for best in found])
+                best = [hypotheses[0] for hypotheses in found]
+                exchange.report.add(first, whole, task.unseen_words_batch(whole), best)
             for number, (line, answers) in enumerate(zip(whole, found, strict=True), first):
                 if json:
                     yield _format_json(task, answers, n, unseen_values(task, line))

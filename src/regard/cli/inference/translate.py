@@ -57,7 +57,8 @@ def translate(
             scores = json or nbest > 1 or exchange.given.by_hand
             found = task.nbest(lines, n=nbest, beam=beam, first=first, scores=scores)
             if exchange.report is not None:
-                exchange.report.add(first, task.unseen_words_batch(lines), [best[0] for best in found])
+                best = [hypotheses[0] for hypotheses in found]
+                exchange.report.add(first, lines, task.unseen_words_batch(lines), best)
             for number, hypotheses in enumerate(found, first):
                 if json:
                     yield _format_json(task, hypotheses, nbest, unseen_values(task, lines[number - first]))

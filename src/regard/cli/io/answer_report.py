@@ -1,4 +1,4 @@
-"""What is told of texts beside their answers: words that training never saw, answers that the model is unsure of."""
+"""What is told of texts beside their answers: words that training never saw, unsure answers, and empty ones."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from regard.text.counts import counted
 
 if TYPE_CHECKING:
     from regard.text.seen_words import UnseenWord
+
+    Unseen = Sequence[Sequence[UnseenWord]] | None
 
 FEW = 5
 """Words of a text, and texts of many, that are named at most."""
@@ -37,9 +39,17 @@ class _Tally:
         """The first of them."""
         return between.join([*self.first, "…"] if self.count > FEW else self.first)
 
+    def lines(self) -> str:
+        """The first of them, which are numbers of lines."""
+        return f"{'line' if self.count == 1 else 'lines'} {self.names(', ')}"
+
 
 class GeneratedText(Protocol):
     """A text that a model wrote."""
+
+    @property
+    def text(self) -> str:
+        """What it wrote."""
 
     @property
     def confidence(self) -> float:
@@ -61,22 +71,24 @@ class AnswerReport:
 
     def __init__(self, below: float | None, each: bool, tell: Callable[[str], None] = say) -> None:
         self._below, self._each, self._tell = below, each, tell
-        self._group: list[tuple[int, list[str], float | None]] = []
-        self._texts, self._unseen, self._unsure = 0, _Tally(), _Tally()
+        self._group: list[tuple[int, list[str], float | None, bool]] = []
+        self._texts, self._unseen, self._unsure, self._empty = 0, _Tally(), _Tally(), _Tally()
         self.before = 0
         """Texts that an earlier start of the command answered, whose notes are not known any more."""
 
-    def add(self, first: int, unseen: Sequence[Sequence[UnseenWord]] | None, answers: Sequence[GeneratedText]) -> None:
+    def add(self, first: int, texts: Sequence[str], unseen: Unseen, answers: Sequence[GeneratedText]) -> None:
         """Note what is to be told of texts.
 
         Args:
             first: the number of the first.
+            texts: they themselves.
             unseen: the words of each that training never saw; ``None``: not known.
             answers: the best of each.
         """
-        for number, (words, answer) in enumerate(zip(unseen or repeat(()), answers, strict=False), first):
-            if words or answer.unsure:
-                self._group.append((number, _shown(words), answer.confidence if answer.unsure else None))
+        for number, (text, words, answer) in enumerate(zip(texts, unseen or repeat(()), answers, strict=False), first):
+            empty = bool(text.strip()) and not answer.text.strip()
+            if words or answer.unsure or empty:
+                self._group.append((number, _shown(words), answer.confidence if answer.unsure else None, empty))
 
     def pack(self, answers: bytes | memoryview) -> bytes:
         """The answers of a group behind a line of what was noted of it, from a copy of this process."""
@@ -86,18 +98,20 @@ class AnswerReport:
     def unpack(self, packed: bytes) -> bytes:
         """The answers, once the notes of another process are taken over."""
         noted, _, answers = packed.partition(b"\n")
-        self._group = [(number, words, confidence) for number, words, confidence in json.loads(noted)]
+        self._group = [(number, words, confidence, empty) for number, words, confidence, empty in json.loads(noted)]
         return answers
 
     def close_group(self, texts: int) -> None:
         """Tell of a group of so many texts, or keep count, now that it is answered."""
-        for number, words, confidence in self._group:
+        for number, words, confidence, empty in self._group:
             if self._each:
-                self._tell_each(number, words, confidence)
+                self._tell_each(number, words, confidence, empty)
             if words:
                 self._unseen.add(f"line {number} {_quote(words)}")
             if confidence is not None:
                 self._unsure.add(f"{number}")
+            if empty:
+                self._empty.add(f"{number}")
         self._group, self._texts = [], self._texts + texts
 
     def tell_all(self) -> None:
@@ -110,17 +124,20 @@ class AnswerReport:
             what = f"{have} words or signs that no training text has"
             self._tell(f"{self._unseen.count:,} {of} {what}: {self._unseen.names('; ')}")
         if self._unsure.count:
-            lines = "line" if self._unsure.count == 1 else "lines"
             sure = f"the model is unsure of {self._unsure.count:,} {of} (probability below {self._below:.3f} a token)"
-            self._tell(f"{sure}: {lines} {self._unsure.names(', ')}")
+            self._tell(f"{sure}: {self._unsure.lines()}")
+        if self._empty.count:
+            self._tell(f"the model wrote nothing for {self._empty.count:,} {of}: {self._empty.lines()}")
 
-    def _tell_each(self, number: int, words: list[str], confidence: float | None) -> None:
+    def _tell_each(self, number: int, words: list[str], confidence: float | None, empty: bool) -> None:
         if words:
             verb = "is" if len(words) == 1 else "are"
             self._tell(f"line {number}: {_quote(words)} {verb} in no training text")
         if confidence is not None:
             sure = f"probability {confidence:.3f} a token, where {self._below:.3f} or more is usual"
             self._tell(f"line {number}: the model is unsure ({sure})")
+        if empty:
+            self._tell(f"line {number}: the model wrote nothing")
 
 
 def _shown(unseen: Sequence[UnseenWord]) -> list[str]:

@@ -187,7 +187,7 @@ def _encoder_decoder_inputs(task: TargetWriter, text: str, target: Target) -> Mo
         target_text, said = task.reads_target(target)
         _refuse_long(1 + len(said), longest, "a part of it", "target")
     else:
-        target_text, said = _decode_target(task, _greedy_output(task, read_ids) if target is None else target)
+        target_text, said = _decode_target(task, greedy_outputs(task, [read_ids])[0] if target is None else target)
     ids = [id for id, _, _ in said]
     return ModelInputs(
         task,
@@ -200,11 +200,6 @@ def _encoder_decoder_inputs(task: TargetWriter, text: str, target: Target) -> Mo
         read_ids,
         (*ids, into.end),
     )
-
-
-def _greedy_output(task: TargetWriter, source: Sequence[int]) -> tuple[int, ...]:
-    """The pieces an encoder-decoder writes greedily, without ``</s>``."""
-    return greedy_outputs(task, [source])[0]
 
 
 def greedy_outputs(task: TargetWriter, sources: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
