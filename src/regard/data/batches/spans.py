@@ -40,19 +40,19 @@ class SpanWindows:
         self.count = windows.count if most is None else min(most, windows.count)
         self._chosen_B = np.linspace(0, windows.count - 1, self.count).round().astype(np.int64)
         self.tokens = int(self.lengths(0, np.arange(self.count)).sum())
-        self.longest = int(self._corrupted(np.array([windows.longest]))[0])
+        self.longest = int(self._side_lengths(np.array([windows.longest]))[0])
 
     def lengths(self, epoch: int, sentences_B: Ids) -> Ids:
-        return self._corrupted(self._windows.lengths(epoch, self._chosen_B[sentences_B]))
+        return self._side_lengths(self._windows.lengths(epoch, self._chosen_B[sentences_B]))
 
     def gather(self, epoch: int, sentences_B: Ids) -> tuple[Ids, Ids]:
         chosen_B = self._chosen_B[sentences_B]
         ids, lengths_B = self._windows.gather(epoch, chosen_B)
         texts = np.split(ids, lengths_B.cumsum()[:-1])
         found = [self._side(text, epoch, number) for text, number in zip(texts, chosen_B.tolist(), strict=True)]
-        return np.concatenate(found), self._corrupted(lengths_B)
+        return np.concatenate(found), self._side_lengths(lengths_B)
 
-    def _corrupted(self, lengths_B: Ids) -> Ids:
+    def _side_lengths(self, lengths_B: Ids) -> Ids:
         return corrupted_lengths(lengths_B, len(self._sentinels), self._section)[self._target]
 
     def _side(self, text: Ids, epoch: int, number: int) -> Ids:
