@@ -144,7 +144,8 @@ class WordEmbedding(nn.Module):
         """
         if words is None:
             raise ValueError("a model with word features needs the words of its tokens")
-        word_WD = F.embedding_bag(words.features_WE, self.weight, mode="sum")
+        adds = self.weight.grad is not None  # then only the rows of these words are added to it
+        word_WD = F.embedding_bag(words.features_WE, self.weight, mode="sum", sparse=adds)
         none_1D = word_WD.new_zeros(1, word_WD.shape[1])
         return x_TD + torch.cat([none_1D, word_WD]).index_select(0, words.word_T).to(x_TD.dtype)
 

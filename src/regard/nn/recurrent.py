@@ -89,18 +89,23 @@ class Recurrent(nn.Module):
         return hidden.data, self._from_kernel_state(last).permute(2, 0, 1, 3).flatten(1)
 
     def _unroll(self, entering: Tensor, live_L: Tensor, first_NX: Tensor) -> tuple[Tensor, Tensor]:
-        """The same, each direction by itself; what enters is multiplied for all tokens and directions at once."""
-        times = list(zip((live_L.cumsum(0) - live_L).tolist(), live_L.tolist(), strict=True))
-        every = [self._weights(suffix) for suffix in ("", "_reverse")[: self.directions]]
+        """The same by our own backward pass; what enters is multiplied for all tokens and directions at once."""
+        ways = self.directions
+        every = [self._weights(suffix) for suffix in ("", "_reverse")[:ways]]
         weight, bias = (torch.cat([weights[i] for weights in every]) for i in (0, 2))
         entered = product(entering, weight, bias, self.product).to(entering.dtype)
-        hidden, last = [], []
-        for d, (weights, part) in enumerate(zip(every, entered.chunk(self.directions, 1), strict=True)):
-            first, order = self._apart(first_NX)[:, :, d].flatten(1), times[::-1] if d else times
-            found = BPTT.apply(part, weights[1], weights[3], first, order, self.equations, full(self.product))
-            hidden.append(found[0])
-            last.append(found[1].unflatten(1, (self.states, self.size)))
-        return torch.cat(hidden, 1), torch.stack(last, 2).flatten(1)
+        times = list(zip(((live_L.cumsum(0) - live_L) * ways).tolist(), (live_L * ways).tolist(), strict=True))
+        hidden, last = BPTT.apply(
+            entered.view(len(entering) * ways, -1),
+            self._apart(first_NX).transpose(1, 2).reshape(-1, self.states * self.size),
+            times,
+            mirror(live_L) if ways == 2 else None,
+            self.equations,
+            full(self.product),
+            *(weights[i] for weights in every for i in (1, 3)),
+        )
+        last = last.view(len(first_NX), ways, self.states, self.size).transpose(1, 2)
+        return hidden.view(len(entering), ways * self.size), last.flatten(1)
 
     def _apart(self, state_NX: Tensor) -> Tensor:
         """(rows, states, directions, size)."""
@@ -125,6 +130,22 @@ class Recurrent(nn.Module):
     def _from_kernel_state(self, last: Any) -> Tensor:
         """The inverse, for the kernel's last state: (states, directions, sequences, size)."""
         return torch.stack([last] if self.states == 1 else list(last))
+
+
+def mirror(live_L: Tensor) -> Tensor:
+    """``mirror_R``, two rows a token: the first stays, the second is that of the token as far from its sequence's end.
+
+    So a sequence's last tokens are read backwards at the time at which its first are read forwards.
+
+    Args:
+        live_L: how many sequences have a token at each time.
+    """
+    starts_L, times_L = live_L.cumsum(0) - live_L, torch.arange(len(live_L))
+    time_T = times_L.repeat_interleave(live_L)
+    rank_T = torch.arange(len(time_T)) - starts_L[time_T]
+    length_N = (live_L[:, None] > torch.arange(int(live_L[0]))).sum(0)
+    mirrored_T = starts_L[length_N[rank_T] - 1 - time_T] + rank_T
+    return torch.stack([2 * torch.arange(len(time_T)), 2 * mirrored_T + 1], 1).flatten()
 
 
 class Elman(Recurrent):

@@ -49,8 +49,6 @@ _MOST_TIMED = 2048
 """Target tokens at most of a step by which numbers of threads are timed."""
 _WORTH_THREADS = 0.1
 """Share by which more threads must be faster than one to be taken."""
-WITHOUT_SHARDS = ("rnn", "rnn-encoder")
-"""Families whose steps take as long for half as many tokens: recurrent models go through a batch word by word."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +179,7 @@ def shards_of(recipe: Recipe, device: torch.device, threads: int | None = None) 
     two of :data:`SMALL_SHARD` where there are two cores, unless a number of threads is asked for.
     """
     section = recipe.training
-    if section.shards or device.type != "cpu" or recipe.model.family in WITHOUT_SHARDS:
+    if section.shards or device.type != "cpu":
         return section.shards or 1
     alone = threads is not None or usable_cores() == 1
     least = {2: SHARD if alone else SMALL_SHARD}

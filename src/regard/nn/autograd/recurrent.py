@@ -2,7 +2,8 @@
 
 torch's backward pass allocates and adds a tensor of the whole batch at every time step, so its time grows with the
 square of the longest sentence, and it computes each weight's gradient by one small product per time step. Here
-independent products are batched. The equations also make the single steps of a search.
+independent products are batched, and both directions are one loop: at a time step, to start an operation costs more
+than its numbers. The equations also make the single steps of a search.
 
 F: all of a cell's gates side by side, as in torch.
 """
@@ -17,7 +18,7 @@ from torch import Tensor
 
 from regard.nn.ops import Path, matmul, product
 
-tanh_backward, sigmoid_backward = torch.ops.aten.tanh_backward, torch.ops.aten.sigmoid_backward
+tanh_backward, sigmoid_backward = torch.ops.aten.tanh_backward, torch.ops.aten.sigmoid_backward.grad_input
 
 
 class Equations(Protocol):
@@ -32,11 +33,10 @@ class Equations(Protocol):
 
     def back(
         self, gradient_NX: Tensor, before_NX: Tensor, kept: Sequence[Tensor], entered_NF: Tensor, carried_NF: Tensor
-    ) -> Tensor:
+    ) -> None:
         """From the gradient of the state after: those of ``entered_NF`` and ``carried_NF`` are written there.
 
-        Returns:
-            The part of the gradient of the state before that does not pass through ``carried_NF``.
+        ``gradient_NX`` becomes the part of the gradient of the state before that does not pass through ``carried_NF``.
         """
         ...
 
@@ -50,10 +50,10 @@ class ElmanEquations:
 
     def back(
         self, gradient_NX: Tensor, before_NX: Tensor, kept: Sequence[Tensor], entered_NF: Tensor, carried_NF: Tensor
-    ) -> Tensor:
+    ) -> None:
         torch.mul(gradient_NX, 1 - kept[0] * kept[0], out=entered_NF)
         carried_NF.copy_(entered_NF)
-        return torch.zeros_like(gradient_NX)
+        gradient_NX.zero_()
 
 
 class GruEquations:
@@ -69,86 +69,107 @@ class GruEquations:
 
     def back(
         self, gradient_NX: Tensor, before_NX: Tensor, kept: Sequence[Tensor], entered_NF: Tensor, carried_NF: Tensor
-    ) -> Tensor:
+    ) -> None:
         reset, keep, new, inner = kept
-        direct = gradient_NX * keep
-        new_gradient = tanh_backward(gradient_NX - direct, new)
-        for_reset, for_keep, for_new = entered_NF.chunk(3, 1)
-        for_reset.copy_(sigmoid_backward(new_gradient * inner, reset))
-        for_keep.copy_(sigmoid_backward(gradient_NX * (before_NX - new), keep))
-        for_new.copy_(new_gradient)
-        carried_NF.copy_(entered_NF)
-        carried_NF.chunk(3, 1)[2].mul_(reset)
-        return direct
+        size = new.shape[1]
+        new_gradient = tanh_backward(gradient_NX - gradient_NX * keep, new)
+        sigmoid_backward(new_gradient * inner, reset, grad_input=entered_NF[:, :size])
+        sigmoid_backward(gradient_NX * (before_NX - new), keep, grad_input=entered_NF[:, size : 2 * size])
+        entered_NF[:, 2 * size :] = new_gradient
+        carried_NF[:, : 2 * size] = entered_NF[:, : 2 * size]
+        torch.mul(new_gradient, reset, out=carried_NF[:, 2 * size :])
+        gradient_NX.mul_(keep)
 
 
 class LstmEquations:
     """``c = f ∘ c' + i ∘ g``, ``h = o ∘ tanh(c)`` with ``i, f, o = σ(e + u)`` and ``g = tanh(e + u)``."""
 
     def step(self, entered_NF: Tensor, carried_NF: Tensor, before_NX: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        let_in, keep, new, let_out = (entered_NF + carried_NF).chunk(4, 1)
-        let_in, keep, let_out, new = let_in.sigmoid(), keep.sigmoid(), let_out.sigmoid(), new.tanh()
+        gates = entered_NF + carried_NF
+        new = gates.chunk(4, 1)[2].tanh()
+        let_in, keep, _, let_out = gates.sigmoid_().chunk(4, 1)
         cell = torch.addcmul(keep * before_NX.chunk(2, 1)[1], let_in, new)
         shown = cell.tanh()
         return torch.cat([let_out * shown, cell], 1), (let_in, keep, new, let_out, shown)
 
     def back(
         self, gradient_NX: Tensor, before_NX: Tensor, kept: Sequence[Tensor], entered_NF: Tensor, carried_NF: Tensor
-    ) -> Tensor:
+    ) -> None:
         let_in, keep, new, let_out, shown = kept
         hidden_gradient, cell_gradient = gradient_NX.chunk(2, 1)
         cell_gradient = cell_gradient + tanh_backward(hidden_gradient * let_out, shown)
         for_in, for_keep, for_new, for_out = entered_NF.chunk(4, 1)
-        for_in.copy_(sigmoid_backward(cell_gradient * new, let_in))
-        for_keep.copy_(sigmoid_backward(cell_gradient * before_NX.chunk(2, 1)[1], keep))
+        sigmoid_backward(cell_gradient * new, let_in, grad_input=for_in)
+        sigmoid_backward(cell_gradient * before_NX.chunk(2, 1)[1], keep, grad_input=for_keep)
         for_new.copy_(tanh_backward(cell_gradient * let_in, new))
-        for_out.copy_(sigmoid_backward(hidden_gradient * shown, let_out))
+        sigmoid_backward(hidden_gradient * shown, let_out, grad_input=for_out)
         carried_NF.copy_(entered_NF)
-        return torch.cat([torch.zeros_like(hidden_gradient), cell_gradient * keep], 1)
+        hidden_gradient.zero_()
+        torch.mul(cell_gradient, keep, out=gradient_NX.chunk(2, 1)[1])
 
 
 class BPTT(torch.autograd.Function):
-    """``hidden_RD, last_NX``: a cell over all times of a packed batch, one direction.
+    """``hidden_RD, last_NX``: a cell over all times of a packed batch, its directions side by side.
+
+    Rows are tokens by time, each in every direction: token 0 forwards, token 0 backwards, token 1 forwards, and so on.
 
     Args:
-        entered_RF: what enters times its weights, every token.
-        weight_FD, bias_F: of the hidden vector before.
+        entered_RF: what enters times its weights, every token in every direction.
         first_NX: the states before the first token, longest sequence first.
-        times: for each time, in the direction's order, the place of its first token and how many sequences are live.
+        times: for each time the place of its first row and how many rows are live.
+        mirror_R: the row that a row's direction reads at its time, if there are two; its own inverse.
+        weights: of each direction ``weight_FD, bias_F``, of the hidden vector before.
     """
 
     @staticmethod
-    def forward(ctx, entered_RF, weight_FD, bias_F, first_NX, times, equations, path):  # type: ignore[no-untyped-def]
-        size, state_NX = weight_FD.shape[1], first_NX.clone()
-        before_RX = entered_RF.new_empty(len(entered_RF), first_NX.shape[1])
-        hidden_RD = entered_RF.new_empty(len(entered_RF), size)
-        kept = []
+    def forward(ctx, entered_RF, first_NX, times, mirror_R, equations, path, *weights):  # type: ignore[no-untyped-def]
+        size, state = weights[0].shape[1], first_NX
+        entered_RF = _select(entered_RF, mirror_R)
+        befores, hidden, last, kept = [], [], [], []
         for start, live in times:
-            now = slice(start, start + live)
-            before = before_RX[now].copy_(state_NX[:live])
-            carried = product(before[:, :size], weight_FD, bias_F, path)
-            state_NX[:live], needed = equations.step(entered_RF[now], carried, before)
-            hidden_RD[now] = state_NX[:live, :size]
+            last.append(state[live:])
+            before = state[:live]
+            befores.append(before)
+            carried = _carry(before[:, :size], weights, path)
+            state, needed = equations.step(entered_RF[start : start + live], carried, before)
+            hidden.append(state[:, :size])
             kept.append(needed)
-        ctx.save_for_backward(weight_FD, before_RX)
-        ctx.times, ctx.equations, ctx.path, ctx.kept = times, equations, path, kept
-        return hidden_RD, state_NX
+        ctx.save_for_backward(*weights[::2])
+        ctx.times, ctx.mirror_R, ctx.equations, ctx.path = times, mirror_R, equations, path
+        ctx.befores, ctx.kept = befores, kept
+        return _select(torch.cat(hidden), mirror_R), torch.cat([state, *reversed(last)])
 
     @staticmethod
     def backward(ctx, hidden_gradient_RD, last_gradient_NX):  # type: ignore[no-untyped-def]
-        weight_FD, before_RX = ctx.saved_tensors
-        size, gradient_NX = weight_FD.shape[1], last_gradient_NX.clone()
-        entered_RF = before_RX.new_empty(len(before_RX), len(weight_FD))
+        weights, befores, path = ctx.saved_tensors, ctx.befores, ctx.path
+        ways, size, gradient_NX = len(weights), weights[0].shape[1], last_gradient_NX.clone()
+        hidden_gradient_RD = _select(hidden_gradient_RD, ctx.mirror_R)
+        entered_RF = hidden_gradient_RD.new_empty(len(hidden_gradient_RD), len(weights[0]))
         carried_RF = torch.empty_like(entered_RF)
-        for (start, live), kept in zip(reversed(ctx.times), reversed(ctx.kept), strict=True):
+        for (start, live), before, kept in zip(ctx.times[::-1], befores[::-1], ctx.kept[::-1], strict=True):
             now = slice(start, start + live)
-            gradient = gradient_NX[:live]
+            gradient, carried = gradient_NX[:live], carried_RF[now]
             gradient[:, :size] += hidden_gradient_RD[now]
-            direct = ctx.equations.back(gradient, before_RX[now], kept, entered_RF[now], carried_RF[now])
-            direct[:, :size] += matmul(carried_RF[now], weight_FD, ctx.path)
-            gradient.copy_(direct)
-        weight_gradient_FD = matmul(carried_RF.t(), before_RX[:, :size], ctx.path)
-        return entered_RF, weight_gradient_FD, carried_RF.sum(0), gradient_NX, None, None, None
+            ctx.equations.back(gradient, before, kept, entered_RF[now], carried)
+            for d, weight_FD in enumerate(weights):
+                gradient[d::ways, :size] += matmul(carried[d::ways], weight_FD, path)
+        before_RD = torch.cat([states[:, :size] for states in befores])
+        found = []
+        for d in range(ways):
+            carried = carried_RF[d::ways]
+            found += [matmul(carried.t(), before_RD[d::ways], path), carried.sum(0)]
+        return _select(entered_RF, ctx.mirror_R), gradient_NX, None, None, None, None, *found
+
+
+def _select(x: Tensor, rows: Tensor | None) -> Tensor:
+    return x if rows is None else x.index_select(0, rows)
+
+
+def _carry(hidden_ND: Tensor, weights: Sequence[Tensor], path: Path) -> Tensor:
+    """``carried_NF``: each direction's rows by its own weights."""
+    ways = len(weights) // 2
+    every = [product(hidden_ND[d::ways], weights[2 * d], weights[2 * d + 1], path) for d in range(ways)]
+    return every[0] if ways == 1 else torch.stack(every, 1).flatten(0, 1)
 
 
 def full(path: Path) -> Path:
