@@ -198,6 +198,8 @@ def test_shards_by_tokens_and_small_ones_where_there_are_two_cores(
     monkeypatch.setattr(plan, "usable_cores", lambda: cores)
     recipe = Recipe(training=Training(tokens=tokens))
     assert shards_of(recipe, CPU, threads) == shards
+    recurrent = Recipe.model_validate({"model": {"family": "rnn"}, "training": {"tokens": tokens}})
+    assert shards_of(recurrent, CPU, threads) == shards
     assert shards_of(recipe, torch.device("cuda"), threads) == 1
 
 
