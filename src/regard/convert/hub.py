@@ -18,7 +18,7 @@ from regard.config import TASKS
 from regard.data.corpora.labelled import join_labels
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.text.tokenizers.byte_pieces import replace_surrogates
+from regard.text.lines import replace_surrogates
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 GENERATION = "generation_config.json"

@@ -21,7 +21,7 @@ from pydantic import (
 
 from regard.inspection.forward.record import Kind
 from regard.system.errors import RegardError, UsageError
-from regard.text.tokenizers.byte_pieces import replace_surrogates
+from regard.text.lines import replace_surrogates
 
 if TYPE_CHECKING:
     from regard.models.ablation import Ablations

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from regard.config import FORMAT, checksum
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.text.seen_words import WORDS, SeenWords, read_seen_words
+from regard.text.confidence import WORDS, SeenWords, read_seen_words
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
 
 PROCESSORS = "processors.json"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from regard.models.rnn import Reader, Rnn
     from regard.models.transformer import Transformer
     from regard.tasks.text.pretrained import Pretrained
-    from regard.text.seen_words import Side, UnseenWord
+    from regard.text.confidence import Side, UnseenWord
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Files = Sequence[Path | str]

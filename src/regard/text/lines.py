@@ -7,15 +7,20 @@ import io
 import itertools
 import lzma
 import os
+import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from regard.system.errors import RegardError
 from regard.text.counts import counted
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 PIECE = 1 << 16
 """Packed bytes read at once."""
@@ -39,47 +44,60 @@ LONGEST = 16 << 20
 """Bytes of a line: it stands in memory whole, and a few bytes of a packed file can make any number of them."""
 TOO_LONG = f"the line is longer than {LONGEST >> 20} MiB; is this a text, a line each?"
 LONE_RETURNS = "lines end with lone carriage returns; convert the file with `tr '\\r' '\\n' < OLD > NEW`"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class TooLong(Exception):
     """A line has more bytes than it may have."""
 
 
-class BoundedReader(io.RawIOBase):
-    """The same bytes, up to the first line that is too long.
-
-    Only the last line feed of each block is searched for, so lines cost no more than without it.
-
-    Args:
-        raw: where the bytes come from.
-        longest: bytes of a line at most, its line feed not counted.
-    """
-
-    def __init__(self, raw: Any, longest: int) -> None:
-        # Of a pipe what has come is given, though more would be taken.
-        self._read = raw.read1 if isinstance(raw, io.BufferedReader) else raw.read
-        self._longest, self._begun = longest, 0
+class _Stream(io.RawIOBase):
+    """A stream to read from, by :meth:`take`."""
 
     def readable(self) -> bool:
         """Always."""
         return True
 
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer; how many bytes of it.
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Fill a buffer; how many bytes of it."""
+        view = memoryview(buffer)
+        found = self.take(len(view))
+        view[: len(found)] = found
+        return len(found)
+
+    @abstractmethod
+    def take(self, most: int) -> bytes:
+        """Some of the next bytes; none at the end."""
+
+
+class BoundedReader(_Stream):
+    """The same bytes, up to the first line that is too long.
+
+    Only the last line feed of each block is searched for, so lines cost no more than without it.
+
+    Args:
+        read: gives some of the next bytes, none at the end.
+        longest: bytes of a line at most, its line feed not counted.
+    """
+
+    def __init__(self, read: Callable[[int], bytes | None], longest: int) -> None:
+        self._read, self._longest, self._begun = read, longest, 0
+
+    def take(self, most: int) -> bytes:
+        """Some of the next bytes.
 
         Raises:
             TooLong: a line without an end has more bytes than it may have.
         """
-        block: bytes = self._read(len(buffer))
-        buffer[: len(block)] = block
+        block = self._read(most) or b""
         first, count = block.find(b"\n"), len(block)
         if self._begun + (count if first < 0 else first) > self._longest:
             raise TooLong
         self._begun = self._begun + count if first < 0 else count - block.rfind(b"\n") - 1
-        return count
+        return block
 
 
-class Xz(io.RawIOBase):
+class Xz(_Stream):
     """The bytes of all streams of an xz file, concatenated; trailing data is ignored.
 
     Args:
@@ -90,12 +108,8 @@ class Xz(io.RawIOBase):
         self._packed, self._held = packed, b""
         self._unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MEMORY)
 
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer; how many bytes of it.
+    def take(self, most: int) -> bytes:
+        """Some of the next bytes.
 
         Raises:
             EOFError: the file is cut off.
@@ -106,9 +120,8 @@ class Xz(io.RawIOBase):
             piece, self._held = self._held, b""
             if not piece and self._unpacker.needs_input and not (piece := self._packed.read(PIECE)):
                 raise EOFError("it ends before its end was marked")
-            found = self._unpacker.decompress(piece, len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
+            found = self._unpacker.decompress(piece, most)
+        return found
 
     def _another(self) -> bool:
         """Advance to the next stream, skipping zero padding; whether there is one."""
@@ -120,7 +133,7 @@ class Xz(io.RawIOBase):
         return rest.startswith(MAGIC[".xz"][: len(rest)])
 
 
-class Zst(io.RawIOBase):
+class Zst(_Stream):
     """The bytes of all frames of a zst file, concatenated.
 
     Args:
@@ -130,21 +143,17 @@ class Zst(io.RawIOBase):
     def __init__(self, packed: io.BufferedReader) -> None:
         import zstandard  # not in every installation
 
-        self._reader: Any = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
+        self._reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
         self._fault = zstandard.ZstdError
 
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer; how many bytes of it.
+    def take(self, most: int) -> bytes:
+        """Some of the next bytes.
 
         Raises:
             EOFError: the file is damaged, or cut off.
         """
         try:
-            return int(self._reader.readinto(buffer))
+            return self._reader.read(most)
         except self._fault as error:
             raise EOFError(str(error)) from None
 
@@ -217,18 +226,21 @@ def decode_piece(piece: bytes, before: int, notes: InvalidLines) -> list[str]:
     try:
         text = piece.decode()
     except UnicodeDecodeError:
-        text = "\n".join([*_mend(piece.removesuffix(b"\n").split(b"\n"), before, notes), ""])
+        mended = []
+        for number, raw in enumerate(piece.removesuffix(b"\n").split(b"\n"), before + 1):
+            mended.append(raw.decode(errors="replace"))
+            if mended[-1].encode() != raw:
+                notes.note(number)
+        text = "\n".join([*mended, ""])
     found = text.removesuffix("\n").split("\n")
     return [line.removesuffix("\r") for line in found] if "\r" in text else found
 
 
-def _mend(raw_lines: Iterable[bytes], before: int, notes: InvalidLines) -> Iterator[str]:
-    for number, raw in enumerate(raw_lines, before + 1):
-        try:
-            yield raw.decode()
-        except UnicodeDecodeError:
-            notes.note(number)
-            yield raw.decode(errors="replace")
+def replace_surrogates(text: str) -> str:
+    """``text`` without surrogates, which are no characters: pairs are joined, lone ones become U+FFFD."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def lines(path: Path | str, notes: InvalidLines | None = None) -> Iterator[str]:
@@ -269,7 +281,7 @@ def line_pieces(path: Path | str) -> Iterator[bytes]:
                 number += piece.count(b"\n")
                 yield piece
         except FAULTS as error:
-            raise RegardError(_error_text(error, f" or cut off after line {number}"), f"{path}:{number + 1}") from None
+            raise RegardError(error_text(error, f" or cut off after line {number}"), f"{path}:{number + 1}") from None
 
 
 def whole_lines(stream: BinaryIO) -> Iterator[bytes]:
@@ -318,11 +330,11 @@ def open_text(path: Path | str, longest: int | None = None) -> Iterator[BinaryIO
         raise RegardError("no such file", where) from None
     except (OSError, ValueError) as error:
         raise RegardError(f"cannot be read: {error}", where) from None
-    with plain, _decompress(plain, _compression(plain, path), longest) as stream:
+    with plain, _decompress(plain, path, longest) as stream:
         try:
             head = stream.peek(HEAD)[:HEAD]
         except FAULTS as error:
-            raise RegardError(_error_text(error), f"{where}:1") from None
+            raise RegardError(error_text(error), f"{where}:1") from None
         _refuse_binary(head, where)
         yield cast(BinaryIO, stream)
 
@@ -337,7 +349,7 @@ def _refuse_endless(path: Path) -> None:
                 raise RegardError("is a device; a text file is needed", str(path))
 
 
-def _error_text(error: Exception, more: str = "") -> str:
+def error_text(error: Exception, more: str = "") -> str:
     """Message for a read error: of the system (has errno) or of a decompressor (has none)."""
     if isinstance(error, TooLong):
         return TOO_LONG
@@ -348,30 +360,20 @@ def _error_text(error: Exception, more: str = "") -> str:
     return f"the compressed file is damaged{more}: {error}"
 
 
-def _compression(plain: io.BufferedReader, path: Path) -> str | None:
+def _decompress(plain: io.BufferedReader, path: Path, longest: int | None) -> io.BufferedReader:
+    """The stream of a file's bytes, unpacked if its first bytes say that it is packed."""
     try:
         head = plain.peek(8)
     except OSError as error:
-        raise RegardError(_error_text(error), str(path)) from None
-    for kind, magic in MAGIC.items():
-        if head.startswith(magic):
-            return kind
-    if path.suffix in MAGIC:
+        raise RegardError(error_text(error), str(path)) from None
+    kind = next((kind for kind, magic in MAGIC.items() if head.startswith(magic)), None)
+    if kind is None and path.suffix in MAGIC:
         raise RegardError(f"is named {path.suffix} but is not such a file; was it cut off or renamed?", str(path))
-    return None
-
-
-def _decompress(plain: io.BufferedReader, kind: str | None, longest: int | None) -> io.BufferedReader:
-    if kind is None and longest is None:
-        return plain
-    raw: Any = plain
-    if kind == ".gz":
-        raw = gzip.GzipFile(fileobj=plain)
-    elif kind == ".xz":
-        raw = Xz(plain)
-    elif kind == ".zst":
-        raw = Zst(plain)
-    return io.BufferedReader(raw if longest is None else BoundedReader(raw, longest), HEAD)
+    if kind is None:  # of a pipe what has come is given, though more would be taken
+        return plain if longest is None else io.BufferedReader(BoundedReader(plain.read1, longest), HEAD)
+    raw: gzip.GzipFile | _Stream
+    raw = gzip.GzipFile(fileobj=plain) if kind == ".gz" else Xz(plain) if kind == ".xz" else Zst(plain)
+    return io.BufferedReader(raw if longest is None else BoundedReader(raw.read, longest), HEAD)
 
 
 def refuse_binary(path: Path) -> None:

@@ -14,11 +14,9 @@ class Incremental(Protocol):
 
     def feed(self, id: int) -> str:
         """Add an id; the text that has become certain."""
-        ...
 
     def finish(self) -> str:
         """The remaining text; nothing may be fed after this."""
-        ...
 
 
 class Readable(Protocol):
@@ -26,11 +24,9 @@ class Readable(Protocol):
 
     def incremental(self) -> Incremental:
         """A reader of one output."""
-        ...
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids."""
-        ...
 
 
 class ByteDecoder:

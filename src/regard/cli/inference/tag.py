@@ -111,7 +111,7 @@ class Sentence:
     """
 
     def __init__(self, text: str) -> None:
-        from regard.data.corpora.conll import ConllFormat
+        from regard.data.corpora.tagged import ConllFormat
 
         self.lines = text.split("\n") if text else []
         self._form = ConllFormat.of(self.lines)

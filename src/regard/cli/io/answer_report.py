@@ -12,7 +12,7 @@ from regard.cli.io.terminal import say
 from regard.text.counts import counted
 
 if TYPE_CHECKING:
-    from regard.text.seen_words import UnseenWord
+    from regard.text.confidence import UnseenWord
 
     Unseen = Sequence[Sequence[UnseenWord]] | None
 

@@ -128,7 +128,7 @@ class InputTexts:
             yield text if self.rows or len(text) <= LONGEST_WORD else self._shorten(text, number)
 
     def _shorten(self, text: str, number: int) -> str:
-        from regard.text.sentences import shorten_words
+        from regard.text.languages import shorten_words
 
         kept, lost = shorten_words(text, LONGEST_WORD, end=self.end)
         if lost:

@@ -21,12 +21,10 @@ class Batch(Protocol):
     @property
     def tokens(self) -> int:
         """Real tokens, the unit of speed: target tokens where there is a target."""
-        ...
 
     @property
     def room(self) -> int:
         """Tokens there is room for."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -103,11 +101,6 @@ class BatchRange:
     first: int = 0
     end: int = 1
     of: int = 1
-
-    @property
-    def count(self) -> int:
-        """Batches of a group that it reads."""
-        return self.end - self.first
 
 
 EVERY_BATCH = BatchRange()

@@ -110,14 +110,11 @@ class BatchSampler:
         self, source_lengths: Lengths, target_lengths: Lengths, capacity: Capacity, draws: EpochSampler, look_ahead: int
     ) -> None:
         self.capacity, self.draws, self.look_ahead = capacity, draws, look_ahead
+        self.blocks = -(-draws.epoch // BLOCK)
+        """Of an epoch."""
         self._lengths = (source_lengths, target_lengths)
         self._packed: tuple[tuple[int, int], list[Ids]] | None = None
         self._drawn: tuple[int, Ids] | None = None
-
-    @property
-    def blocks(self) -> int:
-        """Blocks of an epoch."""
-        return -(-self.draws.epoch // BLOCK)
 
     def batches(self, position: Position | None = None) -> Iterator[tuple[Position, Ids]]:
         """Each batch's position and sentences, from a position on, without end."""
@@ -142,7 +139,10 @@ class BatchSampler:
         """The batches of one block; the latest one is cached."""
         latest = self._packed  # read once: several iterators, each in a thread, may share a plan
         if latest is None or latest[0] != (epoch, block):
-            sentences_B = self._order(epoch)[block * BLOCK : (block + 1) * BLOCK]
+            drawn = self._drawn
+            if drawn is None or drawn[0] != epoch:
+                drawn = self._drawn = (epoch, self.draws.of(epoch))
+            sentences_B = drawn[1][block * BLOCK : (block + 1) * BLOCK]
             source_B, target_B = (
                 np.asarray(side(epoch, sentences_B) if callable(side) else side[sentences_B], dtype=np.int64)
                 for side in self._lengths
@@ -152,12 +152,6 @@ class BatchSampler:
                 raise RegardError(f"a pair of {longest} tokens does not fit into a batch of {room}", "training.tokens")
             chosen = BinPacking(source_B, target_B, self.capacity, self.look_ahead).batches()
             latest = self._packed = ((epoch, block), [sentences_B[places] for places in chosen])
-        return latest[1]
-
-    def _order(self, epoch: int) -> Ids:
-        latest = self._drawn
-        if latest is None or latest[0] != epoch:
-            latest = self._drawn = (epoch, self.draws.of(epoch))
         return latest[1]
 
 
@@ -312,19 +306,16 @@ class DataLoader(Generic[Made]):
         self, make: Make[Made], plan: BatchSampler, fingerprint: str, tokens: float, prefetch: int = 2
     ) -> None:
         self.plan, self._make, self.fingerprint = plan, make, fingerprint
-        self._tokens, self._prefetch = tokens, prefetch
-
-    @property
-    def batches_per_epoch(self) -> float:
-        """About how many batches an epoch has: exact but for the gaps (under 1 %)."""
-        return self._tokens / self.plan.capacity.target
+        self._prefetch = prefetch
+        self.batches_per_epoch = tokens / plan.capacity.target
+        """About: exact but for the gaps (under 1 %)."""
 
     def iterate(
         self, position: Position | None = None, among: BatchRange = EVERY_BATCH
     ) -> Iterator[tuple[Made, Position]]:
         """Endless batches of a share from a position on, each with the position that follows its group."""
         made = self._made(self.plan.batches(position or Position()), among)
-        return iterate_ahead(made, max(self._prefetch, among.count)) if self._prefetch else made
+        return iterate_ahead(made, max(self._prefetch, among.end - among.first)) if self._prefetch else made
 
     def _made(self, batches: Iterator[tuple[Position, Ids]], among: BatchRange) -> Iterator[tuple[Made, Position]]:
         while True:

@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
-from typing import Any, Generic, Literal, NamedTuple, Self
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
 
-from regard.data.corpora.corpus import ExampleT
+from regard.data.corpora.corpus import Corpus, ExampleT
 from regard.data.corpora.pairs import MISALIGNED
 from regard.data.corpora.scan import Scan
 from regard.system.errors import RegardError
@@ -116,7 +116,7 @@ class Report:
         announce(found.findings, tell)
         tell(found.verdict)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         return {"usable": self.usable, "verdict": self.verdict} | asdict(self)
 
@@ -216,7 +216,7 @@ def pattern_draft(kind: str, count: int, pairs: int, places: Sequence[ExamplePos
 class ExamplePosition(NamedTuple):
     """An example of a finding: its scan, its number and side there, and its text where the scan kept it."""
 
-    scan: CheckScan[Any]
+    scan: AnyScan
     number: int
     side: int = 0
     text: str | None = None
@@ -239,7 +239,7 @@ def draft(
 class CheckScan(Scan[ExampleT], Generic[ExampleT]):
     """A scan that also counts problems of single examples, and keeps the first places of each kind."""
 
-    def __init__(self, corpus: Any) -> None:
+    def __init__(self, corpus: Corpus[ExampleT]) -> None:
         super().__init__(corpus)
         self.counts: Counter[str] = Counter()
         self.places: dict[str, list[ExamplePosition]] = defaultdict(list)
@@ -270,6 +270,9 @@ class CheckScan(Scan[ExampleT], Generic[ExampleT]):
         return [Draft(Finding(kind, "fatal", 1, 1.0, (place,), said), ())]
 
 
+AnyScan: TypeAlias = CheckScan[Any]
+
+
 def look_up(drafts: Iterable[Draft], read: bool) -> tuple[Finding, ...]:
     """The findings with their examples, the worst first.
 
@@ -279,10 +282,10 @@ def look_up(drafts: Iterable[Draft], read: bool) -> tuple[Finding, ...]:
             is file and line alone.
     """
     drafts = list(drafts)
-    wanted: dict[CheckScan[Any], set[int]] = defaultdict(set)
+    wanted: dict[AnyScan, set[int]] = defaultdict(set)
     for place in (place for draft in drafts for place in draft.places if place.text is None and read):
         wanted[place.scan].add(place.number)
-    texts: dict[tuple[CheckScan[Any], int, int], str] = {}
+    texts: dict[tuple[AnyScan, int, int], str] = {}
     for scan, numbers in wanted.items():
         for number, example in zip(range(max(numbers) + 1), scan.corpus.examples(), strict=False):
             if number in numbers:

@@ -17,6 +17,7 @@ from regard.data.checks.findings import (
     KINDS,
     CheckScan,
     Draft,
+    Example,
     ExamplePosition,
     Finding,
     Report,
@@ -138,7 +139,7 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
             if kind != "replacement" or not invalid:  # else we put it there
                 yield Draft(self._finding(kind, count, self.count), self.places[kind])
 
-    def _finding(self, kind: str, count: int, total: int, examples: tuple[Any, ...] = ()) -> Finding:
+    def _finding(self, kind: str, count: int, total: int, examples: tuple[Example, ...] = ()) -> Finding:
         share = count / max(1, total)
         said = f"{counted(count, self.noun[:-1])} ({percent(share)})"
         own: dict[str, tuple[Severity, str]] = {
@@ -177,6 +178,10 @@ class ImageScan(LabelScan[Image]):
         """Pixel values have none of its faults."""
 
 
+AnyScan = LabelScan[Any]
+Scans = Sequence[AnyScan]
+
+
 def check_labels(
     corpora: Sequence[Corpus[LabelledText]],
     kind: Kind = "single",
@@ -203,9 +208,7 @@ def check_images(
     return report_labels([ImageScan(corpus, kind).run() for corpus in corpora], scanned, read=True)
 
 
-def report_labels(
-    scans: Sequence[LabelScan[Any]], others: Mapping[str, LabelScan[Any]], read: bool = False
-) -> LabelReport:
+def report_labels(scans: Scans, others: Mapping[str, AnyScan], read: bool = False) -> LabelReport:
     """The report of scanned corpora.
 
     Args:
@@ -240,7 +243,7 @@ def severity_of(share: float, warning: float, fatal: float) -> Severity:
     return "fatal" if share >= fatal else "warning" if share >= warning else "note"
 
 
-def _classes(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: int) -> Iterator[Draft]:
+def _classes(labels: Counter[str], scans: Scans, count: int) -> Iterator[Draft]:
     """Findings on the labels of all corpora together."""
     noun = scans[0].noun
     if len(labels) > max(MANY, count // 2):
@@ -256,9 +259,9 @@ def _classes(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: int) 
     yield from label_drafts(labels, scans, count)
 
 
-def _header(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: int) -> Iterator[Draft]:
+def _header(labels: Counter[str], scans: Scans, count: int) -> Iterator[Draft]:
     """First lines whose label occurs nowhere else although most labels recur: probably a header."""
-    tables = [scan for scan in scans if _from_line_1(scan)]
+    tables = [scan for scan in scans if isinstance(scan.corpus, LabelledRows) and scan.corpus.where(0).endswith(":1")]
     heads = [(scan, label) for scan in tables for label, place in scan.first.items() if place == 0]
     times = Counter(label for _, label in heads)
     names = [(scan, label) for scan, label in heads if labels[label] == times[label]]
@@ -273,12 +276,7 @@ def _header(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: int) -
         yield draft("header", "warning", len(names), len(names) / count, sentence, places)
 
 
-def _from_line_1(scan: LabelScan[Any]) -> bool:
-    """Whether the first line of a table was read as an example, not as its header."""
-    return isinstance(scan.corpus, LabelledRows) and scan.corpus.where(0).endswith(":1")
-
-
-def label_drafts(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: int) -> Iterator[Draft]:
+def label_drafts(labels: Counter[str], scans: Scans, count: int) -> Iterator[Draft]:
     """Findings on rare labels, and on labels that differ by case or white space only."""
     rare = [label for label, number in labels.items() if number == 1]
     if rare:
@@ -302,7 +300,7 @@ def quote_labels(labels: Sequence[str]) -> str:
     return ", ".join(repr(excerpt(label)) for label in labels[:SHOWN]) + (", …" if len(labels) > SHOWN else "")
 
 
-def first_places(labels: Sequence[str], scans: Sequence[LabelScan[Any]]) -> list[ExamplePosition]:
+def first_places(labels: Sequence[str], scans: Scans) -> list[ExamplePosition]:
     """First occurrence of each of the first few labels."""
     owners = [(label, next(scan for scan in scans if label in scan.first)) for label in labels[:EXAMPLES]]
     return [ExamplePosition(scan, scan.first[label], 0, label) for label, scan in owners]
@@ -313,7 +311,7 @@ def has_validation(others: Iterable[str]) -> bool:
     return any(name.startswith("the validation") for name in others)
 
 
-def few_drafts(scans: Sequence[LabelScan[Any]], others: Mapping[str, LabelScan[Any]]) -> Iterator[Draft]:
+def few_drafts(scans: Scans, others: Mapping[str, AnyScan]) -> Iterator[Draft]:
     """A finding on texts of which none can be held out, where none are given to validate on."""
     texts = np.concatenate([scan.hashes_B2[scan.hashes_B2[:, 0] != EMPTY_HASH, 0] for scan in scans])
     if len(texts) and len(np.unique(texts)) < 2 and not has_validation(others):
@@ -324,7 +322,7 @@ def few_drafts(scans: Sequence[LabelScan[Any]], others: Mapping[str, LabelScan[A
         yield Draft(Finding("few texts", "fatal", len(texts), 1.0, places, sentence), ())
 
 
-def corpus_drafts(scans: Sequence[LabelScan[Any]]) -> Iterator[Draft]:
+def corpus_drafts(scans: Scans) -> Iterator[Draft]:
     """Findings over all examples together: duplicates, and equal ones with different labels."""
     hashes, noun = np.concatenate([scan.hashes_B2 for scan in scans]), scans[0].noun
     ends = np.cumsum([scan.count for scan in scans])
@@ -364,9 +362,7 @@ def corpus_drafts(scans: Sequence[LabelScan[Any]]) -> Iterator[Draft]:
         yield draft("duplicate", severity_of(share, 0.1, 0.9), count, share, sentence, repeats)
 
 
-def overlap_drafts(
-    name: str, other: LabelScan[Any], scans: Sequence[LabelScan[Any]], labels: Counter[str], labelled: str
-) -> Iterator[Draft]:
+def overlap_drafts(name: str, other: AnyScan, scans: Scans, labels: Counter[str], labelled: str) -> Iterator[Draft]:
     """Findings on a validation or test set: examples that are in the training data, labels that are not.
 
     Args:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +32,10 @@ from regard.data.checks.findings import (
     pattern_draft,
     percent,
 )
-from regard.data.corpora.corpus import EMPTY_HASH, Corpus, Progress, TextPair, no_progress
+from regard.data.corpora.corpus import EMPTY_HASH, Corpus, Progress, TextPair, no_progress, text_hash
 from regard.system.map_reduce import join_parts, split_parts
 from regard.text.counts import counted
-from regard.text.tokenizers.chunks import LONGEST
+from regard.text.tokenizers.byte_pieces import LONGEST
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
 
@@ -145,7 +144,8 @@ class PairScan(CheckScan[TextPair]):
         """As :meth:`add` of each, several times faster: single pairs are looked at only where one is suspect."""
         texts = [text for pair in examples for text in pair]
         whole = "".join(f"{text}\n" for text in texts)
-        self.add_content(whole, texts)
+        self.add_content(whole)
+        self._hashes.extend(map(text_hash, texts))
         self._lengths.extend(map(len, texts))
         for side in (0, 1):
             self._look_at_case(texts[side::2], side)
@@ -286,7 +286,9 @@ def check_pairs(
         begun = (TextPair(source[:LONGEST], target[:LONGEST]) for source, target in scan.stream(progress))
         kept = sample(enumerate(begun), SAMPLE, seed)
         known = vocabularies or (learn_vocabularies([pair for _, pair in kept], 8000) if kept else None)
-        per_token = characters_per_token([pair[0] for _, pair in kept[:1000]], known.source) if known else 4.0
+        texts = [pair[0] for _, pair in kept[:1000]]
+        tokens = sum(map(len, known.source.ids_batch(texts))) if known else 0
+        per_token = sum(map(len, texts)) / tokens if tokens else 4.0
         drafts += scan.drafts(max_tokens, per_token)
         drafts += vocabulary_drafts(scan, kept, known) if known else []
     scanned = {name: PairScan(other).run(progress) for name, other in (others or {}).items()}
@@ -312,7 +314,7 @@ def report_pairs(
     return Report(pairs, source / max(1, pairs), target / max(1, pairs), look_up(every, read))
 
 
-def vocabulary_drafts(scan: CheckScan[Any] | None, kept: Sequence[Numbered], vocabularies: Vocabularies) -> list[Draft]:
+def vocabulary_drafts(scan: PairScan | None, kept: Sequence[Numbered], vocabularies: Vocabularies) -> list[Draft]:
     """Words of a sample with a character that is not in the vocabulary; ``scan`` says where the pairs stand."""
     sides = [
         count_unknown_words([pair[side] for _, pair in kept], tokenizer)
@@ -393,9 +395,3 @@ def count_unknown_words(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[int
     pieces = tokenizer.ids_batch([f" {word}" for word in words])
     fell = (word for word, ids in zip(words, pieces, strict=True) if any(map(tokenizer.is_byte, ids.tolist())))
     return counts.total(), Counter({word: counts[word] for word in fell})
-
-
-def characters_per_token(texts: Sequence[str], tokenizer: Tokenizer) -> float:
-    """Mean characters per token."""
-    tokens = sum(map(len, tokenizer.ids_batch(texts)))
-    return sum(map(len, texts)) / tokens if tokens else 4.0

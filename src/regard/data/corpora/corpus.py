@@ -10,13 +10,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from regard.system.errors import RegardError, UsageError
 from regard.text.counts import counted
-from regard.text.languages import COMPRESSED
-from regard.text.lines import InvalidLines, lines
-from regard.text.tokenizers.byte_pieces import replace_surrogates
+from regard.text.lines import MAGIC, InvalidLines, lines, replace_surrogates
 
 Progress = Callable[[str, int], None]
 """Called now and then with what is being done and how many examples of it are."""
@@ -33,7 +31,6 @@ class Example(Protocol):
 
     def sides(self) -> tuple[str, str]:
         """Its two sides as text; fingerprints, hashes and excerpts are taken of these."""
-        ...
 
 
 class TextPair(NamedTuple):
@@ -78,20 +75,16 @@ class Corpus(Protocol[ExampleT_co]):
     @property
     def name(self) -> str:
         """Name for messages."""
-        ...
 
     @property
     def notes(self) -> tuple[InvalidLines, ...]:
         """Lines with invalid UTF-8 in the latest pass, by file."""
-        ...
 
     def examples(self) -> Iterator[ExampleT_co]:
         """Every example in order, empty ones too."""
-        ...
 
     def where(self, number: int, side: int = 0) -> str:
         """``file:line`` of an example, counted from 0; of a pair in two files that of its source (0) or target (1)."""
-        ...
 
 
 class RecordOffsets:
@@ -157,7 +150,7 @@ class Records(ABC, Generic[ExampleT]):
         """``file:line``, for messages."""
         return f"{self.path}:{line}"
 
-    def json_objects(self, notes: InvalidLines) -> Iterator[tuple[int, dict[str, Any]]]:
+    def json_objects(self, notes: InvalidLines) -> Iterator[tuple[int, dict[str, object]]]:
         """The JSON object of each line of a JSONL file, with its line; empty lines are passed over.
 
         Raises:
@@ -180,7 +173,7 @@ class Records(ABC, Generic[ExampleT]):
                 raise RegardError("is JSON, but no object with keys", self.at(number))
             yield number, entry
 
-    def json_value(self, entry: Mapping[str, Any], key: str, line: int) -> Any:
+    def json_value(self, entry: Mapping[str, object], key: str, line: int) -> object:
         """The value under a key.
 
         Raises:
@@ -190,7 +183,7 @@ class Records(ABC, Generic[ExampleT]):
             raise RegardError(f"has no key {key!r}; {_quote_keys(entry)}", self.at(line))
         return entry[key]
 
-    def json_text(self, entry: Mapping[str, Any], key: str, line: int) -> str:
+    def json_text(self, entry: Mapping[str, object], key: str, line: int) -> str:
         """The text under a key, line breaks in it as blanks.
 
         Raises:
@@ -201,7 +194,7 @@ class Records(ABC, Generic[ExampleT]):
             raise RegardError(f"{key!r} is not a text", self.at(line))
         return one_line(replace_surrogates(value))
 
-    def find_keys(self, entry: Mapping[str, Any], known: Mapping[str, Sequence[str]], line: int) -> tuple[str, ...]:
+    def find_keys(self, entry: Mapping[str, object], known: Mapping[str, Sequence[str]], line: int) -> tuple[str, ...]:
         """For each kind of value the first of its known keys that an object has, in any case.
 
         Raises:
@@ -214,7 +207,7 @@ class Records(ABC, Generic[ExampleT]):
         return tuple(key for key in found.values() if key is not None)
 
 
-def _quote_keys(entry: Mapping[str, Any]) -> str:
+def _quote_keys(entry: Mapping[str, object]) -> str:
     there = ", ".join(repr(name[:30]) for name in list(entry)[:5]) or "none"
     return f"its keys are {there}: name two by --columns"
 
@@ -235,13 +228,8 @@ def find_column(wanted: str, names: Sequence[str], where: str, hint: str = "") -
     if number < 1:
         raise UsageError(f"columns count from 1, not {wanted}", "--columns")
     if number > len(names):
-        raise RegardError(f"has {count_columns(len(names))}, but column {wanted[:12]} is needed{hint}", where)
+        raise RegardError(f"has {counted(len(names), 'column')}, but column {wanted[:12]} is needed{hint}", where)
     return number - 1
-
-
-def count_columns(count: int) -> str:
-    """So many columns, in words."""
-    return counted(count, "column")
 
 
 def one_line(text: str) -> str:
@@ -252,7 +240,7 @@ def one_line(text: str) -> str:
 def plain_name(path: Path) -> str:
     """A file's name in small letters, without the ending of its compression."""
     name = path.name.lower()
-    for ending in COMPRESSED:
+    for ending in MAGIC:
         name = name.removesuffix(ending)
     return name
 

@@ -270,11 +270,6 @@ def one_shape(corpora: Sequence[Images]) -> Shape | int:
     found = [corpus.shape for corpus in corpora]
     for corpus, shape in zip(corpora, found, strict=True):
         if shape != found[0]:
-            raise RegardError(
-                f"has images of {_format_shape(shape)}, but {corpora[0].name} of {_format_shape(found[0])}", corpus.name
-            )
+            other, first = (f"{one:,} values" if isinstance(one, int) else str(one) for one in (shape, found[0]))
+            raise RegardError(f"has images of {other}, but {corpora[0].name} of {first}", corpus.name)
     return found[0]
-
-
-def _format_shape(shape: Shape | int) -> str:
-    return f"{shape:,} values" if isinstance(shape, int) else str(shape)

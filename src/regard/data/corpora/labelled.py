@@ -9,20 +9,19 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 from regard.data.corpora.corpus import (
     Corpus,
     LabelledText,
     Records,
-    count_columns,
     find_column,
     one_line,
     plain_name,
 )
 from regard.system.errors import RegardError, UsageError
-from regard.text.lines import LONE_RETURNS, LONGEST, InvalidLines, refuse_binary, row_lines
-from regard.text.tokenizers.byte_pieces import replace_surrogates
+from regard.text.counts import counted
+from regard.text.lines import LONE_RETURNS, LONGEST, InvalidLines, refuse_binary, replace_surrogates, row_lines
 
 LARGEST = 3.4028234e38
 """The largest number of single precision, in which numbers are kept."""
@@ -107,7 +106,7 @@ class LabelledRows(Records[LabelledText]):
                 if header:
                     continue
             if len(cells) != first[1]:
-                message = f"has {count_columns(len(cells))}, but line {first[0]} has {first[1]:,}; {self.hint}"
+                message = f"has {counted(len(cells), 'column')}, but line {first[0]} has {first[1]:,}; {self.hint}"
                 raise RegardError(message, self.at(line))
             yield line, cells, chosen
 
@@ -199,7 +198,7 @@ class LabelledJsonLines(Records[LabelledText]):
             label = self.json_value(entry, keys[1], number)
             yield number, LabelledText(self.json_text(entry, keys[0], number), self.label_text(label, keys[1], number))
 
-    def label_text(self, label: Any, key: str, number: int) -> str:
+    def label_text(self, label: object, key: str, number: int) -> str:
         """A label, or several, as one string.
 
         Raises:
@@ -260,8 +259,14 @@ def open_labelled(path: Path | str, columns: str | None = None) -> Corpus[Labell
     path = Path(path)
     if columns is not None and (picture := _PICTURE.fullmatch(columns)):
         return FirstWordLabels(path, cut=picture[1] is not None)
-    two = None if columns is None else _two(columns)
     name = plain_name(path)
+    two: tuple[str, str] | None = None
+    if columns is not None:
+        names = [name.strip() for name in columns.split(",")]
+        if len(names) != 2 or not all(names):
+            message = f"{columns!r} must name two columns, the text's first, such as text,label or 2,1"
+            raise UsageError(message, "--columns")
+        two = names[0], names[1]
     if name.endswith(".csv"):
         return LabelledCsv(path, two)
     if name.endswith((".jsonl", ".ndjson", ".json")):
@@ -274,10 +279,3 @@ def open_labelled(path: Path | str, columns: str | None = None) -> Corpus[Labell
         '(or "label:rest text" if the label ends at a colon); where tabs are between them, --columns 1,2',
         str(path),
     )
-
-
-def _two(columns: str) -> tuple[str, str]:
-    names = [name.strip() for name in columns.split(",")]
-    if len(names) != 2 or not all(names):
-        raise UsageError(f"{columns!r} must name two columns, the text's first, such as text,label or 2,1", "--columns")
-    return names[0], names[1]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.corpora.blocks import LineBlock
-from regard.data.corpora.corpus import Corpus, Records, TextPair, count_columns, plain_name
+from regard.data.corpora.corpus import Corpus, Records, TextPair, plain_name
+from regard.data.corpora.scan import LineBlock, add_notes
 from regard.system.errors import RegardError, UsageError
 from regard.text.counts import counted
 from regard.text.lines import InvalidLines, line_pieces, row_lines, without_mark
@@ -47,7 +47,9 @@ class TwoFiles:
             RegardError: one file has more lines than the other; both counts are named.
         """
         for block in self.line_blocks():
-            yield from block.read(self.notes)
+            pairs, noted = block.read()
+            add_notes(self.notes, noted, block)
+            yield from pairs
 
     def line_blocks(self) -> Iterator[LineBlock]:
         """Every pair in order, undecoded, some thousand at a time; who reads them adds to :attr:`notes`.
@@ -144,7 +146,7 @@ class PairTable(Records[TextPair]):
                 last = f"--columns {count - 1},{count}"
                 raise UsageError(f"has {count} columns; say which hold source and target, such as {last}", self.name)
             if len(cells) < max(left, right):
-                missing = f"has {count_columns(len(cells))}, but column {max(left, right)} is asked for"
+                missing = f"has {counted(len(cells), 'column')}, but column {max(left, right)} is asked for"
                 raise RegardError(f"{missing}; are tabs between them?", self.at(number))
             yield number, TextPair(cells[left - 1], cells[right - 1])
 

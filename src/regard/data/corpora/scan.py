@@ -1,26 +1,178 @@
-"""One pass over a corpus: its size, a fingerprint of its content, and hashes by which equal examples are found."""
+"""Examples of a corpus in blocks, and one pass over it: size, fingerprint, hashes by which equal ones are found."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.corpora.blocks import LineBlock, LineCorpus, Noted
-from regard.data.corpora.corpus import Corpus, ExampleT, Progress, no_progress, text_hash
+from regard.data.corpora.corpus import Corpus, ExampleT, Progress, TextPair, no_progress, text_hash
 from regard.system.errors import RegardError
 from regard.system.forks import LostWorker
 from regard.system.map_reduce import MapReduce, Processes, alone, divide, join_parts, split_parts
+from regard.text.lines import InvalidLines, decode_piece
 
+BATCH = 2000
+"""Most examples of a block that was read already."""
+CHARACTERS = 1 << 24
+"""Most characters of such a block, but for its last example: fewer long ones are worked on together."""
 EVERY = 10_000
 """Examples between two calls of a progress callback."""
+Noted = list[tuple[int, list[int]]]
+"""Of each file how many lines were not valid UTF-8, and which."""
+
+
+@dataclass(frozen=True)
+class LineBlock:
+    """Lines of two files that belong together, as bytes.
+
+    Args:
+        first: how many lines of each file came before.
+        count: how many are here.
+        source, target: the lines.
+    """
+
+    first: int
+    count: int
+    source: bytes
+    target: bytes
+
+    def read(self) -> tuple[list[TextPair], Noted]:
+        """The pairs, and what is to be noted of the files."""
+        notes = (InvalidLines(), InvalidLines())
+        sides = (
+            decode_piece(raw, self.first, note) for raw, note in zip((self.source, self.target), notes, strict=True)
+        )
+        return list(map(TextPair, *sides)), [(note.invalid, note.invalid_lines) for note in notes]
+
+    def pack(self) -> bytes:
+        """The block as bytes."""
+        return join_parts(json.dumps([self.first, self.count]).encode(), self.source, self.target)
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> LineBlock:
+        """The opposite."""
+        head, source, target = split_parts(packed)
+        first, count = json.loads(head)
+        return cls(first, count, source, target)
+
+
+@dataclass(frozen=True)
+class ExampleBlock:
+    """Examples that were read."""
+
+    first: int
+    examples: Sequence[Any]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.examples)
+
+    def read(self) -> tuple[Sequence[Any], Noted]:
+        """Themselves; nothing is to be noted any more."""
+        return self.examples, []
+
+
+@runtime_checkable
+class LineCorpus(Protocol):
+    """A corpus of two files whose lines any process can decode."""
+
+    notes: tuple[InvalidLines, ...]
+
+    def line_blocks(self) -> Iterator[LineBlock]:
+        """Every example in order, some thousand at a time; who reads them adds to ``notes``."""
+
+
+Lines = LineBlock | ExampleBlock
+Size = Callable[[Any], int]
+"""Characters of an example."""
+
+
+def add_notes(notes: Iterable[InvalidLines], noted: Noted, block: Lines) -> None:
+    """Add what was noted of the files in a block."""
+    for note, (invalid, numbers) in zip(notes, noted, strict=False):
+        note.add(invalid, numbers, block.first + block.count)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Examples of a corpus, and a number for each: its part, or what else is to be done with it.
+
+    Args:
+        corpus: they are of; ``None`` in a process that they were sent to.
+        content: the examples.
+        marks_B: the numbers; of fewer examples, where the corpus has grown since it was scanned.
+    """
+
+    corpus: Corpus[Any] | None
+    content: Lines
+    marks_B: NDArray[np.int8]
+
+    def read(self) -> tuple[Sequence[Any], Noted]:
+        """The examples that have a number, and what is to be noted of the files."""
+        examples, noted = self.content.read()
+        return examples[: len(self.marks_B)], noted
+
+    def note(self, noted: Noted) -> None:
+        """Add what was noted to the notes of the corpus."""
+        add_notes(self.corpus.notes if self.corpus else (), noted, self.content)
+
+    def where(self, place: int, side: int) -> str:
+        """``file:line`` of the example at a place of the block."""
+        return self.corpus.where(self.content.first + place, side) if self.corpus else ""
+
+    def pack(self, plain: Callable[[Any], Any]) -> bytes:
+        """The block as bytes, without its corpus; ``plain`` makes of an example what JSON can hold."""
+        marks, content = self.marks_B.tobytes(), self.content
+        if isinstance(content, LineBlock):
+            return join_parts(marks, content.pack())
+        values = json.dumps([plain(example) for example in content.examples], ensure_ascii=False)
+        return join_parts(marks, b"", values.encode("utf-8", "surrogatepass"))
+
+    @classmethod
+    def unpack(cls, packed: bytes, restore: Callable[[Any], Any]) -> Block:
+        """The opposite of :meth:`pack`; of no corpus."""
+        marks, lines, *values = split_parts(packed)
+        content: Lines
+        if lines:
+            content = LineBlock.unpack(lines)
+        else:
+            content = ExampleBlock(0, list(map(restore, json.loads(values[0].decode("utf-8", "surrogatepass")))))
+        return cls(None, content, np.frombuffer(marks, np.int8))
+
+
+def blocks(corpus: Corpus[Any], marks_B: NDArray[np.int8], size: Size) -> Iterator[Block]:
+    """The examples of a corpus in blocks.
+
+    Args:
+        corpus: read once.
+        marks_B: a number for each example.
+        size: characters of an example.
+    """
+    found = corpus.line_blocks() if isinstance(corpus, LineCorpus) else example_blocks(corpus.examples(), size)
+    for content in found:
+        yield Block(corpus, content, marks_B[content.first : content.first + content.count])
+
+
+def example_blocks(examples: Iterator[Any], size: Size) -> Iterator[ExampleBlock]:
+    """Examples in blocks of at most :data:`BATCH`, or of about :data:`CHARACTERS`."""
+    first, waiting, characters = 0, list[Any](), 0
+    for example in examples:
+        waiting.append(example)
+        characters += size(example)
+        if len(waiting) == BATCH or characters >= CHARACTERS:
+            yield ExampleBlock(first, waiting)
+            first, waiting, characters = first + len(waiting), [], 0
+    if waiting:
+        yield ExampleBlock(first, waiting)
 
 
 class Scan(Generic[ExampleT]):
@@ -34,7 +186,9 @@ class Scan(Generic[ExampleT]):
         self.corpus, self.count = corpus, 0
         self.error: RegardError | None = None
         """Why the pass broke off, if it did."""
-        self._content: _Sum | _Contents = hashlib.sha256()
+        self._sum = hashlib.sha256()
+        self._content: list[bytes] | None = None
+        """What a blank scan has read, for the sum of another process."""
         self._hashes = array("Q")
 
     def run(self, progress: Progress = no_progress, processes: Processes = alone) -> Self:
@@ -55,8 +209,7 @@ class Scan(Generic[ExampleT]):
         try:
             with closing(divide(_BlockScan(self), corpus.line_blocks(), processes)) as scanned:
                 for block, (found, noted) in scanned:
-                    for note, (invalid, numbers) in zip(corpus.notes, noted, strict=True):
-                        note.add(invalid, numbers, block.first + block.count)
+                    add_notes(corpus.notes, noted, block)
                     self.merge(found)
                     progress("read", self.count)
         except LostWorker:
@@ -84,33 +237,34 @@ class Scan(Generic[ExampleT]):
     def add(self, example: ExampleT) -> None:
         """Record the next example."""
         first, second = example.sides()
-        self._content.update(f"{first}\n{second}\n".encode())
+        self.add_content(f"{first}\n{second}\n")
         self._hashes.append(text_hash(first))
         self._hashes.append(self.hash_second(example, second))
         self.count += 1
         self.look(example, first, second)
 
-    def add_content(self, content: str, texts: Sequence[str]) -> None:
-        """Record the content of examples: each side a line; and the sides in turns."""
-        self._content.update(content.encode())
-        self._hashes.extend(map(text_hash, texts))
+    def add_content(self, content: str) -> None:
+        """Record the content of examples: each side a line."""
+        if self._content is None:
+            self._sum.update(content.encode())
+        else:
+            self._content.append(content.encode())
 
     def blank(self, first: int) -> Self:
         """The same scan with nothing read, to begin with example ``first``; only good for :meth:`pack`."""
         found = type(self)(self.corpus)
-        found.count, found._content = first, _Contents()
+        found.count, found._content = first, []
         return found
 
     def pack(self) -> bytes:
         """What a blank scan has found, for :meth:`merge`."""
-        assert isinstance(self._content, _Contents)
-        return join_parts(self.count.to_bytes(8, "little"), b"".join(self._content.parts), self._hashes.tobytes())
+        return join_parts(self.count.to_bytes(8, "little"), b"".join(self._content or ()), self._hashes.tobytes())
 
     def merge(self, packed: bytes) -> None:
         """Add what a blank scan has found in the next examples."""
         count, content, hashes = split_parts(packed)
         self.count = int.from_bytes(count, "little")
-        self._content.update(content)
+        self._sum.update(content)
         self._hashes.frombytes(hashes)
 
     def hash_second(self, example: ExampleT, second: str) -> int:
@@ -128,30 +282,7 @@ class Scan(Generic[ExampleT]):
     @property
     def sha256(self) -> str:
         """Fingerprint of the content."""
-        assert not isinstance(self._content, _Contents)
-        return self._content.hexdigest()
-
-
-class _Sum(Protocol):
-    """A sha256."""
-
-    def update(self, content: bytes, /) -> None:
-        """Add the next bytes."""
-
-    def hexdigest(self) -> str:
-        """The sum of all of them."""
-        ...
-
-
-class _Contents:
-    """The content that a sum is to be made of: another process makes it."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-
-    def update(self, content: bytes) -> None:
-        """Add the next bytes."""
-        self.parts.append(content)
+        return self._sum.hexdigest()
 
 
 class _BlockScan(MapReduce[LineBlock, tuple[bytes, Noted]]):
@@ -161,7 +292,7 @@ class _BlockScan(MapReduce[LineBlock, tuple[bytes, Noted]]):
         self._scan = scan
 
     def do(self, item: LineBlock) -> tuple[bytes, Noted]:
-        pairs, noted = item.read_alone()
+        pairs, noted = item.read()
         found = self._scan.blank(item.first)
         found.add_all(pairs)
         return found.pack(), noted

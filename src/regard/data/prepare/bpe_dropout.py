@@ -15,12 +15,11 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.prepare.shards import ShardFile, Shards, Side, SideWriter, ragged_indices
+from regard.data.prepare.shards import Entry, ShardFile, Shards, Side, SideWriter, ragged_indices
 from regard.data.prepare.windowing import CONTINUES, INSIDE
 from regard.system.errors import UsageError
 from regard.system.keys import key
@@ -127,17 +126,16 @@ class WordTable:
 
     def words(self, text: str) -> tuple[Ids, int]:
         """The numbers of a text's words, ``</s>`` last, and how many pieces they are without dropout."""
-        numbers = [self._word_id(word) for word in self._tokenizer.words(text)] + [0]
+        numbers = []
+        for word in self._tokenizer.words(text):
+            if word not in self._number:
+                self._number[word] = len(self._plain)
+                self._plain.append(len(self._segmenter.plain(word)))
+            numbers.append(self._number[word])
+        numbers.append(0)
         return np.array(numbers, dtype=np.int64), sum(self._plain[number] for number in numbers)
 
-    def _word_id(self, word: str) -> int:
-        number = self._number.get(word)
-        if number is None:
-            number = self._number[word] = len(self._plain)
-            self._plain.append(len(self._segmenter.plain(word)))
-        return number
-
-    def write(self, folder: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    def write(self, folder: Path, name: str) -> tuple[Entry, Entry]:
         """Draw and write every word's segmentations: the table's entry for the index, and those of its files."""
         with ExitStack() as stack:
             rows = SideWriter(folder, f"{name}.segmentations", self._tokenizer.size)
@@ -150,7 +148,7 @@ class WordTable:
                 found = draw_segmentations(self._segmenter.plain(word), self._segmenter.sample(word, self._draws))
                 rows.add([np.array(ids, dtype=np.int64) for ids in found])
                 begins.append(rows.count)
-            first.write(np.array(begins, dtype="<i8"))
+            first.write(np.array(begins, dtype="<i8").tobytes())
             entry, files = rows.close()
             files[first.name] = first.close()
         return {"rows": entry, "words": first.name}, files
@@ -175,7 +173,7 @@ class SegmentedShards:
     longest: int
 
     @classmethod
-    def load(cls, folder: Path, words: Side, table: dict[str, Any], seed: int, longest: int) -> SegmentedShards:
+    def load(cls, folder: Path, words: Side, table: Entry, seed: int, longest: int) -> SegmentedShards:
         """With the table that :class:`WordTable` wrote."""
         first_W = np.fromfile(folder / table["words"], dtype="<i8").astype(np.int64)
         return cls(words, Shards(folder, table["rows"]), first_W, seed, longest)

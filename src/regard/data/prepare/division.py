@@ -1,25 +1,99 @@
-"""Blocks of examples become bytes of shards, here or divided among processes; the bytes are the same."""
+"""Blocks of examples worked on here or divided among processes, with the same result.
+
+The words of a sample of pairs are counted before vocabularies are learned; examples become the bytes of shards.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.corpora.blocks import Block, Noted
-from regard.data.prepare.encoders import Encoder, RefusedExample
-from regard.data.prepare.shards import narrowest_type
-from regard.data.prepare.split import SHARED, VALIDATION
-from regard.system.map_reduce import MapReduce, join_parts, split_parts
-from regard.text.seen_words import WordCounter
+from regard.config import Text
+from regard.data.corpora.corpus import TextPair
+from regard.data.corpora.scan import Block, Noted
+from regard.data.prepare.encoders import PARTS, Encoder, RefusedExample
+from regard.data.prepare.shards import Ids, Numbers, narrowest_type
+from regard.data.prepare.split import SHARED, TRAIN, VALIDATION, SplitCorpora
+from regard.system.map_reduce import MapReduce, divide, join_parts, split_parts
+from regard.text.confidence import WordCounter
+from regard.text.tokenizers.vocabulary import PairCounter, sample
 
-PARTS = ("train", "validation")
+COUNTED, GIVEN = 1, 2
+"""Marks of pairs: their words are counted; they are given back, too."""
+CountedBlock = tuple[list[TextPair], Noted]
+"""Pairs that are given back, and what is to be noted of the files."""
 Refusal = tuple[int, str, int]
 """The place of an example in its block, why it is left out, and which side of it."""
+
+
+class BlockCounter(MapReduce[Block, CountedBlock]):
+    """Counts the words of the marked pairs of blocks."""
+
+    def __init__(self, text: Text) -> None:
+        self.counter = PairCounter(text.joint, text.normalisation, text.units, text.lowercase)
+
+    def do(self, item: Block) -> CountedBlock:
+        pairs, noted = item.read()
+        marked = list(zip(pairs, item.marks_B.tolist(), strict=False))
+        self.counter.add([pair for pair, mark in marked if mark])
+        return [pair for pair, mark in marked if mark == GIVEN], noted
+
+    @property
+    def content(self) -> bytes:
+        return self.counter.content
+
+    def merge(self, content: bytes) -> None:
+        self.counter.merge(content)
+
+    def pack_item(self, item: Block) -> bytes:
+        return item.pack(list)
+
+    def unpack_item(self, content: bytes) -> Block:
+        return Block.unpack(content, lambda sides: TextPair(*sides))
+
+    def pack_found(self, found: CountedBlock) -> bytes:
+        return json.dumps(found).encode()
+
+    def unpack_found(self, content: bytes) -> CountedBlock:
+        pairs, noted = json.loads(content)
+        return [TextPair(*pair) for pair in pairs], noted
+
+
+def count_sample(
+    examples: SplitCorpora[TextPair], text: Text, given: int, seed: int, processes: int
+) -> tuple[PairCounter, list[TextPair]]:
+    """Count the words of ``text.sample`` pairs that are learned from, drawn by seed; and about ``given`` of them."""
+    work, found = BlockCounter(text), list[TextPair]()
+    total = examples.train_count
+    drawn = np.array(sample(range(total), text.sample, seed) if total > text.sample else range(total), np.int64)
+    marks = np.zeros(total, np.int8)
+    marks[drawn] = COUNTED
+    marks[drawn[:: 1 + len(drawn) // given]] = GIVEN
+    for block, (pairs, noted) in divide(work, _mark(examples.train_blocks(_characters), marks), lambda: processes):
+        block.note(noted)
+        found += pairs
+    return work.counter, found
+
+
+def _characters(pair: TextPair) -> int:
+    return len(pair.source) + len(pair.target)
+
+
+def _mark(blocks: Iterable[Block], marks: NDArray[np.int8]) -> Iterator[Block]:
+    """The blocks with these marks of the pairs that are learned from; the others have none."""
+    begin = 0
+    for block in blocks:
+        learned_B = block.marks_B == TRAIN
+        end = begin + int(learned_B.sum())
+        marks_B = np.zeros(len(learned_B), np.int8)
+        marks_B[learned_B] = marks[begin:end]
+        begin = end
+        yield replace(block, marks_B=marks_B)
 
 
 @dataclass(frozen=True)
@@ -36,8 +110,8 @@ class EncodedPart:
 
     seen: int
     refused: Sequence[Refusal]
-    windows_B: NDArray[np.int64]
-    sides: Sequence[tuple[NDArray[Any], NDArray[np.int64]]]
+    windows_B: Ids
+    sides: Sequence[tuple[Numbers, Ids]]
     texts: Sequence[bytes]
 
 
@@ -72,18 +146,17 @@ class BlockEncoder(MapReduce[Block, EncodedBlock]):
         kept_B[list(refused)] = False
         found, kept = flat.keep(kept_B), [one for one, keep in zip(chosen, kept_B.tolist(), strict=True) if keep]
         if part == "train":
-            self._count(kept, [ids for ids, _ in found.sides])
+            self.words.add(text for example in kept for text in self._encoder.read_texts(example))
+            for counts_V, (ids, _) in zip(self.counts, found.sides, strict=False):
+                counts_V += np.bincount(ids, minlength=len(counts_V))
         types = map(narrowest_type, self._encoder.sizes(part))
         sides = [(ids.astype(kind), lengths) for kind, (ids, lengths) in zip(types, found.sides, strict=True)]
         reasons = [(int(places[place]), refused[place].kind, refused[place].side) for place in sorted(refused)]
-        texts = _texts(kept) if part == "validation" and self._encoder.keeps_validation else ()
+        texts = list[bytes]()
+        if part == "validation" and self._encoder.keeps_validation:
+            for side in zip(*(example.sides() for example in kept), strict=True):
+                texts.append("".join(f"{text}\n" for text in side).encode())
         return EncodedPart(len(chosen), reasons, found.windows_B, sides, texts)
-
-    def _count(self, examples: Sequence[Any], sides: Sequence[NDArray[np.int64]]) -> None:
-        """Count the words of examples that are learned from, and the pieces of both sides."""
-        self.words.add(text for example in examples for text in self._encoder.read_texts(example))
-        for counts_V, ids in zip(self.counts, sides, strict=False):
-            counts_V += np.bincount(ids, minlength=len(counts_V))
 
     @property
     def content(self) -> bytes:
@@ -108,11 +181,6 @@ class BlockEncoder(MapReduce[Block, EncodedBlock]):
     def unpack_found(self, content: bytes) -> EncodedBlock:
         noted, *parts = split_parts(content)
         return [_unpack_part(part) for part in parts], json.loads(noted)
-
-
-def _texts(examples: Sequence[Any]) -> list[bytes]:
-    sides = zip(*(example.sides() for example in examples), strict=True)
-    return ["".join(f"{text}\n" for text in side).encode() for side in sides]
 
 
 def _pack_part(part: EncodedPart) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic
@@ -19,11 +19,13 @@ from regard.data.corpora.documents import DocumentPart
 from regard.data.corpora.images import LARGEST, Image
 from regard.data.corpora.labelled import Kind, parse_number, split_labels
 from regard.data.prepare.bpe_dropout import Segmenter, WordTable
+from regard.data.prepare.shards import Entry
 from regard.data.prepare.windowing import CONTINUES, INSIDE, NEIGHBOUR, TAGS, Frame, most_central
 from regard.text.tags import Scheme, TaggedWords, convert_tags
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, Vocabularies
 
 Ids = NDArray[np.int64]
+PARTS = ("train", "validation")
 Window = tuple[Ids, Ids]
 """The ids of both sides of an example; a text that is too long gives several windows."""
 UNKNOWN, OUTSIDE = 0, 1
@@ -87,6 +89,10 @@ class Encoder(ABC, Generic[ExampleT]):
     """Whether the validation examples are kept as text, too."""
     nothing: str = "every text is empty, or has no label"
     """Why no example may be left."""
+    divisible: bool = False
+    """Whether processes may encode the examples: no answer depends on those before."""
+    piece_sizes: tuple[int, ...] = ()
+    """Pieces of the vocabulary of the first side, and of the second, where the ids of training are pieces."""
 
     @abstractmethod
     def sizes(self, part: str) -> tuple[int, int]:
@@ -104,11 +110,6 @@ class Encoder(ABC, Generic[ExampleT]):
         """As :meth:`encode`, end to end."""
         return FlatWindows.of(self.encode(examples, part))
 
-    @property
-    def divisible(self) -> bool:
-        """Whether processes may encode the examples: no answer depends on those before."""
-        return False
-
     def plain(self, example: ExampleT) -> Any:
         """An example as values that JSON can hold, of an encoder that is divisible."""
         return example
@@ -118,17 +119,12 @@ class Encoder(ABC, Generic[ExampleT]):
         found: ExampleT = values
         return found
 
-    @abstractmethod
     def read_texts(self, example: ExampleT) -> Sequence[str]:
         """The texts of an example that the model reads: what may hold words that it never saw."""
-
-    @property
-    @abstractmethod
-    def piece_sizes(self) -> tuple[int, ...]:
-        """Pieces of the vocabulary of the first side, and of the second, where the ids of training are pieces."""
+        return example.sides()[:1]
 
     @abstractmethod
-    def fields(self, counts: Sequence[int]) -> dict[str, Any]:
+    def fields(self, counts: Sequence[int]) -> Entry:
         """Plain values for the index, given the number of examples of each corpus."""
 
     @abstractmethod
@@ -140,11 +136,11 @@ class Encoder(ABC, Generic[ExampleT]):
     def sha256(self) -> str:
         """One fingerprint of the encoder."""
 
-    def rests(self, fields: Mapping[str, Any]) -> list[Any]:
+    def rests(self, fields: Entry) -> list[object]:
         """Which fields the fingerprint of the data depends on."""
         return []
 
-    def write_tables(self, folder: Path, files: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    def write_tables(self, folder: Path, files: Entry, progress: Progress) -> Entry:
         """Write what is known only after all examples; its entries for the index."""
         return {}
 
@@ -170,6 +166,8 @@ class PairEncoder(Encoder[TextPair]):
             WordTable(one, Segmenter(one, text.bpe_dropout, self.seed), text.segmentations)
             for one in (self._tokenizers if text.bpe_dropout else ())
         ]
+        self.divisible = not self._tables  # whose words are numbered as they come, and are the ids
+        self.piece_sizes = () if self._tables else self.vocabularies.sizes
 
     def sizes(self, part: str) -> tuple[int, int]:
         words = self._tables and part == "train"
@@ -181,7 +179,10 @@ class PairEncoder(Encoder[TextPair]):
         else:
             ids = [one.ids_batch([pair[side] for pair in examples], True) for side, one in enumerate(self._tokenizers)]
             sides = [[(row, len(row)) for row in rows] for rows in ids]
-        return [self._window(*both) for both in zip(examples, *sides, strict=True)]
+        return [
+            self._refusal(pair, source[1], target[1]) or [(source[0], target[0])]
+            for pair, source, target in zip(examples, *sides, strict=True)
+        ]
 
     def encode_flat(self, examples: Sequence[TextPair], part: str) -> FlatWindows:
         if self._tables and part == "train":
@@ -199,24 +200,8 @@ class PairEncoder(Encoder[TextPair]):
             {place: one for place, one in refused.items() if one}, np.ones(len(examples), np.int64), (source, target)
         )
 
-    @property
-    def divisible(self) -> bool:
-        """Words are numbered as they come."""
-        return not self._tables
-
     def restore(self, values: Any) -> TextPair:
         return TextPair(*values)
-
-    def read_texts(self, example: TextPair) -> Sequence[str]:
-        return example[:1]
-
-    @property
-    def piece_sizes(self) -> tuple[int, ...]:
-        """Those of both sides; with BPE-dropout the ids are words."""
-        return () if self._tables else self.vocabularies.sizes
-
-    def _window(self, pair: TextPair, source: tuple[Ids, int], target: tuple[Ids, int]) -> Encoded:
-        return self._refusal(pair, source[1], target[1]) or [(source[0], target[0])]
 
     def _refusal(self, pair: TextPair, source: int, target: int) -> RefusedExample | None:
         """Why a pair of so many tokens is left out, if it is."""
@@ -234,13 +219,13 @@ class PairEncoder(Encoder[TextPair]):
     def sha256(self) -> str:
         return self.vocabularies.sha256
 
-    def fields(self, counts: Sequence[int]) -> dict[str, Any]:
+    def fields(self, counts: Sequence[int]) -> Entry:
         return {"sizes": list(counts), "seed": self.seed, "max_tokens": self.max_tokens}
 
-    def rests(self, fields: Mapping[str, Any]) -> list[Any]:
+    def rests(self, fields: Entry) -> list[object]:
         return [fields["sizes"]]
 
-    def write_tables(self, folder: Path, files: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    def write_tables(self, folder: Path, files: Entry, progress: Progress) -> Entry:
         tables = {}
         for table, side in zip(self._tables, self.sides, strict=False):
             progress("segment", 0)
@@ -254,26 +239,15 @@ class TextEncoder(Encoder[ExampleT], Generic[ExampleT]):
 
     Args:
         tokenizer: text to pieces; None if examples are not texts.
+        own: plain values for the index of the prepared data.
     """
 
-    tokenizer: Any
+    def __init__(self, tokenizer: AnyTokenizer | None, own: Entry) -> None:
+        self.tokenizer, self.own = tokenizer, own
+        self.divisible = tokenizer is not None  # texts are encoded each by itself
+        self.piece_sizes = (tokenizer.size,) if tokenizer else ()
 
-    @property
-    def divisible(self) -> bool:
-        """Texts are encoded each by itself."""
-        return self.tokenizer is not None
-
-    @property
-    @abstractmethod
-    def own(self) -> dict[str, Any]:
-        """Plain values for the index of the prepared data."""
-
-    @property
-    def piece_sizes(self) -> tuple[int, ...]:
-        """Those of the tokenizer; the other side has labels."""
-        return (self.tokenizer.size,) if self.tokenizer else ()
-
-    def fields(self, counts: Sequence[int]) -> dict[str, Any]:
+    def fields(self, counts: Sequence[int]) -> Entry:
         return {"own": self.own}
 
     def save(self, folder: Path) -> None:
@@ -319,15 +293,14 @@ class LabelIds:
 class ClassEncoder(TextEncoder[LabelledText]):
     """Encodes a text and its label ids (:class:`LabelIds`)."""
 
+    tokenizer: AnyTokenizer
+
     def __init__(self, tokenizer: AnyTokenizer, frame: Frame, labels: LabelIds) -> None:
-        self.tokenizer, self.frame, self.labels = tokenizer, frame, labels
+        super().__init__(tokenizer, {"labels": list(labels.labels)})
+        self.frame, self.labels = frame, labels
 
     def sizes(self, part: str) -> tuple[int, int]:
         return self.tokenizer.size, self.labels.size
-
-    @property
-    def own(self) -> dict[str, Any]:
-        return {"labels": list(self.labels.labels)}
 
     def encode(self, examples: Sequence[LabelledText], part: str) -> list[Encoded]:
         texts = self.tokenizer.ids_batch([text for text, _ in examples])
@@ -335,9 +308,6 @@ class ClassEncoder(TextEncoder[LabelledText]):
 
     def restore(self, values: Any) -> LabelledText:
         return LabelledText(*values)
-
-    def read_texts(self, example: LabelledText) -> Sequence[str]:
-        return example[:1]
 
     def _windows(self, pieces: Ids, text: str, label: str) -> Encoded:
         if not text.strip():
@@ -356,11 +326,11 @@ class ImageEncoder(TextEncoder[Image]):
         largest: the largest pixel value of the training data.
     """
 
-    tokenizer = None
     nothing = "no image has a label"
 
     def __init__(self, labels: LabelIds, largest: int) -> None:
-        self.labels, self.largest = labels, largest
+        super().__init__(None, {"labels": list(labels.labels), "largest": largest})
+        self.labels = labels
 
     def sizes(self, part: str) -> tuple[int, int]:
         return LARGEST + 1, self.labels.size
@@ -370,10 +340,6 @@ class ImageEncoder(TextEncoder[Image]):
 
     def read_texts(self, example: Image) -> Sequence[str]:
         return ()
-
-    @property
-    def own(self) -> dict[str, Any]:
-        return {"labels": list(self.labels.labels), "largest": self.largest}
 
     def encode(self, examples: Sequence[Image], part: str) -> list[Encoded]:
         return [
@@ -396,19 +362,17 @@ class TagEncoder(TextEncoder[TaggedWords]):
         others: those that occur in validation texts only; they are never predicted.
     """
 
+    tokenizer: AnyTokenizer
+
     def __init__(
         self, tokenizer: AnyTokenizer, frame: Frame, scheme: Scheme, tags: Sequence[str], others: Sequence[str] = ()
     ) -> None:
-        self.tokenizer, self.frame, self.scheme = tokenizer, frame, scheme
-        self.tags, self.others = tuple(tags), tuple(others)
+        super().__init__(tokenizer, {"labels": list(tags), "others": list(others), "scheme": scheme})
+        self.frame, self.scheme, self.tags = frame, scheme, tuple(tags)
         self._marks = {tag: TAGS + place for place, tag in enumerate((*tags, *others))}
 
     def sizes(self, part: str) -> tuple[int, int]:
         return self.tokenizer.size, TAGS + len(self._marks)
-
-    @property
-    def own(self) -> dict[str, Any]:
-        return {"labels": list(self.tags), "others": list(self.others), "scheme": self.scheme}
 
     def characters(self, example: TaggedWords) -> int:
         """Characters of the text."""
@@ -475,17 +439,15 @@ class DocumentEncoder(TextEncoder[DocumentPart]):
             each batch: it would take a twentieth of a small model's step.
     """
 
+    tokenizer: AnyTokenizer
     nothing = "that part is nothing but white space"
 
     def __init__(self, tokenizer: AnyTokenizer, ended: bool = False, words: bool = False) -> None:
-        self.tokenizer, self.ended, self.words = tokenizer, ended, words
+        super().__init__(tokenizer, {"ended": ended} | ({"words": True} if words else {}))
+        self.ended, self.words = ended, words
 
     def sizes(self, part: str) -> tuple[int, int]:
         return self.tokenizer.size, 2 if self.words else 1
-
-    @property
-    def own(self) -> dict[str, Any]:
-        return {"ended": self.ended} | ({"words": True} if self.words else {})
 
     def encode(self, examples: Sequence[DocumentPart], part: str) -> list[Encoded]:
         texts = self.tokenizer.ids_batch([text for text, _ in examples])
@@ -493,9 +455,6 @@ class DocumentEncoder(TextEncoder[DocumentPart]):
 
     def restore(self, values: Any) -> DocumentPart:
         return DocumentPart(*values)
-
-    def read_texts(self, example: DocumentPart) -> Sequence[str]:
-        return (example.text,)
 
     def _window(self, pieces: Ids, text: str, continues: bool) -> Encoded:
         if not text.strip():

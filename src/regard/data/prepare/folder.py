@@ -7,19 +7,19 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
 from regard.config import FORMAT, checksum
 from regard.data.corpora.corpus import TextPair
 from regard.data.prepare.bpe_dropout import SegmentedShards
-from regard.data.prepare.encoders import PairEncoder, TextEncoder
-from regard.data.prepare.shards import Shards
+from regard.data.prepare.encoders import PARTS, PairEncoder, TextEncoder
+from regard.data.prepare.shards import Entry, Shards
 from regard.data.prepare.windowing import DocumentIndex
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError
@@ -31,7 +31,6 @@ _OURS = re.compile(
     r"index\.json|words\.source\.json|tokenizer[.\w-]*\.json|ngrams\.safetensors(\.partial)?$|(train|validation)\.[.\w-]+$"
 )
 Count = Annotated[int, Field(ge=0, lt=1 << 63, strict=True)]
-PARTS = ("train", "validation")
 OTHERS = {
     "data": "other data",
     "validation": "other data",
@@ -75,7 +74,7 @@ def atomic_folder(folder: Path) -> Iterator[Path]:
     os.rename(partial, folder)
 
 
-def finish(folder: Path, index: Mapping[str, Any], files: Mapping[str, Any]) -> None:
+def finish(folder: Path, index: Mapping[str, object], files: Entry) -> None:
     """Write the index, the last of a folder's files.
 
     Args:
@@ -95,7 +94,7 @@ def finish(folder: Path, index: Mapping[str, Any], files: Mapping[str, Any]) -> 
     _flush(folder / INDEX)
 
 
-def verify_folder(folder: Path) -> dict[str, Any]:
+def verify_folder(folder: Path) -> Entry:
     """The index of a folder after checking its sha256 and every file's; older indices have no sha256 of their own.
 
     Raises:
@@ -119,7 +118,7 @@ def verify_folder(folder: Path) -> dict[str, Any]:
     return index
 
 
-def is_reusable(folder: Path, inputs: Mapping[str, Any]) -> bool:
+def is_reusable(folder: Path, inputs: Mapping[str, object]) -> bool:
     """Whether ``folder`` exists and was prepared from the same inputs.
 
     Raises:
@@ -208,35 +207,6 @@ class ExamplesIndex(BaseIndex):
     wholes: dict[Literal["train", "validation"], str] = {}
 
 
-def read_index(folder: Path, kind: type[PairsIndex] | type[ExamplesIndex], sides: tuple[str, ...]) -> dict[str, Any]:
-    """The index of a folder, every file verified and every entry of the kind.
-
-    Args:
-        folder: of prepared data.
-        kind: the schema of its index.
-        sides: names that it must have.
-
-    Raises:
-        Damaged: it is not as it was written.
-        RegardError: a newer Regard wrote it.
-    """
-    index = verify_folder(folder)
-    try:
-        kind.model_validate(index)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise Damaged(f"is damaged: {place:.80}: {first['msg']:.80}", str(folder / INDEX)) from None
-    named = [index["sides"].get(side) for side in sides] + [table["rows"] for table in index.get("tables", {}).values()]
-    files = [name for side in named if side for name in (*side["ids"], side["offsets"])]
-    files += [table["words"] for table in index.get("tables", {}).values()] + [*index.get("wholes", {}).values()]
-    wholes = index.get("wholes", {})
-    named += [None] * any(name != f"{part}.wholes" for part, name in wholes.items())
-    if None in named or not all(map(disk.is_plain, files)) or not set(files) <= index["files"].keys():
-        raise Damaged("is damaged: it lacks a side of the data, or the sha256 of a file", str(folder / INDEX))
-    return index
-
-
 class PreparedFolder:
     """A folder of prepared data, every file checked against its sha256 when opened.
 
@@ -250,11 +220,28 @@ class PreparedFolder:
     """
 
     def __init__(self, folder: Path, kind: type[PairsIndex] | type[ExamplesIndex], sides: tuple[str, str]) -> None:
-        self.folder = folder
-        self.index = read_index(folder, kind, tuple(f"{part}.{side}" for part in PARTS for side in sides))
+        self.folder, self.index = folder, verify_folder(folder)
+        self._refuse_others(kind, [f"{part}.{side}" for part in PARTS for side in sides])
         self.fingerprint: str = self.index["fingerprint"]
-        self.left_out: dict[str, Any] = self.index["left_out"]
+        self.left_out: Entry = self.index["left_out"]
         self.mended: list[str] = self.index["mended"]
+
+    def _refuse_others(self, kind: type[PairsIndex] | type[ExamplesIndex], sides: Sequence[str]) -> None:
+        """Raise a Damaged where the index is not of this kind, or lacks one of these sides or the sha256 of a file."""
+        index, where = self.index, str(self.folder / INDEX)
+        try:
+            kind.model_validate(index)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            raise Damaged(f"is damaged: {place:.80}: {first['msg']:.80}", where) from None
+        tables, wholes = index.get("tables", {}).values(), index.get("wholes", {})
+        named = [index["sides"].get(side) for side in sides] + [table["rows"] for table in tables]
+        files = [name for side in named if side for name in (*side["ids"], side["offsets"])]
+        files += [*(table["words"] for table in tables), *wholes.values()]
+        named += [None] * any(name != f"{part}.wholes" for part, name in wholes.items())
+        if None in named or not all(map(disk.is_plain, files)) or not set(files) <= index["files"].keys():
+            raise Damaged("is damaged: it lacks a side of the data, or the sha256 of a file", where)
 
     def shards(self, name: str) -> Shards:
         """A side of a part."""
@@ -271,12 +258,7 @@ class PreparedPairs(PreparedFolder):
         self.source, self.target = self._side("train.source"), self._side("train.target")
         self.validation_source = self.shards("validation.source")
         self.validation_target = self.shards("validation.target")
-        self.pairs = self.source.count
-
-    @property
-    def start(self) -> int:
-        """The symbol that begins a target."""
-        return self.vocabularies.target.start
+        self.pairs, self.start = self.source.count, self.vocabularies.target.start
 
     def _side(self, name: str) -> Shards | SegmentedShards:
         table = self.index["tables"].get(name)
@@ -296,7 +278,7 @@ class PreparedExamples(PreparedFolder):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, ExamplesIndex, TextEncoder.sides)
-        self.own: dict[str, Any] = TaskFields.model_validate(self.index["own"]).model_dump()
+        self.own: Entry = TaskFields.model_validate(self.index["own"]).model_dump()
         self.text, self.labels = self.shards("train.text"), self.shards("train.labels")
         self.validation_text = self.shards("validation.text")
         self.validation_labels = self.shards("validation.labels")

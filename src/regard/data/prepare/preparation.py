@@ -12,18 +12,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from regard.config import Recipe
-from regard.data.corpora.blocks import Block
-from regard.data.corpora.corpus import Corpus, Progress, no_progress
-from regard.data.prepare.division import PARTS, BlockEncoder, EncodedPart
-from regard.data.prepare.encoders import Encoder
+from regard.data.corpora.corpus import Progress, no_progress
+from regard.data.corpora.scan import Block
+from regard.data.prepare.division import BlockEncoder, EncodedPart
+from regard.data.prepare.encoders import PARTS, Encoder
 from regard.data.prepare.folder import atomic_folder, finish, is_reusable
-from regard.data.prepare.shards import ShardFile, SideWriter
+from regard.data.prepare.shards import Entry, ShardFile, SideWriter
 from regard.data.prepare.split import Examples
 from regard.data.prepare.windowing import DocumentIndexWriter
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.system.map_reduce import divide
-from regard.text.seen_words import WORDS
+from regard.text.confidence import WORDS
 
 KINDS = ("empty", "too long", "shared with validation", "validation")
 """Why an example is left out; ``validation``: of the validation examples, whatever the reason."""
@@ -40,11 +40,15 @@ class LeftOut:
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     examples: dict[str, list[str]] = field(default_factory=dict)
 
-    def note(self, kind: str, corpus: Corpus[Any], number: int, side: int = 0) -> None:
+    def note(self, kind: str, block: Block, place: int, side: int) -> None:
         """Count one example."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
         if len(seen := self.examples.setdefault(kind, [])) < self.kept:
-            seen.append(corpus.where(number, side))
+            seen.append(block.where(place, side))
+
+
+Review = Callable[[LeftOut, int], None]
+Writer = SideWriter | ShardFile | DocumentIndexWriter
 
 
 def prepare(
@@ -52,9 +56,9 @@ def prepare(
     recipe: Recipe,
     folder: Path,
     learn: Learn[AnyExamples],
-    rests: dict[str, Any],
+    rests: Entry,
     progress: Progress = no_progress,
-    review: Callable[[LeftOut, int], None] | None = None,
+    review: Review | None = None,
     processes: int = 1,
 ) -> Path:
     """Prepare the examples in ``folder``, unless it was prepared from the same; returns it.
@@ -75,74 +79,60 @@ def prepare(
             field differs).
     """
     inputs = {"seed": recipe.seed, "data.max_tokens": recipe.data.max_tokens, **examples.inputs, **rests}
-    if not is_reusable(folder, inputs):
-        with atomic_folder(folder) as partial:
-            writer = _FolderWriter(examples, partial, progress, recipe.text.bpe_dropout > 0, processes)
-            writer.write(learn, inputs, review)
+    if is_reusable(folder, inputs):
+        return folder
+    with atomic_folder(folder) as partial:
+        progress("learn", 0)
+        encoder = learn(examples)
+        encoder.save(partial)
+        work = BlockEncoder(encoder, recipe.text.bpe_dropout > 0)
+        index, files = _write_examples(examples, partial, encoder, work, progress, review, processes)
+        if work.words:  # else the examples are no texts
+            unseen = tuple(tuple(np.flatnonzero(counts_V == 0).tolist()) for counts_V in work.counts) or None
+            with disk.naming(partial / WORDS):
+                (partial / WORDS).write_bytes(work.words.seen_words(unseen).content)
+        mended = [notes.message for notes in examples.notes if notes.invalid]
+        rests_on = [inputs, encoder.sha256, *encoder.rests(index)]
+        finish(partial, {"inputs": inputs, **index, "mended": mended, "rests": rests_on}, files)
     return folder
 
 
-class _FolderWriter:
-    """One making of a folder; some blocks of examples (:mod:`~regard.data.prepare.division`) are in memory."""
-
-    def __init__(
-        self, examples: Examples[Any], folder: Path, progress: Progress, has_dropout: bool, processes: int
-    ) -> None:
-        self._examples, self._folder, self._progress = examples, folder, progress
-        self._has_dropout, self._processes = has_dropout, processes
-        self._left_out = LeftOut()
-
-    def write(self, learn: Learn[Any], inputs: dict[str, Any], review: Callable[[LeftOut, int], None] | None) -> None:
-        """Every file of the folder, the index last."""
-        self._progress("learn", 0)
-        encoder = learn(self._examples)
-        encoder.save(self._folder)
-        work = BlockEncoder(encoder, self._has_dropout)
-        with ExitStack() as stack:
-            train, validation = (_PartWriter(self._folder, part, encoder, self._left_out, stack) for part in PARTS)
-            number, processes = 0, self._processes if encoder.divisible else 1
-            given = self._examples.blocks(encoder.characters)
-            for block, (parts, noted) in stack.enter_context(closing(divide(work, given, lambda: processes))):
-                self._progress("encode", number)
-                block.note(noted)
-                for writer, encoded in zip((train, validation), parts, strict=True):
-                    writer.add(block, encoded)
-                number += block.content.count
-            sides, files, wholes = dict[str, Any](), dict[str, Any](), dict[str, str]()
-            for part in (train, validation):
-                part.close(sides, files, wholes)
-        if review:
-            review(self._left_out, train.seen)
+def _write_examples(
+    examples: Examples[Any],
+    folder: Path,
+    encoder: Encoder[Any],
+    work: BlockEncoder,
+    progress: Progress,
+    review: Review | None,
+    processes: int,
+) -> tuple[Entry, Entry]:
+    """Write the shards, some blocks of examples in memory; what the index says of them, and of their files."""
+    left_out, number = LeftOut(), 0
+    with ExitStack() as stack:
+        train, validation = (_PartWriter(folder, part, encoder, left_out, stack) for part in PARTS)
+        count = processes if encoder.divisible else 1
+        given = examples.blocks(encoder.characters)
+        for block, (parts, noted) in stack.enter_context(closing(divide(work, given, lambda: count))):
+            progress("encode", number)
+            block.note(noted)
+            for writer, encoded in zip((train, validation), parts, strict=True):
+                writer.add(block, encoded)
+            number += block.content.count
+        sides, files, wholes = Entry(), Entry(), Entry()
         for part in (train, validation):
-            if not part.windows:
-                self._refuse_nothing(part.name, encoder.nothing)
-        fields = encoder.fields([train.kept[id(corpus)] for corpus in self._examples.corpora])
-        index: dict[str, Any] = {"inputs": inputs, "sides": sides} | ({"wholes": wholes} if wholes else {}) | fields
-        index |= encoder.write_tables(self._folder, files, self._progress)
-        _write_seen(self._folder, work)
-        index |= {"left_out": {"counts": self._left_out.counts, "examples": self._left_out.examples}}
-        index |= {"mended": self._replacements(), "rests": [inputs, encoder.sha256, *encoder.rests(fields)]}
-        finish(self._folder, index, files)
-
-    def _refuse_nothing(self, part: str, reason: str) -> None:
-        """Raise a RegardError that names the files of which no example is left."""
-        where = self._examples.files_of(part)
-        if part == "validation":
-            raise RegardError(f"nothing is left to validate on: {reason}; give another by --valid", where)
-        raise RegardError(f"nothing is left: {reason}", where)
-
-    def _replacements(self) -> list[str]:
-        """A line about each file that held invalid UTF-8."""
-        return [notes.message for notes in self._examples.notes if notes.invalid]
-
-
-def _write_seen(folder: Path, work: BlockEncoder) -> None:
-    """Write the file that :func:`~regard.text.seen_words.read_seen_words` reads, where there are texts."""
-    if not work.words:
-        return
-    unseen = tuple(tuple(np.flatnonzero(counts_V == 0).tolist()) for counts_V in work.counts) or None
-    with disk.naming(folder / WORDS):
-        (folder / WORDS).write_bytes(work.words.seen_words(unseen).content)
+            part.close(sides, files, wholes)
+    if review:
+        review(left_out, train.seen)
+    for part, lost, hint in (
+        (train, "nothing is left", ""),
+        (validation, "nothing is left to validate on", "; give another by --valid"),
+    ):
+        if not part.windows:
+            raise RegardError(f"{lost}: {encoder.nothing}{hint}", examples.files_of(part.name))
+    index = {"sides": sides} | ({"wholes": wholes} if wholes else {})
+    index |= encoder.fields([train.kept[id(corpus)] for corpus in examples.corpora])
+    index |= encoder.write_tables(folder, files, progress)
+    return index | {"left_out": {"counts": left_out.counts, "examples": left_out.examples}}, files
 
 
 class _PartWriter:
@@ -164,7 +154,7 @@ class _PartWriter:
         self._wholes = DocumentIndexWriter(folder, f"{part}.wholes") if encoder.windowed else None
         plain = part == "validation" and encoder.keeps_validation
         self._texts = [ShardFile(folder / f"{name}.txt") for name in self._names] if plain else []
-        files: list[Any] = [*self._writers, *self._texts, *([self._wholes] if self._wholes else [])]
+        files: list[Writer] = [*self._writers, *self._texts, *([self._wholes] if self._wholes else [])]
         for file in files:
             stack.callback(file.release)
         self.kept: Counter[int] = Counter()
@@ -175,17 +165,17 @@ class _PartWriter:
         self.seen += found.seen
         for place, kind, side in found.refused:
             kind = "validation" if self.name == "validation" else kind
-            self._left_out.note(kind, block.corpus, block.content.first + place, side)
+            self._left_out.note(kind, block, place, side)
         self.kept[id(block.corpus)] += len(found.windows_B)
         for text, lines in zip(self._texts, found.texts, strict=False):
-            text.put(lines)
+            text.write(lines)
         if self._wholes:
             self._wholes.add(found.windows_B)
         for writer, (ids_T, lengths_W) in zip(self._writers, found.sides, strict=True):
             writer.append(ids_T, lengths_W)
         self.windows += int(found.windows_B.sum())
 
-    def close(self, sides: dict[str, Any], files: dict[str, Any], wholes: dict[str, str]) -> None:
+    def close(self, sides: Entry, files: Entry, wholes: Entry) -> None:
         """Finish the files and add their entries for the index."""
         for writer, name in zip(self._writers, self._names, strict=True):
             sides[name], written = writer.close()

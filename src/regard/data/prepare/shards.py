@@ -23,6 +23,10 @@ PART = 1 << 20
 """Sentences whose lengths are looked at together."""
 FILE_TOKENS = 1 << 28
 """Most ids of a file: half a gigabyte in uint16."""
+Entry = dict[str, Any]
+"""What an index says of a side, a file or a table: plain values."""
+Numbers = NDArray[np.integer]
+Ids = NDArray[np.int64]
 
 
 class Side(Protocol):
@@ -31,34 +35,29 @@ class Side(Protocol):
     @property
     def count(self) -> int:
         """Sentences."""
-        ...
 
     @property
     def tokens(self) -> int:
         """Tokens of them all; of an epoch, where epochs differ a little."""
-        ...
 
     @property
     def longest(self) -> int:
         """Tokens of the longest sentence, in any epoch."""
-        ...
 
-    def lengths(self, epoch: int, sentences_B: NDArray[np.int64]) -> NDArray[np.int64]:
+    def lengths(self, epoch: int, sentences_B: Ids) -> Ids:
         """Tokens of each of these sentences, ``</s>`` counted."""
-        ...
 
-    def gather(self, epoch: int, sentences_B: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def gather(self, epoch: int, sentences_B: Ids) -> tuple[Ids, Ids]:
         """The ids of these sentences end to end, and the tokens of each: ``(ids_T, lengths_B)``."""
-        ...
 
 
-def ragged_indices(starts_B: NDArray[np.int64], lengths_B: NDArray[np.int64]) -> NDArray[np.int64]:
+def ragged_indices(starts_B: Ids, lengths_B: Ids) -> Ids:
     """The places of all elements of runs that begin at ``starts_B`` and are ``lengths_B`` long."""
     ends = lengths_B.cumsum()
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts_B - ends + lengths_B, lengths_B)
 
 
-def narrowest_type(pieces: int) -> np.dtype[Any]:
+def narrowest_type(pieces: int) -> np.dtype[np.integer]:
     """The smallest type for ids below ``pieces``, the same on every machine."""
     return np.dtype("<u2" if pieces <= 65_536 else "<u4")
 
@@ -71,18 +70,14 @@ class ShardFile:
         self._stream: BinaryIO = path.open("wb")
         self._sum = hashlib.sha256()
 
-    def write(self, array: NDArray[Any]) -> None:
-        """Append an array's bytes."""
-        self.put(array.tobytes())
-
-    def put(self, raw: bytes) -> None:
+    def write(self, raw: bytes) -> None:
         """Append bytes."""
         with disk.naming(self._path):
             self._stream.write(raw)
         self._sum.update(raw)
         self.bytes += len(raw)
 
-    def close(self) -> dict[str, Any]:
+    def close(self) -> Entry:
         """Bring everything to the disk; the file's entry for the index."""
         with disk.naming(self._path), self._stream as stream:
             stream.flush()
@@ -109,31 +104,31 @@ class SideWriter:
         self._folder, self._name, self._file_tokens = folder, name, file_tokens
         self._type = narrowest_type(pieces)
         self._offsets = ShardFile(folder / f"{name}.offsets")
-        self._offsets.write(np.zeros(1, dtype="<i8"))
+        self._offsets.write(bytes(8))
         self._ids: list[ShardFile] = []
         self._begins: list[int] = []
         self.tokens, self.count, self.longest = 0, 0, 0
 
-    def add(self, sentences: Sequence[NDArray[np.int64]]) -> None:
+    def add(self, sentences: Sequence[Ids]) -> None:
         """Append sentences; each must end with ``</s>``."""
         if sentences:
             lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
             self.append(np.concatenate(sentences), lengths)
 
-    def append(self, ids_T: NDArray[Any], lengths_B: NDArray[np.int64]) -> None:
+    def append(self, ids_T: Numbers, lengths_B: Ids) -> None:
         """Append sentences end to end, of these lengths."""
         if not len(lengths_B):
             return
         if not self._ids or self.tokens - self._begins[-1] >= self._file_tokens:
             self._ids.append(ShardFile(self._folder / f"{self._name}.{len(self._ids):03d}.ids"))
             self._begins.append(self.tokens)
-        self._ids[-1].write(ids_T.astype(self._type, copy=False))
-        self._offsets.write((self.tokens + lengths_B.cumsum()).astype("<i8"))
+        self._ids[-1].write(ids_T.astype(self._type, copy=False).tobytes())
+        self._offsets.write((self.tokens + lengths_B.cumsum()).astype("<i8").tobytes())
         self.tokens += int(lengths_B.sum())
         self.count += len(lengths_B)
         self.longest = max(self.longest, int(lengths_B.max()))
 
-    def close(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def close(self) -> tuple[Entry, Entry]:
         """Finish the files: the side's entry for the index, and those of its files."""
         files = {file.name: file.close() for file in [self._offsets, *self._ids]}
         entry = {
@@ -156,13 +151,12 @@ class SideWriter:
 class Shards:
     """One side of a corpus on disk, memory-mapped; fits :class:`Side`."""
 
-    def __init__(self, folder: Path, entry: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, entry: Entry) -> None:
         self.count: int = entry["sentences"]
         self.tokens: int = entry["tokens"]
         self.longest: int = entry["longest"]
-        kind = np.dtype(entry["type"])
-        self._offsets = _map_file(folder / entry["offsets"], np.dtype("<i8"))
-        self._ids = [_map_file(folder / name, kind) for name in entry["ids"]]
+        self._offsets = _map_file(folder / entry["offsets"], "<i8")
+        self._ids = [_map_file(folder / name, entry["type"]) for name in entry["ids"]]
         self._begins = np.array(entry["begins"], dtype=np.int64)
         self._refuse_others(folder / entry["offsets"])
 
@@ -178,16 +172,14 @@ class Shards:
         if not whole or longest != self.longest:
             raise Damaged("is damaged: it does not fit what the index says of it", str(path))
 
-    def lengths(self, epoch: int, sentences_B: NDArray[np.int64]) -> NDArray[np.int64]:
+    def lengths(self, epoch: int, sentences_B: Ids) -> Ids:
         return np.asarray(self._offsets[sentences_B + 1] - self._offsets[sentences_B], dtype=np.int64)
 
-    def gather(self, epoch: int, sentences_B: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def gather(self, epoch: int, sentences_B: Ids) -> tuple[Ids, Ids]:
         lengths_B = self.lengths(epoch, sentences_B)
         return self.within(sentences_B, np.zeros_like(lengths_B), lengths_B), lengths_B
 
-    def within(
-        self, sentences_B: NDArray[np.int64], first_B: NDArray[np.int64], lengths_B: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def within(self, sentences_B: Ids, first_B: Ids, lengths_B: Ids) -> Ids:
         """A part of each of these sentences, from token ``first_B`` on, end to end."""
         starts_B = np.asarray(self._offsets[sentences_B], dtype=np.int64)
         places_T = ragged_indices(starts_B + first_B, lengths_B)
@@ -200,13 +192,13 @@ class Shards:
             ids_T[inside] = self._ids[file][places_T[inside] - self._begins[file]]
         return ids_T
 
-    def sentence(self, number: int) -> NDArray[np.int64]:
+    def sentence(self, number: int) -> Ids:
         """The ids of one sentence."""
         return self.gather(0, np.array([number], dtype=np.int64))[0]
 
 
-def _map_file(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
-    """Map the file's numbers; an empty file, which cannot be mapped, gives an empty array."""
+def _map_file(path: Path, kind: str) -> Numbers:
+    """Map the file's numbers, of a type by its code; an empty file, which cannot be mapped, gives an empty array."""
     try:
         return np.memmap(path, dtype=kind, mode="r") if path.stat().st_size else np.zeros(0, kind)
     except (OSError, ValueError) as error:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, Protocol
+from typing import Generic, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.corpora.blocks import Block, blocks, example_blocks
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, ExampleT, ExampleT_co, Progress, no_progress
-from regard.data.corpora.documents import DocumentPart
-from regard.data.corpora.held_out import HeldOut
-from regard.data.corpora.scan import EVERY, DataScan, Scan
+from regard.data.corpora.documents import DocumentPart, HeldOut
+from regard.data.corpora.scan import EVERY, Block, DataScan, Scan, Size, blocks, example_blocks
 from regard.system.errors import RegardError
 from regard.system.keys import generator
 from regard.text.counts import agreeing, counted
@@ -30,29 +28,23 @@ class Examples(Protocol[ExampleT_co]):
     @property
     def corpora(self) -> Sequence[Corpus[ExampleT_co]]:
         """Those that are learned from."""
-        ...
 
     def files_of(self, part: str) -> str:
         """The files of the training or validation examples, for messages."""
-        ...
 
     @property
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> Mapping[str, object]:
         """Fingerprints of the content, for the index of the prepared data."""
-        ...
 
     def train_examples(self) -> Iterator[ExampleT_co]:
         """Those that are learned from, in order."""
-        ...
 
-    def blocks(self, size: Callable[[Any], int]) -> Iterator[Block]:
+    def blocks(self, size: Size) -> Iterator[Block]:
         """All of them, in order, those of a validation file last, marked by their part; ``size``: characters of one."""
-        ...
 
     @property
     def notes(self) -> list[InvalidLines]:
         """Invalid lines of each file in the latest pass."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,7 @@ class SplitCorpora(Generic[ExampleT]):
         self,
         scanned: DataScan[Scan[ExampleT]],
         split: Callable[[], Split] | None = None,
-        inputs: dict[str, Any] | None = None,
+        inputs: Mapping[str, object] | None = None,
     ) -> None:
         self._scanned, self._make_split, self._inputs = scanned, split, inputs or {}
 
@@ -96,7 +88,7 @@ class SplitCorpora(Generic[ExampleT]):
         return given.corpus.name if part == "validation" and given else self._scanned.name
 
     @property
-    def inputs(self) -> dict[str, Any]:
+    def inputs(self) -> Mapping[str, object]:
         held_out = self._scanned.validation_fingerprint or "split"
         return {"data": self._scanned.fingerprint, "validation": held_out, **self._inputs}
 
@@ -115,12 +107,12 @@ class SplitCorpora(Generic[ExampleT]):
         """How many are learned from."""
         return sum(int((marks_B == TRAIN).sum()) for _, marks_B in self._marked())
 
-    def blocks(self, size: Callable[[Any], int]) -> Iterator[Block]:
+    def blocks(self, size: Size) -> Iterator[Block]:
         yield from self.train_blocks(size)
         if (held := self._scanned.validation) is not None:
             yield from blocks(held.corpus, np.full(held.count, VALIDATION, np.int8), size)
 
-    def train_blocks(self, size: Callable[[Any], int]) -> Iterator[Block]:
+    def train_blocks(self, size: Size) -> Iterator[Block]:
         """Those of the training corpora, marked by their part."""
         for scan, marks_B in self._marked():
             yield from blocks(scan.corpus, marks_B, size)
@@ -234,7 +226,7 @@ class SplitDocuments:
     def train_examples(self) -> Iterator[DocumentPart]:
         return (part for part, is_held in self._held.parts() if not is_held)
 
-    def blocks(self, size: Callable[[Any], int]) -> Iterator[Block]:
+    def blocks(self, size: Size) -> Iterator[Block]:
         held = list[bool]()
 
         def texts() -> Iterator[DocumentPart]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.prepare.shards import ShardFile
+from regard.data.prepare.shards import Entry, ShardFile
 
 Ids = NDArray[np.int64]
 INSIDE, NEIGHBOUR, CONTINUES, TAGS = 0, 1, 2, 3
@@ -24,12 +24,10 @@ class Framing(Protocol):
     @property
     def begin(self) -> tuple[int, ...]:
         """Ids put before a text."""
-        ...
 
     @property
     def end(self) -> int:
         """The id put after a text."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -114,15 +112,15 @@ class DocumentIndexWriter:
 
     def __init__(self, folder: Path, name: str) -> None:
         self._file, self._windows = ShardFile(folder / name), 0
-        self._file.write(np.zeros(1, dtype="<i8"))
+        self._file.write(bytes(8))
 
     def add(self, windows: Sequence[int] | Ids) -> None:
         """Append the window counts of some examples."""
         begins = self._windows + np.cumsum(windows, dtype=np.int64)
-        self._file.write(begins.astype("<i8"))
+        self._file.write(begins.astype("<i8").tobytes())
         self._windows = int(begins[-1]) if len(begins) else self._windows
 
-    def close(self) -> tuple[str, dict[str, Any]]:
+    def close(self) -> tuple[str, Entry]:
         """Finish the file: its name, and its entries for the index."""
         return self._file.name, {self._file.name: self._file.close()}
 

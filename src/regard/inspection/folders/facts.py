@@ -20,7 +20,7 @@ from regard.inspection.folders.training_curves import LOG
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.languages import UNKNOWN, primary
-from regard.text.tokenizers.byte_pieces import replace_surrogates
+from regard.text.lines import replace_surrogates
 from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def is_demo(folder: Path, recipe: Recipe) -> bool:
     if not is_demo_recipe(recipe):
         return False
     from regard.runs.demo.grammar import generate
-    from regard.text.seen_words import read_seen_words
+    from regard.text.confidence import read_seen_words
 
     try:
         seen = read_seen_words(folder)

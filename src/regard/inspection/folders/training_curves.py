@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.text.tokenizers.byte_pieces import replace_surrogates
+from regard.text.lines import replace_surrogates
 
 LARGEST = float(np.finfo(np.float32).max)
 STEPS = 2**53

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.tasks.images.classifier import ImageClassification
-    from regard.text.seen_words import UnseenWord
+    from regard.text.confidence import UnseenWord
 
 OF_A_TOKEN = 500
 """Approximate bytes of a token or candidate with its strings."""

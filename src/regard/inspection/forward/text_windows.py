@@ -156,7 +156,7 @@ def _single_window(text: str, starts: Starts) -> TextWindows:
 
 def _sentences(task: Translation, text: str, starts: Starts) -> TextWindows:
     """The sentences of a text, split as for translation (docs/decisions, text at use)."""
-    from regard.text.sentences import cut
+    from regard.text.languages import cut
 
     recipe = task.recipe
     found = cut(text, task.assets.source, recipe.data.max_tokens, recipe.text.source_language)

@@ -21,7 +21,7 @@ from regard.inspection.questions.look import token_values
 from regard.inspection.requests import UNCHANGED, Changes, Count, ModelRequest, Piece, Place, Scene, Text, question
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.kinds import reads_text
-from regard.text.seen_words import Side
+from regard.text.confidence import Side
 
 if TYPE_CHECKING:
     from regard.tasks.protocols import Task

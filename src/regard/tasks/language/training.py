@@ -17,8 +17,15 @@ from torch import Tensor
 from regard.config import Recipe
 from regard.data.batches.language_modelling import PredictionBatch, PredictionExamples
 from regard.data.corpora.corpus import Corpus, Progress
-from regard.data.corpora.documents import DocumentPart, open_documents, refuse_columns
-from regard.data.corpora.held_out import DocumentSeries, HeldOut, measure_corpora, split_documents
+from regard.data.corpora.documents import (
+    DocumentPart,
+    DocumentSeries,
+    HeldOut,
+    measure_corpora,
+    open_documents,
+    refuse_columns,
+    split_documents,
+)
 from regard.data.corpora.scan import DataScan, Scan
 from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.folder import PreparedExamples

@@ -10,7 +10,7 @@ from pathlib import Path
 from regard.system.errors import RegardError
 from regard.tasks.assets import read_json
 from regard.tasks.text.labels import LABELS, LabelAssets, LabelsFile, labels_content
-from regard.text.seen_words import read_seen_words
+from regard.text.confidence import read_seen_words
 from regard.text.tags import Scheme, detect
 from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
 

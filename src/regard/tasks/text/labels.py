@@ -12,7 +12,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.tasks.assets import TextAssets, json_content, read_json
-from regard.text.seen_words import read_seen_words
+from regard.text.confidence import read_seen_words
 from regard.text.tags import Scheme
 from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
 

@@ -23,7 +23,7 @@ from regard.tasks.assets import TextAssets
 from regard.tasks.engine import engine_of
 from regard.tasks.protocols import Read as Read
 from regard.tasks.protocols import Unloaded, device_of
-from regard.text.seen_words import SeenWords, Side, UnseenWord
+from regard.text.confidence import SeenWords, Side, UnseenWord
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.text.word_features import WordFeatures
 

@@ -17,10 +17,8 @@ from regard.system.errors import UsageError
 from regard.tasks.engine import step_of
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others
-from regard.text.confidence import is_doubted
-from regard.text.languages import joiner
-from regard.text.seen_words import Side, UnseenWord
-from regard.text.sentences import cut, shorten_words
+from regard.text.confidence import Side, UnseenWord, is_doubted
+from regard.text.languages import cut, joiner, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 if TYPE_CHECKING:

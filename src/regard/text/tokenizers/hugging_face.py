@@ -21,11 +21,14 @@ from numpy.typing import NDArray
 
 from regard.config import FORMAT
 from regard.system.errors import RegardError
+from regard.text.lines import replace_surrogates
 from regard.text.stop_strings import Incremental, WindowDecoder
-from regard.text.tokenizers.byte_pieces import BYTE_OF, readable, replace_surrogates, unspell, word_starts
+from regard.text.tokenizers.byte_pieces import BYTE_OF, readable, unspell, word_starts
 from regard.text.tokenizers.tokenizer import SENTINEL, BaseTokenizer, Encoding, ids_by_number, read_document
 
 Answer = TypeVar("Answer")
+Document = dict[str, Any]
+"""The parsed JSON of a file."""
 
 KNOWN: dict[str, tuple[str, ...]] = {
     "cls": ("[CLS]",),
@@ -68,7 +71,7 @@ class Symbols:
 
 @dataclass(frozen=True)
 class TokenizerSettings:
-    """Settings of a tokenizer that its file lacks; embedded in it when it is saved.
+    """Settings of a tokenizer that its file lacks; embedded in it, below :data:`KEY`, when it is saved.
 
     Args:
         names: role to name, e.g. ``{"eos": "<|endoftext|>"}``.
@@ -79,8 +82,8 @@ class TokenizerSettings:
     size: int = 0
 
     @classmethod
-    def of(cls, document: Any, where: str) -> TokenizerSettings:
-        """The settings that :meth:`embed_in` wrote; empty if there are none."""
+    def of(cls, document: Document, where: str) -> TokenizerSettings:
+        """The settings that were embedded in a file; empty if there are none."""
         try:
             found = document["model"].get(KEY, {})
             if found.get("format", FORMAT) > FORMAT:
@@ -93,13 +96,6 @@ class TokenizerSettings:
         if not sound or not isinstance(size, int) or not 0 <= size <= 1 << 24:
             raise RegardError("is damaged, or no tokenizer of the tokenizers library", where)
         return cls(names, size)
-
-    def embed_in(self, document: Any) -> Any:
-        """The document with these settings embedded."""
-        if not self.names and not self.size:
-            return document
-        value = {"format": FORMAT, "symbols": dict(sorted(self.names.items())), "size": self.size}
-        return {**document, "model": {**document["model"], KEY: value}}
 
 
 def special_token_names(folder: Path | str) -> dict[str, str]:
@@ -125,14 +121,14 @@ def special_token_names(folder: Path | str) -> dict[str, str]:
 
 
 def open_tokenizer(
-    document: Any, told: TokenizerSettings, where: str
+    document: Document, told: TokenizerSettings, where: str
 ) -> tuple[tokenizers.Tokenizer, list[str], Symbols]:
     """The guarded library tokenizer, the name of each id (empty where there is none), and the symbols.
 
     Raises:
         RegardError: the library cannot read it, or a given symbol is not in it.
     """
-    plain = _library(_bare(document, where), where)
+    plain = _library(_bare(document), where)
     ids: dict[str, int] = plain.get_vocab(with_added_tokens=True)
     largest = max(ids.values(), default=-1)
     if not ids or largest >= 1 << 24:
@@ -147,15 +143,13 @@ def open_tokenizer(
     return guarded, names, symbols
 
 
-def _bare(document: Any, where: str) -> Any:
+def _bare(document: Document) -> Document:
     """The document without padding and truncation."""
-    if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
-        raise RegardError("is damaged, or no tokenizer of the tokenizers library", where)
     model = {key: value for key, value in document["model"].items() if key != KEY}
     return {**document, "model": model, "padding": None, "truncation": None}
 
 
-def _library(document: Any, where: str) -> tokenizers.Tokenizer:
+def _library(document: Document, where: str) -> tokenizers.Tokenizer:
     return call_library(lambda: tokenizers.Tokenizer.from_str(json.dumps(document)), where)
 
 
@@ -171,31 +165,28 @@ def call_library(question: Callable[[], Answer], where: str) -> Answer:
 
 
 def _symbols(
-    document: Any, plain: tokenizers.Tokenizer, ids: Mapping[str, int], told: TokenizerSettings, where: str
+    document: Document, plain: tokenizers.Tokenizer, ids: Mapping[str, int], told: TokenizerSettings, where: str
 ) -> Symbols:
     for role, name in told.names.items():
         if name not in ids:
             raise RegardError(f"the {role} symbol {name!r} is not in the vocabulary", where)
-    added = document.get("added_tokens") or []
+    model, added = document["model"], document.get("added_tokens") or []
     special = {token["content"] for token in added if token.get("special")}
     # With merges a name may be an ordinary piece that they build; then only what the file added is a symbol.
-    possible = {token["content"] for token in added} if "merges" in document["model"] else ids.keys()
+    possible = {token["content"] for token in added} if "merges" in model else ids.keys()
     roles = {role: ids[name] for role, name in told.names.items()}
     for role, usual in KNOWN.items():
         here = [name for name in usual if name in ids and name in possible]
         if role not in roles and here:
             roles[role] = ids[here[0]]
-    if (unknown := _unknown(document["model"], ids)) is not None:
+    # its own piece for what it has no piece for: by name, or in a Unigram model by id
+    unknown = model["unk_id"] if "unk_id" in model else ids.get(model.get("unk_token") or "")
+    unknown = unknown if isinstance(unknown, int) else None
+    if unknown is not None:
         roles["unk"] = unknown
     before, behind = call_library(lambda: _template_ids(plain), where)
     every = {*roles.values(), *(ids[name] for name in special if name in ids), *before, *behind}
     return Symbols(roles, frozenset(every), before, behind, unknown)
-
-
-def _unknown(model: Any, ids: Mapping[str, int]) -> int | None:
-    """The model's own piece for what it has no piece for: by name, or in a Unigram model by id."""
-    unknown = model["unk_id"] if "unk_id" in model else ids.get(model.get("unk_token") or "")
-    return unknown if isinstance(unknown, int) else None
 
 
 def _template_ids(plain: tokenizers.Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -209,9 +200,9 @@ def _template_ids(plain: tokenizers.Tokenizer) -> tuple[tuple[int, ...], tuple[i
     return (), ()
 
 
-def _guard(document: Any, names: set[str]) -> Any:
+def _guard(document: Document, names: set[str]) -> Document:
     """The document with every symbol renamed, so that no text can hold one: a literal ``[MASK]`` stays text."""
-    document = copy.deepcopy(_bare(document, ""))
+    document = copy.deepcopy(_bare(document))
     model = document["model"]
 
     def safe(name: str) -> str:
@@ -230,7 +221,7 @@ def _guard(document: Any, names: set[str]) -> Any:
     return document
 
 
-def step_types(part: Any) -> Iterator[str]:
+def step_types(part: object) -> Iterator[str]:
     """The kinds of all steps of a part of the file, those inside a sequence too."""
     if isinstance(part, dict):
         yield str(part.get("type"))
@@ -255,7 +246,7 @@ class HuggingFaceTokenizer(BaseTokenizer):
     """
 
     def __init__(
-        self, document: Any, names: Mapping[str, str] | None = None, size: int = 0, where: str = "tokenizer.json"
+        self, document: Document, names: Mapping[str, str] | None = None, size: int = 0, where: str = "tokenizer.json"
     ) -> None:
         kept = TokenizerSettings.of(document, where)
         given = {role.removesuffix("_token"): name for role, name in (names or {}).items()}
@@ -265,6 +256,8 @@ class HuggingFaceTokenizer(BaseTokenizer):
         self._core, self.names, symbols = open_tokenizer(document, told, where)
         self._document, self._where = document, where
         self._special = symbols.every
+        pieces = [id for id, name in enumerate(self.names) if name and id not in self._special]
+        self.ordinary = np.array(pieces, np.int64)
         self.size = self.start = len(self.names)
         roles = symbols.roles
         self.begin = symbols.before
@@ -279,14 +272,14 @@ class HuggingFaceTokenizer(BaseTokenizer):
         names_of = {self.names[id]: id for id in sorted(self._special)}
         self.sentinels = ids_by_number(names_of, SENTINEL) or ids_by_number(names_of, SENTINEL_OF_T5)
         steps = {*step_types(document.get("pre_tokenizer")), *step_types(document.get("decoder"))}
-        self._held = self._bytes() if "ByteLevel" in steps else None
+        # of a byte-level file a piece that was added beside the others stands for its own text
+        held = (unspell(name) if set(name) <= BYTE_OF.keys() else name.encode() for name in self.names)
+        self._held = list(held) if "ByteLevel" in steps else None
         self._spaced = any(name.startswith("▁") for name in self.names)
-        self.content = (json.dumps(told.embed_in(document), ensure_ascii=False) + "\n").encode("utf-8", "replace")
-
-    @property
-    def ordinary(self) -> NDArray[np.int64]:
-        """The ids of pieces: not of symbols, nor of rows without a name."""
-        return np.array([id for id, name in enumerate(self.names) if name and id not in self._special], np.int64)
+        if told.names or told.size:
+            value = {"format": FORMAT, "symbols": dict(sorted(told.names.items())), "size": told.size}
+            document = {**document, "model": {**document["model"], KEY: value}}
+        self.content = (json.dumps(document, ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
     def normalise(self, text: str) -> str:
         """``text`` without lone surrogates; what else the file changes, it changes inside."""
@@ -295,13 +288,13 @@ class HuggingFaceTokenizer(BaseTokenizer):
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
         """The pieces of each text with their offsets in the text itself, whatever the file makes of its characters."""
         normal = [replace_surrogates(text) for text in texts]
-        guarded = list(map(_unguard, normal))
+        guarded = [text.replace(GUARD, "\ufffd") for text in normal]
         found = call_library(lambda: self._core.encode_batch(guarded, add_special_tokens=False), self._where)
         return [Encoding(one.ids, one.offsets, text) for one, text in zip(found, normal, strict=True)]
 
     def ids_batch(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         """The ids alone of each text; the fastest way in."""
-        normal = [_unguard(replace_surrogates(text)) for text in texts]
+        normal = [replace_surrogates(text).replace(GUARD, "\ufffd") for text in texts]
         found = call_library(lambda: self._core.encode_batch_fast(normal, add_special_tokens=False), self._where)
         return [np.array(one.ids, dtype=np.int64) for one in found]
 
@@ -351,10 +344,6 @@ class HuggingFaceTokenizer(BaseTokenizer):
             found = [True] * len(names)
         return np.array([True, *found[1:]], np.bool_)
 
-    def _bytes(self) -> list[bytes]:
-        """The bytes of each piece of a byte-level file; one that was added beside them stands for its own text."""
-        return [unspell(name) if set(name) <= BYTE_OF.keys() else name.encode() for name in self.names]
-
     @classmethod
     def load(cls, path: Path | str, names: Mapping[str, str] | None = None, size: int = 0) -> HuggingFaceTokenizer:
         """The tokenizer of a file, e.g. with the names that :func:`special_token_names` found.
@@ -363,7 +352,3 @@ class HuggingFaceTokenizer(BaseTokenizer):
             RegardError: the file is missing, too large, damaged, or see the class.
         """
         return cls(read_document(path), names, size, str(path))
-
-
-def _unguard(text: str) -> str:
-    return text.replace(GUARD, "\ufffd")

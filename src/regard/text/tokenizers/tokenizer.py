@@ -30,21 +30,24 @@ from regard.text.tokenizers.byte_pieces import (
     ALPHABET,
     FORMS,
     SPLIT,
+    ChunkCounter,
+    ChunkIds,
     Normalisation,
     Units,
     assemble,
+    cut_chunks,
     normalise,
     normaliser,
     readable,
+    repeat_words,
     spell,
     unspell,
     word_starts,
 )
-from regard.text.tokenizers.chunks import ChunkCounter, ChunkIds, cut_chunks, repeat_words
 
 END, UNKNOWN = "</s>", "<unk>"
 _SPLITTERS = {unit: json.loads(assemble(models.BPE(), None, unit).to_str())["pre_tokenizer"] for unit in SPLIT}
-_NORMALISERS: dict[tuple[Normalisation, bool], Any] = {
+_NORMALISERS: dict[tuple[Normalisation, bool], object] = {
     (form, lowercase): json.loads(assemble(models.BPE(), normaliser(form, lowercase)).to_str())["normalizer"]  # type: ignore[misc]
     for form in FORMS
     for lowercase in (False, True)
@@ -91,18 +94,14 @@ def parse_document(document: Any, where: str) -> Parts:
         known = [key for key, written in _NORMALISERS.items() if written == document["normalizer"]]
         units = [unit for unit, written in _SPLITTERS.items() if written == document["pre_tokenizer"]]
         ours = _fits(vocabulary, merges, model["vocab"]) and bool(known) and bool(units)
-        ours = ours and document["added_tokens"] == [] and _merges_fit(model, units[0])
+        whole = bool(model.get("ignore_merges"))  # pieces have merges, characters have none
+        ours = ours and document["added_tokens"] == [] and whole == (units[0] == "characters")
+        ours = ours and (not whole or model["merges"] == [])
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         ours = False
     if not ours:
         raise RegardError("is damaged, or no tokenizer of Regard; learn it again with `regard train`", where)
     return Parts(vocabulary, merges, known[0][0], units[0], known[0][1])
-
-
-def _merges_fit(model: Any, units: Units) -> bool:
-    """Whether the merges fit the units: pieces have merges, characters have none."""
-    whole = bool(model.get("ignore_merges"))
-    return whole and model["merges"] == [] if units == "characters" else not whole
 
 
 def _fits(vocabulary: list[str], merges: list[tuple[str, str]], ids: dict[str, int]) -> bool:
@@ -137,6 +136,10 @@ class BaseTokenizer(ABC):
     size: int
     content: bytes
     """The bytes that :meth:`save` writes."""
+    ordinary: NDArray[np.int64]
+    """The ids of pieces: not of symbols, nor of rows without a name."""
+    pad: int | None = None
+    """The id of the symbol that fills up batches elsewhere, where there is one."""
 
     @cached_property
     def sha256(self) -> str:
@@ -223,6 +226,7 @@ class Tokenizer(BaseTokenizer):
         self.size = len(self.names)
         self.start = self.size
         self.symbols = self.names.index(ALPHABET[0])
+        self.ordinary = np.arange(self.symbols, self.size)
         symbols = {name: place for place, name in enumerate(self.names[: self.symbols])}
         self.mask = symbols.get(MASK)
         self.begin = (symbols[CLASS],) if CLASS in symbols else ()
@@ -231,7 +235,7 @@ class Tokenizer(BaseTokenizer):
         self._core = assemble(self._model(), None, units)
         self._words = assemble(models.BPE(), None).pre_tokenizer
         sizes = [0 if place < self.symbols else len(name) for place, name in enumerate(self.names)]  # a letter a byte
-        self._chunks = ChunkIds(self._encode_ids, sizes)
+        self.chunks = ChunkIds(self._encode_ids, sizes)
         self.longest = max(sizes)
         """Bytes of the longest piece."""
 
@@ -253,11 +257,6 @@ class Tokenizer(BaseTokenizer):
         """Of each id, whether it begins with a space, before which any word ends; a symbol does."""
         return np.array([held[:1] in (b"", b" ") for held in self._bytes])
 
-    @property
-    def ordinary(self) -> NDArray[np.int64]:
-        """The ids of pieces, which are not symbols."""
-        return np.arange(self.symbols, self.size)
-
     def normalise(self, text: str) -> str:
         """``text`` as the model sees it: in the recipe's Unicode form and case, lone surrogates replaced."""
         return normalise(text, self.normalisation, self.lowercase)
@@ -276,12 +275,8 @@ class Tokenizer(BaseTokenizer):
 
     def flat_ids(self, texts: Sequence[str], ended: bool = False) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """``(ids_T, lengths_B)``: as :meth:`ids_batch`, but end to end, and how many ids each text has."""
-        ids_T, lengths_B = self._chunks.find(cut_chunks(texts, self.normalise))
+        ids_T, lengths_B = self.chunks.find(cut_chunks(texts, self.normalise))
         return (np.insert(ids_T, lengths_B.cumsum(), self.end), lengths_B + 1) if ended else (ids_T, lengths_B)
-
-    def remember(self, chunks: Mapping[str, int]) -> None:
-        """Encode counted chunks that will be met."""
-        self._chunks.remember(chunks)
 
     def _encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of normalised texts, each by itself."""
@@ -357,7 +352,7 @@ def learn(
     """A tokenizer of at most ``vocabulary`` entries learned from texts [Sennrich16 §3.2]; a pure function of them.
 
     Pairs seen once are never merged, so a small corpus gives fewer entries; of characters the most frequent are taken.
-    A text of more than :data:`~regard.text.tokenizers.chunks.LONGEST` characters is learned from in parts of that
+    A text of more than :data:`~regard.text.tokenizers.byte_pieces.LONGEST` characters is learned from in parts of that
     length. ``symbols`` are the task's own, e.g. ``[MASK]``.
 
     Raises:
@@ -387,7 +382,7 @@ def learn_counted(counter: ChunkCounter, vocabulary: int, symbols: Sequence[str]
     if len(set(names)) < len(names):
         raise UsageError(f"the symbols {', '.join(names)} are not all different", "symbols")
     tokenizer = Tokenizer(names + pieces, merges, counter.normalisation, units, counter.lowercase)
-    tokenizer.remember(counter.chunks)
+    tokenizer.chunks.remember(counter.chunks)
     return tokenizer
 
 

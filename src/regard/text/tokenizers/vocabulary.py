@@ -6,24 +6,31 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from regard.system.errors import RegardError
 from regard.system.keys import generator
 from regard.system.map_reduce import join_parts, split_parts
-from regard.text.confidence import CONFIDENCE, confidence_content, read_doubted_below
-from regard.text.seen_words import WORDS, SeenWords, read_seen_words
-from regard.text.tokenizers.byte_pieces import Normalisation, Units
-from regard.text.tokenizers.chunks import ChunkCounter
-from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
+from regard.text.confidence import (
+    CONFIDENCE,
+    WORDS,
+    SeenWords,
+    confidence_content,
+    read_doubted_below,
+    read_seen_words,
+)
+from regard.text.tokenizers.byte_pieces import ChunkCounter, Normalisation, Units
 from regard.text.tokenizers.tokenizer import Tokenizer, learn_counted, parse_document, read_document
+
+if TYPE_CHECKING:
+    from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 
 Item = TypeVar("Item")
 CHUNK = 4096
 TOKENIZER, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
 PAD = 0
 """The pad piece of a T5."""
-AnyTokenizer = Tokenizer | HuggingFaceTokenizer
+AnyTokenizer: TypeAlias = "Tokenizer | HuggingFaceTokenizer"
 
 
 def sample(items: Iterable[Item], count: int, seed: int) -> list[Item]:
@@ -54,16 +61,16 @@ def read_tokenizer(path: Path | str) -> AnyTokenizer:
     """
     document = read_document(path)
     model = document.get("model") if isinstance(document, dict) else None
-    foreign = isinstance(model, dict) and "format" not in model
-    return (
-        HuggingFaceTokenizer(document, where=str(path)) if foreign else Tokenizer(*parse_document(document, str(path)))
-    )
+    if not isinstance(model, dict) or "format" in model:
+        return Tokenizer(*parse_document(document, str(path)))
+    from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
+
+    return HuggingFaceTokenizer(document, where=str(path))
 
 
 def start_of(tokenizer: AnyTokenizer) -> int:
     """What begins a text that is written with one vocabulary for both sides: T5's pad piece with a T5's, else ours."""
-    pad = isinstance(tokenizer, HuggingFaceTokenizer) and tokenizer.pad == PAD
-    return PAD if pad else tokenizer.start
+    return PAD if tokenizer.pad == PAD else tokenizer.start
 
 
 @dataclass(frozen=True)
@@ -151,7 +158,7 @@ class PairCounter:
 
     Args:
         joint: both sides together.
-        normalisation, units, lowercase: as :class:`~regard.text.tokenizers.chunks.ChunkCounter`.
+        normalisation, units, lowercase: as :class:`~regard.text.tokenizers.byte_pieces.ChunkCounter`.
     """
 
     def __init__(

@@ -154,17 +154,15 @@ def join_pieces(frame: Frame, first: Ids, second: Ids) -> Ids:
 class LabelledPairEncoder(TextEncoder[LabelledPair]):
     """Encodes two texts as one sequence, and their label ids (:class:`LabelIds`)."""
 
+    tokenizer: AnyTokenizer
     nothing = "every pair lacks a text, or has no label"
 
     def __init__(self, tokenizer: AnyTokenizer, frame: Frame, labels: LabelIds) -> None:
-        self.tokenizer, self.frame, self.labels = tokenizer, frame, labels
+        super().__init__(tokenizer, {"labels": list(labels.labels), "texts": 2})
+        self.frame, self.labels = frame, labels
 
     def sizes(self, part: str) -> tuple[int, int]:
         return self.tokenizer.size, self.labels.size
-
-    @property
-    def own(self) -> dict[str, Any]:
-        return {"labels": list(self.labels.labels), "texts": 2}
 
     def encode(self, examples: Sequence[LabelledPair], part: str) -> list[Encoded]:
         pieces = iter(self.tokenizer.ids_batch([text for example in examples for text in example.texts]))

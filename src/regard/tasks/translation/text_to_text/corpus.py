@@ -182,24 +182,19 @@ class PrefixedEncoder(TextEncoder[PrefixedPair]):
         prefixes: those that are learned, for the index; the data determine them, so the fingerprint is without them.
     """
 
+    tokenizer: AnyTokenizer
     keeps_validation = True
     windowed = False
 
     def __init__(self, tokenizer: AnyTokenizer, max_tokens: int, prefixes: tuple[str, ...] = ()) -> None:
-        self.tokenizer, self.max_tokens, self.prefixes = tokenizer, max_tokens, prefixes
+        super().__init__(tokenizer, {"prefixed": True})
+        self.max_tokens, self.prefixes = max_tokens, prefixes
+        self.piece_sizes = self.sizes("train")
         self.gaps = sentinel_gaps(tokenizer)
         self.nothing = f"all pairs are empty or over {max_tokens} tokens"
 
     def sizes(self, part: str) -> tuple[int, int]:
         return self.tokenizer.size, self.tokenizer.size
-
-    @property
-    def piece_sizes(self) -> tuple[int, ...]:
-        return self.sizes("train")
-
-    @property
-    def own(self) -> dict[str, Any]:
-        return {"prefixed": True}
 
     def fields(self, counts: Sequence[int]) -> dict[str, Any]:
         return {"own": {**self.own, "prefixes": list(self.prefixes)}}

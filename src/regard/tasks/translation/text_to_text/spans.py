@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from regard.config import Recipe
-from regard.data.batches.language_modelling import Windows
-from regard.data.batches.spans import SpanWindows
+from regard.data.batches.language_modelling import SpanWindows, Windows
 from regard.data.corpora.corpus import one_line
 from regard.data.prepare.shards import Side
 from regard.tasks.text.gaps import decode_with_symbols

@@ -28,9 +28,8 @@ from regard.tasks.text.sampling import sampling_options
 from regard.tasks.text.task import Read, TextTask, refuse_others
 from regard.tasks.translation.text_to_text.assets import AnswerAssets
 from regard.tasks.translation.text_to_text.corpus import PrefixedPair, prefix_list, with_prefix
-from regard.text.confidence import is_doubted
+from regard.text.confidence import Side, is_doubted
 from regard.text.counts import counted
-from regard.text.seen_words import Side
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
 if TYPE_CHECKING:
