@@ -9,21 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.text.tags import (
-    Scheme,
-    Span,
-    TaggedWords,
-    Written,
-    convert_tags,
-    detect,
-    forbidden,
-    inventory,
-    places_of,
-    spans_of,
-    split_tag,
-    tags_of,
-    unrecognised_tags,
-)
+from regard.text import tags as module
+from regard.text.tags import Scheme, Span, TaggedWords, convert_tags, forbidden, inventory, places_of, spans_of, tags_of
 
 SCHEMES = get_args(Scheme)
 
@@ -110,8 +97,8 @@ def test_what_is_not_forbidden_comes_back_and_nothing_else(scheme: Scheme) -> No
         (["B-x I-x O " * 10 + "PER"], "bio"),
     ],
 )
-def test_the_scheme_is_seen(sentences: list[str], scheme: Written) -> None:
-    assert detect(sentence.split() for sentence in sentences) == scheme
+def test_the_scheme_is_seen(sentences: list[str], scheme: module.Written) -> None:
+    assert module.detect(sentence.split() for sentence in sentences) == scheme
 
 
 def test_iob1_becomes_another_scheme() -> None:
@@ -131,8 +118,8 @@ def test_tags_that_are_only_tags() -> None:
 
 def test_letters_and_labels() -> None:
     read = {"E-PER": ("L", "PER"), "S-a-b": ("U", "a-b"), "M-x": ("I", "x"), "O": ("O", ""), "I": ("I", "")}
-    assert {tag: split_tag(tag) for tag in read} == read
-    assert unrecognised_tags(["O", "B-x", "PER", "B-", "-x", "PER", "0"]) == ["PER", "B-", "-x", "0"]
+    assert {tag: module.split_tag(tag) for tag in read} == read
+    assert module.unrecognised_tags(["O", "B-x", "PER", "B-", "-x", "PER", "0"]) == ["PER", "B-", "-x", "0"]
 
 
 @pytest.mark.parametrize("spans", [[(0, 2, "x"), (1, 3, "y")], [(1, 1, "x")], [(2, 4, "x")], [(-1, 1, "x")]])

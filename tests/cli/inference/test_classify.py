@@ -11,7 +11,7 @@ from regard.config import TASKS
 from regard.config import Classification as Section
 from regard.system.errors import RegardError
 from regard.tasks.text.labels import FittedValues
-from regard.text.seen_words import UnseenWord
+from regard.text.confidence import UnseenWord
 
 
 class Letters:

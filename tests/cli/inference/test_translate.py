@@ -20,7 +20,7 @@ import pytest
 from regard.cli.io.input_texts import LONGEST_WORD
 from regard.cli.io.lines import bursts, one_line
 from regard.config import TASKS
-from regard.text.seen_words import SeenWords
+from regard.text.confidence import SeenWords
 from tests.cli.inference.fakes import Unaware
 
 

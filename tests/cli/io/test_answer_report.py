@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from regard.cli.io.answer_report import FEW, LONGEST, AnswerReport
-from regard.text.seen_words import UnseenWord
+from regard.text.confidence import UnseenWord
 
 
 @dataclass

@@ -21,7 +21,7 @@ from regard.cli.io import lines
 from regard.runs import results_file
 from regard.runs.workers import answers
 from regard.system.forks import SAFE
-from regard.text.seen_words import SeenWords
+from regard.text.confidence import SeenWords
 from regard.training.checkpoints.files import Files
 from tests.cli.conftest import reading
 from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, classifier, put, translator

@@ -4,7 +4,6 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,11 @@ from numpy.typing import NDArray
 
 from regard.config import Recipe
 from regard.data.batches import sampler
-from regard.data.batches import sampler as planning
 from regard.data.batches.batch import Capacity, Position, capacity_for
 from regard.data.batches.sampler import BatchSampler, DataLoader, EpochSampler, iterate_ahead
 from regard.data.batches.texts import Examples
 from regard.data.prepare.bpe_dropout import Ragged
 from regard.system.errors import RegardError, UsageError
-from regard.text.lines import lines
-from regard.text.tokenizers.tokenizer import learn
 from tests.decoding.counted_calls import calls
 from tests.refusals import refused
 
@@ -71,7 +67,7 @@ def problems(draw: st.DrawFn) -> tuple[Lengths, Capacity, int, int]:
 def test_each_sentence_once_an_epoch_in_batches_that_fit(problem, block: int) -> None:
     (source, target), capacity, seed, look_ahead = problem
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(planning, "BLOCK", block)
+        patch.setattr(sampler, "BLOCK", block)
         plan = planned(source, target, capacity, seed, look_ahead)
         walk = list(itertools.takewhile(lambda pair: pair[0].epoch < 2, plan.batches()))
         for epoch in (0, 1):
@@ -110,14 +106,6 @@ def test_a_position_behind_the_last_batch_goes_on_with_the_next_block() -> None:
 @pytest.mark.parametrize("ratio", [0.8, 1.08, 1.5])
 def test_batches_are_full(tokens: int, ratio: float) -> None:
     assert min(fills(*realistic(20_000, ratio=ratio), tokens)) >= 0.99
-
-
-def test_batches_of_real_captions_are_full(data_folder: Path) -> None:
-    texts = [list(lines(data_folder / "multi30k" / f"train.{side}.gz"))[:12_000] for side in ("en", "de")]
-    tokenizer = learn(texts[0][:4000] + texts[1][:4000], 8000)
-    source, target = (np.array([len(ids) + 1 for ids in tokenizer.ids_batch(side)]) for side in texts)
-    assert min(fills(source, target, 1024)) >= 0.99
-    assert min(fills(target, source, 1024)) >= 0.99
 
 
 def test_order_stays_random() -> None:

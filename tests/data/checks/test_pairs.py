@@ -3,6 +3,7 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from regard.data.checks.findings import PATTERNS, Finding, Report
 from regard.data.checks.pairs import check_pairs
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.pairs import open_pairs
-from regard.text.tokenizers.chunks import LONGEST
+from regard.text.tokenizers.byte_pieces import LONGEST
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 
@@ -31,16 +32,18 @@ def write(folder: Path, pairs: list[tuple[str, str]], name: str = "train") -> Co
     return open_pairs(folder / f"{name}.en", folder / f"{name}.de")
 
 
+def check(folder: Path, pairs: list[tuple[str, str]], **options: Any) -> Report:
+    return check_pairs([write(folder, pairs)], **options)
+
+
 def found(report: Report, kind: str) -> Finding:
     (finding,) = [finding for finding in report.findings if finding.kind == kind]
     return finding
 
 
 def test_sound_data_is_usable(tmp_path: Path) -> None:
-    report = check_pairs([write(tmp_path, sound())])
-    assert report.usable
-    assert report.pairs == 1500
-    assert report.verdict == "Usable: 1,500 pairs."
+    report = check(tmp_path, sound())
+    assert (report.usable, report.pairs, report.verdict) == (True, 1500, "Usable: 1,500 pairs.")
     assert [finding.kind for finding in report.findings if finding.kind != "lower case"] == []
 
 
@@ -63,7 +66,7 @@ LINE = [
 def test_a_bad_line_is_found_with_its_place(tmp_path: Path, kind: str, side: int, text: str) -> None:
     pairs = sound()
     pairs[700] = (text, pairs[700][1]) if side == 0 else (pairs[700][0], text)
-    finding = found(check_pairs([write(tmp_path, pairs)]), kind)
+    finding = found(check(tmp_path, pairs), kind)
     assert finding.count == 1
     assert finding.share == pytest.approx(1 / 3000 if kind in PATTERNS else 1 / 1500)
     file, line, excerpt = finding.examples[0]
@@ -77,19 +80,19 @@ def test_a_bad_line_is_found_with_its_place(tmp_path: Path, kind: str, side: int
 @pytest.mark.parametrize("kind", ["tab", "mojibake"])
 def test_shares_of_lines_are_of_the_lines_of_both_sides(tmp_path: Path, kind: str) -> None:
     mark = {"tab": "\t", "mojibake": " MÃ¤dchen"}[kind]
-    finding = found(check_pairs([write(tmp_path, [(left + mark, right + mark) for left, right in sound(40)])]), kind)
+    finding = found(check(tmp_path, [(left + mark, right + mark) for left, right in sound(40)]), kind)
     assert (finding.count, finding.share) == (80, 1.0)
     assert "80 lines (100%)" in finding.sentence
     assert finding.severity == ("warning" if kind == "tab" else "fatal")
     few = [(left + mark * (number < 6), right) for number, (left, right) in enumerate(sound(40))]
-    assert found(check_pairs([write(tmp_path, few)]), kind).share == 6 / 80
+    assert found(check(tmp_path, few), kind).share == 6 / 80
 
 
 def test_duplicates_and_copies(tmp_path: Path) -> None:
     pairs = sound()
     pairs[10] = pairs[20] = pairs[5]
     pairs[30] = (pairs[30][0], pairs[30][0].upper())
-    report = check_pairs([write(tmp_path, pairs)])
+    report = check(tmp_path, pairs)
     assert (found(report, "duplicate").count, found(report, "copy").count) == (2, 1)
     assert [example[1] for example in found(report, "duplicate").examples] == [11, 21]
     assert found(report, "copy").examples[0][1] == 31
@@ -112,8 +115,9 @@ def test_line_counts_that_differ(tmp_path: Path) -> None:
     (tmp_path / "train.de").write_text("".join(f"{target}\n" for _, target in pairs[:-7]), encoding="utf-8")
     report = check_pairs([open_pairs(tmp_path / "train.en", tmp_path / "train.de")])
     assert not report.usable
-    assert "has 1,500 lines" in found(report, "misaligned").sentence
-    assert "has 1493" in found(report, "misaligned").sentence
+    sentence = found(report, "misaligned").sentence
+    assert "has 1,500 lines" in sentence
+    assert "has 1493" in sentence
 
 
 @pytest.mark.parametrize("lost", [0, 3, 700])
@@ -121,25 +125,22 @@ def test_a_lost_line_is_located(tmp_path: Path, lost: int) -> None:
     pairs = sound(3000)
     targets = [target for _, target in pairs]
     targets = [*targets[:lost], *targets[lost + 1 :], "noch ein Satz"]
-    report = check_pairs([write(tmp_path, list(zip((source for source, _ in pairs), targets, strict=True)))])
+    report = check(tmp_path, list(zip((source for source, _ in pairs), targets, strict=True)))
     assert not report.usable
     finding = found(report, "alignment")
     assert "shifted by a line" in finding.sentence
     assert abs(finding.examples[0][1] - 1 - lost) <= 5
 
 
-def test_shuffled_sorted_and_foreign_sides_are_not_usable(tmp_path: Path) -> None:
+def test_shuffled_sorted_and_foreign_sides_are_not_usable_but_pairs_sorted_by_length_are(tmp_path: Path) -> None:
     pairs = sound(3000)
+    assert check(tmp_path, sorted(pairs, key=lambda pair: len(pair[0]))).usable
     sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
     shuffled = random.Random(2).sample(targets, len(targets))
     for other in (shuffled, sorted(targets), sorted(targets, key=len)):
-        report = check_pairs([write(tmp_path, list(zip(sources, other, strict=True)))])
+        report = check(tmp_path, list(zip(sources, other, strict=True)))
         assert not report.usable
         assert "translations of each other" in found(report, "alignment").sentence
-
-
-def test_pairs_sorted_by_length_are_fine(tmp_path: Path) -> None:
-    assert check_pairs([write(tmp_path, sorted(sound(3000), key=lambda pair: len(pair[0])))]).usable
 
 
 def test_leaks_into_validation_and_test(tmp_path: Path) -> None:
@@ -160,18 +161,14 @@ def test_leaks_into_validation_and_test(tmp_path: Path) -> None:
 def test_words_the_vocabulary_does_not_know(tmp_path: Path) -> None:
     vocabularies = learn_vocabularies(sound(200), 400)
     pairs = [(source, "быстрая лиса прыгает через собаку " * (1 + len(source) // 40)) for source, _ in sound()]
-    finding = found(check_pairs([write(tmp_path, pairs)], vocabularies=vocabularies), "bytes")
+    finding = found(check(tmp_path, pairs, vocabularies=vocabularies), "bytes")
     assert finding.severity == "fatal"
     assert "лиса" in finding.sentence
     assert [example[:2] for example in finding.examples] == [(str(tmp_path / "train.de"), line) for line in (1, 2, 3)]
-
-
-def test_the_first_pairs_with_words_of_bytes_are_named(tmp_path: Path) -> None:
-    vocabularies = learn_vocabularies(sound(200), 400)
     pairs = sound(60)
     for number, side in ((20, 0), (20, 1), (41, 1), (50, 0)):
         pairs[number] = (pairs[number][0] + " лиса" * (side == 0), pairs[number][1] + " лиса" * (side == 1))
-    examples = found(check_pairs([write(tmp_path, pairs)], vocabularies=vocabularies), "bytes").examples
+    examples = found(check(tmp_path, pairs, vocabularies=vocabularies), "bytes").examples
     files = [str(tmp_path / f"train.{ending}") for ending in ("en", "de", "de")]
     assert [example[:2] for example in examples] == list(zip(files, (21, 21, 42), strict=True))
 
@@ -192,16 +189,14 @@ def test_wrong_encodings(tmp_path: Path) -> None:
 
 
 def test_small_empty_and_absent(tmp_path: Path) -> None:
-    assert found(check_pairs([write(tmp_path, sound(50))]), "few pairs").severity == "warning"
-    assert not check_pairs([write(tmp_path, sound(1))]).usable
-    assert not check_pairs([write(tmp_path, [])]).usable
-    assert not check_pairs([open_pairs(tmp_path / "absent.en", tmp_path / "train.de")]).usable
-
-
-def test_the_report_is_plain_values(tmp_path: Path) -> None:
-    values = json.loads(json.dumps(check_pairs([write(tmp_path, sound(50))]).to_dict()))
+    report = check(tmp_path, sound(50))
+    assert found(report, "few pairs").severity == "warning"
+    values = json.loads(json.dumps(report.to_dict()))
     assert values["usable"] is True
     assert values["findings"][0].keys() == {"kind", "severity", "count", "share", "examples", "sentence"}
+    assert not check(tmp_path, sound(1)).usable
+    assert not check(tmp_path, []).usable
+    assert not check_pairs([open_pairs(tmp_path / "absent.en", tmp_path / "train.de")]).usable
 
 
 def test_real_corpora_are_usable(data_folder: Path) -> None:
@@ -220,6 +215,6 @@ def test_a_line_without_end_costs_no_more_than_a_sentence(tmp_path: Path, monkey
     monkeypatch.setattr(Tokenizer, "ids_batch", counted)
     pairs = sound(50)
     pairs[7] = ("ab" * 1_000_000, "ab cd " * 300_000)
-    finding = found(check_pairs([write(tmp_path, pairs)]), "too long")
+    finding = found(check(tmp_path, pairs), "too long")
     assert finding.examples[0][1] == 8
     assert max(encoded) <= LONGEST + 1

@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import json
+import random
 import re
 from pathlib import Path
 
@@ -10,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.corpora.conll import Conll, ConllU
 from regard.data.corpora.corpus import Corpus
-from regard.data.corpora.tagged import JsonTags, _of_spans, open_tagged
+from regard.data.corpora.tagged import Conll, ConllU, ConlluSentence, JsonTags, _of_spans, open_tagged, shares
 from regard.system.errors import RegardError, UsageError
 from regard.text.tags import detect
 from tests.data.corpora.packed import write
@@ -131,8 +131,6 @@ def test_keys_are_chosen_and_numbers_are_tags(tmp_path: Path) -> None:
         ("a.conllu", "1" + "\ta" * 9 + "\n# x\n2-3" + "\ta" * 9 + "\n# x\n\n", None, 3, ("2-3",)),
         ("a.conllu", "9" * 5000 + "\ta" * 9 + "\n", None, 1, ("'99999999999999999999'",)),
         ("a.conllu", "1-" + "9" * 5000 + "\ta" * 9 + "\n", None, 1, ("'1-999999999999999999'",)),
-        ("a.jsonl", '{"text": "a", "spans": []}\n{\n', None, 2, ()),
-        ("a.jsonl", "[]\n", None, 1, ()),
         ("a.jsonl", '{"x": "a", "spans": []}\n', None, 1, ("text", "'x', 'spans'")),
         ("a.jsonl", '{"text": "a"}\n', None, 1, ("tag",)),
         ("a.jsonl", '{"text": "a", "spans": []}\n{"text": "a"}\n', None, 2, ("'spans'",)),
@@ -212,3 +210,65 @@ def test_many_spans_take_no_time() -> None:
     """Twenty thousand spans of a text: a walk over all words for each took a minute."""
     found = _of_spans("ab " * 20_000, [(3 * n, 3 * n + 2, "X") for n in range(20_000)])
     assert set(found.tags) == {"B-X"}
+
+
+SHARES = {
+    "didn't": ("did n't", "did n't"),
+    "Didn't": ("did not", "Did n't"),
+    "zum": ("zu dem", "zu m"),
+    "du": ("de le", "d u"),
+    "dámelo": ("da me lo", "d á melo"),
+    "al": ("al", "al"),
+    "x": ("a b", "x x"),
+    "aaaa": ("aaaa b c", "aa a a"),
+}
+
+
+@pytest.mark.parametrize("surface", SHARES)
+def test_each_word_has_its_share(surface: str) -> None:
+    words, parts = (text.split() for text in SHARES[surface])
+    assert [surface[begin:end] for begin, end in shares(surface, words)] == parts
+
+
+def test_shares_cover_the_token() -> None:
+    drawn = random.Random(1)
+    for _ in range(300):
+        words = ["".join(drawn.choices("abc", k=drawn.randint(1, 4))) for _ in range(drawn.randint(1, 4))]
+        surface = "".join(drawn.choices("abc", k=drawn.randint(len(words), 9)))
+        found = shares(surface, words)
+        assert len(found) == len(words)
+        assert "".join(surface[begin:end] for begin, end in found) == surface
+        assert all(begin < end for begin, end in found)
+
+
+def row(number: str, form: str, upos: str = "X", misc: str = "_") -> list[str]:
+    return [number, form, "_", upos, "_", "_", "_", "_", "_", misc]
+
+
+def test_a_range_that_is_never_filled_ends_with_what_there_is() -> None:
+    sentence = ConlluSentence(1, 3)
+    sentence.add(row("1-3", "dámelo"))
+    sentence.add(row("1", "da", "VERB"))
+    assert sentence.words().words == ["dámelo"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([["1", "a"]], "10"),
+        ([row("2", "a")], "'2'"),
+        ([row("1", "a"), row("1", "a")], "'1'"),
+        ([row("x", "a")], "'x'"),
+        ([row("2-3", "a")], "2-3"),
+        ([row("2-1", "a")], "2-1"),
+        ([row("1-2", "a"), row("1", "a"), row("2-3", "a")], "2-3"),
+        ([row("1", "")], "word"),
+        ([row("1", "a", "")], "tag"),
+    ],
+)
+def test_what_is_wrong_with_a_row_is_said(rows: list[list[str]], message: str) -> None:
+    sentence = ConlluSentence(1, 3)
+    for cells in rows[:-1]:
+        sentence.add(cells)
+    with pytest.raises(ValueError, match=message):
+        sentence.add(rows[-1])

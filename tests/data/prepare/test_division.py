@@ -12,15 +12,20 @@ import numpy as np
 import pytest
 
 from regard.config import recipe_from
-from regard.data.corpora import blocks, pairs
-from regard.data.corpora.blocks import Block, ExampleBlock
+from regard.data.checks.pairs import PairScan
+from regard.data.corpora import pairs, scan
 from regard.data.corpora.corpus import TextPair
-from regard.data.prepare.division import BlockEncoder
+from regard.data.corpora.pairs import TwoFiles, open_pairs
+from regard.data.corpora.scan import Block, DataScan, ExampleBlock
+from regard.data.prepare.division import BlockEncoder, count_sample
 from regard.data.prepare.encoders import Encoded, Encoder, FlatWindows, RefusedExample
+from regard.data.prepare.split import TRAIN, Split, SplitCorpora
 from regard.runs.datasets import training_job
 from regard.system.forks import SAFE, ForkedWorkers
 from regard.tasks.protocols import InputFiles
+from regard.text.tokenizers.vocabulary import learn_vocabularies, sample
 
+PROCESSES = [1, *(pytest.param(count, marks=pytest.mark.skipif(not SAFE, reason="no copies")) for count in (2, 3))]
 WORDS = "red house boat Ärger 猫 runs far (away) it's d'accord 12".split()
 
 
@@ -28,6 +33,7 @@ def ids(*numbers: int) -> Any:
     return np.array(numbers, np.int64)
 
 
+TASKS = ["classification", "sentence-pairs", "tagging", "language-model", "masked-lm"]
 CODED = [[(ids(1, 2, 1 << 32), ids())], RefusedExample("empty", 1), [(ids(3), ids(4)), (ids(), ids(-5, 6))]]
 
 
@@ -64,9 +70,6 @@ class Recording(Encoder[TextPair]):
     def restore(self, values: Any) -> TextPair:
         return TextPair(*values)
 
-    def read_texts(self, example: TextPair) -> Sequence[str]:
-        return example[:1]
-
     def fields(self, counts: Sequence[int]) -> dict[str, Any]:
         return {}
 
@@ -81,14 +84,13 @@ def test_a_block_is_the_same_here_and_in_another_process() -> None:
     marks_B = np.array([0, 0, 1, 0, 0, 1, 2, 0, 0, 1, 0], np.int8)  # the corpus has grown by one
     block = Block(None, ExampleBlock(7, pairs), marks_B)  # type: ignore[arg-type]
     work, other, whole = (BlockEncoder(Recording(), False) for _ in range(3))
-    parts, noted = work.do(block)
+    (train, held), noted = work.do(block)
     sent = other.unpack_found(other.pack_found(other.do(other.unpack_item(other.pack_item(block)))))
     assert noted == sent[1] == []
-    for part, found in zip(parts, sent[0], strict=True):
+    for part, found in zip((train, held), sent[0], strict=True):
         assert (part.seen, list(part.refused), list(part.texts)) == (found.seen, list(found.refused), list(found.texts))
         for (one, lengths), (more, others) in zip(part.sides, found.sides, strict=True):
             assert (one.dtype, one.tolist(), lengths.tolist()) == (more.dtype, more.tolist(), others.tolist())
-    train, held = parts
     shared = "shared with validation"
     assert list(train.refused) == [(1, "odd", 0), (3, "odd", 0), (6, shared, 0), (7, "odd", 0)]
     assert list(held.refused) == [(5, "odd", 0), (9, "odd", 0)]
@@ -126,39 +128,34 @@ def written(task: str, folder: Path) -> InputFiles:
     return InputFiles([path])
 
 
+def prepared(values: dict[str, Any], given: InputFiles, processes: int, folder: Path) -> dict[str, bytes]:
+    """The files that so many processes write."""
+    read, folder = replace(given, processes=lambda: processes), folder / f"data{processes}"
+    job = training_job(values["task"], read, lambda *_: recipe_from(values), lambda text: None, True)
+    replace(job, processes=processes).prepare(folder, lambda stage, n: None)
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
 @pytest.mark.one_of(2)
 @pytest.mark.skipif(not SAFE, reason="processes are not copied here")
 @pytest.mark.parametrize(
     ("task", "dropout"),
-    [
-        ("translation", 0.0),
-        ("translation", 0.1),
-        ("classification", 0.0),
-        ("sentence-pairs", 0.0),
-        ("tagging", 0.0),
-        ("language-model", 0.0),
-        ("masked-lm", 0.0),
-    ],
+    [("translation", 0.0), ("translation", 0.1), *((task, 0.0) for task in TASKS)],
 )
 def test_the_files_do_not_depend_on_the_processes(
     task: str, dropout: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "BATCH", 20)
-    monkeypatch.setattr(blocks, "CHARACTERS", 900)
+    monkeypatch.setattr(scan, "BATCH", 20)
+    monkeypatch.setattr(scan, "CHARACTERS", 900)
     monkeypatch.setattr(pairs, "BLOCK", 700)
     monkeypatch.setattr("regard.text.lines.HEAD", 300)
     started = []
     monkeypatch.setattr(ForkedWorkers, "__enter__", _noting(ForkedWorkers.__enter__, started))
     given = written(task, tmp_path)
     values = {"task": task, "text": {"vocabulary": 300, "bpe_dropout": dropout}, "data": {"max_tokens": 64}}
-    contents = []
-    for processes in (1, 2, 3):
-        read = replace(given, processes=lambda: processes)  # noqa: B023
-        job = training_job(task, read, lambda *_: recipe_from(values), lambda text: None, True)
-        replace(job, processes=processes).prepare(folder := tmp_path / f"data{processes}", lambda stage, n: None)
-        contents.append({path.name: path.read_bytes() for path in sorted(folder.iterdir())})
-    assert contents[0]
-    assert contents[0] == contents[1] == contents[2]
+    one, *others = (prepared(values, given, processes, tmp_path) for processes in (1, 2, 3))
+    assert one
+    assert others == [one, one]
     passes = 3 if task == "translation" else 1  # scanning, counting, encoding
     assert len(started) == 2 * (passes - bool(dropout))  # with BPE-dropout words are numbered as they come
 
@@ -178,11 +175,46 @@ def test_where_no_process_can_be_started_one_prepares_the_same(tmp_path: Path, m
 
     monkeypatch.setattr(pairs, "BLOCK", 700)
     monkeypatch.setattr("regard.text.lines.HEAD", 300)
-    given, values, contents = written("translation", tmp_path), {"text": {"vocabulary": 300}}, []
-    for processes in (1, 2):
-        read = replace(given, processes=lambda: processes)  # noqa: B023
-        job = training_job("translation", read, lambda *_: recipe_from(values), lambda text: None, True)
-        replace(job, processes=processes).prepare(folder := tmp_path / f"data{processes}", lambda stage, n: None)
-        contents.append({path.name: path.read_bytes() for path in sorted(folder.iterdir())})
-        monkeypatch.setattr(os, "fork", no_memory)
-    assert contents[0] == contents[1]
+    given, values = written("translation", tmp_path), {"task": "translation", "text": {"vocabulary": 300}}
+    one = prepared(values, given, 1, tmp_path)
+    monkeypatch.setattr(os, "fork", no_memory)
+    assert prepared(values, given, 2, tmp_path) == one
+
+
+@pytest.fixture
+def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SplitCorpora[TextPair]:
+    """Lines of two files, then rows of a table; some pairs are not learned from."""
+    monkeypatch.setattr(pairs, "BLOCK", 300)
+    monkeypatch.setattr("regard.text.lines.HEAD", 100)
+    words = ["red", "Haus", "Ärger", "猫", "it's", "runs"]
+    rows = [[f"{words[(n + side) % 6]} {words[n * 7 % 6]} {n % 9}" for side in (0, 1)] for n in range(240)]
+    for side, name in enumerate(("a.en", "a.de")):
+        content = "".join(f"{row[side]}\n" for row in rows[:120]).encode()
+        (tmp_path / name).write_bytes(content + b"f\xfcr\n")
+    (tmp_path / "b.tsv").write_text("".join("\t".join(row) + "\n" for row in rows[120:]))
+    learned = [TwoFiles(tmp_path / "a.en", tmp_path / "a.de"), open_pairs(tmp_path / "b.tsv")]
+    held_B = np.arange(241) % 11 == 3
+    return SplitCorpora(
+        DataScan([PairScan(corpus).run() for corpus in learned]), lambda: Split(held_B, np.roll(held_B, 2))
+    )
+
+
+@pytest.mark.parametrize("processes", PROCESSES)
+@pytest.mark.parametrize(
+    ("count", "joint", "units"), [(50, True, "pieces"), (9999, False, "characters"), (1, True, "pieces")]
+)
+def test_the_sample_is_what_drawing_gives(corpora, processes: int, count: int, joint: bool, units: str) -> None:
+    text = {"sample": count, "joint": joint, "units": units, "vocabulary": 300}
+    recipe = recipe_from({"text": text, "model": {"tie": "three" if joint else "two"}}).text
+    wanted = sample(corpora.train_examples(), count, 5)
+    counter, given = count_sample(corpora, recipe, 10, 5, processes)
+    assert given == wanted[:: 1 + len(wanted) // 10]
+    found = counter.learn(300)
+    assert found.sha256 == learn_vocabularies(wanted, 300, joint, recipe.normalisation, units=recipe.units).sha256
+    assert [note.invalid_lines for note in corpora.notes[:2]] == [[121]] * 2
+
+
+def test_as_many_pairs_are_learned_from_as_there_are(corpora) -> None:
+    assert corpora.train_count == len(list(corpora.train_examples()))
+    marks = np.concatenate([block.marks_B for block in corpora.train_blocks(len)])
+    assert (marks == TRAIN).sum() == corpora.train_count

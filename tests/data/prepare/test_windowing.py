@@ -1,11 +1,14 @@
 """A text between its symbols, and in windows where it is long: every piece is read, none twice without need."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from regard.data.prepare.windowing import Frame
+from regard.data.prepare.windowing import DocumentIndex, DocumentIndexWriter, Frame
 
 
 @given(
@@ -32,18 +35,10 @@ def test_windows_cover_a_text(pieces: int, longest: int, stride: int, begin: int
 def test_neighbours_share_the_stride_and_the_last_window_is_full() -> None:
     frame = Frame((7,), 0, 12, 4)
     assert frame.room == 10
-    assert frame.starts(10) == [0]
-    assert frame.starts(23) == [0, 6, 12, 13]
-    assert frame.starts(22) == [0, 6, 12]
+    assert [frame.starts(pieces) for pieces in (10, 23, 22)] == [[0], [0, 6, 12, 13], [0, 6, 12]]
     assert [len(window.ids) for window in frame.windows(np.arange(23))] == [12] * 4
-
-
-def test_a_stride_too_wide_for_a_window_is_halved() -> None:
-    assert Frame((), 0, 11, 64).starts(20) == [0, 5, 10]
+    assert Frame((), 0, 11, 64).starts(20) == [0, 5, 10]  # a stride too wide for a window is halved
     assert Frame((), 0, 2, 64).starts(3) == [0, 1, 2]
-
-
-def test_an_empty_text_is_its_symbols() -> None:
     (window,) = Frame((7, 8), 0, 12).windows(np.zeros(0, np.int64))
     assert window.ids.tolist() == [7, 8, 0]
 
@@ -52,11 +47,8 @@ def test_an_empty_text_is_its_symbols() -> None:
 def test_values_stand_beside_their_pieces(start: int) -> None:
     frame = Frame((7, 8), 0, 13, 4)
     window = next(one for one in frame.windows(np.arange(100, 123)) if one.start == start)
-    aligned = frame.align(np.arange(100, 123), start, -1)
-    assert len(aligned) == len(window.ids)
-    assert aligned[:2].tolist() == [-1, -1]
-    assert aligned[-1] == -1
-    assert aligned[2:-1].tolist() == window.ids[2:-1].tolist()
+    aligned = frame.align(np.arange(100, 123), start, -1).tolist()
+    assert aligned == [-1, -1, *window.ids[2:-1].tolist(), -1]
 
 
 def test_the_frame_of_a_tokenizer() -> None:
@@ -65,3 +57,28 @@ def test_the_frame_of_a_tokenizer() -> None:
         end = 0
 
     assert Frame.of(Symbols(), 20) == Frame((3,), 0, 20, 64)
+
+
+@pytest.mark.parametrize("parts", [[[1, 3, 2], [1], [], [4]], [[1, 1]], [[], []]])
+def test_windows_follow_each_other_example_by_example(tmp_path: Path, parts: list[list[int]]) -> None:
+    writer = DocumentIndexWriter(tmp_path, "train.wholes")
+    for part in parts:
+        writer.add(part)
+    name, files = writer.close()
+    counts = [count for part in parts for count in part]
+    assert files[name]["bytes"] == (tmp_path / name).stat().st_size == 8 * (len(counts) + 1)
+    json.dumps(files)
+    found = DocumentIndex(tmp_path / name)
+    assert found.count == len(counts)
+    assert found.windows_B.tolist() == counts
+    every = [window for number in range(found.count) for window in found.windows(number).tolist()]
+    assert every == list(range(sum(counts)))
+    assert found.first_B.tolist() == (np.cumsum(counts) - counts).tolist()
+
+
+def test_windows_are_counted_where_there_are_more(tmp_path: Path) -> None:
+    for name, counts, said in (("a", [1, 1], "2 texts"), ("b", [1, 1200], "2 texts (1,201 windows)")):
+        writer = DocumentIndexWriter(tmp_path, name)
+        writer.add(counts)
+        writer.close()
+        assert DocumentIndex(tmp_path / name).format_count("texts") == said

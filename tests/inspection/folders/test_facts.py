@@ -25,7 +25,7 @@ from regard.inspection.folders.facts import (
 )
 from regard.runs.demo.grammar import generate
 from regard.runs.demo.translation import RECIPE
-from regard.text.seen_words import WORDS, SeenWords, WordCounter
+from regard.text.confidence import WORDS, SeenWords, WordCounter
 from regard.text.tokenizers.tokenizer import learn
 from tests.tasks.small_tasks import EVERY, classifier, log, recurrent, spanner, tagger, viewer
 

@@ -15,7 +15,7 @@ from regard.inspection.folders.models import Models
 from regard.inspection.forward.inputs import text_inputs
 from regard.inspection.forward.text_windows import TextWindows, WindowedRequest, has_gap, target_windows, windows
 from regard.inspection.questions.answers import export_file, stream_tokens
-from regard.text.sentences import cut
+from regard.text.languages import cut
 from tests.inspection.payloads import check_same, unpack
 from tests.tasks.small_tasks import (
     EVERY,

@@ -16,7 +16,7 @@ from regard.inspection.questions.answers import answer, stream_tokens
 from regard.inspection.questions.look import SIDES, merge_heads
 from regard.inspection.requests import Request
 from regard.system.errors import UsageError
-from regard.text.seen_words import SeenWords
+from regard.text.confidence import SeenWords
 from tests.inspection.payloads import unpack
 from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, SPANNED, TARGET, put, recurrent

@@ -13,13 +13,14 @@ import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.data.prepare.bpe_dropout import Segmenter
 from regard.system.errors import RegardError, UsageError
-from regard.text.tokenizers.byte_pieces import FORMS as FORMS_OF_LIBRARY
-from regard.text.tokenizers.byte_pieces import latin_words, normalise, spell
-from regard.text.tokenizers.chunks import LONGEST
+from regard.text.tokenizers import byte_pieces
+from regard.text.tokenizers.byte_pieces import ALPHABET, LONGEST, latin_words, normalise, spell
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from tests.refusals import refused
 
+LETTERS = ["the straße\nüber", "東京は大きい 😀 е́ é", "</s> [MASK]"]
 TEXTS = [
     "The animal didn't cross the street because it was too tired.",
     "Das Tier überquerte die Straße nicht, weil es zu müde war.",
@@ -32,7 +33,6 @@ ANY = st.one_of(
     st.text(st.characters(max_codepoint=0x10FFFF, exclude_categories=()), max_size=30),  # surrogates too
     st.text(st.sampled_from(list("</sunk> \t\n\r\0aé́🇩🇪\u200d\ufeff")), max_size=40),
 )
-
 
 KINDS = (*FORMS, *(f"{form} lower" for form in FORMS))
 
@@ -52,7 +52,8 @@ def test_decoding_gives_the_normalised_text_and_no_text_gives_a_symbol(learned, 
     one = learned[kind]
     encoding, normal = one.encode(text), one.normalise(text)
     assert encoding.text == normal == one.normalise(normal) == one.decode(encoding.ids)
-    assert one.ids_batch([text])[0].tolist() == encoding.ids
+    (ids,), (ended,) = one.ids_batch([text]), one.ids_batch([text], ended=True)
+    assert [*ids.tolist(), one.end] == [*encoding.ids, one.end] == ended.tolist()
     assert min(one.encode(f"</s>{text}<unk>").ids) >= 2
     assigned = all(unicodedata.category(c) not in ("Cs", "Cn") for c in text)
     if one.lowercase:
@@ -78,14 +79,6 @@ def test_offsets_are_the_characters_whose_bytes_a_piece_holds(learned, text: str
 LATIN = st.text(st.sampled_from(list(" '\"-_09aZsdévmÿÀʯ×÷¡ªµ\u02b0\u0300\t")), max_size=30)
 
 
-@given(st.one_of(ANY, LATIN), st.sampled_from(FORMS))
-def test_ids_in_batches_are_those_with_offsets(learned: dict[str, Tokenizer], text: str, form: str) -> None:
-    one = learned[form]
-    (ids,), (ended,) = one.ids_batch([text]), one.ids_batch([text], ended=True)
-    assert ids.tolist() == one.encode(text).ids
-    assert ended.tolist() == [*ids.tolist(), one.end]
-
-
 @given(LATIN)
 def test_latin_texts_are_split_as_the_library_splits(learned: dict[str, Tokenizer], text: str) -> None:
     words = latin_words(text)
@@ -95,7 +88,7 @@ def test_latin_texts_are_split_as_the_library_splits(learned: dict[str, Tokenize
 
 def test_text_without_marks_is_composed_already() -> None:
     for form in ("none", "nfc"):
-        library = FORMS_OF_LIBRARY[form]
+        library = byte_pieces.FORMS[form]
         for code in range(0x300):
             pair = f"e{chr(code)}e"
             assert normalise(pair, form) == (library.normalize_str(pair) if library else pair)
@@ -230,8 +223,8 @@ def test_every_character_is_lower_cased_once(learned: dict[str, Tokenizer]) -> N
     assert learned["nfc lower"].normalise("Straße ÜBER İ Ω DŽ") == "straße über i̇ ω dž"
 
 
-def broken_files(whole: bytes) -> dict[str, bytes]:
-    document = json.loads(whole)
+def broken_files(whole: bytes, characters: bytes) -> dict[str, bytes]:
+    document, letters = json.loads(whole), json.loads(characters)
     model = document["model"]
 
     def changed(**parts: object) -> bytes:
@@ -250,15 +243,21 @@ def broken_files(whole: bytes) -> dict[str, bytes]:
         "a foreign splitter": json.dumps({**document, "pre_tokenizer": None}).encode(),
         "added tokens": json.dumps({**document, "added_tokens": [{"id": 0, "content": "</s>"}]}).encode(),
         "pieces that are no words": changed(ignore_merges=True),
+        "split into characters": json.dumps({**document, "pre_tokenizer": letters["pre_tokenizer"]}).encode(),
+        "characters split into words": json.dumps({**letters, "pre_tokenizer": document["pre_tokenizer"]}).encode(),
+        "characters that are merged": json.dumps(
+            {**letters, "model": {**letters["model"], "ignore_merges": False}}
+        ).encode(),
+        "merges of characters": json.dumps({**letters, "model": {**letters["model"], "merges": [["a", "b"]]}}).encode(),
         "a foreign normaliser": json.dumps({**document, "normalizer": {"type": "Lowercase"}}).encode(),
     }
 
 
-def test_broken_files_are_refused_with_a_sentence(learned: dict[str, Tokenizer], tmp_path: Path) -> None:
+def test_broken_files_are_refused_with_a_sentence(learned: dict[str, Tokenizer], letters, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     learned["nfc"].save(path)
     whole = path.read_bytes()
-    for name, content in broken_files(whole).items():
+    for name, content in broken_files(whole, letters.content).items():
         path.write_bytes(content)
         with refused(RegardError, "tokenizer.json") as caught:
             Tokenizer.load(path)
@@ -288,3 +287,48 @@ def test_a_mutated_file_loads_or_is_refused(learned: dict[str, Tokenizer], folde
     except RegardError:
         return
     assert one.decode(one.encode("any text ä").ids) == "any text ä"
+
+
+@pytest.fixture(scope="module")
+def letters(folder: Path) -> Tokenizer:
+    """Of characters: learned, written and read again."""
+    learn(LETTERS, 5000, "none", ["[MASK]"], units="characters").save(folder / "letters.json")
+    return Tokenizer.load(folder / "letters.json")
+
+
+def test_the_vocabulary_is_symbols_bytes_and_the_characters_seen(letters: Tokenizer) -> None:
+    seen = {spell(c) for text in LETTERS for c in text if not c.isascii()}
+    assert letters.names[:259] == ("</s>", "<unk>", "[MASK]", *ALPHABET)
+    assert set(letters.names[259:]) == seen
+    assert (letters.units, letters.merges, letters.size) == ("characters", (), 259 + len(seen))
+
+
+@given(st.one_of(ANY, st.text(st.sampled_from(list("the ß東京\n\r\0 😀é\u0301\ufeff")), max_size=40)))
+def test_each_known_character_is_a_piece_and_nothing_is_lost(letters: Tokenizer, text: str) -> None:
+    encoding, normal = letters.encode(text), letters.normalise(text)
+    assert letters.decode(encoding.ids) == encoding.text == normal
+    wanted = []
+    for place, c in enumerate(normal):
+        pieces = [spell(c)] if spell(c) in letters.names[3:] else list(spell(c))
+        wanted += [(letters.names.index(piece, 3), (place, place + 1)) for piece in pieces]
+    assert list(zip(encoding.ids, encoding.offsets, strict=True)) == wanted
+    assert letters.ids_batch([text])[0].tolist() == encoding.ids
+    assert tokenizers.Tokenizer.from_str(letters.content.decode()).encode(normal).ids == encoding.ids
+
+
+def test_words_of_characters_start_as_in_pieces(letters: Tokenizer) -> None:
+    text = "the über-straße, ჰ 東京"
+    ids = letters.encode(text).ids
+    words = np.cumsum([0, *map(len, learn(LETTERS, 400, "none").words(text))])
+    begins = np.cumsum([0, *(len(letters.names[id]) for id in ids)])[:-1]
+    assert letters.word_starts(ids).tolist() == np.isin(begins, words).tolist()
+
+
+def test_of_many_characters_the_most_frequent_are_taken_and_none_is_dropped(letters: Tokenizer) -> None:
+    small = learn(["ääää öö üüü"], 260, units="characters")
+    assert [small.piece(id) for id in range(258, small.size)] == ["ä", "ü"]
+    assert small.decode(small.encode("öä").ids) == "öä"
+    assert [letters.piece(id) for id in letters.encode("e 東\n").ids] == ["e", "▁", "東", "<0x0A>"]
+    assert spell("東") in learn(["a" * 50_000 + "東"], 400, units="characters").names
+    with refused(UsageError, "text.bpe_dropout"):
+        Segmenter(letters, 0.1, 1)

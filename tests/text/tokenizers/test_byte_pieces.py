@@ -13,28 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Regex, models, pre_tokenizers, trainers
 
-from regard.text.tokenizers import chunks
-from regard.text.tokenizers.byte_pieces import ALPHABET, Units, assemble, normalise, spell
-from regard.text.tokenizers.chunks import (
+from regard.text.tokenizers import byte_pieces
+from regard.text.tokenizers.byte_pieces import (
+    ALPHABET,
     FIRST,
-    WHITE,
     ChunkCounter,
     ChunkIds,
-    chunk_text,
-    count_words,
-    cut_chunks,
-    repeat_words,
+    Units,
+    assemble,
+    normalise,
+    spell,
 )
 from regard.text.tokenizers.tokenizer import Tokenizer, learn, learn_counted
 
 AWKWARD = [
-    "",
-    " ",
-    "   ",
+    *("", " ", "   ", " one before", "one behind ", "\0", "\u0301 \u0301\u0302", "\ud83d\ude00 \udc00"),
     "The animal didn't cross the street, because it was too tired.",
     "  blanks before, and  two   between, and behind  ",
-    " one before",
-    "one behind ",
     "\ttabs\tbetween \t them\t",
     "\x1c\x1d\x1e\x1f\x85 separators\x0b\x0c",
     "東京は大きい都市です。私は猫が好きです。「はい」と言った。",
@@ -42,7 +37,6 @@ AWKWARD = [
     "no\u00a0break\u00a0spaces \u00a0 and \u2009thin\u2003em\u2028line\u2029paragraph\u202f",
     "zero\u200bwidth \u200b \u180e\ufeff joined\u200d",
     "cafe\u0301 cafe\u0301 \u0301begins with a mark",
-    "\u0301 \u0301\u0302",
     "\u00e4\u00c4\u00df \u00ff \u0130I\u0131 \u01c5 \u03a3\u03c3\u03c2 \ufb01n \u00bd \u00a8 \u2460 \uff21",
     "हिन्दी में नमस्ते दुनिया",
     "😀 👩‍👩‍👧 🇩🇪🇫🇷 😀😀 👍🏽",
@@ -50,21 +44,13 @@ AWKWARD = [
     "don't I'll we've 'tis 's ' 'd''m",
     "</s> <unk> [MASK] </s></s>",
     "nul\0inside \0 and \0\0",
-    "\0",
     "a\nb\r\nc \n d",
     "\nlines\nof\n words\n\nand  \n\n paragraphs \n  \nhere\n",
     " = A title = \n \n Some text , as it is . \n",
     "long" * 900 + " " + "x" * 3000,
-    "\ud83d\ude00 \udc00",
 ]
-SETTINGS = [
-    ("nfc", "pieces", False),
-    ("nfc", "pieces", True),
-    ("none", "pieces", False),
-    ("nfkc", "pieces", True),
-    ("nfc", "characters", False),
-    ("nfkc", "characters", True),
-]
+SETTINGS = [("nfc", "pieces", False), ("nfc", "pieces", True), ("none", "pieces", False), ("nfkc", "pieces", True)]
+SETTINGS += [("nfc", "characters", False), ("nfkc", "characters", True)]
 BLANK = st.sampled_from([" ", " ", " ", "  ", "\n", "\n\n", " \n ", "\t", "\u00a0", "\u3000", "\n", "\0", ""])
 TEXT = st.lists(st.tuples(BLANK, st.sampled_from([word for text in AWKWARD for word in text.split()] or [""])))
 ANY = st.one_of(
@@ -87,10 +73,8 @@ def library_vocabulary(texts: Sequence[str], size: int, form: str, units: Units,
         seen = sorted(counts, key=lambda character: (-counts[character], character))[: size - 258]
         return Tokenizer(["</s>", "<unk>", *ALPHABET, *map(spell, seen)], [], form, units, lowercase)  # type: ignore[arg-type]
     core = assemble(models.BPE(), None)
-    core.train_from_iterator(
-        normal,
-        trainers.BpeTrainer(vocab_size=size - 2, min_frequency=2, initial_alphabet=ALPHABET, show_progress=False),
-    )
+    trainer = trainers.BpeTrainer(vocab_size=size - 2, min_frequency=2, initial_alphabet=ALPHABET, show_progress=False)
+    core.train_from_iterator(normal, trainer)
     model = json.loads(core.to_str())["model"]
     names = sorted(model["vocab"], key=model["vocab"].__getitem__)
     merges = [(left, right) for left, right in model["merges"]]
@@ -121,22 +105,20 @@ def test_white_space_is_what_the_library_takes_for_it() -> None:
     every = "".join(chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000)
     splitter = pre_tokenizers.Split(Regex(r"\s"), "removed")
     white = set(every) - set("".join(part for part, _ in splitter.pre_tokenize_str(every)))
-    assert white == set(re.findall(f"[{WHITE}]", every))
-    assert white <= {
-        sign for sign in every if sign.isspace()
-    }  # of a text that splits at blanks only, there is no other
+    assert white == set(re.findall(f"[{byte_pieces.WHITE}]", every))
+    assert all(map(str.isspace, white))  # of a text that splits at blanks only, there is no other
 
 
 @given(st.lists(ANY, max_size=6), st.sampled_from(["none", "nfc", "nfkc"]), st.booleans())
 def test_chunks_put_together_are_the_normalised_texts(texts: list[str], form: str, lowercase: bool) -> None:
     normal = [normalise(text, form, lowercase) for text in texts]  # type: ignore[arg-type]
-    found = cut_chunks(texts, lambda text: normalise(text, form, lowercase))  # type: ignore[arg-type]
+    found = byte_pieces.cut_chunks(texts, lambda text: normalise(text, form, lowercase))  # type: ignore[arg-type]
     assert sum(chunk.startswith(FIRST) for chunk in found) == len(texts)
-    assert "".join(map(chunk_text, found)) == "".join(normal)
+    assert "".join(map(byte_pieces.chunk_text, found)) == "".join(normal)
     for text in normal:  # each its own, whatever stands around it
-        alone = cut_chunks([text], str)
+        alone = byte_pieces.cut_chunks([text], str)
         assert [alone[0][:1], *(chunk[:1] == FIRST for chunk in alone[1:])] == [FIRST] + [False] * (len(alone) - 1)
-        assert "".join(map(chunk_text, alone)) == text
+        assert "".join(map(byte_pieces.chunk_text, alone)) == text
 
 
 @given(st.lists(ANY, max_size=6))
@@ -182,7 +164,7 @@ def test_the_vocabulary_of_counted_words_is_that_of_the_texts(setting: tuple[str
 
 
 def test_a_long_text_is_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "LONGEST", 7)
+    monkeypatch.setattr(byte_pieces, "LONGEST", 7)
     counter = ChunkCounter("nfc")
     counter.add(["short", "abcdefghij klmnop", ""])
     wanted = Counter(word for part in ("short", "abcdefg", "hij klm", "nop") for word in library_words(part))
@@ -190,16 +172,16 @@ def test_a_long_text_is_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_words_are_repeated_as_often_as_they_were_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "FED", 20)
+    monkeypatch.setattr(byte_pieces, "FED", 20)
     counts = {"ab": 3, "x": 9, "abcdef": 50, "y" * 30: 2, "cd": 1}
-    fed = list(repeat_words(counts))
+    fed = list(byte_pieces.repeat_words(counts))
     assert Counter(" ".join(fed).split()) == {word: count for word, count in counts.items() if len(word) > 1}
     assert max(map(len, fed)) <= 20 + len("y" * 30)
-    assert list(repeat_words({})) == list(repeat_words({"x": 2})) == []
+    assert list(byte_pieces.repeat_words({})) == list(byte_pieces.repeat_words({"x": 2})) == []
 
 
 def test_one_chunk_is_split_as_it_stands_in_its_text() -> None:
-    assert count_words({"\0it's": 2, "it's": 3, "\nit's": 1}) == {"it": 3, "'s": 6, "Ġit": 3, "Ċ": 1}
+    assert byte_pieces.count_words({"\0it's": 2, "it's": 3, "\nit's": 1}) == {"it": 3, "'s": 6, "Ġit": 3, "Ċ": 1}
 
 
 class Spelled:
@@ -221,7 +203,7 @@ def test_a_chunk_is_encoded_once_until_too_many_are_held(monkeypatch: pytest.Mon
         found_T, lengths_B = ids.find(["\0ab", "cd", "\0ab"])
         assert (found_T.tolist(), lengths_B.tolist()) == wanted
     assert sorted(encode.asked) == ["ab\n cd"]
-    monkeypatch.setattr(chunks, "MOST", 1)
+    monkeypatch.setattr(byte_pieces, "MOST", 1)
     assert ids.find(["\0ab"])[0].tolist() == list(b"ab")
     assert encode.asked[1:] == ["ab"]
     assert [array.tolist() for array in ids.find([])] == [[], []]
@@ -230,8 +212,8 @@ def test_a_chunk_is_encoded_once_until_too_many_are_held(monkeypatch: pytest.Mon
 def test_frequent_chunks_are_encoded_before_they_are_met(monkeypatch: pytest.MonkeyPatch) -> None:
     encode = Spelled()
     ids = ChunkIds(encode, [1] * 256)
-    monkeypatch.setattr(chunks, "MOST", 4)
-    ids.remember({"rare": 1, "some": chunks.OFTEN, "most": 90, "more": 80, "x" * 99: 99})
+    monkeypatch.setattr(byte_pieces, "MOST", 4)
+    ids.remember({"rare": 1, "some": byte_pieces.OFTEN, "most": 90, "more": 80, "x" * 99: 99})
     assert encode.asked == [" most\n more"]
 
 

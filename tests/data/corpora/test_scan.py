@@ -1,4 +1,7 @@
-"""Lines of two files in blocks, and examples in blocks: all that one line after another gives, wherever blocks end."""
+"""Lines of two files in blocks, and examples in blocks: all that one line after another gives, wherever blocks end.
+
+A corpus scanned in blocks, by one process or several, is the same as scanned pair by pair.
+"""
 
 import random
 from pathlib import Path
@@ -7,16 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.data.corpora import blocks as module
+from regard.data.checks.pairs import PairScan
 from regard.data.corpora import pairs
-from regard.data.corpora.blocks import Block, ExampleBlock, LineBlock, blocks, example_blocks
+from regard.data.corpora import scan as module
 from regard.data.corpora.corpus import TextPair
 from regard.data.corpora.pairs import TwoFiles
+from regard.data.corpora.scan import Block, ExampleBlock, LineBlock
 from regard.system.errors import RegardError
-from tests.data.corpora.packed import write
 from tests.refusals import refused
 
 BOM = b"\xef\xbb\xbf"
+WORDS = [b"red", b"House", "\u00c4rger".encode(), b"f\xfcr", b"&amp;", b"\t", b"\r", "\u00c3\u00a4".encode(), b"run"]
+WORDS.append(b"x " * 40)
 
 
 @pytest.fixture(autouse=True, params=[1, 7, 64])
@@ -35,7 +40,7 @@ def two(folder: Path, source: bytes, target: bytes) -> TwoFiles:
 def read(corpus: TwoFiles) -> list[TextPair]:
     """Through blocks that were sent to another process and back."""
     found = list[TextPair]()
-    for block in blocks(corpus, np.zeros(10_000, np.int8), len):
+    for block in module.blocks(corpus, np.zeros(10_000, np.int8), len):
         some, noted = Block.unpack(block.pack(list), lambda sides: TextPair(*sides)).read()
         assert len(some) == block.content.count == len(block.marks_B)
         assert block.content.first == len(found)
@@ -56,15 +61,6 @@ def test_lines_across_borders_come_whole(tmp_path: Path, seed: int, ending: byte
     shown = [TextPair(*(text.removesuffix("\r") if ending == b"\n" else text for text in pair)) for pair in wanted]
     assert read(corpus) == shown == list(corpus.examples())
     assert [note.read for note in corpus.notes] == [len(wanted)] * 2
-
-
-@pytest.mark.parametrize("ending", [".gz", ".xz", ".zst"])
-def test_packed_files_give_the_same(tmp_path: Path, ending: str) -> None:
-    texts = ["".join(f"{word} {n}\n" for n in range(50)) for word in ("línea", "行")]
-    plain = two(tmp_path, *(text.encode() for text in texts))
-    packed = [write(tmp_path / f"b{side}{ending}", text) for side, text in enumerate(texts)]
-    assert read(TwoFiles(*packed)) == read(plain)
-    assert len(read(plain)) == 50
 
 
 @pytest.mark.parametrize("content", [b"", BOM])
@@ -91,7 +87,7 @@ def test_unequal_counts_are_both_named_after_the_pairs_there_are(tmp_path: Path,
     seen = list[Any]()
     with refused(RegardError, "a.en"):
         for block in corpus.line_blocks():
-            seen += block.read_alone()[0]
+            seen += block.read()[0]
     assert seen == [TextPair("x y", "z")] * min(counts)
 
 
@@ -105,28 +101,61 @@ def test_a_line_beyond_the_limit_is_named_after_those_before_it(
     seen = list[Any]()
     with refused(RegardError, f"{'a.de' if side else 'a.en'}:13", "longer"):
         for block in two(tmp_path, *sides).line_blocks():
-            seen += block.read_alone()[0]
+            seen += block.read()[0]
     assert seen == [TextPair("ok", "ok")] * 12
 
 
 def test_a_block_of_lines_is_the_same_when_it_was_sent() -> None:
     block = LineBlock(7, 2, b"a\nb", b"\xff\n\0\n")
     assert LineBlock.unpack(block.pack()) == block
-    assert block.read_alone() == ([TextPair("a", "\ufffd"), TextPair("b", "\0")], [(0, []), (1, [8])])
+    assert block.read() == ([TextPair("a", "\ufffd"), TextPair("b", "\0")], [(0, []), (1, [8])])
 
 
 def test_examples_are_taken_by_number_and_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BATCH", 3)
     monkeypatch.setattr(module, "CHARACTERS", 10)
     sizes = [1, 1, 1, 1, 20, 4, 5, 0, 9, 9]
-    found = list(example_blocks(iter(sizes), int))
+    found = list(module.example_blocks(iter(sizes), int))
     assert [list(one.examples) for one in found] == [[1, 1, 1], [1, 20], [4, 5, 0], [9, 9]]
     assert [one.first for one in found] == [0, 3, 5, 8]
-    assert list(example_blocks(iter([]), int)) == []
+    assert list(module.example_blocks(iter([]), int)) == []
 
 
 def test_examples_beyond_the_marks_are_those_a_corpus_has_grown_by() -> None:
-    block = Block(None, ExampleBlock(4, ["a", "é\ud800", "c"]), np.zeros(2, np.int8))  # type: ignore[arg-type]
+    block = Block(None, ExampleBlock(4, ["a", "é\ud800", "c"]), np.zeros(2, np.int8))
     assert block.read() == (["a", "é\ud800"], [])
     sent = Block.unpack(block.pack(str), str)
     assert (list(sent.read()[0]), sent.marks_B.tolist()) == (["a", "é\ud800"], [0, 0])
+
+
+def found(scan: PairScan) -> dict[str, Any]:
+    places = {kind: [place[1:] for place in some] for kind, some in scan.places.items()}
+    notes = [(note.invalid, note.invalid_lines) for note in scan.corpus.notes]
+    letters = [a and not b for a, b in zip(scan.letters, scan.cased, strict=True)]
+    lengths = [scan.lengths(side).tolist() for side in (0, 1)]
+    said = [str(draft.finding) for draft in scan.drafts(64, None)]
+    content = scan.sha256, scan.hashes_B2.tolist(), lengths
+    error = (scan.error.message, scan.error.where) if scan.error else None
+    return {"is": (content, list(scan.counts.items()), letters, scan.cased, places, notes, said), "error": error}
+
+
+@pytest.mark.parametrize("kind", ["cased", "plain", "longer", "shorter", "binary end"])
+def test_blocks_find_what_single_pairs_do(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "BLOCK", 600)
+    monkeypatch.setattr("regard.text.lines.HEAD", 256)
+    monkeypatch.setattr("regard.text.lines.LONGEST", 4000)
+    draw = random.Random(kind)
+    words = [word.lower() for word in WORDS if word.isascii()] if kind == "plain" else WORDS
+    sides = [[b" ".join(draw.choices(words, k=draw.randrange(9))) for _ in range(300)] for _ in range(2)]
+    if kind in ("longer", "shorter"):
+        sides[kind == "longer"] = sides[kind == "longer"][:250]
+    if kind == "binary end":
+        sides[1][270] = b"y" * 5000
+    corpus = two(tmp_path, b"\n".join(sides[0]), BOM + b"\n".join(sides[1]))
+    one = PairScan(corpus)
+    texts = [[raw.removesuffix(b"\r").decode(errors="replace") for raw in side] for side in sides]
+    assert list(one.stream()) == list(zip(*texts, strict=False))[: one.count]
+    wanted = found(one)
+    assert (wanted["error"] is None) == (kind in ("cased", "plain"))
+    for processes in (1, 2, 3):
+        assert found(PairScan(corpus).run(processes=lambda: processes)) == wanted  # noqa: B023
