@@ -1,19 +1,14 @@
 """Model folders of every family, shared by all tests of a session."""
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from regard.inspection.folders.models import Models
 from regard.inspection.questions import attribution
 from regard.inspection.questions.answers import answer
-from tests.inspection.payloads import unpack
+from tests.inspection.payloads import Answer, Ask, Number, TaskOf, unpack
 from tests.tasks.small_tasks import EVERY, before, put
-
-Answer = tuple[dict[str, Any], dict[str, np.ndarray]]
-Ask = Callable[..., Answer]
 
 
 @pytest.fixture(autouse=True)
@@ -30,31 +25,27 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
 
 
 @pytest.fixture(scope="session")
-def number() -> Callable[[str], int]:
+def number() -> Number:
     return list(EVERY).index
 
 
 @pytest.fixture(scope="session")
-def task(models: Models, number: Callable[[str], int]) -> Callable[[str], Any]:
+def task(models: Models, number: Number) -> TaskOf:
     """A loaded task by its name."""
     return lambda name: models.load(number(name)).task
 
 
 @pytest.fixture(scope="session")
-def ask(models: Models, number: Callable[[str], int]) -> Ask:
-    """The answer to a question about a model and what is put before it, as a page takes it."""
-
-    def asked(question: str, name: str, **given: Any) -> Answer:
-        return unpack(answer(models, question, {"model": number(name), **before(name), **given}))
-
-    return asked
-
-
-@pytest.fixture(scope="session")
-def plain(models: Models, number: Callable[[str], int]) -> Ask:
-    """The same of questions about a model alone."""
+def plain(models: Models, number: Number) -> Ask:
+    """The answer to a question about a model alone."""
 
     def asked(question: str, name: str, **given: Any) -> Answer:
         return unpack(answer(models, question, {"model": number(name), **given}))
 
     return asked
+
+
+@pytest.fixture(scope="session")
+def ask(plain: Ask) -> Ask:
+    """The same about a model and what is put before it, as a page takes it."""
+    return lambda question, name, **given: plain(question, name, **{**before(name), **given})

@@ -1,14 +1,21 @@
-"""Request fields are read or refused; the error names the field."""
+"""Request fields are read or refused, and the error names the field; payloads come back as they were packed."""
 
+import struct
 from typing import Annotated, Any
 
+import numpy as np
 import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 from pydantic import Field, Strict
 
+from regard.inspection import requests
 from regard.inspection.forward.record import Kind
-from regard.inspection.requests import LONGEST, AblationRequest, ImageRequest, Request, question, read, split_fields
+from regard.inspection.requests import AblationRequest, ImageRequest, Request, pack, read, split_fields
 from regard.models.ablation import Ablations, Head
-from regard.system.errors import UsageError
+from regard.system.errors import RegardError, UsageError
+from tests.inspection.payloads import unpack
 from tests.refusals import refused
 
 DEEP: Any = []
@@ -16,7 +23,7 @@ for _ in range(50_000):
     DEEP = [DEEP]
 
 
-@question
+@requests.question
 def chosen(
     kind: Kind, heat: Annotated[float, Strict(), Field(ge=0, le=1, allow_inf_nan=False)] = 0.5
 ) -> tuple[Kind, float]:
@@ -61,11 +68,11 @@ def test_the_same_question_is_the_same_key() -> None:
         *(({"model": value}, "model") for value in (-1, 10**6 + 1, 10**5000, True, 1.0, "0", DEEP)),
         ({"snapshot": 5}, "snapshot"),
         ({"text": None, "target": {}}, "target"),
-        ({"text": "x" * (LONGEST + 1)}, "text"),
+        ({"text": "x" * (requests.LONGEST + 1)}, "text"),
         ({"branch": "12"}, "branch"),
         ({"branch": [1, -1]}, "branch"),
         ({"branch": [1, [2]]}, "branch"),
-        ({"branch": [0] * (LONGEST + 1)}, "branch"),
+        ({"branch": [0] * (requests.LONGEST + 1)}, "branch"),
         ({"branch": [1], "target": "a"}, "target"),
         ({"window": 0}, "window"),
         ({"image": 5}, "image"),
@@ -111,3 +118,34 @@ def test_a_word_that_must_be_given(given: dict[str, Any]) -> None:
 def test_half_a_surrogate_pair_is_no_character() -> None:
     found = read(Request, {"text": "a\ud800b\U0001f600", "target": "\udfff"})
     assert (found.text, found.target) == ("a�b\U0001f600", "�")
+
+
+def some(kind: str) -> st.SearchStrategy[Any]:
+    """Arrays of a kind, numbers alone."""
+    return arrays(kind, array_shapes(min_side=0), elements={"allow_nan": False} if kind == "float32" else None)
+
+
+@drawn(
+    st.dictionaries(st.text(), st.none() | st.integers(-(2**40), 2**40) | st.text(), max_size=4),
+    st.dictionaries(st.text(max_size=5), st.sampled_from(sorted(requests.TYPES.values())).flatmap(some), max_size=3),
+)
+def test_what_is_packed_comes_back(values: dict[str, Any], given: dict[str, Any]) -> None:
+    values.pop("arrays", None)
+    payload = pack(values, given)
+    found, found_arrays = unpack(payload)
+    assert found == values
+    assert found_arrays.keys() == given.keys()
+    for name, array in given.items():
+        assert found_arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(found_arrays[name], array)
+    assert len(payload) % requests.ALIGNED == 0
+
+
+def test_bytes_lie_as_the_page_says() -> None:
+    weight = np.arange(6, dtype=np.float32).reshape(2, 3)
+    payload = pack({"a": "ä"}, {"few": np.array([1, 2, 3], np.uint8), "weight": weight})
+    (length,) = struct.unpack("<I", payload[:4])
+    first = -(-(4 + length) // 8) * 8
+    assert (payload[first : first + 3], payload[first + 8 : first + 8 + 24]) == (b"\1\2\3", weight.tobytes())
+    with refused(RegardError, "model"):
+        pack({"a": float("nan")}, {})

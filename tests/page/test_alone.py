@@ -8,9 +8,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from regard.inspection.forward.head_measures import entropy
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.head_measures import entropy
 from regard.inspection.forward.inputs import image_inputs
 from regard.inspection.forward.record import record, record_attention
 from regard.inspection.questions.answers import export_file

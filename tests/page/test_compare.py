@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,21 +14,14 @@ from regard.inspection.forward.inputs import text_inputs
 from regard.inspection.forward.outputs import scores
 from regard.inspection.forward.passes import probabilities
 from regard.inspection.forward.record import record
-from regard.inspection.questions.attribution import (
-    affordable_passes,
-    attribute,
-    difference,
-    integrate,
-    piece_score,
-)
+from regard.inspection.questions.attribution import affordable_passes, attribute, difference, integrate, piece_score
 from regard.inspection.requests import UNCHANGED
 from regard.models.ablation import Ablations
-from tests.inspection.forward.ranked import top_candidates
+from tests.inspection.forward.small_scenes import top_candidates
 from tests.page.language import pairs
 from tests.page.models import made
 from tests.page.numbers import check_looks, clean, like, number, weight
-from tests.page.reading import BEFORE, FRAME, ONE, against, chosen, flipped, gaze, opened, settled, soon
-from tests.page.view import Watch
+from tests.page.reading import BEFORE, FRAME, ONE, TaskOf, Visit, against, chosen, flipped, gaze, settled, soon
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request
@@ -47,10 +39,10 @@ def check_distance(shown: Page, first_QK: NDArray[Any], second_QK: NDArray[Any])
 
 
 @pytest.mark.long(minutes=0.1)
-def test_two_sentences(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+def test_two_sentences(visit: Visit, task: TaskOf) -> None:
     """Each has its own picture; of the same tokens there is a difference, which is none for the same sentence."""
     other = pairs("test")[9].source
-    shown = opened(view, served, "classifier", view="compare", layer=1, head=3)
+    shown = visit("classifier", view="compare", layer=1, head=3)
     typed = shown.get_by_role("textbox", name="The second")
     for text in (other, ONE.source):
         typed.fill(text)
@@ -72,10 +64,10 @@ def test_two_sentences(served: str, view: Watch, task: Callable[[str], Any]) -> 
 @pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize(("name", "kind", "layer", "head"), [("translator", "cross", 2, 2), ("words", "encoder", 1, 4)])
 def test_two_checkpoints(
-    served: str, view: Watch, task: Callable[[str], Any], page_models: Path, name: str, kind: Any, layer: int, head: int
+    visit: Visit, task: TaskOf, page_models: Path, name: str, kind: Any, layer: int, head: int
 ) -> None:
     """How a head learned: every kept moment against the finished weights, all before what those write."""
-    shown = opened(view, served, name, view="compare", kind=kind, layer=layer, head=head)
+    shown = visit(name, view="compare", kind=kind, layer=layer, head=head)
     chosen(shown, "What is compared", "while it learned")
     models = Models([made(name, page_models)])
     finished = record(task(name), BEFORE[name])
@@ -95,9 +87,9 @@ def test_two_checkpoints(
 
 
 @pytest.mark.long(minutes=0.1)
-def test_two_models(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+def test_two_models(visit: Visit, task: TaskOf) -> None:
     """A Transformer's head beside the alignment of a recurrent network, which is made to write the same."""
-    shown = opened(view, served, "translator", view="compare", kind="cross", layer=2, head=3)
+    shown = visit("translator", view="compare", kind="cross", layer=2, head=3)
     chosen(shown, "What is compared", "two models")
     assert (
         shown.get_by_role("combobox", name="The second model")
@@ -112,9 +104,9 @@ def test_two_models(served: str, view: Watch, task: Callable[[str], Any]) -> Non
 
 
 @pytest.mark.long(minutes=0.1)
-def test_with_and_without(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+def test_with_and_without(visit: Visit, task: TaskOf) -> None:
     """Without positions; then a head of the layer below is switched off as well."""
-    shown = opened(view, served, "tagger", view="compare", layer=2, head=4)
+    shown = visit("tagger", view="compare", layer=2, head=4)
     chosen(shown, "What is compared", "with and without")
     model, whole = task("tagger"), record(task("tagger"), ONE.source).head("encoder", 2, 4)
     with Ablations(positions=False).apply(model.recipe.model):
@@ -125,9 +117,9 @@ def test_with_and_without(served: str, view: Watch, task: Callable[[str], Any]) 
 
 
 @pytest.mark.long(minutes=0.1)
-def test_a_kept_word_is_kept_in_the_second_sentence(served: str, view: Watch) -> None:
+def test_a_kept_word_is_kept_in_the_second_sentence(visit: Visit) -> None:
     """The same word, wherever it stands there."""
-    shown = opened(view, served, "translator", view="compare", kind="encoder", layer=1, head=1, token=1)
+    shown = visit("translator", view="compare", kind="encoder", layer=1, head=1, token=1)
     first, second = (shown.get_by_role("region", name=f"The {which}") for which in ("first", "second"))
     word = ONE.source.split()[1]
     soon(shown, lambda: gaze(first).split(" ", 1)[0], lambda said: said == word)
@@ -139,9 +131,9 @@ def test_a_kept_word_is_kept_in_the_second_sentence(served: str, view: Watch) ->
 
 
 @pytest.mark.long(minutes=0.1)
-def test_the_gradient_of_what_is_almost_certain(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+def test_the_gradient_of_what_is_almost_certain(visit: Visit, task: TaskOf) -> None:
     """It is of the odds, so it is not blank where the model is sure; attention is said to be of what is read."""
-    shown, seen = opened(view, served, "translator", view="compare"), text_inputs(task("translator"), ONE.source)
+    shown, seen = visit("translator", view="compare"), text_inputs(task("translator"), ONE.source)
     chosen(shown, "What is compared", "beside the gradient")
     shares = probabilities(seen, scores(seen))
     assert shares is not None
@@ -159,14 +151,14 @@ def test_the_gradient_of_what_is_almost_certain(served: str, view: Watch, task: 
 
 
 @pytest.mark.long(minutes=0.2)
-def test_one_output_rather_than_another(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+def test_one_output_rather_than_another(visit: Visit, task: TaskOf) -> None:
     """Of two candidates for one place, at first the most probable others, by both methods; the numbers are Python's."""
     model = task("translator")
     seen = text_inputs(model, ONE.source)
     place = [clean(token.text) for token in seen.written].index("weil") + 1
     ranked = top_candidates(text_inputs(model, ONE.source))[place]  # by a pass of its own, which leaves no gradients
     candidates = [one for one in ranked if one.id != seen.written_ids[place]]
-    shown = opened(view, served, "translator", view="compare", kind="cross", token=place)
+    shown = visit("translator", view="compare", kind="cross", token=place)
     chosen(shown, "What is compared", "beside the gradient")
     choices = shown.get_by_role("combobox", name="rather than")
     names = choices.locator("option").all_inner_texts()
@@ -197,9 +189,9 @@ def test_one_output_rather_than_another(served: str, view: Watch, task: Callable
 
 
 @pytest.mark.long(minutes=0.1)
-def test_both_outputs_are_as_large(served: str, view: Watch) -> None:
+def test_both_outputs_are_as_large(visit: Visit) -> None:
     """Though the second is made to write what the first wrote."""
-    shown = opened(view, served, "translator", view="compare", **{"model.2": 0, "off.2": "cross.1.1"})
+    shown = visit("translator", view="compare", **{"model.2": 0, "off.2": "cross.1.1"})
     chosen(shown, "What is compared", "two models")
     shown.get_by_role("switch", name="made to write what the first wrote").click()
     sizes = "all => all.map(one => getComputedStyle(one).fontSize)"
@@ -211,9 +203,9 @@ def test_both_outputs_are_as_large(served: str, view: Watch) -> None:
 
 
 @pytest.mark.long(minutes=0.1)
-def test_the_moment_that_is_seen_comes_early(served: str, view: Watch) -> None:
+def test_the_moment_that_is_seen_comes_early(visit: Visit) -> None:
     """Of all kept moments the end is asked for first, as all are compared with it, then the one that is chosen."""
-    shown, asked = opened(view, served, "translator", view="compare"), list[object]()
+    shown, asked = visit("translator", view="compare"), list[object]()
 
     def heard(request: Request) -> None:
         if request.url.endswith("/api/head"):

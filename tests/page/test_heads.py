@@ -1,30 +1,35 @@
-"""Heads on the page equal those recorded in Python: weights, measures, merging, word level."""
+"""Heads on the page equal those recorded in Python, one by one, over many texts, switched off, and all on one sheet."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
+from operator import eq
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-
 from regard.inspection.forward.head_measures import measures
+
+from regard.inspection.folders.folder import Folder
+from regard.inspection.forward.head_functions import FUNCTIONS, MEASURES
 from regard.inspection.forward.inputs import Token, by_word, image_inputs, text_inputs, words
 from regard.inspection.forward.outputs import scores
 from regard.inspection.forward.passes import probabilities
 from regard.inspection.forward.record import AttentionRecord, Kind, record, record_attention
 from regard.inspection.questions.attribution import explained_score
+from regard.inspection.questions.heads import folder_texts
 from regard.models.ablation import Ablations, Head
 from tests.page.language import digits
+from tests.page.models import made
 from tests.page.numbers import apart, chance, check_looks, clean, like, number, percent, weight
-from tests.page.reading import BEFORE, FRAME, ONE, alerts, chosen, flipped, gaze, opened, soon
-from tests.page.view import Watch
+from tests.page.reading import BEFORE, FRAME, ONE, TaskOf, Visit, alerts, chosen, flipped, gaze, settled, soon
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
 TABS = {"encoder": "encoder", "decoder": "decoder", "cross": "encoder–decoder", "pool": "pooling"}
 LINES = """() => { const [left, right] = document.querySelectorAll('.columns ol'); return {
@@ -70,9 +75,9 @@ def check_measures(
 
 @pytest.mark.long(minutes=0.3)
 @pytest.mark.parametrize("name", BEFORE)
-def test_every_head(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
+def test_every_head(visit: Visit, task: TaskOf, name: str) -> None:
     """Each looks where it does in Python, at one token or another, and its measures are those."""
-    shown, told = opened(view, served, name), record(task(name), BEFORE[name])
+    shown, told = visit(name), record(task(name), BEFORE[name])
     place = 0
     for kind, layers in told.weights.items():
         if len(told.weights) > 1:
@@ -96,9 +101,9 @@ def sides_of(told: AttentionRecord, kind: Kind) -> list[list[tuple[str, list[int
 
 
 @pytest.mark.long(minutes=0.1)
-def test_patches_of_an_image(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+def test_patches_of_an_image(visit: Visit, task: TaskOf) -> None:
     """Who looks is chosen by arrow keys over the image; the sentence says in words where the patches are."""
-    shown = opened(view, served, "digits", image=3)
+    shown = visit("digits", image=3)
     told = record_attention(image_inputs(task("digits"), digits("test")[0][3]))
     spots = ["the class token"]
     spots += [f"the patch in row {row}, column {column}" for row in (1, 2, 3, 4) for column in (1, 2, 3, 4)]
@@ -139,11 +144,9 @@ def plain(text: str) -> str:
 
 @pytest.mark.long(minutes=0.1)
 @pytest.mark.parametrize("whole", [False, True])
-def test_what_each_head_gives_from_a_kept_token(
-    served: str, view: Watch, task: Callable[[str], Any], whole: bool
-) -> None:
+def test_what_each_head_gives_from_a_kept_token(visit: Visit, task: TaskOf, whole: bool) -> None:
     """Below each picture; then ranked by it, four beside each other; the sentence names the sharpest."""
-    shown, told = opened(view, served, "translator", kind="cross"), record(task("translator"), ONE.source)
+    shown, told = visit("translator", kind="cross"), record(task("translator"), ONE.source)
     if whole:
         flipped(shown, "whole words")
     queries, keys = (
@@ -189,12 +192,10 @@ NEEDED = [("translator", "cross", 3), ("translator", "decoder", 4), ("spans", "c
         ("digits", "encoder", None),
     ],
 )
-def test_what_a_token_or_a_label_needs(
-    served: str, view: Watch, task: Callable[[str], Any], name: str, kind: Kind, row: int | None
-) -> None:
+def test_what_a_token_or_a_label_needs(visit: Visit, task: TaskOf, name: str, kind: Kind, row: int | None) -> None:
     """Every head of every kind off in turn, what was written forced; nothing else is said beside another kind."""
     image = {"image": 3} if name == "digits" else {}
-    shown, model = opened(view, served, name, kind=kind, token=row, **image), task(name)
+    shown, model = visit(name, kind=kind, token=row, **image), task(name)
     seen = image_inputs(model, digits("test")[0][3]) if image else text_inputs(model, BEFORE[name])
     place = row + 1 if row is not None and name == "writer" else row
     score, section = explained_score(seen, place, None), model.recipe.model
@@ -230,9 +231,9 @@ def test_what_a_token_or_a_label_needs(
 
 
 @pytest.mark.long(minutes=0.1)
-def test_where_a_word_is_written(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+def test_where_a_word_is_written(visit: Visit, task: TaskOf) -> None:
     """A word that is kept is asked after in the decoder too, from the row that reads what stands before it."""
-    shown, model = opened(view, served, "translator", kind="cross", token=3), task("translator")
+    shown, model = visit("translator", kind="cross", token=3), task("translator")
     told = record(model, ONE.source)
     word, before = clean(told.written[3].text), clean(told.target[3].text)
     chosen(shown, "Use of attention", "decoder")
@@ -256,9 +257,9 @@ def told_probability(model: Any) -> list[float]:
 
 
 @pytest.mark.long(minutes=0.1)
-def test_a_head_that_is_off(served: str, view: Watch) -> None:
+def test_a_head_that_is_off(visit: Visit) -> None:
     """It is grey, said to be off, and not counted with those that are switched off in turn; the result stands above."""
-    shown = opened(view, served, "translator", kind="cross", layer=1, head=2, token=3, off="cross.1.2")
+    shown = visit("translator", kind="cross", layer=1, head=2, token=3, off="cross.1.2")
     assert shown.get_by_role("status").filter(has_text="This head is switched off").count() == 1
     assert shown.locator(".one .silent").count() == 1
     result, lines = (shown.locator(one).first.bounding_box() for one in (".changed [role=status]", ".columns"))
@@ -271,3 +272,132 @@ def test_a_head_that_is_off(served: str, view: Watch) -> None:
     assert list(captions(shown).items())[-1][1].startswith("1·2 off")
     shown.get_by_role("button", name="layer 1 head 1:").click()
     assert shown.locator(".one .silent").count() == 0
+
+
+@pytest.mark.long(minutes=0.2)
+def test_heads_switched_off_one_after_another(visit: Visit, task: TaskOf) -> None:
+    """The output changes with them, and so do the heads above; at the end all is as it was."""
+    shown, model, off = visit("translator", kind="cross", layer=1, head=1), task("translator"), []
+    before = now = model.translate(ONE.source, beam=1)
+    status = shown.locator(".changed").get_by_role("status")
+    for head in (1, 2, 3, 4):
+        shown.get_by_role("button", name=f"layer 1 head {head}:").click()
+        flipped(shown, f"head 1·{head}")
+        off.append(Head("cross", 1, head))
+        with Ablations(tuple(off)).apply(model.recipe.model):
+            now = model.translate(ONE.source, beam=1)
+        names = ", ".join(f"encoder–decoder head 1·{one.head}" for one in off)
+        becomes = f"stays the same: {now}" if now == before else f"changes: {before} becomes {now}"
+        wanted = f"Without {names}: the output, written greedily, {becomes}"
+        soon(shown, lambda: [plain(text) for text in status.all_inner_texts()], partial(eq, [wanted]))
+    assert now != before
+    shown.get_by_role("button", name="layer 2 head 1:").click()
+    with Ablations(tuple(off)).apply(model.recipe.model):
+        weight_QK = record(model, ONE.source).head("cross", 2, 1)
+    positive_QK = np.where(weight_QK > 0, weight_QK, 1)
+    entropy = float(-(positive_QK * np.log2(positive_QK)).sum(axis=1).mean())
+    assert shown.locator("dl.measures dd").first.inner_text().removesuffix(" bits") in like(number, entropy)
+    shown.get_by_role("button", name="all as it was").click()
+    soon(shown, status.count, lambda count: count == 0)
+    soon(shown, shown.locator(".written").inner_text, lambda text: text.startswith(before))
+
+
+@pytest.mark.long(minutes=0.1)
+def test_a_label_before_and_after(visit: Visit, task: TaskOf) -> None:
+    shown, model = visit("classifier", without="positions"), task("classifier")
+    before = model.classify(BEFORE["classifier"])
+    with Ablations(positions=False).apply(model.recipe.model):
+        after = model.classify(BEFORE["classifier"])
+    first = plain(shown.locator(".moved li").first.inner_text())
+    shares = apart(chance, before.probabilities[before.label], after.probabilities[before.label])
+    assert first in {f"{before.label} {a} → {b}" for a, b in shares}
+
+
+@pytest.mark.long(minutes=0.1)
+def test_without_the_mask_the_numbers_are_of_the_whole_line(visit: Visit) -> None:
+    shown = visit("translator", without="mask")
+    assert shown.get_by_text("the probabilities below are of the whole line read at once").count() == 1
+    other = visit("translator", without="scaling")
+    assert other.get_by_text("the whole line read at once").count() == 0
+
+
+ASK = "where does each head look?"
+
+
+@pytest.mark.long(minutes=0.3)
+def test_the_table_is_that_of_python(visit: Visit, task: TaskOf, page_models: Any) -> None:
+    shown = visit("translator", kind="encoder")
+    shown.get_by_role("button", name=ASK).click()
+    section = shown.get_by_role("region", name="Over many texts")
+    section.locator("td button").first.wait_for()
+    soon(shown, section.inner_text, lambda text: "are read so far" not in text)
+    model = task("translator")
+    origin, texts = folder_texts(Folder(made("translator", page_models)), model)
+    assert origin in ("demo", "validation")
+    found = model.heads([one.source for one in texts], [one.target for one in texts])
+    heads = [head for head in found if head.kind == "encoder"]
+    names = [name for name in heads[0].estimates if name in FUNCTIONS or name in MEASURES]
+    cells = section.locator("td button").all_inner_texts()
+    assert len(cells) == len(heads) * len(names)
+    wanted = [head.estimates[name].mean * (1 if name in MEASURES else 100) for head in heads for name in names]
+    for said, value in zip(map(float, cells), wanted, strict=True):
+        assert abs(said - value) < 0.51
+    assert section.locator("tbody .does").all_inner_texts() == [head.label for head in heads]
+
+
+@pytest.mark.long(minutes=0.2)
+def test_by_keyboard_and_in_a_narrow_window(visit: Visit) -> None:
+    shown = visit("translator", kind="encoder")
+    shown.set_viewport_size({"width": 390, "height": 800})
+    shown.get_by_role("button", name=ASK).click()
+    section = shown.get_by_role("region", name="Over many texts")
+    section.locator("td button").first.wait_for()
+    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    section.locator("td button").first.focus()
+    shown.keyboard.press("ArrowRight")
+    shown.keyboard.press("ArrowDown")
+    told = section.locator(".told").inner_text()
+    assert told.startswith("Encoder head 1·2 · next token")
+    assert "95 % interval" in told
+    shown.keyboard.press("Enter")
+    soon(shown, shown.locator("h2").first.inner_text, lambda text: text == "Encoder head 1·2")
+    assert section.locator("tr.chosen th").inner_text() == "1·2"
+
+
+def picture(shown: Page, name: str) -> Locator:
+    """The small picture of a head."""
+    return shown.get_by_role("button", name=re.compile(f"^{name}:"))
+
+
+@pytest.mark.long(minutes=0.1)
+def test_every_head_opens(visit_one: Visit) -> None:
+    """Three kinds of two layers with four heads; a click shows the head, by pointer or by keys."""
+    shown = visit_one("translator", view="sheet")
+    assert shown.locator(".kinds canvas").count() == 3 * 2 * 4
+    picture(shown, "decoder head 2·3").click()
+    settled(shown)
+    assert shown.get_by_role("heading", name="Decoder head 2·3").is_visible()
+    shown.go_back()
+    picture(shown, "encoder head 1·1").focus()
+    for key in ("ArrowRight", "ArrowDown", "Enter"):
+        shown.keyboard.press(key)
+    assert shown.get_by_role("heading", name="Encoder head 2·2").is_visible()
+
+
+@pytest.mark.long(minutes=0.1)
+def test_heads_lie_over_one_another(visit_one: Visit) -> None:
+    """Two of one kind; a head of another kind begins anew, and a second click takes it away."""
+    shown = visit_one("translator", view="sheet")
+    shown.get_by_role("radio", name="a click lays it over others").click()
+    for name in ("encoder head 1·1", "encoder head 2·3"):
+        picture(shown, name).click()
+    legend = shown.get_by_role("list", name="Heads over one another").get_by_role("listitem")
+    assert legend.count() == 2
+    assert picture(shown, "encoder head 2·3").get_attribute("aria-pressed") == "true"
+    over = shown.get_by_role("region", name="Over one another")
+    over.locator("ol button").first.hover()
+    assert "“" in legend.first.inner_text()
+    picture(shown, "decoder head 1·1").click()
+    assert legend.count() == 1
+    picture(shown, "decoder head 1·1").click()
+    assert over.count() == 0

@@ -1,4 +1,4 @@
-"""The training view shows what the log of a finished or running training contains."""
+"""The training view shows what a log holds, and the page keeps to one set of weights until the reader reloads."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
+from operator import le
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import pytest
 
+from regard.inspection.folders.folder import Folder
+from regard.models.ablation import Ablations, Head
 from tests.page.models import LESSONS, made
 from tests.page.numbers import like, number
-from tests.page.reading import GONE, alerts, chosen, opened, settled, soon, textbox
+from tests.page.reading import GONE, Visit, alerts, chosen, flipped, settled, soon, textbox
 from tests.page.view import ENDED, Watch, serving
 from tests.tasks.small_tasks import SOURCE, keep, log, put, translator
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator, Page, Request
 
 AWAY = "The server does not answer at the moment; the page goes on when it is there again."
 OTHER = "The street was too tired."
@@ -49,10 +53,10 @@ def heard(shown: Page) -> dict[str, str]:
 
 @pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize("name", ["translator", "words", "writer", "digits"])
-def test_the_last_numbers(served: str, view: Watch, page_models: Path, name: str) -> None:
+def test_the_last_numbers(visit: Visit, page_models: Path, name: str) -> None:
     """Of every curve, and those of a step in the middle that the keyboard leads to."""
     folder, steps = made(name, page_models), LESSONS[name].steps
-    shown = opened(view, served, name, view="training", **({"image": 0} if name == "digits" else {}))
+    shown = visit(name, view="training", **({"image": 0} if name == "digits" else {}))
     updates, tests = logged(folder, "step"), logged(folder, "valid")
     shown.locator(".curves").wait_for()
     assert len(updates) == steps
@@ -71,10 +75,10 @@ def test_the_last_numbers(served: str, view: Watch, page_models: Path, name: str
 
 
 @pytest.mark.long(minutes=0.1)
-def test_outputs_on_its_way(served: str, view: Watch, page_models: Path) -> None:
+def test_outputs_on_its_way(visit: Visit, page_models: Path) -> None:
     """At each validation what the log has, with what is new and what is gone since the one before."""
     shown, samples = (
-        opened(view, served, "translator", view="training"),
+        visit("translator", view="training"),
         logged(made("translator", page_models), "sample"),
     )
     section = shown.get_by_role("region", name="Sample outputs")
@@ -263,3 +267,97 @@ def test_a_finished_model_is_replaced_and_taken_away(view: Watch, tmp_path: Path
 def turned(shown: Page) -> None:
     """The reader turns to the page again."""
     shown.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+
+NOTHING, OFF = Ablations(), Ablations((Head("cross", 1, 1),))
+LATER = {"Words": {"near", "drift"}}
+"""What is asked in a view when its reader has stayed for a moment."""
+HEAD = {"view": "heads", "kind": "cross", "layer": 1, "head": 1}
+
+
+def makes(task: Any, changes: Ablations = NOTHING) -> str:
+    with changes.apply(task.recipe.model):
+        return str(task.translate(SOURCE, beam=1))
+
+
+def listened(shown: Page) -> list[tuple[str, str | None]]:
+    """The questions that a page asks from now on, each with the name of the weights that it is about."""
+    asked: list[tuple[str, str | None]] = []
+
+    def heard(request: Request) -> None:
+        if request.method == "POST":
+            given = request.post_data_json
+            asked.append(
+                (request.url.rpartition("/")[2], given.get("weights") if not given.get("snapshot") else "kept")
+            )
+
+    shown.on("request", heard)
+    return asked
+
+
+def every_view(shown: Page, asked: list[tuple[str, str | None]]) -> None:
+    """Look at all that there is, and then at the heads again; some questions are asked a moment later."""
+    for tab in shown.get_by_role("navigation").get_by_role("button").all():
+        tab.click()
+        wanted = LATER.get(tab.inner_text(), set())
+        soon(shown, lambda: {question for question, _ in asked}, partial(le, wanted))
+        settled(shown)
+        assert not alerts(shown)
+    shown.get_by_role("navigation").get_by_role("button", name="Heads").click()
+    settled(shown)
+
+
+@pytest.mark.long(minutes=0.5)
+def test_newer_weights_come_only_when_the_reader_looks_again(view: Watch, tmp_path: Path) -> None:
+    """A head that is switched off is one of the weights that were looked at, though a training has written others."""
+    first, newer = translator(4), translator(1)
+    says = [makes(task, changes) for task in (first, newer) for changes in (NOTHING, OFF)]
+    assert len(set(says)) == 4
+    folder = put(tmp_path / "learning", first)
+    log(folder, [{"kind": "start", "step": 0, "steps": 100}])
+    with serving(folder, log=tmp_path / "stderr") as address:
+        shown = view(
+            address, "#" + urlencode({"text": SOURCE, "view": "heads", "kind": "cross", "layer": 1, "head": 1})
+        )
+        output, again = shown.locator(".output").first, shown.get_by_role("button", name="look again")
+        soon(shown, output.inner_text, lambda text: text.startswith(says[0]))
+        settled(shown)
+        asked, name = listened(shown), Folder(folder).state(0)["weights"]
+        put(folder, newer)
+        again.wait_for()
+        flipped(shown, "head 1·1")
+        soon(shown, output.inner_text, lambda text: text.startswith(says[1]))
+        every_view(shown, asked)
+        assert {weights for _, weights in asked} == {name}
+        assert {question for question, _ in asked} >= {"look", "write", "equation", "places", "tree"}
+        again.click()
+        soon(shown, output.inner_text, lambda text: text.startswith(says[3]))
+        soon(shown, again.count, lambda count: count == 0)
+        settled(shown)
+        asked.clear()
+        every_view(shown, asked)
+        assert {weights for _, weights in asked} == {Folder(folder).state(0)["weights"]}
+        flipped(shown, "head 1·1")
+        soon(shown, output.inner_text, lambda text: text.startswith(says[2]))
+    view.forgive(*ENDED)
+
+
+@pytest.mark.long(minutes=0.4)
+def test_weights_that_are_gone_are_told(view: Watch, tmp_path: Path) -> None:
+    """Somebody else has looked at newer ones: nothing is shown of those in their place."""
+    first, newer = translator(4), translator(1)
+    folder = put(tmp_path / "learning", first)
+    with serving(folder, log=tmp_path / "stderr") as address:
+        place = "#" + urlencode({"text": SOURCE, **HEAD})
+        shown = view(address, place)
+        output, again = shown.locator(".output").first, shown.get_by_role("button", name="look again")
+        soon(shown, output.inner_text, lambda text: text.startswith(makes(first)))
+        settled(shown)
+        put(folder, newer)
+        other = view(address, place)
+        soon(other, other.locator(".output").first.inner_text, lambda text: text.startswith(makes(newer)))
+        flipped(shown, "head 1·1")
+        soon(shown, output.inner_text, lambda text: text.startswith("Newer weights are there"))
+        again.click()
+        soon(shown, output.inner_text, lambda text: text.startswith(makes(newer, OFF)))
+    view.forgive("409 (Conflict)", *ENDED)

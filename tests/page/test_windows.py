@@ -1,23 +1,44 @@
-"""An over-long text: every view shows one window of it, which can be moved."""
+"""Long texts: of an over-long one every view shows a window, which can be moved; 512 tokens are drawn at once."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
+import numpy as np
 import pytest
+from regard.inspection.forward.head_measures import rollout
 
+import regard
+from regard.inspection.forward.inputs import text_inputs
 from regard.inspection.forward.record import record
 from regard.inspection.forward.text_windows import windows
+from regard.inspection.questions.equation import equation
 from tests.page.language import pairs
-from tests.page.numbers import check_looks, clean
-from tests.page.reading import BEFORE, FRAME, address, alerts, chosen, gaze, holds, opened, settled, soon
+from tests.page.numbers import check_gaze, check_looks, clean, like, places, weight
+from tests.page.odd import LETTERS
+from tests.page.reading import (
+    BEFORE,
+    FRAME,
+    TaskOf,
+    Visit,
+    address,
+    alerts,
+    chosen,
+    gaze,
+    holds,
+    opened,
+    rows,
+    settled,
+    soon,
+)
 from tests.page.view import Watch
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
 LONG = {
     **{name: " ".join([text] * 12) for name, text in BEFORE.items()},
@@ -59,7 +80,7 @@ def check_head(shown: Page, told: Any, kind: str, layer: int, head: int) -> None
 
 @pytest.mark.long(minutes=0.4)
 @pytest.mark.parametrize("name", [name for name in LONG if name != "reader"])
-def test_every_view_is_of_the_part(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
+def test_every_view_is_of_the_part(served: str, view: Watch, task: TaskOf, name: str) -> None:
     """Of each family and task: the head is that of Python before the same part, and no view is empty or complains."""
     found = windows(task(name), LONG[name])
     assert len(found.texts) > 2
@@ -91,7 +112,7 @@ def test_every_view_is_of_the_part(served: str, view: Watch, task: Callable[[str
 
 @pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize("name", ["translator", "tagger", "writer"])
-def test_it_is_moved(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
+def test_it_is_moved(served: str, view: Watch, task: TaskOf, name: str) -> None:
     """By buttons and by keys; the address says where, and so does an address that is opened."""
     found = windows(task(name), LONG[name])
     count, first = len(found.texts), found.begin
@@ -121,11 +142,9 @@ def test_it_is_moved(served: str, view: Watch, task: Callable[[str], Any], name:
 
 
 @pytest.mark.long(minutes=0.2)
-def test_what_is_typed_may_become_too_long_and_short_again(
-    served: str, view: Watch, task: Callable[[str], Any]
-) -> None:
+def test_what_is_typed_may_become_too_long_and_short_again(visit: Visit, task: TaskOf) -> None:
     """Nothing goes blank on the way; a part that is no longer there is the last; an example begins anew."""
-    shown = opened(view, served, "translator", layer=1, head=1)
+    shown = visit("translator", layer=1, head=1)
     box = shown.get_by_label("Sentence: what the model reads")
     for length in (3, 12, 7):
         box.fill(" ".join(pair.source for pair in pairs("test")[:length]))
@@ -144,9 +163,9 @@ def test_what_is_typed_may_become_too_long_and_short_again(
 
 
 @pytest.mark.long(minutes=0.2)
-def test_what_it_is_made_to_write_may_be_too_long(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+def test_what_it_is_made_to_write_may_be_too_long(visit: Visit, task: TaskOf) -> None:
     """Then its beginning is written, which is said; another part of what is read is translated by the model again."""
-    shown = opened(view, served, "translator", text=LONG["translator"], layer=1, head=1)
+    shown = visit("translator", text=LONG["translator"], layer=1, head=1)
     shown.get_by_role("button", name="make it write something else").click()
     box = shown.get_by_label("what the model is made to write")
     box.fill("Der Fuchs sang. " * 20)
@@ -161,9 +180,9 @@ def test_what_it_is_made_to_write_may_be_too_long(served: str, view: Watch, task
 
 
 @pytest.mark.long(minutes=0.2)
-def test_a_language_model_goes_on_behind_its_part(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+def test_a_language_model_goes_on_behind_its_part(visit: Visit, task: TaskOf) -> None:
     """At first behind the end of the text, and only there is it added; step by step as in a short text."""
-    shown = opened(view, served, "writer", text=LONG["writer"], view="writing")
+    shown = visit("writer", text=LONG["writer"], view="writing")
     add = shown.get_by_role("button", name="add this to the text above")
     add.wait_for()
     steps = shown.get_by_role("region", name="Step by step")
@@ -186,8 +205,8 @@ def test_a_language_model_goes_on_behind_its_part(served: str, view: Watch, task
 
 
 @pytest.mark.long(minutes=0.1)
-def test_what_is_taken_away_says_which_part_it_is(served: str, view: Watch) -> None:
-    shown = opened(view, served, "translator", text=LONG["translator"], layer=1, head=1, window=3)
+def test_what_is_taken_away_says_which_part_it_is(visit: Visit) -> None:
+    shown = visit("translator", text=LONG["translator"], layer=1, head=1, window=3)
     told = part(shown).split(" · ")
     for form, saved in (("Numbers (JSON)", "json"), ("Drawing (SVG)", "svg"), ("Page that works alone (HTML)", "html")):
         shown.get_by_role("button", name="Save …").click()
@@ -224,9 +243,9 @@ def test_it_has_room(served: str, view: Watch, width: int) -> None:
 
 
 @pytest.mark.long(minutes=0.1)
-def test_two_models_read_the_same_part(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+def test_two_models_read_the_same_part(visit: Visit, task: TaskOf) -> None:
     """Beside one another, though each reads as much as it learned to."""
-    shown = opened(view, served, "translator", text=LONG["translator"], view="compare", window=4)
+    shown = visit("translator", text=LONG["translator"], view="compare", window=4)
     chosen(shown, "What is compared", "two models")
     told = windows(task("translator"), LONG["translator"]).window(4).text
     names = [clean(token.text) for token in record(task("translator"), told).source]
@@ -239,3 +258,121 @@ def test_two_models_read_the_same_part(served: str, view: Watch, task: Callable[
             assert "".join(found) == "".join(names)
 
     holds(shown, check)
+
+
+TOKENS = 512
+TEXT = " ".join(LETTERS[(n * n) % len(LETTERS)] for n in range(TOKENS - 2))
+
+
+@pytest.fixture(scope="module")
+def model(odd: dict[str, Path]) -> Any:
+    return regard.load(odd["long"], device="cpu")
+
+
+def looked_at(view: Watch, served: str, /, **more: Any) -> Page:
+    shown = view(served, "#" + urlencode({"model": 0, "text": TEXT, "layer": 2, "head": 3, **more}))
+    settled(shown)
+    return shown
+
+
+def check_said(shown: Page, place: int, names: list[str], weight_QK: Any) -> None:
+    """What is said of the token that is pointed at."""
+
+    def check() -> None:
+        shown.evaluate(FRAME)
+        check_looks(gaze(shown), names[place], names, weight_QK[place])
+
+    holds(shown, check)
+
+
+@pytest.mark.long(minutes=0.2)
+def test_a_head(served_odd: str, view: Watch, model: Any) -> None:
+    """As running text, as lines, and merged; what was not sent at once is asked for."""
+    shown, told = looked_at(view, served_odd), record(model, TEXT)
+    names = [clean(token.text) for token in told.source]
+    assert len(names) == TOKENS
+    tokens = shown.locator("p.text button")
+    assert tokens.count() == TOKENS
+    for place in (1, 300, 511):
+        tokens.nth(place).hover()
+        check_said(shown, place, names, told.head("encoder", 2, 3))
+    tokens.nth(300).click()
+    pictures = shown.get_by_role("group", name="Heads").get_by_role("button")
+    soon(shown, pictures.first.inner_text, bool)
+    for picture, weight_QK in zip(pictures.all(), np.concatenate(told.weights["encoder"]), strict=True):
+        check_gaze(" ".join(picture.inner_text().split()), names, weight_QK[300], 1)
+    with shown.expect_response("**/api/head"):
+        chosen(shown, "Heads shown", "rollout")
+    tokens.nth(40).hover()
+    check_said(shown, 40, names, rollout(told.weights["encoder"]))
+    with shown.expect_response("**/api/head"):
+        chosen(shown, "Heads shown", "maximum")
+    chosen(shown, "Drawn as", "lines")
+    shown.locator(".columns ol").first.get_by_role("button").nth(500).hover()
+    check_said(shown, 500, names, np.concatenate(told.weights["encoder"]).max(axis=0))
+
+
+@pytest.mark.long(minutes=0.1)
+def test_the_matrix_is_magnified(served_odd: str, view: Watch, model: Any) -> None:
+    """By its buttons, by the wheel and by keys; the cell under the pointer is told, and keys walk to the last."""
+    shown, told = looked_at(view, served_odd), record(model, TEXT)
+    names = [clean(token.text) for token in told.source]
+    weight_QK = told.head("encoder", 2, 3)
+    chosen(shown, "Drawn as", "matrix")
+    matrix = shown.get_by_role("img", name=f"The weights as a matrix of {TOKENS} rows and {TOKENS} columns.")
+    cell = shown.locator(".matrix output")
+
+    def check_cell(said: str) -> None:
+        found = re.fullmatch(r"(\S+) → (\S+) (.+)", said)
+        assert found
+        near = np.isin(names, [found[1]])[:, None] & np.isin(names, [found[2]])
+        assert any(found[3] in like(weight, value) for value in weight_QK[near])
+
+    seen = []
+    for press in (None, "+", "+", "+"):
+        if press:
+            shown.get_by_role("button", name="Magnify").click()
+        matrix.hover(position={"x": 200, "y": 200})
+        shown.evaluate(FRAME)
+        check_cell(cell.inner_text())
+        seen.append(pixels(matrix))
+    assert len(set(seen)) == 4
+    shown.keyboard.down("Control")
+    shown.mouse.wheel(0, -300)
+    shown.keyboard.up("Control")
+    shown.evaluate(FRAME)
+    assert pixels(matrix) not in seen
+    for key, times in (("Escape", 1), ("ArrowRight", 3), ("ArrowDown", 2)):
+        for _ in range(times):
+            matrix.press(key)
+    assert cell.inner_text() in {f"{names[2]} → {names[2]} {one}" for one in like(weight, float(weight_QK[2, 2]))}
+    matrix.press("0")
+    shown.evaluate(FRAME)
+    assert len(set(pixels(matrix))) > 1
+
+
+def pixels(canvas: Locator) -> str:
+    """What is drawn."""
+    found: str = canvas.evaluate("canvas => canvas.toDataURL()")
+    return found
+
+
+@pytest.mark.long(minutes=0.1)
+def test_the_equation(served_odd: str, view: Watch, model: Any) -> None:
+    """The strongest keys alone at first, all of them on demand, of which those in sight are made."""
+    shown = looked_at(view, served_odd, view="equation", token=7)
+    found = equation(text_inputs(model, TEXT), "encoder", 2, 3)
+    table = shown.locator(".ledger table")
+    soon(shown, lambda: len(rows(table)), lambda count: count == 12)
+    order = np.argsort(-found.weight_LM[7], kind="stable")
+    for row, key in zip(rows(table), order, strict=False):
+        assert row[-1] in like(weight, float(found.weight_LM[7, key]))
+    shown.get_by_role("button", name=f"all {TOKENS} in their order").click()
+    shown.locator(".ledger").evaluate("box => box.scrollTo(0, box.scrollHeight)")
+    last = soon(shown, lambda: rows(table)[-1], lambda row: row[0].startswith("</s>"))
+    assert last[1] in like(places, found.score_LM[7, -1])
+    assert len(rows(table)) < 40
+    for name in ("Writing", "Positions", "Words", "Compare", "Training", "Heads"):
+        shown.get_by_role("navigation").get_by_role("button", name=name, exact=True).click()
+        settled(shown)
+        assert not alerts(shown)

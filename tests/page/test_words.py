@@ -1,12 +1,15 @@
-"""Embeddings on the page: neighbours, layer paths, positions."""
+"""Embeddings on the page: neighbours, layer paths, positions, and the soft dictionary of points or words."""
+
+from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.inputs import text_inputs
@@ -15,19 +18,20 @@ from regard.inspection.questions.vectors import layer_paths
 from tests.inspection.payloads import unpack
 from tests.page.language import pairs
 from tests.page.models import made
-from tests.page.numbers import clean, like, number, places
-from tests.page.reading import BEFORE, FRAME, opened, soon
+from tests.page.numbers import clean, like, number, places, weight
+from tests.page.reading import BEFORE, FRAME, TaskOf, Visit, chosen, opened, soon
 from tests.page.view import Watch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 
 @pytest.mark.long(minutes=0.1)
 @pytest.mark.parametrize(("name", "stack"), [("translator", "encoder"), ("writer", "decoder")])
-def test_a_word_on_its_way_through_the_layers(
-    served: str, view: Watch, task: Callable[[str], Any], name: str, stack: str
-) -> None:
+def test_a_word_on_its_way_through_the_layers(visit: Visit, task: TaskOf, name: str, stack: str) -> None:
     """The cosine of a token in two sentences, as it enters and behind the last layer."""
     other = pairs("test")[7].source if name == "translator" else "The wolf couldn't cross"
-    shown = opened(view, served, name, view="words")
+    shown = visit(name, view="words")
     shown.get_by_role("textbox", name="second sentence").fill(other)
     seen = [text_inputs(task(name), text) for text in (BEFORE[name], other)]
     second = shown.get_by_role("group", name="Tokens of the second sentence").get_by_role("button")
@@ -61,8 +65,8 @@ def test_the_piece_to_begin_with(served: str, view: Watch) -> None:
 
 
 @pytest.mark.long(minutes=0.1)
-def test_another_order_marks_no_two_words(served: str, view: Watch) -> None:
-    shown = opened(view, served, "translator", view="positions")
+def test_another_order_marks_no_two_words(visit: Visit) -> None:
+    shown = visit("translator", view="positions")
     shown.get_by_text("The two marked words change places").wait_for()
     shown.get_by_role("button", name="another order").click()
     shown.get_by_text("stand in an order of chance").wait_for()
@@ -70,9 +74,9 @@ def test_another_order_marks_no_two_words(served: str, view: Watch) -> None:
 
 
 @pytest.mark.long(minutes=0.1)
-def test_the_nearest_words(served: str, view: Watch, page_models: Path) -> None:
+def test_the_nearest_words(visit: Visit, page_models: Path) -> None:
     """The answer's, by their cosines."""
-    shown = opened(view, served, "translator", view="words")
+    shown = visit("translator", view="words")
     shown.get_by_role("radio", name="what is written").click()
     shown.get_by_role("textbox", name="or a word").fill("Fuchs")
     heading = shown.get_by_role("heading", name="Nearest to")
@@ -88,10 +92,10 @@ def test_the_nearest_words(served: str, view: Watch, page_models: Path) -> None:
 
 
 @pytest.mark.long(minutes=0.1)
-def test_positions(served: str, view: Watch) -> None:
+def test_positions(visit: Visit) -> None:
     """A cell of the waves is told as keys walk to it; words that change places stand above them."""
     text = "The fox doesn't cross the street because it is too tired."
-    shown = opened(view, served, "translator", view="positions", text=text)
+    shown = visit("translator", view="positions", text=text)
     section = shown.get_by_role("region", name="What is added", exact=True)
     for key in ("ArrowRight", "ArrowDown", "ArrowRight"):
         section.get_by_role("img", name="What is added at each position").press(key)
@@ -109,3 +113,65 @@ def test_positions(served: str, view: Watch) -> None:
         told = order.locator("p.prose[role=status]").last
         soon(shown, told.inner_text, lambda said: "Without positions both orders are one and the same" in said)
         shown.get_by_role("group", name="The two words that change places").get_by_role("button", name="tired").click()
+
+
+ENTRIES = """table => [...table.tBodies[0].rows].map(row => [
+    ...[...row.cells[0].querySelectorAll('input')].map(field => field.value),
+    row.cells[1].innerText, row.cells[2].innerText, row.cells[3].firstElementChild.value])"""
+
+
+def check(shown: Page, fits: NDArray[Any], sharpness: float, values: NDArray[Any]) -> NDArray[Any]:
+    """The fit and the weight of each entry, and the answer; returns the weights."""
+    power = np.exp(sharpness * (fits - fits.max()))
+    shares = power / power.sum()
+    for row, fit, share in zip(entries(shown), fits, shares, strict=True):
+        assert row[-3] in like(places, float(fit))
+        assert row[-2] in like(weight, float(share))
+    assert shown.get_by_role("region", name="Answer").locator("p.large").inner_text() in like(
+        number, float(shares @ values)
+    )
+    return shares
+
+
+def entries(shown: Page) -> list[list[str]]:
+    found: list[list[str]] = shown.get_by_role("region", name="Entries").get_by_role("table").evaluate(ENTRIES)
+    return found
+
+
+@pytest.mark.long(minutes=0.1)
+@pytest.mark.parametrize(("name", "side"), [("translator", "target"), ("words", "source")])
+def test_words(visit: Visit, task: TaskOf, name: str, side: str) -> None:
+    """By cosines of the model's own embeddings."""
+    shown = visit(name, view="dictionary")
+    chosen(shown, "Keys", "keys are words")
+    model = task(name)
+    words = ["Fuchs", "Hund", "Brücke", "müde"] if side == "target" else ["fox", "dog", "bridge", "tired"]
+    if side == "target":
+        chosen(shown, "Whose embeddings", "as it writes them")
+    for at, word in enumerate(words[1:], 1):
+        shown.get_by_role("textbox", name=f"Key {at}").fill(word)
+    while len(entries(shown)) > 3:
+        shown.get_by_role("button", name="Remove").last.click()
+    shown.get_by_role("textbox", name="The word that is asked for").fill(words[0])
+    tokenizer = model.vocabularies.target if name == "translator" else model.assets.tokenizer
+    weight_VD = (model.model.decoder if side == "target" else model.model.encoder).input.tokens.weight.numpy()
+    vectors = [weight_VD[shorter(tokenizer, word)].mean(axis=0) for word in words]
+    unit = np.array([vector / np.linalg.norm(vector) for vector in vectors])
+    fits = unit[1:] @ unit[0]
+    soon(
+        shown,
+        lambda: entries(shown),
+        lambda rows: all(row[-3] in like(places, float(fit)) for row, fit in zip(rows, fits, strict=True)),
+    )
+    for slider in ("0.667", "0.3"):
+        shown.get_by_role("slider", name="sharpness").fill(slider)
+        shown.evaluate(FRAME)
+        rows = entries(shown)
+        assert [row[0] for row in rows] == words[1:]
+        check(shown, fits, 10 ** (3 * float(slider) - 1), np.array([float(row[-1]) for row in rows]))
+
+
+def shorter(tokenizer: Any, word: str) -> list[int]:
+    """A word's pieces, as in the midst of a sentence unless they are more there."""
+    found: list[int] = min((tokenizer.encode(text).ids for text in (f" {word}", word)), key=len)
+    return found

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.inspection.forward.ranked import top_candidates
 
 from regard.inspection.forward.inputs import text_inputs
 from regard.inspection.forward.outputs import Candidate, beam_search, prepare_search, scores
 from regard.inspection.forward.passes import probabilities
-from tests.inspection.forward.ranked import top_candidates
 from tests.page.language import pairs
 from tests.page.numbers import chance, clean, like, number
 from tests.page.reading import BEFORE, opened, rows, settled, soon

@@ -1,13 +1,24 @@
-"""Requests of the page: typed and bounded fields, read by pydantic; a UsageError names the field that does not fit."""
+"""Requests of the page, and the binary payloads that answer them.
+
+Fields of requests are typed and bounded, and read by pydantic; a UsageError names the one that does not fit.
+
+A payload is the length of the JSON as four bytes (little-endian), the JSON, zeros to a multiple of eight, then the
+arrays, each at a multiple of eight. The JSON's ``arrays`` name each array's type, shape and first byte, counted
+from the start of the first array. The page maps typed arrays onto these bytes without copying.
+"""
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, ParamSpec, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -40,13 +51,20 @@ MESSAGES = {
 }
 """Messages for people, by type of error; the others are pydantic's."""
 CLOSED = ConfigDict(extra="forbid")
+NO_NUMBERS = "what it computes are no numbers; are its weights damaged?"
+ALIGNED = 8
+"""Alignment of every array of a payload, in bytes."""
+TYPES = {np.dtype(kind): kind for kind in ("float32", "uint8", "uint16", "int32")}
+"""Types for which the page has typed arrays."""
+Answer = tuple[Mapping[str, object], Mapping[str, NDArray[np.generic]]]
+"""Values and arrays: the arguments of :func:`pack`."""
 
 
-def _replace_surrogates(value: Any) -> Any:
+def _replace_surrogates(value: object) -> object:
     return replace_surrogates(value) if isinstance(value, str) else value
 
 
-def drop_nulls(value: Any) -> Any:
+def drop_nulls(value: object) -> object:
     """The fields of an object that are not null: null means the default."""
     return {name: each for name, each in value.items() if each is not None} if isinstance(value, Mapping) else value
 
@@ -177,7 +195,7 @@ def question(function: Callable[P, T]) -> Callable[P, T]:
     return ask
 
 
-def read(kind: type[T], given: Any) -> T:
+def read(kind: type[T], given: object) -> T:
     """A value of a type, from what JSON can hold.
 
     Raises:
@@ -189,13 +207,12 @@ def read(kind: type[T], given: Any) -> T:
         raise _refusal(error) from None
 
 
-def split_fields(kind: type[Asked], given: Any) -> tuple[Asked, dict[str, Any]]:
+def split_fields(kind: type[Asked], given: object) -> tuple[Asked, dict[str, object]]:
     """The request in an object's fields, and the other fields."""
-    given = read(dict[Annotated[str, Strict()], Any], given)
+    every = read(dict[Annotated[str, Strict()], object], given)
     names = {one.name for one in fields(kind)}
-    return read(kind, {name: given[name] for name in given.keys() & names}), {
-        name: value for name, value in given.items() if name not in names
-    }
+    others = {name: value for name, value in every.items() if name not in names}
+    return read(kind, {name: every[name] for name in every.keys() & names}), others
 
 
 def _refusal(error: ValidationError, parameters: Sequence[str] = ()) -> UsageError:
@@ -205,3 +222,36 @@ def _refusal(error: ValidationError, parameters: Sequence[str] = ()) -> UsageErr
     names = (parameters[place[0]], *place[1:]) if place and isinstance(place[0], int) and parameters else place
     where = next((replace_surrogates(name[:40]) for name in reversed(names) if isinstance(name, str)), None)
     return UsageError(MESSAGES.get(first["type"], first["msg"]), where)
+
+
+def pack(values: Mapping[str, object], arrays: Mapping[str, NDArray[np.generic]]) -> bytes:
+    """Encode values and arrays as one payload.
+
+    Args:
+        values: what JSON can hold; ``arrays`` is taken.
+        arrays: of a type in :data:`TYPES`.
+
+    Raises:
+        RegardError: a value is NaN or infinite.
+    """
+    places, body, place = {}, list[bytes](), 0
+    for name, array in arrays.items():
+        content = np.ascontiguousarray(array).tobytes()
+        places[name] = {"type": TYPES[array.dtype], "shape": list(array.shape), "begin": place}
+        body += [content, _padding(len(content))]
+        place += len(content) + len(body[-1])
+    try:
+        head = json.dumps({**values, "arrays": places}, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        raise RegardError(NO_NUMBERS, "model") from None
+    return b"".join([struct.pack("<I", len(head)), head, _padding(4 + len(head)), *body])
+
+
+def _padding(length: int) -> bytes:
+    return b"\0" * (-length % ALIGNED)
+
+
+def check_finite(*arrays: NDArray[np.floating]) -> None:
+    """Raise a RegardError for a NaN or infinite number."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise RegardError(NO_NUMBERS, "model")

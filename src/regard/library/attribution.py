@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.inspection.forward.inputs import Token, words
-from regard.inspection.payload import check_finite
 from regard.inspection.questions.attribution import FEWEST, Method, attribute, integrate
-from regard.inspection.requests import AblationRequest
+from regard.inspection.requests import AblationRequest, check_finite
 from regard.library.attention import TokenLabels
 from regard.library.outputs import OutputScore
 from regard.system.errors import UsageError
@@ -114,7 +113,7 @@ def attribution(explained: OutputScore, changes: AblationRequest, method: Method
     return Attribution(method, explained.output, explained.against, score, baseline, source, target)
 
 
-def _labelled(tokens: Sequence[Token], text: str, shares: NDArray[np.float64], image: bool) -> TokenShares:
+def _labelled(tokens: Sequence[Token], text: str, shares: NDArray[np.floating], image: bool) -> TokenShares:
     found = [(token.text, [place]) for place, token in enumerate(tokens)] if image else words(tokens, text)
     return TokenShares(TokenLabels.of(tokens, found, text), np.asarray(shares, np.float64))
 

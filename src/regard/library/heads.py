@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from regard.inspection.forward.head_statistics import head_statistics
-from regard.inspection.forward.record_batches import TextExample
+from regard.inspection.forward.passes import TextExample
 from regard.inspection.pictures.head_table import Estimate, HeadSummary, HeadTable
 from regard.inspection.questions.heads import TextCounts, count_images, count_texts, metrics_of
 from regard.inspection.requests import UNCHANGED, AblationRequest

@@ -17,10 +17,9 @@ from regard.inspection.forward.inputs import Token
 from regard.inspection.forward.passes import ForwardPass
 from regard.inspection.forward.record import AttentionRecord, Kind
 from regard.inspection.forward.text_windows import WindowedRequest
-from regard.inspection.payload import check_finite
 from regard.inspection.pictures import svg
 from regard.inspection.questions.export import render_page
-from regard.inspection.requests import Request
+from regard.inspection.requests import Request, check_finite
 from regard.library import probe
 from regard.library.figure import Figure
 from regard.models.captured_attention import evaluating

@@ -10,19 +10,8 @@ import pytest
 
 from regard.config import RnnSection, recipe_from
 from regard.data.prepare.shards import SideWriter
-from regard.inspection.folders.facts import (
-    NOTHING,
-    PLAIN,
-    examples,
-    facts,
-    is_demo,
-    is_demo_recipe,
-    make_cloze,
-    positions_of,
-    regularisation,
-    title,
-    validation_examples,
-)
+from regard.inspection.folders import facts as module
+from regard.inspection.folders.facts import PLAIN, examples, is_demo, is_demo_recipe, make_cloze, regularisation, title
 from regard.runs.demo.grammar import generate
 from regard.runs.demo.translation import RECIPE
 from regard.text.confidence import WORDS, SeenWords, WordCounter
@@ -50,13 +39,13 @@ def test_titles() -> None:
 
 
 def test_a_model_of_which_nothing_is_known_is_told_in_the_same_words() -> None:
-    assert positions_of(RnnSection()) == "none"
+    assert module.positions_of(RnnSection()) == "none"
     for name, make in EVERY.items():
         task = make()
-        found = facts(task.recipe, task.assets)
-        assert found.keys() == NOTHING.keys()
+        found = module.facts(task.recipe, task.assets)
+        assert found.keys() == module.NOTHING.keys()
         assert task.recipe.info.has_labels == (name in ("classifier", "pairs", "reader", "tagger", "viewer"))
-        for key, value in NOTHING.items():
+        for key, value in module.NOTHING.items():
             assert value is None or isinstance(found[key], int | float if isinstance(value, int) else type(value)), key
 
 
@@ -161,12 +150,6 @@ def test_of_running_text_the_lines_are_shown(tmp_path: Path) -> None:
     assert examples(tmp_path, of("language-model")) == ["lines more", "A whole line.", "Another one."]
 
 
-def test_examples_of_masked_words_have_gaps(tmp_path: Path) -> None:
-    assert examples(tmp_path, of("masked-lm")) == [PLAIN]
-    log(tmp_path, [sample("no gap"), sample("a [MASK] b")])
-    assert examples(tmp_path, of("masked-lm")) == ["a [MASK] b"]
-
-
 def prepared(folder: Path, lines: list[str]) -> Any:
     """A folder whose run is validated on these lines."""
     data = folder / "training" / "data"
@@ -181,6 +164,7 @@ def prepared(folder: Path, lines: list[str]) -> Any:
 
 
 def test_gaps_stand_for_whole_words_of_what_it_is_validated_on(tmp_path: Path) -> None:
+    assert examples(tmp_path, of("masked-lm")) == [PLAIN]
     known = prepared(tmp_path, OLD)
     log(tmp_path, [sample("couldn [MASK] half")])
     found = examples(tmp_path, of("masked-lm", seed=3))
@@ -196,13 +180,11 @@ def test_gaps_stand_for_whole_words_of_what_it_is_validated_on(tmp_path: Path) -
             assert len(known.encode(f" {word}").ids) == 1
 
 
-@pytest.mark.parametrize(
-    "broken", ["tokenizer.json", "index.json", "validation.text.offsets", "validation.text.000.ids"]
-)
+@pytest.mark.parametrize("broken", "tokenizer.json index.json validation.text.offsets validation.text.000.ids".split())
 def test_where_validation_is_lost_what_it_showed_is_left(tmp_path: Path, broken: str) -> None:
     prepared(tmp_path, OLD)
     (tmp_path / "training" / "data" / broken).write_bytes(b"")
-    log(tmp_path, [sample("a [MASK] b")])
+    log(tmp_path, [sample("no gap"), sample("a [MASK] b")])
     assert examples(tmp_path, of("masked-lm")) == ["a [MASK] b"]
 
 
@@ -214,7 +196,7 @@ def test_before_it_shows_anything_a_translator_has_what_it_is_validated_on(tmp_p
 
 
 def test_there_may_be_none(tmp_path: Path) -> None:
-    assert validation_examples(tmp_path) is None
+    assert module.validation_examples(tmp_path) is None
     for task in ("translation", "classification", "language-model", "tagging", "image-classification", "encoding"):
         assert examples(tmp_path, of(task)) == []
     (tmp_path / "training" / "metrics.jsonl").mkdir(parents=True)

@@ -7,25 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from regard.inspection.forward.inputs import image_inputs, mark, piece, text_inputs, visible
+from regard.inspection.forward.inputs import image_inputs, piece, text_inputs, visible
 from regard.inspection.forward.record import record_attention
 from regard.models.captured_attention import image_weights
 from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers.tokenizer import learn
 from tests.refusals import refused
-from tests.tasks.small_tasks import (
-    PIXELS,
-    SOURCE,
-    SPANNED,
-    TARGET,
-    classifier,
-    filler,
-    spanner,
-    speaker,
-    tagger,
-    translator,
-    viewer,
-)
+from tests.tasks import small_tasks as small
+from tests.tasks.small_tasks import PIXELS, SOURCE, SPANNED, TARGET, translator
 
 TEXT = "a cat\n\tand\u200b a dog\x07"
 
@@ -43,7 +32,6 @@ def test_pieces_of_any_tokenizer_can_be_seen() -> None:
     shown = [piece(raw, id) for id in range(len(TEXT))]
     assert all(one.isprintable() for one in shown)
     assert [one for one in shown if len(one) > 1] == ["<0x0A>", "<0x09>", "<0x200B>", "<0x07>"]
-    assert mark(raw, 5, 3).text == "<0x0A>"
     ours = learn([TEXT] * 3, 300)
     shown = [piece(ours, id) for id in ours.encode(TEXT).ids]
     assert all(one.isprintable() for one in shown)
@@ -78,24 +66,21 @@ def test_pieces_need_not_be_those_of_their_text() -> None:
     assert seen.target_text == "weil"
     weights = record_attention(seen).weights
     assert weights["cross"][0].shape == (3, 5, len(seen.source))
-
-
-def test_nothing_written_yet() -> None:
-    seen = text_inputs(translator(), SOURCE, ())
+    seen = text_inputs(task, SOURCE, ())  # nothing is written yet
     assert (len(seen.target), len(seen.written), seen.written_ids, seen.target_text) == (1, 1, (0,), "")
 
 
 def test_what_the_model_writes_itself_is_what_its_task_writes() -> None:
     task = translator()
     assert text_inputs(task, SOURCE).target_text == task.translate(SOURCE, beam=1)
-    spans = spanner()
+    spans = small.spanner()
     (written,) = spans.nbest([SPANNED], beam=1)[0]
     assert text_inputs(spans, SPANNED).written_ids[:-1] == written.tokens
     assert text_inputs(spans, SPANNED).target == text_inputs(spans, SPANNED, written.tokens).target
 
 
 def test_a_language_model_goes_on_by_pieces() -> None:
-    task = speaker()
+    task = small.speaker()
     tokenizer = task.assets.tokenizer
     whole = text_inputs(task, "The animal")
     begun = text_inputs(task, "The", tokenizer.encode(" animal").ids)
@@ -115,14 +100,14 @@ def test_a_language_model_goes_on_by_pieces() -> None:
         (translator, SOURCE, [70] * 60, (RegardError, "branch", "60")),
         (translator, SOURCE, "weil " * 50, (RegardError, "target")),
         (translator, "weil " * 50, (), (RegardError, "text")),
-        (spanner, SPANNED, "<extra_0> " + "weil " * 50, (RegardError, "target")),
-        (spanner, SPANNED, [2], (UsageError, "branch", "2")),
-        (speaker, "The", [70] * 43, (RegardError, "text")),
-        (speaker, "The", "animal", (UsageError, "--target")),
-        (classifier, SOURCE, [70], (UsageError, "--target")),
-        (classifier, "  ", None, (RegardError, "text")),
-        (filler, SOURCE, "a", (UsageError, "--target")),
-        (tagger, SOURCE * 2000, None, (RegardError, "text", "139")),  # tokens of its prefix
+        (small.spanner, SPANNED, "<extra_0> " + "weil " * 50, (RegardError, "target")),
+        (small.spanner, SPANNED, [2], (UsageError, "branch", "2")),
+        (small.speaker, "The", [70] * 43, (RegardError, "text")),
+        (small.speaker, "The", "animal", (UsageError, "--target")),
+        (small.classifier, SOURCE, [70], (UsageError, "--target")),
+        (small.classifier, "  ", None, (RegardError, "text")),
+        (small.filler, SOURCE, "a", (UsageError, "--target")),
+        (small.tagger, SOURCE * 2000, None, (RegardError, "text", "139")),  # tokens of its prefix
         (translator, SOURCE * 2000, (), (RegardError, "text", "139")),
     ],
 )
@@ -132,7 +117,7 @@ def test_what_cannot_be_seen(make: Any, text: str, target: Any, refusal: Any) ->
 
 
 def test_an_image_is_its_patches() -> None:
-    task = viewer()
+    task = small.viewer()
     seen = image_inputs(task, np.array(PIXELS))
     assert [token.text for token in seen.source] == ["class", "1,1", "1,2", "2,1", "2,2", "3,1", "3,2"]
     assert [token.start == token.end for token in seen.source] == [True] + [False] * 6

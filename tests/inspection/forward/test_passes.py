@@ -1,24 +1,22 @@
 """A cached pass equals the model's own forward pass, with and without ablations."""
 
-import copy
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.inputs import text_inputs
 from regard.inspection.forward.outputs import PIECE_SCORES, Candidate
-from regard.inspection.forward.passes import forward_pass, greedy_output
-from regard.inspection.forward.record import record, record_attention
+from regard.inspection.forward.passes import bytes_of, forward_pass, greedy_output
+from regard.inspection.forward.record import record
 from regard.inspection.requests import AblationRequest, ImageRequest, Request, read
 from regard.models.decoding import stepper
 from regard.system.errors import RegardError, UsageError
-from tests.inspection.forward.ranked import top_candidates
+from tests.inspection.forward.small_scenes import top_candidates
+from tests.inspection.payloads import Number, TaskOf
 from tests.refusals import refused
 from tests.tasks.small_tasks import (
     EVERY,
@@ -34,8 +32,6 @@ from tests.tasks.small_tasks import (
     viewer,
 )
 
-Number = Callable[[str], int]
-TaskOf = Callable[[str], Any]
 READERS = [name for name in EVERY if name != "viewer"]
 
 
@@ -67,30 +63,21 @@ def test_weights_and_candidates_are_those_of_a_record(models: Models, number: Nu
         alike(found.said, top_candidates(text_inputs(task(name), TEXTS.get(name, SOURCE), target)))
 
 
-def test_one_pass_is_enough(models: Models, number: Number, task: TaskOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights, candidates and probabilities are heard in a single pass, and what was made is not made again."""
-    model = task("translator").model
-    runs: list[int] = []
-    forward = model.decoder.forward
-    monkeypatch.setattr(model.decoder, "forward", lambda *given: runs.append(1) or forward(*given))
-    one = Request(model=number("translator"), text="The street was tired.", target="Die Straße")
-    first = forward_pass(models, one)
-    assert len(runs) == 1
-    assert forward_pass(models, one) is first
-    assert forward_pass(models, replace(one, target="Das")) is not first
-    assert len(runs) == 2
-
-
 @pytest.mark.parametrize("name", ["translator", "speaker"])
-def test_pieces_are_said_once(models: Models, number: Number, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """The largest product of a pass, every piece at every place, is made once for candidates and probabilities."""
+def test_one_pass_is_enough(models: Models, number: Number, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Weights, candidates and probabilities are heard in one pass, all pieces said once, and nothing is made again."""
     task = models.load(number(name)).task
-    said, times = PIECE_SCORES[task.info.writes], list[int]()
+    runs, said, times = list[int](), PIECE_SCORES[task.info.writes], list[int]()
+    part, one = task.model.decoder, replace(asked(number(name), name), text="The animal was too tired.")
+    one = replace(one, target="Die Straße") if name == "translator" else one
+    forward = part.forward
+    monkeypatch.setattr(part, "forward", lambda *given, **named: runs.append(1) or forward(*given, **named))
     monkeypatch.setitem(PIECE_SCORES, task.info.writes, lambda *given: times.append(1) or said(*given))
-    found = forward_pass(models, replace(asked(number(name), name), text="The animal was too tired."))
-    assert found.said is not None
-    assert found.probability is not None
-    assert len(times) == 1
+    first = forward_pass(models, one)
+    assert (len(first.said or ()), len(runs), len(times)) == (len(first.probability or ()), 1, 1)
+    assert forward_pass(models, one) is first
+    assert forward_pass(models, replace(one, text="The animal was tired.")) is not first
+    assert (len(runs), len(times)) == (2, 2)
 
 
 @pytest.mark.parametrize("name", ["translator", "recurrent", "spanner", "asker"])
@@ -132,6 +119,7 @@ def test_forced_is_what_is_forced_and_the_output_what_the_model_writes(models: M
 
 
 def test_an_image(models: Models, number: Number, task: TaskOf) -> None:
+    assert bytes_of(np.array([-0.1, 0.0, 0.5, 1.0, 1.2])).tolist() == [0, 0, 128, 255, 255]
     found = forward_pass(models, asked(number("viewer"), "viewer"))
     assert found.grid == (3, 2)
     assert found.pixels is not None
@@ -146,35 +134,6 @@ def test_an_image_with_a_label(tmp_path: Path) -> None:
     models = Models([put(tmp_path / "model", viewer())], tmp_path / "images.csv")
     assert [forward_pass(models, Request(image=ImageRequest(number))).label for number in range(3)] == list(LABELS)
     assert forward_pass(models, Request(image=ImageRequest(pixels=tuple(PIXELS)))).label is None
-
-
-def edited(task: Any, off: tuple[str, int, int]) -> Any:
-    """The task with the columns of a head's share of the output matrix at zero."""
-    kind, layer, head = off
-    found = copy.copy(task)
-    found.model = copy.deepcopy(task.model)
-    part = (found.model.encoder if kind == "encoder" else found.model.decoder).layers[layer - 1]
-    output = (part.cross if kind == "cross" else part.attention).output.weight
-    size = output.shape[1] // task.recipe.model.heads
-    with torch.no_grad():
-        output[:, (head - 1) * size : head * size] = 0
-    return found
-
-
-@pytest.mark.parametrize("off", [("encoder", 1, 2), ("decoder", 2, 1), ("cross", 3, 3)])
-def test_without_a_head_everything_is_as_if_it_said_nothing(
-    models: Models, number: Number, task: TaskOf, off: tuple[str, int, int]
-) -> None:
-    other = edited(task("translator"), off)
-    one = asked(number("translator"), "translator", changes=AblationRequest(off=(off,)))
-    ids = other.nbest([SOURCE], 1, 1)[0][0].tokens
-    found, wanted = forward_pass(models, one), record_attention(text_inputs(other, SOURCE, ids))
-    assert found.output["text"] == found.record.target_text == other.translate(SOURCE, beam=1)
-    assert found.record.written == wanted.written
-    for kind, layers in wanted.weights.items():
-        for weight, expected in zip(found.record.weights[kind], layers, strict=True):
-            np.testing.assert_allclose(weight, expected, atol=1e-5)
-    alike(found.said or [], top_candidates(text_inputs(other, SOURCE, ids)))
 
 
 def test_everything_can_be_taken_away_at_once(tmp_path: Any) -> None:
@@ -195,12 +154,8 @@ def test_every_model_does_without(models: Models, number: Number, name: str) -> 
     one = asked(number(name), name)
     section = models.folder(number(name)).recipe.model
     kind, (layers, heads) = next(iter(section.attention.items()))
-    for without in (
-        AblationRequest(off=((kind, layers, heads),)),
-        AblationRequest(positions=False),
-        AblationRequest(mask=False),
-    ):
-        forward_pass(models, replace(one, changes=without))
+    for without in ({"off": ((kind, layers, heads),)}, {"positions": False}, {"mask": False}):
+        forward_pass(models, replace(one, changes=AblationRequest(**without)))
     with refused(UsageError, "head"):
         forward_pass(models, replace(one, changes=AblationRequest(off=((kind, layers, heads + 1),))))
     if section.divisor == 1:

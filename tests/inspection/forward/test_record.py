@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from regard.inspection.forward.head_measures import measures, rollout
 from regard.inspection.forward.inputs import Token, by_word, words
-from regard.inspection.forward.record import WHOLE, AttentionRecord, record
+from regard.inspection.forward.record import WHOLE, AttentionRecord, downsample, measures, record, rollout
 from regard.inspection.pictures import arcs
 from regard.inspection.pictures.terminal_heatmap import ColourScheme
 from regard.inspection.pictures.view import View, word_svg
@@ -26,8 +25,7 @@ ALL = {"encoder": 2, "decoder": 3, "cross": 3}
 @pytest.fixture(scope="module")
 def task() -> Any:
     """A translator that learned nothing."""
-    found = translator(d_model=16, heads=4, dropout=0.1)
-    return found
+    return translator(d_model=16, heads=4, dropout=0.1)
 
 
 def check_weights(made: AttentionRecord, depths: dict[str, int], heads: int = 4) -> None:
@@ -37,22 +35,6 @@ def check_weights(made: AttentionRecord, depths: dict[str, int], heads: int = 4)
         for weight_HQK in layers:
             assert weight_HQK.shape == (heads, len(made.queries(kind)), len(made.keys(kind)))
             np.testing.assert_allclose(weight_HQK.sum(-1), 1, atol=1e-5)
-
-
-def test_tokens_stand_for_their_characters(task: Any) -> None:
-    made = record(task, SOURCE, TARGET)
-    assert "".join(SOURCE[t.start : t.end] for t in made.source) == SOURCE
-    assert made.source[-1].text == "</s>"
-    assert made.target[0].text == "<s>"
-    assert made.target[1:] == made.written[:-1]
-    assert "".join(made.target_text[t.start : t.end] for t in made.written) == TARGET
-
-
-def test_every_layer_head_and_row_is_there(task: Any) -> None:
-    made = record(task, SOURCE, TARGET)
-    check_weights(made, ALL)
-    for weight_HQK in made.weights["decoder"]:
-        assert (np.triu(weight_HQK, 1) == 0).all()
 
 
 def test_weights_are_those_of_the_equation(task: Any) -> None:
@@ -65,13 +47,9 @@ def test_weights_are_those_of_the_equation(task: Any) -> None:
         x = task.model.encoder.input(torch.tensor(ids), sequences.positions_T, sequences.longest)
     heard = made.head("encoder", 1, 2)
     queries, keys = (_projected(part, x) for part in (attention.query, attention.key))
-    size = 4
     for q in range(len(ids)):
-        scores = [
-            sum(queries[q][4 + i] * keys[k][4 + i] for i in range(size)) / math.sqrt(size) for k in range(len(ids))
-        ]
-        top = max(scores)
-        exponents = [math.exp(s - top) for s in scores]
+        scores = [sum(queries[q][4 + i] * key[4 + i] for i in range(4)) / math.sqrt(4) for key in keys]
+        exponents = [math.exp(s - max(scores)) for s in scores]
         for k in range(len(ids)):
             assert heard[q, k] == pytest.approx(exponents[k] / sum(exponents), abs=1e-5)
 
@@ -95,6 +73,8 @@ def test_the_model_is_left_as_it_was(task: Any) -> None:
 
 def test_it_goes_to_json_and_back(task: Any) -> None:
     made = record(task, SOURCE, TARGET)
+    check_weights(made, ALL)
+    assert all((np.triu(weight_HQK, 1) == 0).all() for weight_HQK in made.weights["decoder"])
     values = json.loads(json.dumps(made.to_dict()))
     assert list(values["weights"]) == ["encoder", "decoder", "cross"]
     np.testing.assert_allclose(values["weights"]["encoder"][1], made.weights["encoder"][1], atol=1e-6)
@@ -111,17 +91,9 @@ def test_layers_and_heads_count_from_one(task: Any) -> None:
             made.head(kind, layer, head)
 
 
-def test_words_gather_their_tokens(task: Any) -> None:
-    made = record(task, SOURCE, TARGET)
-    found = words(made.source, SOURCE)
-    assert [word for word, _ in found] == [*SOURCE.removesuffix(".").split(), ".", "</s>"]
-    assert [place for _, places in found for place in places] == list(range(len(made.source)))
-
-
 def test_a_space_alone_belongs_to_the_word_behind_it() -> None:
-    tokens = [
-        Token(text, min(place, 5), min(place + 1, 5)) for place, text in enumerate(["a", "▁", "b", ".", "▁", "</s>"])
-    ]
+    texts = ["a", "▁", "b", ".", "▁", "</s>"]
+    tokens = [Token(text, min(place, 5), min(place + 1, 5)) for place, text in enumerate(texts)]
     assert words(tokens, "a b. ") == [("a", [0]), ("b", [1, 2]), (".", [3]), ("▁", [4]), ("</s>", [5])]
 
 
@@ -299,3 +271,16 @@ def test_rollout_sums_over_all_paths() -> None:
     np.testing.assert_allclose(found, wanted)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     np.testing.assert_allclose(rollout([np.stack([np.eye(4)] * 2)] * 3), np.eye(4))
+
+
+@pytest.mark.parametrize(("queries", "keys", "most"), [(5, 7, 3), (4, 4, 8), (1, 9, 4), (64, 64, 16)])
+def test_small_maps_are_means_of_the_full_ones(queries: int, keys: int, most: int) -> None:
+    weight = drawn(1, 2, queries, keys)
+    found = downsample(weight, most)
+    rows, columns = min(queries, most), min(keys, most)
+    assert found.shape == (2, rows, columns)
+    for row, column in np.ndindex(rows, columns):
+        these = weight[:, row * queries // rows : (row + 1) * queries // rows]
+        cells = these[:, :, column * keys // columns : (column + 1) * keys // columns]
+        np.testing.assert_allclose(found[:, row, column], cells.sum(axis=2).mean(axis=1))
+    np.testing.assert_allclose(found.sum(axis=2), 1.0)

@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 import torch
 
-from regard.inspection.forward.head_measures import mean_distance, patch_distances
+from regard.inspection.forward.record import mean_distance, patch_distances
 from regard.inspection.pictures.images import ImageView, data_url, distances, image_view, png_bytes, receptive_field
 from regard.inspection.pictures.terminal_heatmap import ColourScheme
 from regard.models.captured_attention import image_weights
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.images.classifier import ImageClassification
-from tests.inspection.pictures.small_images import image_classifier
 from tests.refusals import refused
+from tests.tasks.small_tasks import viewer
 
+SIZES = {"layers": 3, "d_model": 16, "d_ff": 32, "heads": 2}
 IMAGE = np.random.default_rng(1).integers(0, 10, 24)
 
 
@@ -31,7 +32,7 @@ def weights(task: ImageClassification) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize(("who", "query"), [("class", 0), ("1,1", 1), ("2,1", 3), ("3,2", 6)])
 def test_a_row_of_the_weights_lies_as_the_patches_do(who: str, query: int) -> None:
-    task = image_classifier()
+    task = viewer(**SIZES)
     names, first, grids = image_view(task, IMAGE, 1, None, who).heads()
     assert names == [f"layer {layer} head {head}" for layer in (1, 2, 3) for head in (1, 2)]
     for place, grid in enumerate(grids):
@@ -45,8 +46,8 @@ def test_a_row_of_the_weights_lies_as_the_patches_do(who: str, query: int) -> No
 
 
 def test_who_looks_is_what_the_model_classifies_by() -> None:
-    assert image_view(image_classifier(), IMAGE, 1, None, None).who == "class"
-    task = image_classifier(pool="mean")
+    assert image_view(viewer(**SIZES), IMAGE, 1, None, None).who == "class"
+    task = viewer(**SIZES, pool="mean")
     view = image_view(task, IMAGE, 1, None, None, layer=2, head=1)
     assert view.who == "mean"
     _, (first,), (grid,) = view.heads()
@@ -56,7 +57,7 @@ def test_who_looks_is_what_the_model_classifies_by() -> None:
 
 
 def test_values_say_what_was_asked_for() -> None:
-    task = image_classifier()
+    task = viewer(**SIZES)
     values = json.loads(json.dumps(image_view(task, IMAGE, 7, "b", "2,2", layer=3).values()))
     shown = {"image": 7, "label": "b", "looks": "2,2", "layer": 3, "head": None}
     assert shown.items() <= values.items()
@@ -67,7 +68,7 @@ def test_values_say_what_was_asked_for() -> None:
 
 
 def test_the_terminal_shows_the_image_and_every_head() -> None:
-    task = image_classifier()
+    task = viewer(**SIZES)
     text = image_view(task, IMAGE, 2, "c", None).terminal(ColourScheme())
     assert text.startswith("image 2, labelled c, read as ")
     assert len(re.findall(r"layer \d head \d", text)) == 6
@@ -79,7 +80,7 @@ def test_the_terminal_shows_the_image_and_every_head() -> None:
 
 
 def test_the_picture_holds_the_image_and_every_head() -> None:
-    task = image_classifier()
+    task = viewer(**SIZES)
     picture = image_view(task, IMAGE, 1, "<b>", None).svg()
     Tree.fromstring(picture)
     assert picture.count("to the class token</title>") == 6
@@ -100,16 +101,16 @@ def test_the_picture_holds_the_image_and_every_head() -> None:
 )
 def test_what_is_not_there_is_said(shown: dict[str, Any], refusal: Any) -> None:
     with refused(*refusal):
-        image_view(image_classifier(), IMAGE, 1, None, **{"who": None, **shown})
+        image_view(viewer(**SIZES), IMAGE, 1, None, **{"who": None, **shown})
     with refused(RegardError, "image", "6 x 4 x 1"):
-        image_view(image_classifier(), IMAGE[1:], 1, None, None)
-    view = image_view(image_classifier(), IMAGE, 1, None, None)
+        image_view(viewer(**SIZES), IMAGE[1:], 1, None, None)
+    view = image_view(viewer(**SIZES), IMAGE, 1, None, None)
     with pytest.raises(UsageError):  # a view made of weights alone
         ImageView(view.pixels, 9.0, view.grid, view.weights, view.name, layer=0)
     with refused(UsageError, "image"):
-        distances(image_classifier(), [])
+        distances(viewer(**SIZES), [])
     with refused(RegardError, "image", "6 x 4 x 1"):
-        distances(image_classifier(), drawn(1, 25))
+        distances(viewer(**SIZES), drawn(1, 25))
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -163,20 +164,8 @@ def test_distances_of_patches_are_those_of_their_middles_and_even_attention_and_
             assert reach[one, other] == max(abs(down), abs(across))
 
 
-def test_mean_distance_is_that_of_a_plain_loop() -> None:
-    weight = torch.randn(2, 7, 7, generator=torch.Generator().manual_seed(1)).softmax(-1).double().numpy()
-    distance, _ = patch_distances(3, 2, 2)
-    for head in range(2):
-        means = []
-        for query in range(1, 7):
-            seen = sum(weight[head, query, 1:])
-            far = sum(weight[head, query, key] * distance[query - 1, key - 1] for key in range(1, 7))
-            means.append(far / seen)
-        assert mean_distance(weight, distance)[head] == pytest.approx(np.mean(means))
-
-
 def test_a_model_is_measured_over_all_its_images() -> None:
-    task, images = image_classifier(), drawn(19)
+    task, images = viewer(**SIZES), drawn(19)
     found = distances(task, images)
     assert found.heads.shape == found.first.shape == (3, 2)
     distance, reach = patch_distances(3, 2, 2)
@@ -196,7 +185,7 @@ def test_a_model_is_measured_over_all_its_images() -> None:
 
 
 def test_the_table_holds_every_head() -> None:
-    found = distances(image_classifier(), drawn(2))
+    found = distances(viewer(**SIZES), drawn(2))
     lines = found.terminal().splitlines()
     assert len(lines) == 3 + 3
     assert [line.split()[0] for line in lines[3:]] == ["1", "2", "3"]

@@ -20,13 +20,11 @@ from regard.inspection.questions.answers import answer
 from regard.inspection.questions.attribution import attribute, explained_score, values_in_time
 from regard.inspection.requests import AblationRequest
 from regard.nn.hooks import intervene
-from regard.system.errors import RegardError, UsageError
-from tests.inspection.payloads import check_same, unpack
+from regard.system.errors import RegardError
+from tests.inspection.payloads import Ask, TaskOf, check_same, unpack
 from tests.refusals import refused
 from tests.tasks.small_tasks import GAPPED, LABELS, PIXELS, SOURCE, TARGET, before, classifier, put, tagger, translator
 
-Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
-TaskOf = Callable[[str], Any]
 GROWN = 1e-6
 CASES = [
     ("translator", {"target": TARGET, "place": 3}, {"source": "encoder", "target": "decoder"}),
@@ -68,12 +66,11 @@ def slopes(stack: str, tokens: int, score: Callable[[], Tensor]) -> list[float]:
 
 @pytest.mark.one_of(3)
 @pytest.mark.parametrize(("name", "given", "stacks"), CASES, ids=[name for name, _, _ in CASES])
-@pytest.mark.parametrize(
-    "without", [AblationRequest(), AblationRequest(positions=False)], ids=["whole", "without-positions"]
-)
+@pytest.mark.parametrize("positions", [True, False])
 def test_it_is_the_slope_of_the_score(
-    ask: Ask, task: TaskOf, name: str, given: dict[str, Any], stacks: dict[str, str], without: AblationRequest
+    ask: Ask, task: TaskOf, name: str, given: dict[str, Any], stacks: dict[str, str], positions: bool
 ) -> None:
+    without = AblationRequest(positions=positions)
     seen = precise(task(name), {**before(name), **given})
     score = explained_score(seen, given.get("place"), given.get("label"))
     told, shares = attribute(seen, without, score)
@@ -86,28 +83,10 @@ def test_it_is_the_slope_of_the_score(
     for side, stack in stacks.items():
         np.testing.assert_allclose(shares[side], slopes(stack, len(shares[side]), again), rtol=1e-3, atol=1e-5)
         assert np.abs(shares[side]).max() > 0
-    changes = {"positions": without.positions, "off": without.off}
-    values, arrays = ask("owes", name, changes=changes, **given)
+    values, arrays = ask("owes", name, changes={"positions": positions}, **given)
     assert values["score"] == pytest.approx(told, rel=1e-3)
     for side, share in shares.items():
         np.testing.assert_allclose(arrays[side], share, rtol=1e-2, atol=1e-4)
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("name", ["translator", "recurrent", "spanner", "asker", "speaker"])
-def test_a_piece_owes_nothing_to_itself_nor_to_what_comes_later(ask: Ask, name: str) -> None:
-    """The row that writes a piece has read the one before it, and none behind that."""
-    target = {"translator": TARGET, "recurrent": TARGET}.get(name)
-    seen, _ = ask("look", name, target=target)
-    side, first = ("source", 1) if name == "speaker" else ("target", 0)
-    for place in range(first, len(seen["written"])):
-        _, arrays = ask("owes", name, target=target, place=place)
-        row = place - first
-        assert len(arrays[side]) == len(seen[side])
-        assert not arrays[side][row + 1 :].any()
-        assert arrays[side][row] or seen[side][row]["text"] == "<s>"
-        if side == "target" and row:
-            assert seen[side][row] == seen["written"][place - 1]
 
 
 def test_scores_of_pieces_and_labels_are_what_a_page_sees(ask: Ask) -> None:
@@ -178,47 +157,6 @@ def test_several_labels_and_numbers(tmp_path: Path, kind: str) -> None:
     np.testing.assert_allclose(arrays["without"], [wanted(head) for head in values["heads"]], rtol=1e-3)
 
 
-def test_a_head_that_is_off_passes_nothing_on(ask: Ask) -> None:
-    off = [["cross", layer, head] for layer in (1, 2, 3) for head in (1, 2, 3)]
-    _, arrays = ask("owes", "translator", target=TARGET, place=2, changes={"off": off})
-    assert not arrays["source"].any()
-    assert arrays["target"].any()
-
-
-@pytest.mark.parametrize(
-    ("question", "name", "given", "refusal"),
-    [
-        ("owes", "translator", {}, (UsageError, "place", "0")),
-        ("owes", "translator", {"place": 99}, (UsageError, "place", "0")),
-        ("owes", "translator", {"place": 1, "label": "good"}, (UsageError, "label")),
-        ("owes", "translator", {"place": 1, "text": ""}, (RegardError, "text")),
-        ("owes", "speaker", {"place": 0}, (UsageError, "place")),
-        ("owes", "tagger", {}, (UsageError, "place")),
-        ("owes", "tagger", {"place": 0}, (UsageError, "place")),
-        ("owes", "tagger", {"place": 1, "label": "ugly"}, (UsageError, "label", "ugly")),
-        ("owes", "classifier", {"label": "ugly"}, (UsageError, "label")),
-        ("owes", "classifier", {"place": 1}, (UsageError, "place")),
-        ("owes", "classifier", {"against": "ugly"}, (UsageError, "label")),
-        ("owes", "classifier", {"against": 1}, (UsageError, "against")),
-        ("owes", "classifier", {"method": "guess"}, (UsageError, "method")),
-        ("owes", "translator", {"place": 1, "against": 10**6}, (UsageError, "against", "number")),
-        ("owes", "translator", {"place": 1, "against": "good"}, (UsageError, "label")),
-        ("owes", "encoder", {"place": 1}, (UsageError, "model")),
-        ("owes", "viewer", {"image": None}, (UsageError, "image")),
-        ("needs", "translator", {}, (UsageError, "place")),
-        ("needs", "translator", {"places": [99]}, (UsageError, "place")),
-        ("needs", "translator", {"places": [0], "begin": 1000}, (UsageError, "begin", "24")),
-        ("needs", "translator", {"places": "3"}, (UsageError, "places")),
-        ("needs", "classifier", {"label": "ugly"}, (UsageError, "label")),
-        ("needs", "encoder", {"places": [1]}, (UsageError, "model")),
-        ("needs", "speaker", {"places": [0]}, (UsageError, "place")),
-    ],
-)
-def test_what_owes_or_needs_nothing(ask: Ask, question: str, name: str, given: dict[str, Any], refusal: Any) -> None:
-    with refused(*refusal):
-        ask(question, name, **given)
-
-
 def test_the_model_is_left_as_it_was(ask: Ask, task: TaskOf) -> None:
     ask("owes", "viewer", image={"pixels": PIXELS})
     assert not any(weight.requires_grad or weight.grad is not None for weight in task("viewer").model.parameters())
@@ -228,13 +166,8 @@ def test_the_model_is_left_as_it_was(ask: Ask, task: TaskOf) -> None:
 
 
 def every(kinds: dict[str, Any]) -> list[list[Any]]:
-    return [
-        [kind, layer, head]
-        for kind in ("encoder", "decoder", "cross")
-        if kind in kinds
-        for layer in range(1, kinds[kind]["layers"] + 1)
-        for head in range(1, kinds[kind]["heads"] + 1)
-    ]
+    order = ((kind, kinds[kind]) for kind in ("encoder", "decoder", "cross") if kind in kinds)
+    return [[kind, n + 1, m + 1] for kind, one in order for n, m in np.ndindex(one["layers"], one["heads"])]
 
 
 def few(heads: list[Any]) -> slice:
@@ -298,7 +231,7 @@ def test_a_token_counts_once_and_its_own_writing_is_that_with_all_heads(ask: Ask
     check_same(*(ask("needs", "translator", places=[0], **given) for given in ({}, {"branch": branch})))
 
 
-def test_of_a_gap(ask: Ask, task: Callable[[str], Any]) -> None:
+def test_of_a_gap(ask: Ask, task: TaskOf) -> None:
     """The word that fills it with all heads stays what is meant."""
     filler, seen = task("filler"), text_inputs(task("filler"), GAPPED)
     gap = next(place for place, token in enumerate(seen.source) if token.text == "[MASK]")
@@ -341,13 +274,9 @@ def test_an_answer_takes_so_long_and_another_goes_on(ask: Ask, monkeypatch: pyte
     assert not ask("needs", "translator", places=[0], begin=whole["total"])[0]["heads"]
 
 
-def test_the_time_is_kept(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a clock that only a pass moves on."""
-    clock, original = [0.0], attribution.read_ablated
-
-    def slow(*given: Any) -> float:
-        clock[0] += 0.5
-        return original(*given)
+def test_the_time_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that only a value moves on."""
+    clock = [0.0]
 
     def ticking(count: int) -> Iterator[float]:
         for number in range(count):
@@ -355,25 +284,17 @@ def test_the_time_is_kept(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
             yield float(number)
 
     monkeypatch.setattr(attribution.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(attribution, "read_ablated", slow)
-    monkeypatch.setattr(attribution, "SECONDS", 2.0)
-    assert values_in_time(ticking(1), 0.0) == [0]
-    assert values_in_time(ticking(9), 0.0) == [0, 1]
-    assert values_in_time(ticking(9), 3.5) == [0, 1, 2, 3]
-    assert values_in_time(ticking(3), 1000.0) == [0, 1, 2]
-    values, _ = ask("needs", "translator", target=TARGET, places=[3])
-    assert len(values["heads"]) == 3  # with all heads and without each of three: two seconds
-    assert values["total"] == 24
+    for count, seconds, wanted in ((1, 0.0, 1), (9, 0.0, 2), (9, 3.5, 4), (3, 1000.0, 3)):
+        assert values_in_time(ticking(count), seconds) == list(range(wanted))
+    assert values_in_time(ticking(9), 3.5, first=3, each=2) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize(("make", "given"), [(translator, {"places": [0], "target": TARGET}), (classifier, {})])
-@pytest.mark.parametrize("question", ["needs", "owes"])
-def test_numbers_that_are_none_are_said(tmp_path: Path, question: str, make: Any, given: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("question", "place"), [("needs", {"places": [0]}), ("owes", {"place": 0})])
+@pytest.mark.parametrize("make", [translator, classifier])
+def test_numbers_that_are_none_are_said(tmp_path: Path, question: str, place: dict[str, Any], make: Any) -> None:
     task = make()
     for weight in task.model.parameters():
         weight.data.fill_(1e38)  # weights that are no numbers are refused, and these make some
     models = Models([put(tmp_path, task)])
-    if question == "owes" and "places" in given:
-        given = {"place": given["places"][0], "target": TARGET}
     with refused(RegardError, "model"):
-        answer(models, question, {"text": SOURCE, **given})
+        answer(models, question, {"text": SOURCE, **({"target": TARGET, **place} if make is translator else {})})

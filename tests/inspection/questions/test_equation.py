@@ -1,18 +1,17 @@
 """The attention equation step by step, compared with the model and with plain NumPy."""
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
 from regard.inspection.forward.record import record_attention
 from regard.inspection.questions.equation import equation
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import UsageError
 from tests.inspection.forward.small_scenes import both, recurrent
+from tests.inspection.payloads import Ask, TaskOf
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, SOURCE, TARGET
+from tests.tasks.small_tasks import EVERY, TARGET
 
 SCENES = {
     "paper": (both(), ("encoder", "decoder", "cross")),
@@ -21,7 +20,6 @@ SCENES = {
     "dot": (recurrent(score="dot"), ("cross",)),
     "scaled": (recurrent(score="scaled", input_feeding=True), ("cross",)),
 }
-Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 
 
 @pytest.mark.parametrize("name", SCENES)
@@ -38,20 +36,6 @@ def test_each_step_leads_to_the_next(name: str) -> None:
         np.testing.assert_allclose(found.context_LU, found.weight_LM @ found.value_MU, atol=1e-5)
         np.testing.assert_allclose(found.weight_LM, record_attention(seen).head(kind, layers, heads), atol=1e-6)  # type: ignore[arg-type]
         assert (found.bias_LM != 0).any() == (name == "relative" and kind != "cross")
-
-
-@pytest.mark.parametrize(
-    ("kind", "layer", "head", "refusal"),
-    [
-        ("encoder", 0, 1, (UsageError, "head", "1", "0")),
-        ("encoder", 3, 1, (UsageError, "head", "1", "3")),
-        ("cross", 1, 4, (UsageError, "head", "4", "1")),
-        ("x", 1, 1, (UsageError, "head")),
-    ],
-)
-def test_heads_that_are_not_there(kind: str, layer: int, head: int, refusal: Any) -> None:
-    with refused(*refusal):
-        equation(SCENES["paper"][0], kind, layer, head)
 
 
 def softmax(scores: list[float]) -> list[float]:
@@ -103,7 +87,7 @@ def test_relative_positions_are_the_bias(ask: Ask, plain: Ask) -> None:
     assert found["bias"].any()
 
 
-def test_the_additive_score(ask: Ask, task: Callable[[str], Any]) -> None:
+def test_the_additive_score(ask: Ask, task: TaskOf) -> None:
     values, found = ask("equation", "recurrent", kind="cross", layer=1, head=1, query=2, target=TARGET)
     assert (values["divisor"], values["additive"]) == (1.0, True)
     direction = task("recurrent").model.decoder.cross.score.direction.numpy()
@@ -112,7 +96,7 @@ def test_the_additive_score(ask: Ask, task: Callable[[str], Any]) -> None:
     np.testing.assert_allclose(found["weight"], softmax(score), rtol=1e-4)
 
 
-def test_a_text_that_is_weighed(ask: Ask, task: Callable[[str], Any]) -> None:
+def test_a_text_that_is_weighed(ask: Ask, task: TaskOf) -> None:
     values, found = ask("equation", "reader", kind="pool", layer=1, head=1, query=0)
     assert (values["divisor"], values["additive"]) == (1.0, True)
     pool = task("reader").model.head.pool
@@ -132,21 +116,3 @@ def test_a_head_that_is_off_says_nothing(ask: Ask) -> None:
     assert not found["context"].any()
     assert whole["context"].any()
     np.testing.assert_allclose(found["weight"], whole["weight"], rtol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("given", "refusal"),
-    [
-        ({"kind": "encoder", "query": 99}, (UsageError, "query", "99")),
-        ({"kind": "encoder", "layer": 9}, (UsageError, "head", "9")),
-        ({"kind": "encoder", "head": 9}, (UsageError, "head", "9")),
-        ({"kind": "encoder", "query": -1}, (UsageError, "query", "0")),
-        ({"kind": "other"}, (UsageError, "kind")),
-        ({"kind": "encoder", "text": ""}, (RegardError, "text")),
-    ],
-)
-def test_what_is_not_there(ask: Ask, given: dict[str, Any], refusal: Any) -> None:
-    with refused(*refusal):
-        ask("equation", "translator", **given)
-    with refused(UsageError, "head"):
-        ask("equation", "tagger", kind="decoder", text=SOURCE)

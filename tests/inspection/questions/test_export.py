@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import xml.etree.ElementTree as Tree
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,19 +13,20 @@ import numpy as np
 import pytest
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.record import record
+from regard.inspection.forward.record import downsample, record
 from regard.inspection.pictures.view import SMALLER, View
 from regard.inspection.questions import export as exports
 from regard.inspection.questions.answers import export_file
 from regard.inspection.questions.export import describe_changes, request_values
 from regard.inspection.requests import Request, read
 from regard.system.errors import RegardError, UsageError
-from tests.inspection.payloads import unpack
+from tests.inspection.payloads import KEPT, Ask, Number, TaskOf, held
 from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before, keep, put, recurrent, translator
 
-NUMBERS = re.compile(r'<script type="application/octet-stream" id="payload">([A-Za-z0-9+/=]*)</script>')
 Export = Callable[..., tuple[bytes, str, str]]
+Page = Callable[..., str]
+WHOLE = {"off": [], "positions": True, "scaling": True, "mask": True}
 
 
 def asked(**given: Any) -> Request:
@@ -60,9 +61,14 @@ def test_values_are_what_was_asked() -> None:
 
 
 @pytest.fixture
-def page(models: Models, number: Callable[[str], int]) -> Callable[..., str]:
+def export(models: Models, number: Number) -> Export:
+    return lambda name, **given: export_file(models, {"model": number(name), **before(name), **given})
+
+
+@pytest.fixture
+def page(export: Export) -> Page:
     def made(name: str, **given: Any) -> str:
-        content, media, file = export_file(models, {"model": number(name), **before(name), "form": "html", **given})
+        content, media, file = export(name, form="html", **given)
         assert (media, file) == ("text/html", f"{name}-attention.html")
         return content.decode()
 
@@ -70,62 +76,63 @@ def page(models: Models, number: Callable[[str], int]) -> Callable[..., str]:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_the_file_holds_what_the_page_is_answered_and_every_weight(
-    page: Callable[..., str], ask: Any, models: Models, name: str
-) -> None:
-    (numbers,) = NUMBERS.findall(page(name))
-    told, held = unpack(b64decode(numbers))
+def test_files_hold_what_the_page_is_answered_and_every_weight(page: Page, export: Export, ask: Ask, name: str) -> None:
+    told, kept = held(page(name))
     values, arrays = ask("look", name)
-    for name_of_one_answer in ("weights", "opening"):
-        del values[name_of_one_answer]
+    del values["weights"], values["opening"]
     assert {key: told[key] for key in values} == values
     assert told["model"]["name"] == name
-    assert list(held) == list(arrays)
+    assert list(kept) == list(arrays)
     for one, array in arrays.items():
-        np.testing.assert_array_equal(held[one], array)
+        np.testing.assert_array_equal(kept[one], array)
+    content, *named = export(name, form="json")
+    found = json.loads(content)
+    assert (named, found["output"]) == (["application/json", f"{name}-attention.json"], values["output"])
+    for side in ("source", "target", "written"):
+        assert found[side] == [{key: one[key] for key in ("text", "start", "end")} for one in values[side]]
+    assert list(found["weights"]) == list(values["kinds"])
+    for kind, layers in found["weights"].items():
+        np.testing.assert_allclose(layers, arrays[f"weights.{kind}"], atol=1e-6)
+    Tree.fromstring(export(name, form="svg")[0])
 
 
-def test_the_file_begins_where_it_was_asked_for(page: Callable[..., str], ask: Any) -> None:
-    shown = {"kind": "cross", "layer": 2, "head": 3, "token": 1, "words": True}
-    (numbers,) = NUMBERS.findall(page("translator", **shown))
+def test_the_file_begins_where_it_was_asked_for_or_where_the_page_does(page: Page, ask: Ask) -> None:
+    def place(**shown: Any) -> Any:
+        return held(page("translator", target=TARGET, **shown))[0]["place"]
+
     wanted = {"kind": "cross", "layer": 2, "head": 3, "query": 1, "whole": True}
-    assert unpack(b64decode(numbers))[0]["place"] == wanted
-    (numbers,) = NUMBERS.findall(page("translator"))
-    found, opening = unpack(b64decode(numbers))[0]["place"], ask("look", "translator", opening="cross")[0]["opening"]
-    assert {**opening, "kind": "cross", "whole": True} == found
+    assert place(kind="cross", layer=2, head=3, token=1, words=True) == wanted
+    chosen = {"kind": "encoder", "layer": 1, "head": 2}
+    assert place(**chosen) == {**chosen, "whole": False}
+    opening = ask("look", "translator", target=TARGET, opening="cross")[0]["opening"]
+    assert opening
+    assert place() == {**opening, "kind": "cross", "whole": True}
 
 
-def test_no_path_of_this_machine_goes_along(page: Callable[..., str], models: Models) -> None:
-    (numbers,) = NUMBERS.findall(page("translator"))
-    assert str(models.folders[0].path.parent).encode() not in b64decode(numbers)
-
-
-def test_no_other_text_of_the_training_goes_along(page: Callable[..., str], models: Models) -> None:
+def test_neither_paths_of_this_machine_nor_other_texts_of_the_training_go_along(page: Page, models: Models) -> None:
     """Nor the names of other moments of it."""
-    models.folders[0]._examples = ["a secret of the training"]
+    folder = models.folders[0]
+    folder._examples = ["a secret of the training"]
     try:
         assert models.states()[0]["examples"] == ["a secret of the training"]
-        (numbers,) = NUMBERS.findall(page("translator"))
+        told, _ = held(page("translator"))
     finally:
-        models.folders[0]._examples = []
-    told, _ = unpack(b64decode(numbers))
-    assert b"a secret" not in b64decode(numbers)
+        folder._examples = []
+    assert "a secret" not in json.dumps(told)
+    assert str(folder.path.parent) not in json.dumps(told)
     assert (told["model"]["examples"], told["model"]["snapshots"], told["model"]["weights"]) == ([], [], None)
 
 
-def test_what_was_changed_is_said(page: Callable[..., str]) -> None:
-    changes = {"off": [["cross", 2, 1]], "positions": True, "scaling": False, "mask": True}
-    told, _ = unpack(b64decode(NUMBERS.findall(page("translator", target=TARGET, changes=changes))[0]))
-    assert told["asked"] == {"snapshot": None, "target": TARGET, "changes": changes}
-    told, _ = unpack(b64decode(NUMBERS.findall(page("translator"))[0]))
-    assert told["asked"] == {
-        "snapshot": None,
-        "target": None,
-        "changes": {"off": [], "positions": True, "scaling": True, "mask": True},
-    }
+def test_what_was_changed_is_said(page: Page, export: Export) -> None:
+    """And what was not."""
+    changes = {"off": [["decoder", 2, 1]], "positions": True, "scaling": False, "mask": True}
+    for given, wanted in (({"target": TARGET, "changes": changes}, (TARGET, changes)), ({}, (None, WHOLE))):
+        asked = {"snapshot": None, "target": wanted[0], "changes": wanted[1]}
+        assert held(page("translator", **given))[0]["asked"] == asked
+        assert json.loads(export("translator", form="json", **given)[0])["asked"] == asked
 
 
-def test_the_policy_allows_the_script_and_the_style_in_it_and_nothing_from_elsewhere(page: Callable[..., str]) -> None:
+def test_the_policy_allows_the_script_and_the_style_in_it_and_nothing_from_elsewhere(page: Page) -> None:
     found = page("translator", text="</script><img onerror=x>")
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', found)
     assert policy.startswith("default-src 'none';")
@@ -133,33 +140,12 @@ def test_the_policy_allows_the_script_and_the_style_in_it_and_nothing_from_elsew
         (content,) = re.findall(f"{opening}(.*?)</{tag}>", found, re.DOTALL)
         digest = b64encode(hashlib.sha256(content.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy
-    assert not re.findall(r'(?:src|href)="(?!data:)', found.replace(NUMBERS.findall(found)[0], ""))
-    assert "onerror" not in found.replace(NUMBERS.findall(found)[0], "").split("<body>")[1].split("<script type=")[0]
+    bare = KEPT.sub("", found)
+    assert not re.findall(r'(?:src|href)="(?!data:)', bare)
+    assert "onerror" not in bare.split("<body>")[1].split("<script type=")[0]
 
 
-@pytest.fixture
-def export(models: Models, number: Callable[[str], int]) -> Export:
-    return lambda name, **given: export_file(models, {"model": number(name), **before(name), **given})
-
-
-@pytest.mark.one_of(2)
-@pytest.mark.parametrize("name", EVERY)
-def test_all_numbers_as_json(export: Export, ask: Any, name: str) -> None:
-    content, media, file = export(name, form="json")
-    values, arrays = ask("look", name)
-    found = json.loads(content)
-    assert (media, file) == ("application/json", f"{name}-attention.json")
-    assert found["output"] == values["output"]
-    whole = {"off": [], "positions": True, "scaling": True, "mask": True}
-    assert found["asked"] == {"snapshot": None, "target": None, "changes": whole}
-    for side in ("source", "target", "written"):
-        assert found[side] == [{key: one[key] for key in ("text", "start", "end")} for one in values[side]]
-    assert list(found["weights"]) == list(values["kinds"])
-    for kind, layers in found["weights"].items():
-        np.testing.assert_allclose(layers, arrays[f"weights.{kind}"], atol=1e-6)
-
-
-def test_a_picture_is_that_of_the_command_line(export: Export, task: Callable[[str], Any]) -> None:
+def test_a_picture_is_that_of_the_command_line(export: Export, task: TaskOf) -> None:
     made = record(task("translator"), SOURCE, TARGET)
     for kind, layer, head in (("cross", 2, 1), ("encoder", None, None), ("decoder", 3, None), ("cross", None, 2)):
         content, media, file = export("translator", target=TARGET, form="svg", kind=kind, layer=layer, head=head)
@@ -187,13 +173,7 @@ def test_a_picture_says_what_was_changed(export: Export, shown: dict[str, Any]) 
         assert "Made to write" not in part
 
 
-def test_numbers_say_what_was_changed(export: Export) -> None:
-    changes = {"off": [["decoder", 1, 1]], "positions": True, "scaling": True, "mask": False}
-    found = json.loads(export("translator", form="json", target=TARGET, changes=changes)[0])
-    assert found["asked"] == {"snapshot": None, "target": TARGET, "changes": changes}
-
-
-def test_an_image_is_named(number: Callable[[str], int], models: Models, tmp_path: Path) -> None:
+def test_an_image_is_named(number: Number, models: Models, tmp_path: Path) -> None:
     """By its number from 1 on, and its label; a drawn one as that."""
     lines = [f"{','.join(map(str, range(place, place + 24)))},{'ab'[place]}" for place in range(2)]
     (tmp_path / "images.csv").write_text("\n".join(lines) + "\n")
@@ -222,11 +202,6 @@ def test_a_picture_of_an_image(export: Export, layer: int | None, head: int | No
     Tree.fromstring(content)
     assert content.count(b"to the class token</title>") == heads
     assert b"data:image/png;base64," in content
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_every_model_has_its_picture(export: Export, name: str) -> None:
-    Tree.fromstring(export(name, form="svg")[0])
 
 
 @pytest.mark.parametrize(
@@ -264,33 +239,21 @@ def opacities(content: bytes) -> list[float]:
 
 
 def test_many_heads_are_drawn_smaller_which_is_said(
-    export: Export, models: Models, number: Callable[[str], int], monkeypatch: pytest.MonkeyPatch
+    export: Export, models: Models, number: Number, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As means over what looks and sums over what is looked at."""
     shown = {"form": "svg", "kind": "encoder", "target": TARGET}
     whole = export("translator", **shown)[0]
     weight_HQK = np.concatenate(record(models.load(number("translator")).task, SOURCE, TARGET).weights["encoder"])
-    heads, size, _ = weight_HQK.shape
+    heads = len(weight_HQK)
     assert len(opacities(whole)) == weight_HQK.size
     assert SMALLER not in seen_and_said(whole)[0]
     monkeypatch.setattr(exports, "SQUARES", heads * 4 + 3)
     small = export("translator", **shown)[0]
     for part in seen_and_said(small):
         assert SMALLER in part
-    np.testing.assert_allclose(opacities(small), quarters(weight_HQK, size // 2), atol=6e-4)
-
-
-def quarters(weight_HQK: np.ndarray, middle: int) -> list[float]:
-    """Four cells a head, row by row, relative to the head's largest."""
-    found = []
-    for weight_QK in weight_HQK:
-        cells = [
-            float(weight_QK[rows, columns].sum(axis=1).mean())
-            for rows in (slice(0, middle), slice(middle, None))
-            for columns in (slice(0, middle), slice(middle, None))
-        ]
-        found += [cell / max(cells) for cell in cells]
-    return found
+    cells = downsample(weight_HQK, 2).reshape(heads, 4)
+    np.testing.assert_allclose(opacities(small), (cells / cells.max(1, keepdims=True)).ravel(), atol=6e-4)
 
 
 @pytest.mark.parametrize(

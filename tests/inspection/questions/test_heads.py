@@ -1,24 +1,24 @@
 """What heads do over the texts of a folder, and of texts in batches: against one pass for each text."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from regard.config import recipe_from
 from regard.inspection.folders.models import ImageBatch, LruCache, Models
-from regard.inspection.forward.head_functions import NAMES
+from regard.inspection.forward.head_functions import NAMES, OF_IMAGES
 from regard.inspection.forward.head_statistics import head_statistics
-from regard.inspection.forward.patch_functions import OF_IMAGES
+from regard.inspection.forward.passes import TextExample, record_texts
 from regard.inspection.forward.record import record
-from regard.inspection.forward.record_batches import TextExample, record_texts
 from regard.inspection.pictures.images import distances
 from regard.inspection.questions import heads
 from regard.inspection.questions.answers import answer
 from regard.inspection.questions.heads import count_images, count_texts, demo_antecedents
 from regard.inspection.requests import AblationRequest
+from regard.runs.demo.translation import RECIPE
 from regard.system.errors import RegardError, UsageError
-from tests.inspection.payloads import unpack
+from tests.inspection.payloads import Number, TaskOf, unpack
 from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, TEXTS
 
@@ -27,11 +27,12 @@ READING = [name for name in EVERY if name != "viewer"]
 
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", READING)
-def test_records_in_a_batch_are_those_alone(task: Callable[[str], Any], name: str) -> None:
+def test_records_in_a_batch_are_those_alone_and_counted_by_kind(task: TaskOf, name: str) -> None:
     texts = [TEXTS.get(name, SOURCE), TEXTS.get(name, SOURCE)[:-7] + "."]
     if name == "pairs":
         texts[1] = "The animal [SEP] it was tired."
-    found = list(record_texts(task(name), [TextExample(text) for text in texts]))
+    given = [TextExample(text) for text in texts]
+    found = list(record_texts(task(name), given))
     for text, one in zip(texts, found, strict=True):
         wanted = record(task(name), text)
         assert (one.record.source, one.record.written) == (wanted.source, wanted.written)
@@ -40,19 +41,12 @@ def test_records_in_a_batch_are_those_alone(task: Callable[[str], Any], name: st
         for kind in wanted.kinds:
             for some, other in zip(one.record.weights[kind], wanted.weights[kind], strict=True):
                 np.testing.assert_allclose(some, other, atol=1e-5)
+    (one, _) = count_texts(task(name), given)
+    sizes = task(name).recipe.model.attention
+    assert {kind: counts.sum_LHF.shape[:2] for kind, counts in one.counts.items()} == sizes
 
 
-@pytest.mark.parametrize("name", READING)
-def test_every_model_is_counted(task: Callable[[str], Any], name: str) -> None:
-    (one,) = count_texts(task(name), [TextExample(TEXTS.get(name, SOURCE))])
-    for kind, counts in one.counts.items():
-        assert counts.sum_LHF.shape[:2] == task(name).recipe.model.attention[kind]
-        share = counts.sum_LHF / np.maximum(counts.queries_F, 1)
-        assert (share[..., : NAMES.index("distance")] <= 1 + 1e-5).all()
-        assert counts.chance_F[NAMES.index("entropy")] > 0
-
-
-def test_ablations_are_applied(task: Callable[[str], Any]) -> None:
+def test_ablations_are_applied(task: TaskOf) -> None:
     given = [TextExample(SOURCE, TARGET)]
     (before,) = count_texts(task("translator"), given)
     (changed,) = count_texts(task("translator"), given, AblationRequest(positions=False))
@@ -63,13 +57,13 @@ def test_ablations_are_applied(task: Callable[[str], Any]) -> None:
     assert blind.counts["decoder"].queries_F[place]
 
 
-def test_a_long_text_is_cut(task: Callable[[str], Any]) -> None:
+def test_a_long_text_is_cut(task: TaskOf) -> None:
     (one,) = count_texts(task("classifier"), [TextExample(" ".join([SOURCE] * 4))])
     assert one.cut
 
 
 @pytest.mark.parametrize(("name", "target"), [("viewer", None), ("classifier", TARGET)])
-def test_what_cannot_be_counted(task: Callable[[str], Any], name: str, target: str | None) -> None:
+def test_what_cannot_be_counted(task: TaskOf, name: str, target: str | None) -> None:
     with refused(UsageError):
         list(count_texts(task(name), [TextExample(SOURCE, target)]))
 
@@ -79,7 +73,7 @@ def images(task: Any, count: int) -> Any:
     return np.random.default_rng(3).integers(0, 256, (count, shape.height, shape.width, shape.channels))
 
 
-def test_images_in_a_batch_are_counted_as_those_alone(task: Callable[[str], Any]) -> None:
+def test_images_in_a_batch_are_counted_as_those_alone(task: TaskOf) -> None:
     viewer = task("viewer")
     given = images(viewer, 5)
     found = [one.counts["encoder"] for one in count_images(viewer, given, step=2)]
@@ -96,7 +90,7 @@ def test_images_in_a_batch_are_counted_as_those_alone(task: Callable[[str], Any]
 
 
 def test_the_page_asks_about_the_images_beside_it(
-    models: Models, number: Callable[[str], int], task: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+    models: Models, number: Number, task: TaskOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     viewer = task("viewer")
     given = images(viewer, 12)
@@ -117,9 +111,7 @@ def test_the_page_asks_about_the_images_beside_it(
     np.testing.assert_allclose(arrays["mean.encoder"], mean_LHF[..., shown_F], rtol=1e-4)
 
 
-def test_an_answer_comes_in_pieces(
-    models: Models, number: Callable[[str], int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_comes_in_pieces(models: Models, number: Number, monkeypatch: pytest.MonkeyPatch) -> None:
     given = [TextExample(SOURCE, TARGET)] * 3
     monkeypatch.setattr(heads, "folder_texts", lambda folder, task: ("validation", given))
     monkeypatch.setattr(heads, "SECONDS", 0.0)
@@ -143,11 +135,7 @@ def test_a_folder_without_texts(plain: Any) -> None:
 
 
 def test_the_demonstration_knows_antecedents() -> None:
-    from regard.config import recipe_from
-
-    languages = {"source_language": "en", "target_language": "de", "vocabulary": 2400}
-    sizes = {"encoder_layers": 3, "decoder_layers": 3, "heads": 4, "d_model": 128, "d_ff": 512}
-    recipe = recipe_from({"task": "translation", "text": languages, "model": sizes})
+    recipe = recipe_from({**RECIPE, "model": {**RECIPE["model"], "encoder_layers": 3, "heads": 4}})  # an earlier one
     found = demo_antecedents(recipe, [SOURCE])[SOURCE]
     assert SOURCE[slice(*found.source)] == "it"
     assert [SOURCE[slice(*span)] for span in found.antecedents] == ["animal"]

@@ -1,31 +1,31 @@
-"""The page's view of a pass, compared with the pass itself and plain loops."""
+"""The page's view of a pass, and the head that it shows first, compared with the pass itself and plain loops."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from regard.inspection.folders.models import Models
+from regard.inspection.forward.inputs import by_word
 from regard.inspection.forward.passes import forward_pass
-from regard.inspection.forward.record import record
+from regard.inspection.forward.record import downsample
 from regard.inspection.questions import look
 from regard.inspection.questions.answers import answer, stream_tokens
-from regard.inspection.questions.look import SIDES, merge_heads
+from regard.inspection.questions.look import SIDES, first_head, merge_heads
 from regard.inspection.requests import Request
 from regard.system.errors import UsageError
 from regard.text.confidence import SeenWords
-from tests.inspection.payloads import unpack
+from tests.inspection.payloads import Ask, Number, TaskOf, unpack
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, SPANNED, TARGET, put, recurrent
-
-Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
+from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, SPANNED, TARGET, before, put, recurrent, translator
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_every_model_is_seen(ask: Ask, models: Models, number: Callable[[str], int], name: str) -> None:
+def test_every_model_is_seen(ask: Ask, models: Models, number: Number, name: str) -> None:
     values, arrays = ask("look", name)
     told = models.folder(number(name)).state(0)
     assert {kind: [one["layers"], one["heads"]] for kind, one in values["kinds"].items()} == told["kinds"]
@@ -57,30 +57,15 @@ def test_tokens_and_words(ask: Ask) -> None:
     assert [word for word, _ in values["words"]["written"]][-2:] == [".", "</s>"]
 
 
-def test_small_pictures_by_plain_loops(ask: Ask, task: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(look, "SIDE", 4)
-    _, arrays = ask("look", "translator", target=TARGET)
-    wanted = record(task("translator"), SOURCE, TARGET)
-    for kind, layers in wanted.weights.items():
-        for layer, weight_HQK in enumerate(layers):
-            for head, weight_QK in enumerate(weight_HQK):
-                edges = [[size * part // 4 for part in range(5)] for size in weight_QK.shape]
-                rows, columns = ([slice(*both) for both in pairwise(side)] for side in edges)
-                cells = np.array([[weight_QK[row, column].sum(1).mean() for column in columns] for row in rows])
-                picture = arrays[f"small.{kind}"][layer, head]
-                np.testing.assert_allclose(picture, cells / cells.max() * 255, atol=0.51)
-                assert arrays[f"largest.{kind}"][layer, head] == pytest.approx(cells.max(), rel=1e-5)
-                assert picture.shape == (4, 4)
-                assert picture.max() == 255
-
-
-def test_pictures_of_few_tokens_are_the_weights(ask: Ask) -> None:
+@pytest.mark.parametrize("side", [4, 64])
+def test_small_pictures_are_the_weights_or_means_of_them(ask: Ask, monkeypatch: pytest.MonkeyPatch, side: int) -> None:
+    monkeypatch.setattr(look, "SIDE", side)
     _, arrays = ask("look", "translator", target=TARGET)
     for kind in ("encoder", "decoder", "cross"):
-        weights = arrays[f"weights.{kind}"]
-        largest = weights.max((2, 3), keepdims=True)
-        np.testing.assert_allclose(arrays[f"largest.{kind}"], largest[..., 0, 0])
-        np.testing.assert_allclose(arrays[f"small.{kind}"], weights / largest * 255, atol=0.51)
+        small = np.stack([downsample(weight_HQK, side) for weight_HQK in arrays[f"weights.{kind}"]])
+        largest = small.max((2, 3), keepdims=True)
+        np.testing.assert_allclose(arrays[f"largest.{kind}"], largest[..., 0, 0], rtol=1e-6)
+        np.testing.assert_allclose(arrays[f"small.{kind}"], small / largest * 255, atol=0.51)
 
 
 def test_many_weights_are_not_sent_at_once(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,27 +146,6 @@ def test_distances_in_an_image_are_those_of_patches(ask: Ask) -> None:
         assert arrays["measures.encoder"][layer, head, 1] == pytest.approx(np.mean(away), rel=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "refusal"),
-    [
-        ("translator", {}, (UsageError, "kind")),
-        ("translator", {"kind": "cross", "merge": "rollout"}, (UsageError, "merge")),
-        ("translator", {"kind": "cross", "merge": "sum"}, (UsageError, "merge")),
-        ("translator", {"kind": "cross", "layer": 1}, (UsageError, "head")),
-        ("translator", {"kind": "cross", "layer": 4, "head": 1}, (UsageError, "--layer", "1", "3")),
-        ("translator", {"kind": "encoder", "merge": "mean", "layer": 3}, (UsageError, "--layer", "1", "2")),
-        ("translator", {"kind": "encoder", "merge": "rollout", "layer": 3}, (UsageError, "--layer", "1", "2")),
-        ("translator", {"kind": "cross", "layer": 1, "head": 4}, (UsageError, "--head", "1", "3")),
-        ("tagger", {"kind": "decoder", "merge": "mean"}, (UsageError, "--kind")),
-        ("translator", {"kind": "cross", "layer": 0, "head": 1}, (UsageError, "layer", "1")),
-        ("translator", {"kind": "cross", "query": 0}, (UsageError, "query")),
-    ],
-)
-def test_what_is_not_there(ask: Ask, name: str, given: dict[str, Any], refusal: Any) -> None:
-    with refused(*refusal):
-        ask("head", name, **given)
-
-
 def test_a_model_without_attention_can_be_looked_at(tmp_path: Any) -> None:
     models = Models([put(tmp_path, recurrent(score="none"))])
     values, arrays = unpack(answer(models, "look", {"text": SOURCE}))
@@ -191,31 +155,25 @@ def test_a_model_without_attention_can_be_looked_at(tmp_path: Any) -> None:
         merge_heads(forward_pass(models, Request(text=SOURCE)).record, "cross", "mean", None, None)
 
 
-def test_words_that_training_never_saw_are_named(ask: Ask, models: Models, number: Callable[[str], int]) -> None:
-    task, text = models.load(number("translator")).task, "The street cross animal."
+def test_words_that_training_never_saw_are_named(ask: Ask, task: TaskOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    this, text = task("translator"), "The street cross animal."
     assert ask("look", "translator", text=text)[0]["unseen"] is None
     assert ask("look", "classifier")[0]["unseen"] is None
-    task.assets = replace(task.assets, seen=SeenWords.of({"animal": 3, "street": 1}))
-    try:
-        words = ask("look", "translator", text=text + " It")[0]["unseen"]
-    finally:
-        task.assets = replace(task.assets, seen=None)
+    monkeypatch.setattr(this, "assets", replace(this.assets, seen=SeenWords.of({"animal": 3, "street": 1})))
+    words = ask("look", "translator", text=text + " It")[0]["unseen"]
     assert words == [["The", 0, 3], ["cross", 11, 16], ["It", 25, 27]]
 
 
 @pytest.mark.parametrize(("below", "unsure"), [(None, None), (1.0, True), (1e-9, False)])
 def test_the_page_learns_how_sure_the_model_is_of_its_own_text(
-    ask: Ask, models: Models, number: Callable[[str], int], below: float | None, unsure: bool | None
+    ask: Ask, models: Models, number: Number, monkeypatch: pytest.MonkeyPatch, below: float | None, unsure: bool | None
 ) -> None:
-    task = models.load(number("translator")).task
-    task.assets, text = replace(task.assets, doubted_below=below), f"The animal {below}"
-    try:
-        values = ask("look", "translator", text=text)[0]
-        forced = ask("look", "translator", text=text, target=TARGET)[0]
-        *tokens, last = stream_tokens(models, {"model": number("translator"), "text": text})
-        filled = ask("look", "spanner")[0]
-    finally:
-        task.assets = replace(task.assets, doubted_below=None)
+    task, text = models.load(number("translator")).task, f"The animal {below}"
+    monkeypatch.setattr(task, "assets", replace(task.assets, doubted_below=below))
+    values = ask("look", "translator", text=text)[0]
+    forced = ask("look", "translator", text=text, target=TARGET)[0]
+    *tokens, last = stream_tokens(models, {"model": number("translator"), "text": text})
+    filled = ask("look", "spanner")[0]
     probabilities = values["probability"]
     assert values["confidence"] == pytest.approx(np.prod(probabilities) ** (1 / len(probabilities)))
     assert (values["unsure"], last["unsure"]) == (unsure, unsure)
@@ -227,16 +185,184 @@ def test_the_page_learns_how_sure_the_model_is_of_its_own_text(
     assert ask("look", "classifier")[0]["confidence"] is None
 
 
-def test_pieces_that_no_training_text_has_are_on_no_map(ask: Ask, models: Models, number: Callable[[str], int]) -> None:
-    task, given = models.load(number("filler")).task, {"count": 5000, "text": "animal"}
+def test_pieces_that_no_training_text_has_are_on_no_map(
+    ask: Ask, task: TaskOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    this, given = task("filler"), {"count": 5000, "text": "animal"}
     before = ask("map", "filler", **given)[0]
     marked, others = before["ids"][: len(before["marked"])], before["ids"][len(before["marked"]) :]
     assert before["unseen"] is None
-    task.assets = replace(task.assets, seen=SeenWords.of({}, unseen_pieces=((marked[0], *others[:7]),)))
-    try:
-        found, every = (ask("map", "filler", **given, unseen=shown)[0] for shown in (False, True))
-    finally:
-        task.assets = replace(task.assets, seen=None)
+    unseen = SeenWords.of({}, unseen_pieces=((marked[0], *others[:7]),))
+    monkeypatch.setattr(this, "assets", replace(this.assets, seen=unseen))
+    found, every = (ask("map", "filler", **given, unseen=shown)[0] for shown in (False, True))
     assert found["unseen"] == every["unseen"] == 8
     assert found["ids"] == [*marked, *others[7:]]  # what the text has is shown, seen or not
     assert every["ids"] == before["ids"]
+
+
+Place = tuple[int, int]
+ARTICLES = ("the", "das", "die")
+FORCED = {
+    **dict.fromkeys(("translator", "recurrent", "asker"), TARGET),
+    "spanner": "<extra_0> animal <extra_1> old street",
+}
+"""What untaught models are made to write: by themselves they write no words."""
+
+
+def content(word: str) -> bool:
+    return word[0].isalnum() and word.lower() not in ARTICLES
+
+
+def worded(seen: dict[str, Any], weight_QK: Any, kind: str) -> Any:
+    """The weights between words."""
+    sides = seen["kinds"][kind]
+    rows, columns = ([places for _, places in seen["words"][sides[side]]] for side in ("queries", "keys"))
+    return by_word(np.asarray(weight_QK), rows, columns)
+
+
+def by_loop(ask: Ask) -> tuple[float, tuple[int, int, int]]:
+    """Of the translation that is forced: what a word loses without a head, times what that gives to one other word."""
+    seen, arrays = ask("look", "translator", target=TARGET)
+    layers, heads = (seen["kinds"]["cross"][size] for size in ("layers", "heads"))
+    asked, read = ([word for word, _ in seen["words"][side]] for side in ("written", "source"))
+    best, found = -1.0, (0, 0, 0)
+    for layer in range(1, layers + 1):
+        for head in range(1, heads + 1):
+            other, _ = ask("look", "translator", target=TARGET, changes={"off": [["cross", layer, head]]})
+            weight_QK = worded(seen, arrays["weights.cross"][layer - 1, head - 1], "cross")
+            for row, (word, places) in enumerate(seen["words"]["written"]):
+                if not content(word):
+                    continue
+                was, now = (math.prod(one["probability"][place] for place in places) for one in (seen, other))
+                most = max(weight_QK[row, column] for column, key in enumerate(read) if content(key))
+                if max(0.0, was - now) * most > best:
+                    best, found = max(0.0, was - now) * most, (layer, head, row)
+    assert asked[found[2]] not in ARTICLES
+    return best, found
+
+
+def test_it_is_the_one_without_which_a_word_loses_most(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    best, wanted = by_loop(ask)
+    assert best > 0
+    monkeypatch.setattr(look, "LEAST", best / 2)
+    monkeypatch.setattr(look, "POINTS", 2.0)
+    seen, _ = ask("look", "translator", target=TARGET, opening="cross")
+    assert tuple(seen["opening"][name] for name in ("layer", "head", "query")) == wanted
+
+
+@pytest.mark.one_of(4)
+@pytest.mark.parametrize("name", EVERY)
+def test_there_is_one_for_every_model_of_texts(ask: Ask, name: str) -> None:
+    """A row of whole words that looks at another; where a single query looks there is none to choose."""
+    given = {"target": FORCED[name]} if name in FORCED else {}
+    for kind in ask("look", name)[0]["kinds"]:
+        seen, arrays = ask("look", name, opening=kind, **given)
+        found = seen["opening"]
+        if name == "viewer" or kind == "pool":
+            assert found is None
+            continue
+        assert found == ask("look", name, opening=kind, **given)[0]["opening"]
+        sides = seen["kinds"][kind]
+        assert 1 <= found["layer"] <= sides["layers"]
+        assert 1 <= found["head"] <= sides["heads"]
+        word = seen["words"][sides["queries"]][found["query"]][0]
+        assert word == "[MASK]" if name == "filler" else word[0].isalnum()
+        weight_QK = worded(seen, arrays[f"weights.{kind}"][found["layer"] - 1, found["head"] - 1], kind)
+        assert weight_QK[found["query"]].max() > 0
+
+
+def test_it_is_asked_for_by_name_alone(ask: Ask) -> None:
+    assert ask("look", "translator")[0]["opening"] is None
+    assert ask("look", "classifier", opening="cross")[0]["opening"] is None
+
+
+@pytest.fixture
+def crafted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """The opening where heads of a translator look so, word by word, else at the full stop, and lose so much."""
+    models, asked = Models([put(tmp_path / "model", translator())]), Request(text=SOURCE, target=TARGET)
+    one = forward_pass(models, asked)
+    record, (queries, keys) = one.record, one.record.words("cross")
+    names = [word for word, _ in keys]
+
+    def found(looks: dict[Place, dict[str, str]], losses: dict[Place, dict[str, float]]) -> Any:
+        layers, heads = len(record.weights["cross"]), len(record.weights["cross"][0])
+        weights = np.zeros((layers, heads, len(record.written), len(record.source)), np.float32)
+        for layer, head in np.ndindex(layers, heads):
+            for word, places in queries:
+                at = looks.get((layer + 1, head + 1), {}).get(word, ".")
+                weights[layer, head, places, keys[names.index(at)][1][0]] = 1
+
+        def falls(*given: Any) -> Any:
+            rows, fall_LHR = given[3], np.zeros_like(given[4])
+            for (layer, head), lost in losses.items():
+                fall_LHR[layer - 1, head - 1] = [lost.get(row.word, 0.0) for row in rows]
+            return fall_LHR
+
+        monkeypatch.setattr(look, "_losses", falls)
+        made = replace(one, record=replace(record, weights={**record.weights, "cross": list(weights)}))
+        first = first_head(models, models.load(0), asked, made, "cross")
+        return first and (first.layer, first.head, queries[first.query][0])
+
+    return found
+
+
+def test_a_word_that_stands_for_another_comes_first(crafted: Callable[..., Any]) -> None:
+    looks = {(1, 1): {"Tier": "animal"}, (2, 3): {"es": "animal"}}
+    assert crafted(looks, {(1, 1): {"Tier": 0.9}, (2, 3): {"es": 0.1}}) == (2, 3, "es")
+    assert crafted(looks, {(1, 1): {"Tier": 0.9}, (2, 3): {"es": 0.01}}) == (1, 1, "Tier")
+
+
+def test_a_head_that_looks_at_a_mark_or_an_article_says_nothing(crafted: Callable[..., Any]) -> None:
+    losses = {(1, 1): {"Tier": 0.9}, (1, 2): {"Tier": 0.8}, (3, 2): {"Straße": 0.3}}
+    assert crafted({(1, 1): {"Tier": "the"}, (3, 2): {"Straße": "street"}}, losses) == (3, 2, "Straße")
+
+
+def test_what_matters_to_an_article_or_a_mark_is_no_finding(crafted: Callable[..., Any]) -> None:
+    looks = {(1, 1): {"die": "street", ",": "because"}, (2, 1): {"müde": "tired"}}
+    assert crafted(looks, {(1, 1): {"die": 0.9, ",": 0.9}, (2, 1): {"müde": 0.2}}) == (2, 1, "müde")
+
+
+def test_where_nothing_is_lost_the_sharpest_head_is_taken(crafted: Callable[..., Any]) -> None:
+    looks = {(1, 2): {"Tier": "animal"}, (3, 1): {"Tier": "animal", "Straße": "street", "müde": "tired"}}
+    assert crafted(looks, {}) == (3, 1, "Tier")
+    assert crafted({}, {}) is None
+
+
+@pytest.mark.parametrize("name", ["classifier", "tagger", "encoder", "filler"])
+def test_within_a_text_itself_and_its_neighbours_are_no_other_word(
+    models: Models, number: Number, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Heads that look at the word before, behind, or at itself, and one that looks further."""
+    monkeypatch.setattr(look, "_losses", lambda *given: np.zeros_like(given[4]))
+    asked = Request(model=number(name), text=before(name)["text"])
+    seen = forward_pass(models, asked)
+    one = seen.record
+    queries = one.words("encoder")[0]
+    layers, heads, size = len(one.weights["encoder"]), len(one.weights["encoder"][0]), len(one.source)
+    weights = np.zeros((layers, heads, size, size), np.float32)
+    for (layer, head), away in zip(np.ndindex(layers, heads), (0, 1, -1, 3, 0, 1), strict=True):
+        for place, (_, places) in enumerate(queries):
+            key = queries[(place + away) % len(queries)][1][0]
+            weights[layer, head, places, key] = 1
+    made = replace(seen, record=replace(one, weights={"encoder": list(weights)}))
+    found = first_head(models, models.load_for(asked), asked, made, "encoder")
+    assert found is not None
+    assert (found.layer, found.head) == (2, 1)
+
+
+def test_of_a_large_model_the_sharpest_heads_alone_are_tried(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the page comes as soon; how many is told by the sizes alone, so it is the same head everywhere."""
+    passes: list[Any] = []
+    ablated = look.read_ablated
+    monkeypatch.setattr(look, "read_ablated", lambda *given: passes.append(given[1]) or ablated(*given))
+    ask("look", "translator", target=TARGET, opening="cross")
+    every, tried = len(passes), len(passes)
+    assert every == 1 + 3 * 3
+    for work in (1e6, 5e5, 1.0):
+        passes.clear()
+        monkeypatch.setattr(look, "WORK", work)
+        seen, _ = ask("look", "translator", target=TARGET, opening="cross")
+        assert seen["opening"] is not None
+        assert len(passes) <= tried
+        tried = len(passes)
+    assert tried == 0

@@ -1,29 +1,24 @@
 """What sub-layers add, and the predictions after each layer, against the model itself."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from regard.inspection.folders.models import Models
 from regard.inspection.forward.inputs import text_inputs
 from regard.inspection.forward.outputs import scores
 from regard.inspection.questions.residual_stream import sub_layers
 from regard.system.errors import UsageError
+from tests.inspection.payloads import Ask, TaskOf
 from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, GAPPED, SOURCE, TARGET
 
 STACKS = [("translator", "encoder"), ("translator", "decoder"), ("speaker", "decoder"), ("filler", "encoder")]
-Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_every_model_has_a_stream_or_says_so(ask: Ask, task: Callable[[str], Any], name: str) -> None:
+def test_every_model_has_a_stream_or_says_so(ask: Ask, task: TaskOf, name: str) -> None:
     if "rnn" in task(name).recipe.model.family:
         with refused(UsageError, "model"):
             ask("layers", name)
@@ -40,7 +35,7 @@ def test_every_model_has_a_stream_or_says_so(ask: Ask, task: Callable[[str], Any
 
 
 @pytest.mark.parametrize(("name", "stack"), STACKS)
-def test_what_is_added_makes_the_stream(task: Callable[[str], Any], name: str, stack: str) -> None:
+def test_what_is_added_makes_the_stream(task: TaskOf, name: str, stack: str) -> None:
     """Pre-norm: the embedding and all that was added is the last stream; post-norm: each sum, normalised."""
     loaded = task(name)
     seen = text_inputs(loaded, GAPPED if name == "filler" else SOURCE, TARGET if name == "translator" else None)
@@ -54,21 +49,14 @@ def test_what_is_added_makes_the_stream(task: Callable[[str], Any], name: str, s
         whole_TD = found[0].before_TD + sum(one.added_TD for one in found)
         torch.testing.assert_close(whole_TD, found[-1].after_TD, atol=1e-5, rtol=1e-5)
     else:
-        layers = getattr(loaded.model, stack).layers
-        norm = layers[0].attention_residual.norm
-        torch.testing.assert_close(
-            norm(found[0].before_TD + found[0].added_TD), found[0].after_TD, atol=1e-5, rtol=1e-5
-        )
+        norm = getattr(loaded.model, stack).layers[0].attention_residual.norm
+        summed_TD = norm(found[0].before_TD + found[0].added_TD)
+        torch.testing.assert_close(summed_TD, found[0].after_TD, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["translator", "speaker", "filler"])
-def test_the_last_layers_prediction_is_the_models(ask: Ask, task: Callable[[str], Any], name: str) -> None:
+def test_the_last_layers_prediction_is_the_models(ask: Ask, task: TaskOf, name: str) -> None:
     given = {"target": TARGET} if name == "translator" else {}
     _, arrays = ask("layers", name, **given)
     seen = text_inputs(task(name), GAPPED if name == "filler" else SOURCE, given.get("target"))
     np.testing.assert_allclose(arrays["best"][-1], scores(seen).softmax(1).numpy().max(1), atol=1e-6)
-
-
-def test_a_stack_that_is_not_there_is_refused(ask: Ask, models: Models) -> None:
-    with refused(UsageError, "stack"):
-        ask("layers", "classifier", stack="decoder")

@@ -1,4 +1,4 @@
-"""Streamed generation equals generation at once."""
+"""Streamed generation equals generation at once, and what it is drawn from is a softmax."""
 
 import contextvars
 import math
@@ -10,18 +10,17 @@ import pytest
 
 from regard.decoding.hypotheses import length_penalty
 from regard.inspection.folders.models import Models
+from regard.inspection.forward.inputs import text_inputs
+from regard.inspection.forward.outputs import scores
 from regard.inspection.forward.passes import forward_pass, greedy_output
 from regard.inspection.questions.answers import stream_tokens
 from regard.inspection.requests import AblationRequest, Request
 from regard.nn.hooks import _PROBES
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.text.gaps import decode_with_offsets
+from tests.inspection.payloads import Ask, Number, TaskOf
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, SPANNED, TARGET, before
-
-Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
-Number = Callable[[str], int]
-TaskOf = Callable[[str], Any]
 
 
 @pytest.fixture
@@ -131,8 +130,13 @@ def test_a_tree_leads_to_what_was_found(ask: Ask, task: TaskOf, name: str) -> No
         assert node["step"] == before["step"] + 1
         assert node["log_probability"] == pytest.approx(before["log_probability"] + math.log(node["probability"]))
         assert len(node["others"]) == 5
-    scores = [one["score"] for one in values["hypotheses"]]
-    assert scores == sorted(scores, reverse=True)
+        assert node["others"][0][1] >= node["probability"] - 1e-9
+        assert "<s>" not in dict(node["others"])
+    parents = {node["parent"] for node in nodes}
+    assert all(node["fate"] == "live" or number not in parents for number, node in enumerate(nodes))
+    assert max(sum(node["step"] == step for node in nodes) for step in range(1, 4)) <= 3
+    found = [one["score"] for one in values["hypotheses"]]
+    assert found == sorted(found, reverse=True)
     for one in values["hypotheses"]:
         last = nodes[one["branch"][-1]]
         assert [nodes[place]["step"] for place in one["branch"]] == list(range(1, last["step"] + 1))
@@ -156,12 +160,19 @@ def test_a_tree_of_a_translation_is_its_search(ask: Ask, task: TaskOf) -> None:
     assert len(narrow["hypotheses"]) == 1
 
 
-def test_trees_that_are_not_grown(ask: Ask) -> None:
-    for name, given, refusal in (
-        ("classifier", {}, (UsageError, "model")),
-        ("translator", {"beam": 0}, (UsageError, "beam", "1")),
-        ("translator", {"beam": 33}, (UsageError, "beam", "32")),
-        ("translator", {"branches": 3}, (UsageError, "branches")),
-    ):
-        with refused(*refusal):
-            ask("tree", name, **given)
+@pytest.mark.parametrize(("temperature", "top_k"), [(1.0, 0), (0.5, 0), (2.0, 3), (0.01, 5)])
+def test_the_tokens_to_draw_from_are_those_of_a_plain_softmax(
+    ask: Ask, task: TaskOf, temperature: float, top_k: int
+) -> None:
+    values, _ = ask("distribution", "speaker", place=2, temperature=temperature, top_k=top_k)
+    score_V = scores(text_inputs(task("speaker"), SOURCE))[2].numpy()
+    plain_V = np.exp(score_V - score_V.max())
+    plain_V /= plain_V.sum()
+    allowed = np.delete(np.arange(len(score_V)), task("speaker").symbols.without)
+    kept = allowed[np.argsort(-score_V[allowed], kind="stable")][: top_k or None]
+    share = np.exp((score_V[kept] - score_V[kept].max()) / temperature)
+    share /= share.sum()
+    shown = len(values["tokens"])
+    np.testing.assert_allclose([one[2] for one in values["tokens"]], share[:shown], atol=1e-9)
+    np.testing.assert_allclose([one[1] for one in values["tokens"]], plain_V[kept[:shown]], atol=1e-9)
+    assert values["kept"] == (share > 0).sum()

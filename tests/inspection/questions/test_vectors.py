@@ -1,7 +1,5 @@
 """Embeddings, positions and paths through layers, compared with plain loops over the model."""
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,17 +8,14 @@ import torch
 
 from regard.config import VitSection
 from regard.inspection.forward.inputs import text_inputs
-from regard.inspection.questions.vectors import Plane, cosines, layer_paths, nearest, position_views
+from regard.inspection.questions.vectors import Plane, cosines, nearest, position_views
 from regard.models.ablation import Ablations
 from regard.models.build import vit
 from regard.models.captured_attention import streams
-from regard.system.errors import RegardError, UsageError
-from tests.inspection.forward.small_scenes import SIZES, alone, both, recurrent
-from tests.refusals import refused
+from tests.inspection.forward.small_scenes import SIZES, both
+from tests.inspection.payloads import Ask, TaskOf
 from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before
 
-Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
-TaskOf = Callable[[str], Any]
 SIDES = [(name, side) for name in ("translator", "recurrent", "spanner", "asker") for side in ("source", "target")]
 SIDES += [(name, "source") for name in ("classifier", "filler", "speaker", "encoder")]
 CONTROLS = {chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))}
@@ -116,41 +111,16 @@ def test_vectors_are_means_of_rows(plain: Ask, task: TaskOf) -> None:
         np.testing.assert_allclose(vector, np.mean([rows[id] for id in ids], axis=0), rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("question", "name", "given", "refusal"),
-    [
-        ("near", "translator", {}, (UsageError, "text")),
-        ("near", "translator", {"text": "a", "id": 5}, (UsageError, "text")),
-        ("near", "translator", {"text": " "}, (UsageError, "text")),
-        ("near", "translator", {"id": 10**6}, (UsageError, "id", "1000000")),
-        ("near", "translator", {"text": "a", "count": 0}, (UsageError, "count")),
-        ("near", "classifier", {"text": "a", "side": "target"}, (UsageError, "side")),
-        ("near", "viewer", {"text": "a"}, (UsageError, "side")),
-        ("map", "translator", {"count": 10**6}, (UsageError, "count")),
-        ("map", "translator", {"side": "left"}, (UsageError, "side")),
-        ("vectors", "translator", {}, (UsageError, "texts")),
-        ("vectors", "translator", {"texts": ["a"] * 65}, (UsageError, "texts", "65")),
-        ("vectors", "translator", {"texts": ["a", 5]}, (UsageError, "texts")),
-        ("vectors", "translator", {"texts": ["a", ""]}, (UsageError, "text")),
-        ("vectors", "translator", {"texts": ["a"], "text": "a"}, (UsageError, "text")),
-        ("places", "classifier", {"stack": "decoder"}, (RegardError, "stack")),
-        ("places", "classifier", {}, (UsageError, "stack")),
-        ("places", "classifier", {"stack": "encoder", "count": 0}, (UsageError, "count")),
-    ],
-)
-def test_what_is_not_there(plain: Ask, question: str, name: str, given: dict[str, Any], refusal: Any) -> None:
-    with refused(*refusal):
-        plain(question, name, **given)
-
-
-def test_sinusoids_are_those_of_the_model(plain: Ask, task: TaskOf) -> None:
+def test_sinusoids_are_the_formula_and_their_likeness_depends_on_distance_alone(plain: Ask) -> None:
     values, arrays = plain("places", "translator", stack="decoder", count=9)
-    found = position_views(task("translator").model, task("translator").recipe.model, "decoder", 9)
-    assert values["kind"] == "sinusoidal"
-    np.testing.assert_allclose(arrays["vector"], found.vector_TD, atol=1e-6)
-    np.testing.assert_allclose(arrays["likeness"], found.likeness_TT, atol=1e-6)
-    np.testing.assert_allclose(arrays["by_distance"], found.likeness_by_distance, atol=1e-6)
-    assert "bias" not in arrays
+    angle_TK = np.arange(9)[:, None] / 10000 ** (2 * np.arange(6) / 12)
+    wanted_TD = np.stack([np.sin(angle_TK), np.cos(angle_TK)], axis=-1).reshape(9, 12)
+    np.testing.assert_allclose(arrays["vector"], wanted_TD, atol=1e-6)
+    expected = np.cos(angle_TK).mean(1)
+    wanted_TT = [[expected[abs(one - other)] for other in range(9)] for one in range(9)]
+    np.testing.assert_allclose(arrays["likeness"], wanted_TT, atol=1e-6)
+    np.testing.assert_allclose(arrays["by_distance"], expected, atol=1e-6)
+    assert (values["kind"], "bias" in arrays) == ("sinusoidal", False)
 
 
 def test_kinds_of_positions(plain: Ask, task: TaskOf) -> None:
@@ -209,30 +179,6 @@ def test_every_stack_can_be_followed(plain: Ask, task: TaskOf, name: str) -> Non
         assert values["alike"] is None
 
 
-@pytest.mark.parametrize(
-    ("name", "given", "refusal"),
-    [
-        ("recurrent", {"scenes": [{"text": "a"}]}, (RegardError, "stack")),
-        ("classifier", {"scenes": [{"text": "a"}], "stack": "decoder"}, (RegardError, "stack")),
-        ("translator", {}, (UsageError, "scenes")),
-        ("translator", {"scenes": []}, (UsageError, "scenes")),
-        ("translator", {"scenes": [{"text": "a"}] * 3}, (UsageError, "scenes", "3")),
-        ("translator", {"scenes": ["a"]}, (UsageError, "scenes")),
-        ("translator", {"scenes": [{"text": ""}]}, (RegardError, "text")),
-        ("translator", {"scenes": [{"words": "a"}]}, (UsageError, "words")),
-        ("translator", {"scenes": [{"text": "a"}], "pair": [[0, 0]]}, (UsageError, "pair")),
-        ("translator", {"scenes": [{"text": "a"}], "pair": [[0, 0], [1, 0]]}, (UsageError, "pair", "1")),
-        ("translator", {"scenes": [{"text": "a"}], "pair": [[0, 0], [0, 9]]}, (UsageError, "pair", "9")),
-        ("translator", {"scenes": [{"text": "a"}], "pair": [[0, 0], 5]}, (UsageError, "pair")),
-        ("translator", {"scenes": [{"text": "a"}], "pair": [[0, 0], [0]]}, (UsageError, "pair")),
-        ("translator", {"scenes": [{"text": "a"}], "changes": {"off": [["cross", 9, 1]]}}, (UsageError, "head")),
-    ],
-)
-def test_what_cannot_be_followed(plain: Ask, name: str, given: dict[str, Any], refusal: Any) -> None:
-    with refused(*refusal):
-        plain("drift", name, **{"stack": "encoder", **given})
-
-
 DRAWN = np.random.default_rng(3)
 
 
@@ -263,42 +209,17 @@ def test_few_points_lie_on_it_too(points: list[list[float]]) -> None:
     assert found.share == pytest.approx(1)
 
 
-def test_sinusoids_are_the_formula_and_their_likeness_depends_on_distance_alone() -> None:
-    seen = both()
-    found = position_views(seen.task.model, seen.task.recipe.model, "encoder", 9)
-    for place in range(9):
-        for pair in range(6):
-            angle = place / 10000 ** (2 * pair / 12)
-            assert found.vector_TD[place, 2 * pair] == pytest.approx(math.sin(angle), abs=1e-6)
-            assert found.vector_TD[place, 2 * pair + 1] == pytest.approx(math.cos(angle), abs=1e-6)
-    expected = [sum(math.cos(far / 10000 ** (2 * pair / 12)) for pair in range(6)) / 6 for far in range(9)]
-    assert found.likeness_by_distance == pytest.approx(expected, abs=1e-6)
-    for one in range(9):
-        for other in range(9):
-            assert found.likeness_TT[one, other] == pytest.approx(expected[abs(one - other)], abs=1e-6)
-    assert found.bias_HX is None
-
-
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
 def test_relative_positions_add_to_scores_by_distance(stack: str) -> None:
     seen = both(positions="relative", relative_buckets=8, relative_distance=16)
     part = getattr(seen.task.model, stack).input.positions
     found = position_views(seen.task.model, seen.task.recipe.model, stack, 3)
     assert not found.vector_TD.any()
-    assert found.likeness_by_distance == [0, 0, 0]
+    assert not found.likeness_TT.any()
     assert found.bias_HX is not None
     before = [2, 1, 0]  # the bucket of what stands so far before the query
     behind = [5, 6] if stack == "encoder" else [0, 0]  # two-way: half of them are for what stands behind
     np.testing.assert_allclose(found.bias_HX.T, part.weight.detach().numpy()[before + behind], atol=1e-6)
-
-
-def test_linear_biases_fall_by_the_slope_of_each_head() -> None:
-    seen = both(positions="alibi")
-    found = position_views(seen.task.model, seen.task.recipe.model, "encoder", 3)
-    assert found.bias_HX is not None
-    assert not found.vector_TD.any()
-    slope_H = seen.task.model.encoder.input.positions.slope_H.numpy()
-    np.testing.assert_allclose(found.bias_HX, -slope_H[:, None] * [2, 1, 0, 1, 2])
 
 
 def test_rotary_positions_turn_by_the_formula() -> None:
@@ -306,7 +227,7 @@ def test_rotary_positions_turn_by_the_formula() -> None:
     found = position_views(seen.task.model, seen.task.recipe.model, "decoder", 9)
     angle_TK = np.arange(9)[:, None] * 100.0 ** (-np.arange(3) / 3)
     np.testing.assert_allclose(found.vector_TD, np.hstack([np.cos(angle_TK), np.sin(angle_TK)]), atol=1e-6)
-    assert found.likeness_by_distance == pytest.approx(np.cos(angle_TK).mean(1), abs=1e-6)
+    np.testing.assert_allclose(found.likeness_TT[0], np.cos(angle_TK).mean(1), atol=1e-6)
     assert found.bias_HX is None
 
 
@@ -319,29 +240,3 @@ def test_learned_positions_end_where_their_table_does() -> None:
 def test_an_image_has_its_class_token_and_its_patches() -> None:
     section = VitSection(layers=1, height=6, width=4, channels=1, patch=2, positions="grid", **SIZES)
     assert position_views(vit(section, 3, 1), section, "encoder", 100).vector_TD.shape == (7, 12)
-
-
-def test_who_has_none() -> None:
-    seen = recurrent(score="dot")
-    assert not position_views(seen.task.model, seen.task.recipe.model, "encoder", 4).vector_TD.any()
-    one = alone()
-    assert position_views(one.task.model, one.task.recipe.model, "decoder", 4).vector_TD.shape == (4, 12)
-    with refused(RegardError, "stack"):
-        position_views(one.task.model, one.task.recipe.model, "encoder", 4)
-
-
-def test_vectors_are_those_between_the_layers() -> None:
-    seen = both()
-    model = seen.task.model
-    with torch.no_grad():
-        hidden_TD = seen.run()
-        entered = model.encoder.input(torch.tensor([5, 6, 7, 8, 0]), torch.arange(5), 5)
-    found = layer_paths([seen], "decoder").vectors[0]
-    assert found.shape == (3, 3, 12)
-    np.testing.assert_allclose(found[-1], hidden_TD.numpy(), atol=1e-6)
-    np.testing.assert_allclose(layer_paths([seen], "encoder").vectors[0][0], entered.numpy(), atol=1e-6)
-
-
-def test_a_recurrence_has_no_layers_to_follow() -> None:
-    with refused(RegardError, "stack"):
-        layer_paths([recurrent(score="dot")], "encoder")

@@ -19,9 +19,9 @@ from regard.tasks.text.encoding import POOLS, ImageVectors, TextVectors, unit_ro
 from regard.tasks.text.preparation import SYMBOLS
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies
-from tests.inspection.pictures.small_images import image_classifier
 from tests.models.small_models import assert_near, stir
 from tests.refusals import refused
+from tests.tasks.small_tasks import viewer
 
 TEXTS = ["the cat sees a dog", "", "snakes", "  ", "an old woman loves the small green snake and the dog"]
 ATTENTIVE = {"d_model": 12, "d_ff": 16, "heads": 2, "positions": "sinusoidal", "dropout": 0.0}
@@ -151,6 +151,7 @@ def test_what_cannot_be_asked() -> None:
 
 
 PIXELS = list(np.random.default_rng(1).integers(0, 10, (5, 24)))
+SMALL = {"layers": 3, "d_model": 16, "d_ff": 32, "heads": 2}
 
 
 def image_alone(task: ImageClassification, image: np.ndarray, point: str | None = None) -> np.ndarray:
@@ -162,7 +163,7 @@ def image_alone(task: ImageClassification, image: np.ndarray, point: str | None 
 
 @pytest.mark.parametrize("pool", ["first", "mean", "max"])
 def test_an_image_has_the_vector_its_classes_are_told_by(pool: str) -> None:
-    task = image_classifier(pool=pool)
+    task = viewer(**SMALL, pool=pool)
     found = ImageVectors(task).images(PIXELS)
     assert found.shape == (5, 16)
     head: Any = task.model.head
@@ -175,7 +176,7 @@ def test_an_image_has_the_vector_its_classes_are_told_by(pool: str) -> None:
 
 
 def test_a_patch_has_its_own_and_lower_layers_too() -> None:
-    task = image_classifier()
+    task = viewer(**SMALL)
     vectors = ImageVectors(task, 2)
     assert (vectors.rows, vectors.columns) == (3, 2)
     found = vectors.patches(PIXELS)
@@ -188,13 +189,13 @@ def test_a_patch_has_its_own_and_lower_layers_too() -> None:
 
 
 def test_image_vectors_of_length_one_of_nothing_and_what_cannot_be() -> None:
-    vectors = ImageVectors(image_classifier())
+    vectors = ImageVectors(viewer(**SMALL))
     for found in (vectors.images(PIXELS, normalise=True), vectors.patches(PIXELS, normalise=True)):
         np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1, atol=1e-6)
     assert vectors.images([]).shape == (0, 16)
     assert vectors.patches([]).shape == (0, 6, 16)
     with refused(UsageError, "--layer", "4", "3"):
-        ImageVectors(image_classifier(), 4)
+        ImageVectors(viewer(**SMALL), 4)
     with refused(UsageError, "pool", "'sum'"):
         vectors.images(PIXELS, "sum")  # type: ignore[arg-type]
     with refused(RegardError, "image", "6 x 4 x 1"):

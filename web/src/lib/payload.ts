@@ -1,4 +1,4 @@
-/** Numbers from the server: JSON, and arrays laid over the bytes behind it (regard/inspection/payload.py). */
+/** Numbers from the server: JSON, and arrays laid over the bytes behind it (regard/inspection/requests.py). */
 
 export type Numbers = Float32Array | Uint8Array | Uint16Array | Int32Array
 

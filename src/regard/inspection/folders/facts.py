@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -60,7 +60,7 @@ LANGUAGES = {
     "ko": "Korean", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
     "ru": "Russian", "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
-NOTHING: dict[str, Any] = {
+NOTHING: dict[str, object] = {
     "task": "", "family": "", "title": "Model in training", "kinds": {}, "stacks": [], "d_model": 0, "divisor": 1,
     "positions": False, "masked": [], "max_tokens": 0, "reads": "text", "writes": "nothing", "sides": [],
     "labels": None, "keeps": "best", "image": None, "harder": {},
@@ -145,16 +145,13 @@ def examples(folder: Path, recipe: Recipe) -> list[str]:
     if is_demo(folder, recipe):
         return _demo_sentences(recipe.seed)
     with_gaps = info.reads == "gapped"
-    if with_gaps and (made := _unique(_cloze_examples(folder, recipe))):
+    if with_gaps and (made := list(islice(dict.fromkeys(_cloze_examples(folder, recipe)), MOST))):
         return made
     texts = (*_samples(folder / LOG), *_validation_sentences(folder))
     lines = (line for text in texts for line in _readable_lines(text, max_characters(recipe)))
-    found = _unique(line for line in lines if GAP in line or not with_gaps)
+    shown = dict.fromkeys(line for line in lines if GAP in line or not with_gaps)
+    found = list(islice(shown, MOST))
     return found or ([PLAIN] if with_gaps else [])
-
-
-def _unique(lines: Iterable[str]) -> list[str]:
-    return list(islice(dict.fromkeys(lines), MOST))
 
 
 def max_characters(recipe: Recipe) -> int:
@@ -167,8 +164,12 @@ def max_characters(recipe: Recipe) -> int:
 
 def _readable_lines(text: str, most: int) -> list[str]:
     """The readable lines of a text, each shortened."""
-    lines = (_shorten(line, most) for line in _lines(replace_surrogates(text)))
-    return [line for line in lines if line and LOST not in line]
+    found = []
+    for line in _lines(replace_surrogates(text)):
+        short = line if len(line) <= most else line[:most].rpartition(" ")[0] or line[:most]
+        if short and LOST not in short:
+            found.append(short)
+    return found
 
 
 def _cloze_examples(folder: Path, recipe: Recipe) -> Iterator[str]:
@@ -253,13 +254,7 @@ def _lines(text: str) -> list[str]:
     return lines[1:-1] if len(lines) > 2 else [max(lines, key=len)]
 
 
-def _shorten(line: str, most: int) -> str:
-    if len(line) <= most:
-        return line
-    return line[:most].rpartition(" ")[0] or line[:most]
-
-
-def facts(recipe: Recipe, assets: Any) -> dict[str, Any]:
+def facts(recipe: Recipe, assets: Any) -> dict[str, object]:
     """The facts a page needs about a model, wherever it is stored."""
     section, image = recipe.model, None
     if isinstance(section, VitSection):

@@ -43,7 +43,7 @@ LOST = f"its {RECIPE} is missing; restore it, or rerun the training command, whi
 EMPTY = "is empty; put it back, or give the command that trained the model again, which writes it anew"
 UNREADABLE = "this folder cannot be read"
 UNNAMED = f"its {LABELS} is missing, and without it labels have no names; restore it, or train again"
-UNKNOWN: dict[str, Any] = {"parameters": None, "snapshots": [], "course": False, "running": False, "examples": []}
+UNKNOWN: dict[str, object] = {"parameters": None, "snapshots": [], "course": False, "running": False, "examples": []}
 UNKNOWN |= NO_WALK_STATE
 """State of a folder of which nothing is known."""
 
@@ -123,12 +123,14 @@ class Folder:
         self.given = str(path)
         with explain_os_errors(self.given):
             self.path = model_folder(given)
+        self.weights = self.path / MODEL
+        """The file of the best weights, which may not exist yet."""
         whole = Path(os.path.realpath(given))
         self.name = whole.parent.name if whole.name == "model" else whole.name
         self._examples: list[str] = []
         self._examined: tuple[Stamp | None, ...] | None = None
         self._counted: tuple[Stamp | None, int | None] = None, None
-        self._walked: tuple[tuple[Stamp | None, ...], dict[str, Any]] = (), NO_WALK_STATE
+        self._walked: tuple[tuple[Stamp | None, ...], dict[str, object]] = (), NO_WALK_STATE
         self._last: FolderAssets | None = None
         self._lock = threading.Lock()
         self._open()
@@ -150,7 +152,7 @@ class Folder:
                 if not recipe_values(self.path / RECIPE):
                     raise RegardError(EMPTY, str(self.path / RECIPE))
                 recipe = saved_recipe(self.path / RECIPE)
-                self._last = FolderAssets(recipe, load_assets(self.path, recipe.task), stamps)
+                self._last = FolderAssets(recipe, model_class(recipe.task).load_assets(self.path), stamps)
             return self._last
 
     @property
@@ -163,11 +165,6 @@ class Folder:
         if self._last is None:
             raise RegardError(PREPARING, self.given)
         return self._last.recipe
-
-    @property
-    def weights(self) -> Path:
-        """The file of the best weights, which may not exist yet."""
-        return self.path / MODEL
 
     @property
     def stamps(self) -> tuple[Stamp | None, ...]:
@@ -188,7 +185,7 @@ class Folder:
             return error.message if error.where == self.given else str(error)
         return UNNAMED if opened.recipe.info.has_labels and not opened.assets.labels else None
 
-    def state(self, number: int) -> dict[str, Any]:
+    def state(self, number: int) -> dict[str, object]:
         """The folder's state for the page; a folder that cannot be read reports its own error only."""
         why, last = self.why, self._last
         found = {
@@ -229,7 +226,7 @@ class Folder:
         return self._examples
 
     @property
-    def walk(self) -> dict[str, Any]:
+    def walk(self) -> dict[str, object]:
         """The guided walk of a demonstration, and why there is none; read again when its file or the weights change.
 
         The classic sentences are there before it: as soon as a demonstration's training has begun.
@@ -268,11 +265,6 @@ def _missing(path: Path, before: bool) -> str:
     if not training.is_dir():
         return f"is no model folder: it has no {RECIPE}"
     return LOST if (path / MODEL).exists() or (training / "checkpoints").exists() else UNBEGUN
-
-
-def load_assets(path: Path, task: str) -> Any:
-    """Load a model's assets the way its task does, but without importing torch."""
-    return model_class(task).load_assets(path)
 
 
 def count_parameters(path: Path) -> int | None:

@@ -74,9 +74,6 @@ class LruCache(Generic[Value]):
                 _, (_, left) = self._values.popitem(last=False)
                 self._taken -= left
 
-    def __len__(self) -> int:
-        return len(self._values)
-
 
 @dataclass(frozen=True)
 class ImageBatch:
@@ -88,7 +85,7 @@ class ImageBatch:
         total: how many there are altogether.
     """
 
-    pixels: NDArray[Any]
+    pixels: NDArray[np.int64]
     labels: tuple[str, ...]
     total: int
 
@@ -104,11 +101,8 @@ class Gallery:
     def __init__(self, path: Path | None, most: int = MOST) -> None:
         self._path, self._most = path, most
         self._read: LruCache[ImageBatch] = LruCache(2)
-
-    @property
-    def origin(self) -> str:
+        self.origin = "digits" if path is None else "file"
         """Where the images come from: a ``file``, or the ``digits`` of the demonstration."""
-        return "digits" if self._path is None else "file"
 
     def batch(self, task: ImageClassification, begin: int, count: int) -> ImageBatch:
         """The images from number ``begin`` on, counted from 0; empty if there are none for this model.
@@ -116,13 +110,14 @@ class Gallery:
         Raises:
             RegardError: the file cannot be read, or its images are not of the size the model reads.
         """
-        if self._path is None:
+        path = self._path
+        if path is None:
             return _digit_images(task, begin, count)
-        every = self._read.get(task.cut.shape, lambda: _read_images(task, self._path, self._most))
+        every = self._read.get(task.cut.shape, lambda: _read_images(task, path, self._most))
         part = slice(begin, begin + count)
         return ImageBatch(every.pixels[part], every.labels[part], every.total)
 
-    def image(self, task: ImageClassification, number: int) -> NDArray[Any]:
+    def image(self, task: ImageClassification, number: int) -> NDArray[np.int64]:
         """The pixels of one image, counted from 0; messages count from 1.
 
         Raises:
@@ -133,7 +128,7 @@ class Gallery:
             raise UsageError("there are no images here; draw one, or give a file of them by --images", "image")
         if not len(found.pixels):
             raise UsageError(f"there is no image {number + 1}; there are {found.total:,}", "image")
-        return np.asarray(found.pixels[0])
+        return found.pixels[0]
 
     def label(self, task: ImageClassification, number: int) -> str | None:
         """The label of one image, if any."""
@@ -141,10 +136,9 @@ class Gallery:
         return labels[0] or None if labels else None
 
 
-def _read_images(task: ImageClassification, path: Path | None, most: int) -> ImageBatch:
+def _read_images(task: ImageClassification, path: Path, most: int) -> ImageBatch:
     from regard.tasks.images.classifier import some_images
 
-    assert path is not None
     found = some_images(task, path, most)
     labels = tuple(label or "" for _, label in found)
     return ImageBatch(task.images([pixels for pixels, _ in found]), labels, len(found))
@@ -161,7 +155,7 @@ def _digit_images(task: ImageClassification, begin: int, count: int) -> ImageBat
         return ImageBatch(nothing, (), 0)
     begin = min(begin, TEST)
     pixels, labels = corpus(min(count, TEST - begin), task.recipe.seed, TRAIN + VALID + begin)
-    return ImageBatch(pixels[..., None], tuple(map(str, labels.tolist())), TEST)
+    return ImageBatch(pixels[..., None].astype(np.int64), tuple(map(str, labels.tolist())), TEST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +208,7 @@ class Models:
         finally:
             self.passes, self.written = kept
 
-    def states(self) -> list[dict[str, Any]]:
+    def states(self) -> list[dict[str, object]]:
         """The state of each folder, for the page."""
         found = [folder.state(number) for number, folder in enumerate(self.folders)]
         names = Counter(one["name"] for one in found)
@@ -331,7 +325,7 @@ def _load_stable(folder: Folder, place: Path | None, number: int, snapshot: str 
     return LoadedModel(task, (number, snapshot, (*before, *behind)))
 
 
-def _load_task(folder: Path, place: Path | None) -> Any:
+def _load_task(folder: Path, place: Path | None) -> Task:
     """The task of a folder with its best weights, or with a snapshot's."""
     from regard.models import store
     from regard.tasks.model_folder import load, load_recipe_and_assets, model_class, ready

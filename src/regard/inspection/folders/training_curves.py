@@ -29,8 +29,6 @@ NAME, TEXT = 60, 1000
 """Most characters of a name, and of a sample's text."""
 SCORES = 32
 """Most scores of one validation."""
-NUMBERS = (float, int)
-"""Types of JSON numbers; booleans are excluded."""
 TEXTS = ("source", "reference", "hypothesis")
 Values = dict[str, Any]
 UNKNOWN = float("nan")
@@ -64,19 +62,19 @@ def parse_line(line: bytes) -> Values | None:
     return values if isinstance(values, dict) else None
 
 
-def parse_step(value: Any) -> int | None:
+def parse_step(value: object) -> int | None:
     """A step number; ``None`` if invalid."""
     return value if type(value) is int and 0 <= value <= STEPS else None
 
 
-def parse_number(value: Any) -> float:
+def parse_number(value: object) -> float:
     """A number to plot; NaN if invalid."""
-    if type(value) in NUMBERS and -LARGEST <= value <= LARGEST:
+    if isinstance(value, float | int) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST:
         return float(value)
     return UNKNOWN
 
 
-def parse_numbers(values: Any) -> dict[str, float]:
+def parse_numbers(values: object) -> dict[str, float]:
     """The valid numbers of an object by name."""
     if not isinstance(values, dict):
         return {}
@@ -84,24 +82,8 @@ def parse_numbers(values: Any) -> dict[str, float]:
     return {name: number for name, number in found.items() if isfinite(number)}
 
 
-def parse_validation(values: Values) -> Values | None:
-    """Step, loss and scores of a validation; ``None`` without a step or a loss."""
-    step, found = parse_step(values.get("step")), dict(list(parse_numbers(values).items())[:SCORES])
-    if step is None or "loss" not in found:
-        return None
-    return {**found, "step": step, "best": values.get("best") is True}
-
-
-def parse_sample(values: Values) -> Values | None:
-    """A sample output and its source, truncated; ``None`` if one of the texts is missing."""
-    step, texts = parse_step(values.get("step")), [values.get(name) for name in TEXTS]
-    if step is None or not all(isinstance(text, str) for text in texts):
-        return None
-    return {"step": step, **{name: _shorten(text) for name, text in zip(TEXTS, texts, strict=True)}}
-
-
-def _shorten(text: str | None) -> str:
-    text = replace_surrogates(text or "")
+def _shorten(text: str) -> str:
+    text = replace_surrogates(text)
     return text if len(text) <= TEXT else text[:TEXT] + "…"
 
 
@@ -228,12 +210,14 @@ class TrainingCurves:
             self.updates.add(step, {name: parse_number(values.get(name)) for name in COLUMNS})
             if norms := parse_numbers(values.get("norms")):
                 self.norms.add(step, norms)
-        elif kind == "valid" and (checked := parse_validation(values)):
-            self.valid[checked["step"]] = checked
-        elif kind == "sample" and (written := parse_sample(values)):
-            self.samples.append(written)
+        elif kind == "valid" and step is not None:
+            scores = dict(list(parse_numbers(values).items())[:SCORES])
+            if "loss" in scores:
+                self.valid[step] = {**scores, "step": step, "best": values.get("best") is True}
+        elif kind == "sample" and step is not None and all(isinstance(values.get(name), str) for name in TEXTS):
+            self.samples.append({"step": step, **{name: _shorten(values[name]) for name in TEXTS}})
 
-    def summary(self, points: int) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
+    def summary(self, points: int) -> tuple[Values, dict[str, NDArray[np.float32]]]:
         """Plain values and arrays of bounded size, however long the training is.
 
         Args:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
@@ -33,7 +33,7 @@ LARGEST = 1 << 20
 FOREIGN = "is no walk of this model"
 NO_WALK = "the guided walk cannot be shown"
 ANEW = "rerun regard demo with --output {}, which writes it anew"
-NO_WALK_STATE: dict[str, Any] = {"walk": None, "walk_why": None, "classic": None}
+NO_WALK_STATE: dict[str, object] = {"walk": None, "walk_why": None, "classic": None}
 """State of a folder without a walk, of another model than a demonstration's."""
 CLOSED = ConfigDict(extra="forbid")
 
@@ -200,7 +200,7 @@ def walk_path(folder: Path) -> Path | None:
     return whole.parent / NAME if whole.name == "model" else None
 
 
-def classic_values() -> dict[str, Any]:
+def classic_values() -> dict[str, object]:
     """The two sentences whose picture the page of a demonstration begins with, measured or not."""
     from regard.runs.demo.grammar import classic, words_of
     from regard.runs.demo.grammar.phrases import PRONOUN as GERMAN
@@ -257,7 +257,7 @@ def read_walk(path: Path, section: Model) -> Walk:
     return found
 
 
-def walk_state(path: Path, section: Model, weights: str | None) -> dict[str, Any]:
+def walk_state(path: Path, section: Model, weights: str | None) -> dict[str, object]:
     """The walk for the page, and why there is none where its file is no good.
 
     Args:

@@ -1,4 +1,4 @@
-"""What heads attend to, counted in one text: the previous token, the same word, punctuation, the antecedent …
+"""What heads attend to, counted in one text or image: the previous token, the same word, punctuation, the antecedent …
 
 The functions are those of [Clark19 §3] and [Voita19 §5]; each is a set of keys for every query. A head's share of a
 function is the attention that falls on its keys, averaged over the queries that have such keys; chance is what would
@@ -10,14 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.inspection.forward.head_measures import entropy
 from regard.inspection.forward.inputs import Token
-from regard.inspection.forward.record import AttentionRecord, Kind, is_self_attention
+from regard.inspection.forward.record import (
+    AttentionRecord,
+    Kind,
+    Weights,
+    entropy,
+    is_self_attention,
+    mean_distance,
+    patch_distances,
+)
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -105,16 +111,12 @@ class KindRecord:
                     elsewhere = other != number or not is_self_attention(self.kind)
                     if elsewhere and same.casefold() == word.casefold():
                         found[np.ix_(places, there)] = True
-        return found & ~self._special_Q[:, None] & ~self.special_K
+        return found & ~_special(self.record.queries(self.kind))[:, None] & ~self.special_K
 
     @cached_property
     def special_K(self) -> Mask:
         """Keys that cover no characters."""
         return _special(self.keys)
-
-    @cached_property
-    def _special_Q(self) -> Mask:
-        return _special(self.record.queries(self.kind))
 
     @cached_property
     def punctuation_K(self) -> Mask:
@@ -279,11 +281,11 @@ def count_heads(sides: KindRecord) -> HeadCounts:
     A query that sees a single key has no choice, and one that sees no key of a function, or no other, cannot show it;
     they are left out.
     """
-    weight_LHQK: NDArray[Any] = np.stack(sides.record.weights[sides.kind]).astype(np.float64)
+    weight_LHQK: Floats = np.stack(sides.record.weights[sides.kind]).astype(np.float64)
     visible_QK, away_QK = sides.visible_QK, sides.away_QK
     seen_Q = visible_QK.sum(1)
     free_Q = (seen_Q > 1) & (weight_LHQK.sum(-1).min(axis=(0, 1)) > 0)
-    value_FQK, counted_FQ = list[NDArray[Any]](), list[Mask]()
+    value_FQK, counted_FQ = list[Floats | Mask](), list[Mask]()
     for function in SHARES.values():
         mask_QK = visible_QK & function.mask(sides) if sides.kind in function.kinds else np.zeros(sides.shape, np.bool_)
         there_Q = mask_QK.sum(1)
@@ -301,4 +303,89 @@ def count_heads(sides: KindRecord) -> HeadCounts:
         np.concatenate([sums.reshape(layers, heads, -1), spread[..., None]], axis=-1),
         np.append((value * alike_QK).sum(axis=(1, 2)), (np.log2(seen_Q) * counted[-1]).sum()),
         counted.sum(1),
+    )
+
+
+@dataclass(frozen=True)
+class PatchPositions:
+    """Where the patches of an image lie, row by row; the class token stands before them, and has no place.
+
+    Args:
+        rows, columns: of patches.
+        patch: height and width of a patch, in pixels.
+    """
+
+    rows: int
+    columns: int
+    patch: int
+
+    @cached_property
+    def distances(self) -> tuple[Weights, Weights]:
+        """From patch to patch: in pixels along the straight line, and in patches (Chebyshev)."""
+        return patch_distances(self.rows, self.columns, self.patch)
+
+    @cached_property
+    def masks_FQK(self) -> Mask:
+        """The keys of every function for every query; none for the class token's."""
+        found = np.zeros((len(PATCH_FUNCTIONS), *(1 + self.rows * self.columns,) * 2), np.bool_)
+        for mask_QK, function in zip(found, PATCH_FUNCTIONS.values(), strict=True):
+            mask_QK[1:] = function.mask(self)
+        return found
+
+    def others(self, alike: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]) -> Mask:
+        """Keys that are other patches with the same number by a function of row and column."""
+        number = alike(*np.divmod(np.arange(self.rows * self.columns), self.columns))
+        return _behind((number[:, None] == number) & (self.distances[1] > 0))
+
+
+def _behind(mask: Mask) -> Mask:
+    """Patches as keys, behind a class token that is none."""
+    return np.pad(mask, ((0, 0), (1, 0)))
+
+
+@dataclass(frozen=True)
+class PatchFunction(HeadLabel):
+    """Something a head may attend to in an image.
+
+    Args:
+        mask: the keys, class token first, of every patch; or one row that is every patch's.
+    """
+
+    mask: Callable[[PatchPositions], Mask]
+
+
+PATCH_FUNCTIONS: Mapping[str, PatchFunction] = {
+    "same_patch": PatchFunction("same patch", "the patch itself", lambda at: _behind(at.distances[1] == 0)),
+    "neighbours": PatchFunction(
+        "neighbours", "the patches beside it, up to eight", lambda at: _behind(at.distances[1] == 1)
+    ),
+    "row": PatchFunction("same row", "other patches of its row", lambda at: at.others(lambda row, column: row)),
+    "column": PatchFunction(
+        "same column", "other patches of its column", lambda at: at.others(lambda row, column: column)
+    ),
+    "class_token": PatchFunction(
+        "class token",
+        "the class token, of what patches look at",
+        lambda at: np.eye(1, 1 + at.rows * at.columns, dtype=np.bool_),
+    ),
+}
+"""The functions by which a head of a model of images may be named, in the order of their columns."""
+OF_IMAGES = HeadMetrics("images", PATCH_FUNCTIONS, tuple(PATCH_FUNCTIONS), {"distance": "pixels", "entropy": "bits"})
+"""What is counted in images; ``distance`` is what a patch looks at on average, the class token left out."""
+
+
+def count_patches(weight_LHQK: Floats, places: PatchPositions) -> HeadCounts:
+    """What the heads of all layers attend to in one image.
+
+    A patch that has no key of a function, such as neighbours where there is one patch alone, cannot show it and is left
+    out. The mean distance is Dosovitskiy et al.'s: of what goes to patches, as if that were the whole.
+    """
+    mask_FQK, distance, queries = places.masks_FQK, places.distances[0], weight_LHQK.shape[2]
+    sums_LHF = np.einsum("lhqk,fqk->lhf", weight_LHQK, mask_FQK, optimize=True)
+    far_LH = np.stack([mean_distance(weight_HQK, distance) for weight_HQK in weight_LHQK]) * len(distance)
+    spread_LH = entropy(weight_LHQK).sum(-1)
+    return HeadCounts(
+        np.concatenate([sums_LHF, far_LH[..., None], spread_LH[..., None]], -1),
+        np.array([*mask_FQK.sum((1, 2)) / queries, distance.mean(1).sum(), queries * np.log2(queries)]),
+        np.array([*mask_FQK.any(2).sum(1), len(distance), queries], np.float64),
     )

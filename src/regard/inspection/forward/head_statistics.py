@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,7 +155,7 @@ def _ratio(value: Floats, count: Floats) -> Floats:
     return found
 
 
-def _interval(value_R: Any) -> Floats:
+def _interval(value_R: Floats) -> Floats:
     """Both ends of the interval over samples; samples without a single query are left out."""
     tail = (1 - CONFIDENCE) / 2
     if not np.isnan(value_R).any():

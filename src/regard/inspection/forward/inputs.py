@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,11 +54,6 @@ def visible(piece: str) -> str:
     return piece if piece.isprintable() else "".join(c if c.isprintable() else f"<0x{ord(c):02X}>" for c in piece)
 
 
-def mark(tokenizer: AnyTokenizer, id: int, place: int) -> Token:
-    """A token that covers no characters, before the character at ``place``."""
-    return Token(piece(tokenizer, id), place, place)
-
-
 def words(tokens: Sequence[Token], text: str) -> list[tuple[str, list[int]]]:
     """The words of a sentence with the indices of their tokens; ``<s>`` and ``</s>`` are words of their own.
 
@@ -76,7 +71,9 @@ def words(tokens: Sequence[Token], text: str) -> list[tuple[str, list[int]]]:
     return [(word, places) for _, word, places in found]
 
 
-def by_word(weight_QK: NDArray[Any], queries: Sequence[list[int]], keys: Sequence[list[int]]) -> NDArray[Any]:
+def by_word(
+    weight_QK: NDArray[np.floating], queries: Sequence[list[int]], keys: Sequence[list[int]]
+) -> NDArray[np.floating]:
     """Word-level attention: summed over a key word's tokens, averaged over a query word's, so that rows sum to one."""
     summed = np.stack([weight_QK[:, places].sum(axis=1) for places in keys], axis=1)
     return np.stack([summed[places].mean(axis=0) for places in queries])
@@ -194,8 +191,8 @@ def _encoder_decoder_inputs(task: TargetWriter, text: str, target: Target) -> Mo
         known,
         target_text,
         _tokens(task.source_tokenizer, read),
-        (mark(into, start, 0), *_tokens(into, said)),
-        (*_tokens(into, said), mark(into, into.end, len(target_text))),
+        (Token(piece(into, start), 0, 0), *_tokens(into, said)),
+        (*_tokens(into, said), Token(piece(into, into.end), len(target_text), len(target_text))),
         pass_over(task.model, [read_ids], [[start, *ids]]),
         read_ids,
         (*ids, into.end),

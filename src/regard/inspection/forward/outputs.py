@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from regard.tasks.classification.classifier import Prediction, TextLabelTask
     from regard.tasks.classification.ngrams import LinearNGrams
     from regard.tasks.protocols import Task, TextWriter
-    from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Output = dict[str, Any]
 CANDIDATES, LABELS = 5, 6
@@ -108,7 +107,7 @@ def classes(task: Task, given: Any) -> Output:
 
 def _ranked(verdict: Prediction, several: bool) -> Output:
     ranked = sorted((verdict.probabilities or {}).items(), key=lambda one: -one[1])
-    said: Any = list(verdict.labels) if several else verdict.label if verdict.value is None else verdict.value
+    said: object = list(verdict.labels) if several else verdict.label if verdict.value is None else verdict.value
     return {"kind": "classes", "classes": [list(one) for one in ranked], "said": said, "several": several}
 
 
@@ -213,11 +212,6 @@ class SearchInputs:
     limit: int
 
     @property
-    def tokenizer(self) -> AnyTokenizer:
-        """The tokenizer of the output."""
-        return self.task.target_tokenizer
-
-    @property
     def step(self) -> Any:
         """The model's incremental decoder."""
         from regard.models.decoding import stepper
@@ -230,11 +224,11 @@ class SearchInputs:
         """The text of piece ids; sentinels are shown by name."""
         from regard.tasks.text.gaps import decode_with_symbols
 
-        return decode_with_symbols(self.tokenizer, ids, shown_symbols(self.task))
+        return decode_with_symbols(self.task.target_tokenizer, ids, shown_symbols(self.task))
 
     def piece(self, id: int) -> str:
         """The display text of an output piece."""
-        return piece(self.tokenizer, id)
+        return piece(self.task.target_tokenizer, id)
 
     def trace(self) -> Trace:
         """A recorder of the candidates that a search considers."""

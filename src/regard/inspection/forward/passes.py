@@ -1,16 +1,20 @@
-"""Cached forward passes: attention record, next-token candidates and model output in one result."""
+"""Forward passes: one, cached, with its record, candidates and output; or records of many texts, several in a pass."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from itertools import chain
+from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.inspection.folders.models import LoadedModel, Models
 from regard.inspection.forward import outputs
-from regard.inspection.forward.inputs import ModelInputs, image_inputs, text_inputs
+from regard.inspection.forward.inputs import ModelInputs, greedy_outputs, hidden_states, image_inputs, text_inputs
 from regard.inspection.forward.outputs import (
     PIECE_SCORES,
     Candidate,
@@ -20,20 +24,24 @@ from regard.inspection.forward.outputs import (
     scores,
 )
 from regard.inspection.forward.record import AttentionRecord, record_attention
-from regard.inspection.forward.text_windows import fit_request
-from regard.inspection.payload import NO_NUMBERS
-from regard.inspection.requests import Request
+from regard.inspection.forward.text_windows import WindowedRequest, fit_request
+from regard.inspection.requests import NO_NUMBERS, Request
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.kinds import reads_image, reads_text, writes_text
+from regard.tasks.kinds import has_one_stack, reads_image, reads_text, writes_text
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.tasks.images.classifier import ImageClassification
+    from regard.tasks.protocols import Task
     from regard.text.confidence import UnseenWord
 
 OF_A_TOKEN = 500
 """Approximate bytes of a token or candidate with its strings."""
+TEXTS = 32
+"""Most texts in one pass."""
+WEIGHTS = 1 << 23
+"""Most attention weights in one pass, about; a longer text has one of its own."""
 
 
 @dataclass(frozen=True)
@@ -85,21 +93,8 @@ def forward_pass(models: Models, asked: Request) -> ForwardPass:
     """
     loaded = models.load_for(asked)
     asked = fit_request(models, loaded, asked).asked
-    made: ForwardPass = models.passes.get(
-        (loaded.key, asked), lambda: _with_doubts(_run_pass(models, loaded, asked), loaded, asked)
-    )
+    made: ForwardPass = models.passes.get((loaded.key, asked), lambda: _run_pass(models, loaded, asked))
     return made
-
-
-def _with_doubts(one: ForwardPass, loaded: LoadedModel, asked: Request) -> ForwardPass:
-    """The pass with the words that training never saw, and how sure the model is of what it wrote by itself."""
-    task = loaded.task
-    unseen = task.unseen_words(one.record.source_text) if reads_text(task) else None
-    one = one if unseen is None else replace(one, unseen=tuple(unseen))
-    if not writes_text(task) or asked.target is not None or asked.branch is not None:
-        return one
-    confidence, unsure = outputs.doubt(task, [found for found in one.probability or () if found is not None])
-    return replace(one, confidence=confidence, unsure=unsure)
 
 
 def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPass:
@@ -117,12 +112,18 @@ def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPas
             raise RegardError(NO_NUMBERS, "model")
         if reads_image(task):
             return _of_image(models, task, asked, record)
-        output = _output(models, loaded, asked)
+        assert reads_text(task)
+        words, output = task.unseen_words(record.source_text), _output(models, loaded, asked)
+        unseen = None if words is None else tuple(words)
         if task.info.writes not in PIECE_SCORES:
-            return ForwardPass(record, output)
+            return ForwardPass(record, output, unseen=unseen)
         score_TV = scores(replace(seen, run=lambda: hidden[0]))  # reuse what is already computed
-        branch = seen.written_ids if task.info.writes == "text" else None
-        return ForwardPass(record, output, candidates(task, score_TV), probabilities(seen, score_TV), branch)
+        said, shares = candidates(task, score_TV), probabilities(seen, score_TV)
+        branch = seen.written_ids if writes_text(task) else None
+        own = branch is not None and asked.target is None and asked.branch is None
+        told = [found for found in shares or () if found is not None]
+        confidence, unsure = outputs.doubt(task, told) if own else (None, None)
+    return ForwardPass(record, output, said, shares, branch, unseen=unseen, confidence=confidence, unsure=unsure)
 
 
 def _of_image(models: Models, task: ImageClassification, asked: Request, record: AttentionRecord) -> ForwardPass:
@@ -163,14 +164,12 @@ def inputs_of(models: Models, loaded: LoadedModel, asked: Request) -> ModelInput
 
 def greedy_output(models: Models, loaded: LoadedModel, asked: Request) -> tuple[int, ...]:
     """The pieces of the model's own greedy output."""
-
-    def search() -> tuple[int, ...]:
-        return beam_search(prepare_search(loaded.task, asked.text, 1), 1)[0].tokens
-
-    return models.written.get((loaded.key, asked.own), search)
+    return models.written.get(
+        (loaded.key, asked.own), lambda: beam_search(prepare_search(loaded.task, asked.text, 1), 1)[0].tokens
+    )
 
 
-def pixels_of(models: Models, task: ImageClassification, asked: Request) -> NDArray[Any]:
+def pixels_of(models: Models, task: ImageClassification, asked: Request) -> NDArray[np.int64]:
     """The pixel values of the requested image, height × width × channels.
 
     Raises:
@@ -181,13 +180,18 @@ def pixels_of(models: Models, task: ImageClassification, asked: Request) -> NDAr
         raise UsageError("this model reads images: name one by its number, or give its pixels", "image")
     if asked.image.number is not None:
         return models.gallery.image(task, asked.image.number)
-    drawn: NDArray[Any] = task.images([np.array(asked.image.pixels, np.int64)])[0]
+    (drawn,) = task.images([np.array(asked.image.pixels, np.int64)])
     return drawn
 
 
-def shown_pixels(task: ImageClassification, pixels: NDArray[Any]) -> NDArray[np.uint8]:
+def shown_pixels(task: ImageClassification, pixels: NDArray[np.int64]) -> NDArray[np.uint8]:
     """The pixels of images as the page shows them, from 0 to 255."""
-    return np.rint(np.clip(pixels / task.cut.scale.largest, 0, 1) * 255).astype(np.uint8)
+    return bytes_of(pixels / task.cut.scale.largest)
+
+
+def bytes_of(share: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """Numbers from 0 to 1 quantised to 0 to 255, for pictures; the error is at most half a step."""
+    return np.rint(np.clip(share, 0, 1) * 255).astype(np.uint8)
 
 
 def probabilities(seen: ModelInputs, score_TV: Tensor) -> list[float | None] | None:
@@ -211,3 +215,101 @@ def probabilities(seen: ModelInputs, score_TV: Tensor) -> list[float | None] | N
         surprise_T = score_TV.logsumexp(1) - score_TV.gather(1, ids_T[:, None])[:, 0]
         found = (-surprise_T).exp().cpu().tolist()
     return [None, *found] if task.info.writes == "continuation" else found
+
+
+@dataclass(frozen=True)
+class TextExample:
+    """A text and what is written, forced.
+
+    Args:
+        source: what the model reads, not empty.
+        target: what it writes; ``None``: its own greedy output, or nothing.
+    """
+
+    source: str
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class TextRecord:
+    """A text's record; ``cut``: whether it is of a part, because the text is longer than the model reads."""
+
+    record: AttentionRecord
+    cut: bool
+
+
+def record_texts(task: Task, texts: Sequence[TextExample]) -> Iterator[TextRecord]:
+    """The attention weights of every text, in order, as :func:`~regard.inspection.forward.record.record` gives them.
+
+    Texts without a target are written to by a greedy search over several at once. Of a text that is longer than the
+    model reads it is a part that is recorded, the one that the page shows first.
+
+    Args:
+        task: a loaded model of texts.
+        texts: none of them empty.
+
+    Raises:
+        UsageError: a target for a model that writes none.
+        RegardError: a text is empty, or the model computes NaN or infinite values.
+    """
+    for begin in range(0, len(texts), TEXTS):
+        cut = [WindowedRequest.of(task, one.source, one.target) for one in texts[begin : begin + TEXTS]]
+        seen = _inputs(task, [(one.asked.text, one.asked.target) for one in cut])
+        records = chain.from_iterable(map(_records, _groups(task, seen)))
+        for one, record in zip(cut, records, strict=True):
+            yield TextRecord(record, bool(one.cut_values))
+
+
+def _inputs(task: Task, texts: Sequence[tuple[str, str | None]]) -> list[ModelInputs]:
+    """The inputs of each text; what the model writes itself is searched for in one batch."""
+    if not writes_text(task):
+        return [text_inputs(task, text, target) for text, target in texts]
+    own = [number for number, (_, target) in enumerate(texts) if target is None]
+    sources = [text_inputs(task, texts[number][0], ()).read_ids for number in own]
+    written = dict(zip(own, greedy_outputs(task, sources), strict=True))
+    return [text_inputs(task, text, written.get(number, target)) for number, (text, target) in enumerate(texts)]
+
+
+def _groups(task: Task, seen: Sequence[ModelInputs]) -> Iterator[list[ModelInputs]]:
+    """Consecutive texts whose weights fit into memory together."""
+    every = sum(map(prod, task.recipe.model.attention.values()))
+    group: list[ModelInputs] = []
+    room = 0.0
+    for one in seen:
+        size = every * max(len(one.source), len(one.target)) ** 2
+        if group and room + size > WEIGHTS:
+            yield group
+            group, room = [], 0.0
+        group.append(one)
+        room += size
+    if group:
+        yield group
+
+
+def _records(group: Sequence[ModelInputs]) -> Iterator[AttentionRecord]:
+    """The records of one pass over several texts."""
+    from regard.data.batches.batch import pack_sources
+    from regard.models.captured_attention import capture_layers, pass_over
+
+    task = group[0].task
+    run: Callable[[], Tensor]
+    if writes_text(task):
+        start = task.symbols.start
+        targets = [[start, *one.written_ids[:-1]] for one in group]
+        run = pass_over(task.model, [one.read_ids for one in group], targets)
+    else:
+        assert has_one_stack(task)
+        run = partial(
+            hidden_states, task, task.inputs(pack_sources([np.array(one.read_ids, np.int64) for one in group]))
+        )
+    hidden: list[Tensor] = []
+    found = capture_layers(
+        task.model, task.recipe.model.family, lambda: hidden.append(run()), [len(one.target) for one in group]
+    )
+    if not hidden[0].isfinite().all():
+        raise RegardError(NO_NUMBERS, "model")
+    for number, one in enumerate(group):
+        weights = {
+            kind: [layer[number].float().cpu().numpy() for layer in layers] for kind, layers in found.items() if layers
+        }
+        yield AttentionRecord(one.source_text, one.target_text, one.source, one.target, one.written, weights)

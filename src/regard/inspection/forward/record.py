@@ -1,9 +1,10 @@
-"""Attention records: the kinds of attention, and every weight of every head in one pass."""
+"""Attention records: the kinds of attention, every weight of every head in one pass, and measures of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ def is_self_attention(kind: Kind) -> bool:
 
 WHOLE = "the whole text"
 """The query of attention pooling, where one learned query attends to all tokens of a text."""
-Weights = NDArray[Any]
+Weights = NDArray[np.floating]
 Words = list[tuple[str, list[int]]]
 """Words, each with the places of its tokens."""
 
@@ -99,7 +100,7 @@ class AttentionRecord:
             raise UsageError(f"there is no head {head}; this model has heads 1 to {len(weight_HQK)}", "--head")
         return weight_HQK[head - 1]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON: texts, tokens with offsets, weights as nested lists rounded to six digits."""
         kinds = [kind for kind in KINDS if kind in self.weights]
         sides = {"source": self.source, "target": self.target, "written": self.written}
@@ -142,3 +143,101 @@ def record_attention(seen: ModelInputs) -> AttentionRecord:
     heard_weights = capture_layers(seen.task.model, seen.task.recipe.model.family, seen.run, [len(seen.target)])
     weights = {kind: [one[0].float().cpu().numpy() for one in layers] for kind, layers in heard_weights.items()}
     return AttentionRecord(seen.source_text, seen.target_text, seen.source, seen.target, seen.written, weights)
+
+
+@dataclass(frozen=True)
+class HeadMeasures:
+    """Measures of each head of a layer, averaged over its queries.
+
+    Args:
+        entropy_H: of a query's weights, in bits: 0 looks at one token, ``log2`` of the keys at all alike
+            [Clark19 §3.3].
+        distance_H: how many tokens away the keys are, on average by weight; between two texts, from where a query
+            would stand if both were spread over each other evenly; between patches of an image, along the straight
+            line, and what the class token looks at or is given is left out, for it has no place.
+        special_H: the share of the weight that falls on tokens that are no text, such as ``</s>`` [Clark19 §3.2].
+    """
+
+    entropy_H: Weights
+    distance_H: Weights
+    special_H: Weights
+
+
+def measures(weight_HQK: Weights, special_K: Sequence[bool], grid: tuple[int, int] | None = None) -> HeadMeasures:
+    """The measures of every head of a layer.
+
+    Args:
+        weight_HQK: rows that sum to one; queries that attend to nothing have rows of zeros, and count nothing.
+        special_K: which keys are no text.
+        grid: rows and columns of patches, where tokens are the class token and these.
+    """
+    weight_HQK = np.asarray(weight_HQK, np.float64)
+    seeing_HQ = weight_HQK.sum(axis=2) > 0
+    queries_H = np.maximum(seeing_HQ.sum(axis=1), 1)
+    if grid is None:
+        _, queries, keys = weight_HQK.shape
+        place_Q = np.arange(queries) * ((keys - 1) / max(1, queries - 1) if queries != keys else 1.0)
+        far_HQ = (weight_HQK * np.abs(place_Q[:, None] - np.arange(keys))).sum(axis=2)
+        distance_H = (far_HQ * seeing_HQ).sum(axis=1) / queries_H
+    else:
+        distance_H = mean_distance(weight_HQK, patch_distances(*grid, 1)[0])
+    special_HQ = weight_HQK[:, :, np.asarray(special_K, bool)].sum(axis=2)
+    entropy_H, special_H = (
+        (one_HQ * seeing_HQ).sum(axis=1) / queries_H for one_HQ in (entropy(weight_HQK), special_HQ)
+    )
+    return HeadMeasures(entropy_H, distance_H, special_H)
+
+
+def entropy(weight_HQK: Weights) -> Weights:
+    """``entropy_HQ`` of each query's weights, in bits."""
+    positive = np.where(weight_HQK > 0, weight_HQK, 1.0)
+    found: Weights = -(positive * np.log2(positive)).sum(axis=-1)
+    return found
+
+
+def rollout(layers: Sequence[Weights]) -> Weights:
+    """Attention rollout: ``weight_QK`` from the top of a stack to its input tokens [Abnar20 §3].
+
+    The heads of a layer count alike, and half of what a token is passes by attention, in the residual connection.
+
+    Args:
+        layers: ``weight_HQK`` of every layer of a self-attention, the first first.
+    """
+    size = layers[0].shape[-1]
+    found: Weights = np.eye(size)
+    for weight_HQK in layers:
+        through_QK = np.asarray(weight_HQK, np.float64).mean(axis=0) + np.eye(size)
+        found = through_QK / through_QK.sum(axis=1, keepdims=True) @ found
+    return found
+
+
+def patch_distances(rows: int, columns: int, patch: int) -> tuple[Weights, Weights]:
+    """Between all pairs of patches: Euclidean distance in pixels, and Chebyshev distance in patches."""
+    row, column = np.divmod(np.arange(rows * columns), columns)
+    down, across = np.abs(row[:, None] - row), np.abs(column[:, None] - column)
+    return patch * np.hypot(down, across), np.maximum(down, across).astype(np.float64)
+
+
+def mean_distance(weight: Weights, distance: Weights) -> Weights:
+    """The attention-weighted mean distance, averaged over queries.
+
+    Args:
+        weight: (heads, 1 + patches, 1 + patches), the class token first. It has no place: its own row is left out, and
+            of every other row the part that goes to patches is taken for the whole.
+        distance: from patch to patch.
+    """
+    patches = weight[:, 1:, 1:]
+    found: Weights = ((patches * distance).sum(-1) / patches.sum(-1).clip(1e-12)).mean(-1)
+    return found
+
+
+def downsample(weight_HQK: Weights, most: int) -> Weights:
+    """Downsample attention maps to at most ``most`` rows and columns.
+
+    A cell holds what its queries give to its keys, on average: rows still sum to one, and a query that looks at one key
+    alone is seen at any size.
+    """
+    parts = [(np.arange(min(size, most)) * size) // min(size, most) for size in weight_HQK.shape[1:]]
+    summed = np.add.reduceat(np.add.reduceat(weight_HQK, parts[0], axis=1), parts[1], axis=2)
+    heights = np.diff([*parts[0], weight_HQK.shape[1]])
+    return np.asarray(summed / heights[:, None])

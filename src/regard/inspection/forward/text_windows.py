@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from regard.inspection.folders.models import LoadedModel, LruCache, Models
 from regard.inspection.requests import Request
@@ -15,7 +15,6 @@ from regard.tasks.kinds import fills_words, reads_text, translates, writes_text
 
 if TYPE_CHECKING:
     from regard.tasks.protocols import TargetWriter, Task, TextModel
-    from regard.tasks.translation.translator import Translation
 
 CONTINUATION = 40
 """Tokens of room that a window leaves for continuations; at most a quarter of the context."""
@@ -86,18 +85,30 @@ def windows(task: TextModel, text: str) -> TextWindows:
         task: a loaded model of texts.
         text: of any length.
     """
-    starts, symbols = reading_limits(task)
+    symbols = len(task.reads("")[1])
+    behind = int(task.info.writes != "continuation")  # this model reads </s> before a text, encoders after it
     limit = task.recipe.data.max_tokens
     room = max(1, limit - symbols)
+
+    def starts(given: str) -> list[int]:
+        found = [start for _, start, _ in task.reads(given)[1]]
+        return found[symbols - behind : len(found) - behind]
+
     if not text.strip() or task.info.texts > 1 or fits(text, starts, room):
         return _single_window(text, starts)
     if translates(task):
-        return _sentences(task, text, starts)
+        from regard.text.languages import cut  # as for translation (docs/decisions, text at use)
+
+        parts = cut(text, task.assets.source, limit, task.recipe.text.source_language)
+        sizes = tuple(len(starts(part)) for part in parts)
+        return TextWindows(tuple(parts), sizes, sum(sizes))
     if task.info.writes == "continuation":
         found = split_text(text, starts, max(1, room - min(CONTINUATION, limit // 4)))
         return replace(found, begin=len(found.texts))
     found = split_text(text, starts, room)
-    gapped = (number for number, part in enumerate(found.texts, 1) if has_gap(task, part))
+    if not fills_words(task):
+        return found
+    gapped = (number for number, part in enumerate(found.texts, 1) if task.gaps.parse(part).gaps)
     return replace(found, begin=next(gapped, 1))
 
 
@@ -109,23 +120,6 @@ def target_windows(task: TargetWriter, text: str) -> TextWindows:
 
     room = max(1, task.recipe.data.max_tokens - 1)
     return _single_window(text, starts) if fits(text, starts, room) else split_text(text, starts, room)
-
-
-def reading_limits(task: TextModel) -> tuple[Starts, int]:
-    """A function giving the token offsets of a text, and the number of special symbols around it."""
-    symbols = len(task.reads("")[1])
-    behind = int(task.info.writes != "continuation")  # this model reads </s> before a text, encoders after it
-
-    def starts(text: str) -> list[int]:
-        found = [start for _, start, _ in task.reads(text)[1]]
-        return found[symbols - behind : len(found) - behind]
-
-    return starts, symbols
-
-
-def has_gap(task: Task, text: str) -> bool:
-    """Whether a text has gaps for the model to fill."""
-    return fills_words(task) and bool(task.gaps.parse(text).gaps)
 
 
 def fits(text: str, starts: Starts, room: int) -> bool:
@@ -152,16 +146,6 @@ def split_text(text: str, starts: Starts, room: int) -> TextWindows:
 def _single_window(text: str, starts: Starts) -> TextWindows:
     size = len(starts(text))
     return TextWindows((text,), (size,), size)
-
-
-def _sentences(task: Translation, text: str, starts: Starts) -> TextWindows:
-    """The sentences of a text, split as for translation (docs/decisions, text at use)."""
-    from regard.text.languages import cut
-
-    recipe = task.recipe
-    found = cut(text, task.assets.source, recipe.data.max_tokens, recipe.text.source_language)
-    sizes = tuple(len(starts(part)) for part in found)
-    return TextWindows(tuple(found), sizes, sum(sizes))
 
 
 def _parts(text: str, starts: Starts, room: int) -> Iterator[str]:
@@ -223,12 +207,12 @@ class WindowedRequest:
         return _fit_windows(task, Request(text=text, target=target, window=window), LruCache(2))
 
     @property
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """The windows shown, as plain values."""
         return {"window": self.source and asdict(self.source), "target_window": self.target and asdict(self.target)}
 
     @property
-    def cut_values(self) -> dict[str, Any]:
+    def cut_values(self) -> dict[str, object]:
         """The same, only for texts that were cut."""
         return {name: value for name, value in self.values.items() if value is not None}
 

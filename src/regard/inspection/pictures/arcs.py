@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 
-from regard.inspection.pictures.svg import MARGIN, document, label, number, small_text, text_width
+from regard.inspection.pictures.svg import MARGIN, Weights, document, label, number, small_text, text_width
 from regard.inspection.pictures.terminal_heatmap import ColourScheme, paint
 from regard.text.terminal import crop, fit, visible, width
 
@@ -24,37 +22,23 @@ APART = 92
 """Pixels between the two rows of words."""
 
 
-@dataclass(frozen=True)
 class WordRow:
-    """Words in a row; ``line`` is the y coordinate of their baseline, in pixels."""
+    """Words in a row.
 
-    words: Sequence[str]
-    line: float
+    Args:
+        words: from left to right.
+        line: the y coordinate of their baseline, in pixels.
+    """
 
-    @cached_property
-    def sizes(self) -> list[float]:
-        """The width of each word, in pixels."""
-        return [text_width(visible(word), SIZE) for word in self.words]
+    def __init__(self, words: Sequence[str], line: float) -> None:
+        self.words, self.line = words, line
+        self.sizes = [text_width(visible(word), SIZE) for word in words]
+        self.starts = list(accumulate(self.sizes, lambda start, size: start + size + GAP, initial=MARGIN + 4.0))
+        """Of each word, and of the one that would follow."""
+        self.middles = [start + size / 2 for start, size in zip(self.starts, self.sizes, strict=False)]
+        self.width = self.starts[-1] + MARGIN
 
-    @cached_property
-    def starts(self) -> list[float]:
-        """The start of each word, and of the one that would follow."""
-        found = [MARGIN + 4.0]
-        for size in self.sizes:
-            found.append(found[-1] + size + GAP)
-        return found
-
-    @cached_property
-    def middles(self) -> list[float]:
-        """The middle of each word."""
-        return [start + size / 2 for start, size in zip(self.starts, self.sizes, strict=False)]
-
-    @property
-    def width(self) -> float:
-        """The width of the row with margins, in pixels."""
-        return self.starts[-1] + MARGIN
-
-    def tints(self, weight_K: NDArray[Any]) -> list[str]:
+    def tints(self, weight_K: Weights) -> list[str]:
         """A box behind each word, darker for larger weights, with the weight as tooltip."""
         found = []
         for start, size, weight in zip(self.starts, self.sizes, map(float, weight_K), strict=False):
@@ -73,7 +57,7 @@ class WordRow:
             found.append(f'<text class="{kind}" {spot} {exact}>{label(word)}</text>')
         return found
 
-    def shares(self, weight_K: NDArray[Any], y: float, least: float) -> list[str]:
+    def shares(self, weight_K: Weights, y: float, least: float) -> list[str]:
         """The three largest weights as percentages at height ``y``; none below ``least`` or 5 %."""
         strongest = sorted(range(len(self.words)), key=lambda k: -float(weight_K[k]))[:3]
         return [
@@ -94,7 +78,7 @@ class ArcDiagram:
     """One query and its attention: the words (keys), a weight for each, and the index of the query."""
 
     words: Sequence[str]
-    weight_K: NDArray[Any]
+    weight_K: Weights
     query: int
     caption: str = ""
 
@@ -121,20 +105,15 @@ def _diagram(glance: ArcDiagram, top: float, least: float) -> tuple[list[str], f
     caption = crop(visible(glance.caption), CAPTION) if glance.caption else ""
     body = [small_text(MARGIN, top + 10, caption)] if caption else []
     body += row.tints(glance.weight_K)
-    body += [
-        _arc(home, middle, row.line - SIZE - 2, weight)
-        for place, (middle, weight) in enumerate(zip(middles, map(float, glance.weight_K), strict=True))
-        if weight >= least and place != glance.query
-    ]
+    for place, (middle, weight) in enumerate(zip(middles, map(float, glance.weight_K), strict=True)):
+        if weight >= least and place != glance.query:  # half an ellipse over the words
+            # a cubic Bézier peaks at three quarters of its handles' height
+            rise = min(abs(middle - home) * 0.42, 170) * 4 / 3
+            one, two, low = number(home), number(middle), row.line - SIZE - 2
+            bend = f"M{one} {number(low)}C{one} {number(low - rise)} {two} {number(low - rise)} {two} {number(low)}"
+            body.append(f'<path class="line" d="{bend}" {stroke(weight)}/>')
     body += row.texts(glance.query) + row.shares(glance.weight_K, row.line + 24, least)
     return body, max(row.width, 2 * MARGIN + text_width(caption, 11)), row.line - top + 42
-
-
-def _arc(start: float, end: float, y: float, weight: float) -> str:
-    """Half an ellipse over the words, from one to another."""
-    rise = min(abs(end - start) * 0.42, 170) * 4 / 3  # a cubic Bézier peaks at three quarters of its handles' height
-    one, two, low, high = number(start), number(end), number(y), number(y - rise)
-    return f'<path class="line" d="M{one} {low}C{one} {high} {two} {high} {two} {low}" {stroke(weight)}/>'
 
 
 def describe(glance: ArcDiagram) -> str:
@@ -167,7 +146,7 @@ class AlignmentLines:
     queries: Sequence[str]
     query: int
     keys: Sequence[str]
-    weight_K: NDArray[Any]
+    weight_K: Weights
 
 
 def alignment_lines(

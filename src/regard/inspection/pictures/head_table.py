@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from html import escape
 from math import isnan
-from typing import Any
+
+import numpy as np
 
 from regard.inspection.forward.head_functions import OF_TEXTS, HeadMetrics
 from regard.inspection.forward.head_statistics import EXCESS, FEWEST, HeadStatistics
@@ -68,17 +69,9 @@ class HeadSummary:
     label: str
     estimates: Mapping[str, Estimate]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
-        return {
-            "kind": self.kind,
-            "layer": self.layer,
-            "head": self.head,
-            "function": self.function,
-            "rare": list(self.rare),
-            "label": self.label,
-            "estimates": {name: asdict(one) for name, one in self.estimates.items()},
-        }
+        return {**asdict(self), "rare": list(self.rare)}
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,8 +93,25 @@ class HeadTable:
     @classmethod
     def build(cls, found: Mapping[Kind, HeadStatistics], texts: int, cut: int) -> HeadTable:
         """The table of statistics."""
-        metrics = next(iter(found.values())).metrics
-        return cls(tuple(head for one in found.values() for head in _summaries(one)), texts, cut, metrics)
+        made = []
+        for kind, one in found.items():
+            places = {name: one.metrics.names.index(name) for name in columns(one)}
+            for layer, head in np.ndindex(one.mean_LHF.shape[:2]):
+                estimates = {
+                    name: Estimate(
+                        float(one.mean_LHF[layer, head, place]),
+                        float(one.low_LHF[layer, head, place]),
+                        float(one.high_LHF[layer, head, place]),
+                        float(one.chance_F[place]),
+                        int(one.queries_F[place]),
+                        int(one.texts_F[place]),
+                    )
+                    for name, place in places.items()
+                }
+                function, rare = one.function(layer, head), tuple(one.rare_functions(layer, head))
+                label = one.label(layer, head)
+                made.append(HeadSummary(kind, layer + 1, head + 1, function, rare, label, estimates))
+        return cls(tuple(made), texts, cut, next(iter(found.values())).metrics)
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -137,7 +147,7 @@ class HeadTable:
                 return one
         raise UsageError(f"there is no {kind} head {layer}·{head}; the kinds are {', '.join(self.kinds)}", "head")
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """A flat row for each head and estimate, as a data frame takes them."""
         return [
             {"kind": head.kind, "layer": head.layer, "head": head.head, "name": name, **asdict(one)}
@@ -157,8 +167,7 @@ class HeadTable:
         return "\n".join([*parts, *textwrap.wrap(self._legend + few + cut, 80)])
 
     def _lines(self, kind: Kind) -> Iterator[str]:
-        heads = self._of_kind(kind)
-        names = self._shown(heads[0])
+        heads, names = self._rows_and_columns(kind)
         if not names:
             yield f"{TITLES[kind]} · {self._many}: no query sees more than one key"
             return
@@ -168,23 +177,22 @@ class HeadTable:
         chances = (f"{_number(name, heads[0].estimates[name].chance):>5} " for name in names)
         yield ("chance" + "".join(chances)).rstrip()
         for head in heads:
-            cells = (_cell(head, name) for name in names)
+            sure = {head.function, *head.rare}
+            cells = (f"{_number(name, head.estimates[name].mean):>5}{'*' if name in sure else ' '}" for name in names)
             yield f"{f'{head.layer}·{head.head}':<6}{''.join(cells)} {_told(head)}".rstrip()
 
-    def _shown(self, head: HeadSummary) -> list[str]:
-        """The names of what has a column."""
-        return [name for name in head.estimates if name in (*self.metrics.functions, *self.metrics.measures)]
-
-    def _of_kind(self, kind: Kind) -> list[HeadSummary]:
-        return [head for head in self.heads if head.kind == kind]
+    def _rows_and_columns(self, kind: Kind) -> tuple[list[HeadSummary], list[str]]:
+        """The heads of a kind, and the names of what has a column."""
+        heads = [head for head in self.heads if head.kind == kind]
+        shown = (*self.metrics.functions, *self.metrics.measures)
+        return heads, [name for name in heads[0].estimates if name in shown]
 
     def _repr_html_(self) -> str:
         """The table with intervals, for a notebook."""
         return "".join(self._html(kind) for kind in self.kinds) + f"<p>{escape(self._legend)}</p>"
 
     def _html(self, kind: Kind) -> str:
-        heads = self._of_kind(kind)
-        names = self._shown(heads[0])
+        heads, names = self._rows_and_columns(kind)
         title = f"{TITLES[kind]}: {self._many}"
         top = "".join(f"<th>{escape(self.metrics.title(name))}</th>" for name in names)
         chance = "".join(f"<td>{_number(name, heads[0].estimates[name].chance)}</td>" for name in names)
@@ -199,41 +207,10 @@ class HeadTable:
         )
 
 
-def _summaries(found: HeadStatistics) -> Iterator[HeadSummary]:
-    layers, heads = found.mean_LHF.shape[:2]
-    places = {name: found.metrics.names.index(name) for name in columns(found)}
-    for layer in range(layers):
-        for head in range(heads):
-            yield HeadSummary(
-                found.kind,
-                layer + 1,
-                head + 1,
-                found.function(layer, head),
-                tuple(found.rare_functions(layer, head)),
-                found.label(layer, head),
-                {
-                    name: Estimate(
-                        float(found.mean_LHF[layer, head, place]),
-                        float(found.low_LHF[layer, head, place]),
-                        float(found.high_LHF[layer, head, place]),
-                        float(found.chance_F[place]),
-                        int(found.queries_F[place]),
-                        int(found.texts_F[place]),
-                    )
-                    for name, place in places.items()
-                },
-            )
-
-
 def _number(name: str, value: float) -> str:
     if isnan(value):
         return "–"
     return f"{value:.1f}" if name in OF_TEXTS.measures else f"{100 * value:.0f}"
-
-
-def _cell(head: HeadSummary, name: str) -> str:
-    sure = name == head.function or name in head.rare
-    return f"{_number(name, head.estimates[name].mean):>5}{'*' if sure else ' '}"
 
 
 def _told(head: HeadSummary) -> str:

@@ -12,12 +12,12 @@ import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.inspection.forward.head_measures import mean_distance, patch_distances
+from regard.inspection.forward.record import Weights, mean_distance, patch_distances
 from regard.inspection.pictures import svg
 from regard.inspection.pictures import terminal_heatmap as heatmap
 from regard.inspection.pictures.terminal_heatmap import ColourScheme
@@ -25,12 +25,13 @@ from regard.system.errors import UsageError
 from regard.text.counts import counted
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from regard.tasks.images.classifier import Image, ImageClassification
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 GREY, COLOUR = 0, 2
 """PNG colour types: grey, or red, green and blue."""
-Weights = NDArray[Any]
 CLASS, MEAN = "class", "mean"
 """Names of queries other than patches: the class token, and the mean over all patches."""
 FIRST = 128
@@ -53,7 +54,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def data_url(pixels: NDArray[Any], largest: float) -> str:
+def data_url(pixels: NDArray[np.int64], largest: float) -> str:
     """An image as a data URL for SVG; other numbers of channels than 1 and 3 are averaged.
 
     Args:
@@ -148,20 +149,16 @@ class ImageView:
         """The picture for a terminal: the image as patch brightness, then the heads."""
         names, first, grids = self.heads()
         if len(names) > 1:
-            bright = np.concatenate([self._brightness()[None], grids])
+            (down, across), (height, width) = self.grid, self.pixels.shape[:2]
+            cells = self.pixels.reshape(down, height // down, across, width // across, -1)
+            bright = np.concatenate([cells.mean((1, 3, 4))[None], grids])
             shares = f"given to the class token: {first.min():.0%} to {first.max():.0%}"
             return f"{self.name}\n{heatmap.heads(bright, ['the image', *names], look, self.title)}{shares}\n"
         rows, columns = ([str(place + 1) for place in range(side)] for side in self.grid)
         picture = heatmap.heatmap(grids[0], rows, columns, look, self.title)
         return f"{self.name}\n{picture}given to the class token: {first[0]:.0%}\n"
 
-    def _brightness(self) -> Weights:
-        """The mean brightness of each patch."""
-        rows, columns = self.grid
-        height, width = self.pixels.shape[:2]
-        return np.asarray(self.pixels.reshape(rows, height // rows, columns, width // columns, -1).mean((1, 3, 4)))
-
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """Plain values for JSON: each head's weights on the class token and on the patches, row by row."""
         names, first, grids = self.heads()
         return {
@@ -186,7 +183,9 @@ class ImageView:
 
         def draw(place: int, left: float, above: float) -> list[str]:
             if not place:
-                return [self._draw_image(left, above, wide, high)]
+                box, address = svg.box(left, above, wide, high), data_url(self.pixels, self.largest)
+                style = 'preserveAspectRatio="none" style="image-rendering: pixelated"'
+                return [f'<image {box} {style} href="{address}"/>']
             share = f"<g><title>{first[place - 1]:.0%} to the class token</title>"
             return [share, *svg.squares(grids[place - 1], left, above, cell), "</g>"]
 
@@ -195,11 +194,6 @@ class ImageView:
         width = max(width, svg.MARGIN * 2 + svg.text_width(str(self.name), 11))
         told = f"{self.name}; {counted(len(names), 'head')}, a small heat map over its patches each."
         return svg.document(width, height, self.title, told, body, remark)
-
-    def _draw_image(self, left: float, above: float, wide: float, high: float) -> str:
-        place = f'x="{svg.number(left)}" y="{svg.number(above)}" width="{svg.number(wide)}" height="{svg.number(high)}"'
-        address = data_url(self.pixels, self.largest)
-        return f'<image {place} preserveAspectRatio="none" style="image-rendering: pixelated" href="{address}"/>'
 
 
 def image_view(
@@ -281,7 +275,7 @@ class Distances:
             lines.append(f"{layer + 1:<6}{values}{self.first[layer].mean():>16.0%}   {field}")
         return "\n".join(lines) + "\n"
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return {
             "images": self.images,
@@ -326,7 +320,7 @@ def distances(task: ImageClassification, images: Sequence[Image]) -> Distances:
     return Distances(heads, first, fields, within, float(distance.mean()), len(given), size)
 
 
-def _sums(layers: Sequence[Sequence[Any]], distance: Table) -> tuple[Table, Table]:
+def _sums(layers: Sequence[Sequence[Tensor]], distance: Weights) -> tuple[Table, Table]:
     """Over some images, layers × heads: the sum of their mean distances, and of the class token's shares."""
     weights = [[one.double().cpu().numpy() for one in layer] for layer in layers]
     far = [np.sum([mean_distance(weight, distance) for weight in layer], axis=0) for layer in weights]

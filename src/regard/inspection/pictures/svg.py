@@ -6,7 +6,6 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from regard.text.counts import counted
 from regard.text.terminal import visible
 
-Weights = NDArray[Any]
+Weights = NDArray[np.floating]
 
 FONT = "ui-sans-serif, system-ui, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', Helvetica, Arial, sans-serif"
 STYLE = f"""
@@ -83,18 +82,17 @@ def safe(text: str) -> str:
 
 def frame(x: float, y: float, width: float, height: float) -> str:
     """The frame of a picture."""
-    place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
-    return f'<rect class="frame" {place}/>'
+    return f'<rect class="frame" {box(x, y, width, height)}/>'
+
+
+def box(x: float, y: float, width: float, height: float) -> str:
+    """Where an element lies."""
+    return f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
 
 
 def number(value: float) -> str:
     """A coordinate, formatted briefly."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def heading(title: str) -> str:
-    """The title above a picture."""
-    return f'<text class="title" x="{MARGIN}" y="{MARGIN + 12}">{safe(title)}</text>'
 
 
 def document(width: float, height: float, title: str, description: str, body: Iterable[str], remark: str = "") -> str:
@@ -119,7 +117,7 @@ def document(width: float, height: float, title: str, description: str, body: It
         f'<desc id="description">{safe(description)}</desc>',
         f"<style>{STYLE}\n</style>",
         '<rect class="page" width="100%" height="100%" rx="6"/>',
-        heading(title),
+        f'<text class="title" x="{MARGIN}" y="{MARGIN + 12}">{safe(title)}</text>',
         *body,
         "</svg>\n",
     ])  # fmt: skip
@@ -175,10 +173,10 @@ def squares(
     """A square per weight, full colour at the largest; labels add tooltips."""
     top = float(weight_QK.max(initial=0.0)) or 1.0
     lines = ['<g class="ink">']
-    side = number(cell - 1 if cell >= 8 else cell)
+    side = cell - 1 if cell >= 8 else cell
     for y, weight_K in enumerate(weight_QK):
         for x, weight in enumerate(weight_K):
-            place = f'x="{number(left + x * cell)}" y="{number(above + y * cell)}" width="{side}" height="{side}"'
+            place = box(left + x * cell, above + y * cell, side, side)
             opacity = f'fill-opacity="{min(max(float(weight) / top, 0.0), 1.0):.3f}"'
             told = f"><title>{rows[y]} → {columns[x]}: {weight:.3f}</title></rect>" if rows and columns else "/>"
             lines.append(f"<rect {place} {opacity}{told}")

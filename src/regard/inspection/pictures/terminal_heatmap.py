@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ RAMP_256 = (233, 17, 18, 24, 25, 31, 37, 43, 78, 113, 149, 186, 228)
 SHADES = " ░▒▓█"
 SHADES_ASCII = " .:-=+*%#"
 RESET = "\x1b[0m"
-Weights = NDArray[Any]
+Weights = NDArray[np.floating]
 LABEL = 16
 """Most cells of a row label."""
 UPRIGHT = 12
@@ -127,21 +127,17 @@ def heatmap(
     shown_Q, shown_K = min(len(rows), ROWS), min(len(columns), max(room // cell, 1))
     weight_QK = np.asarray(weight_QK, dtype=np.float64)[:shown_Q, :shown_K]
     top = float(weight_QK.max(initial=0.0)) or 1.0
-    lines = [_crop(title, look)] if title else []
+    lines = [crop(visible(title), look.columns, look.mark)] if title else []
     lines += [" " * (label + 1) + line[: shown_K * cell].rstrip() for line in heading(columns[:shown_K])]
     for name, weight_K in zip(rows, weight_QK, strict=False):
-        cells = "".join(paint(w / top, _percent(w, cell), cell, look) for w in weight_K)
+        shares = [f"{min(round(w * 100), 99):d}" if cell >= 3 and w >= 0.1 else "" for w in weight_K]
+        cells = "".join(paint(w / top, share, cell, look) for w, share in zip(weight_K, shares, strict=True))
         lines.append(fit(name, label, ">", look.mark) + " " + cells)
     lines.append(" " * (label + 1) + scale(top, look, min(24, max(room - 8, 2))))
     return "\n".join(lines + _cropping_note(len(rows) - shown_Q, len(columns) - shown_K)) + "\n"
 
 
-def _crop(title: str, look: ColourScheme) -> str:
-    """A title, possibly with a whole sentence, cropped to one line of the screen."""
-    return crop(visible(title), look.columns, look.mark)
-
-
-def _columns(labels: Sequence[str], room: int, look: ColourScheme) -> tuple[int, Any]:
+def _columns(labels: Sequence[str], room: int, look: ColourScheme) -> tuple[int, Callable[[Sequence[str]], list[str]]]:
     """The width of a cell, and a function that lays out its labels: horizontal if they fit, else vertical."""
     across = max(map(width, labels), default=1) + 1
     if across * len(labels) <= room:
@@ -150,11 +146,6 @@ def _columns(labels: Sequence[str], room: int, look: ColourScheme) -> tuple[int,
             return cell, lambda shown: ["".join(fit(k, cell, "^", look.mark) for k in shown)]
     cell = min(max(room // max(len(labels), 1), 2), 4)
     return cell, lambda shown: upright(shown, cell, UPRIGHT, look.mark)
-
-
-def _percent(weight: float, cell: int) -> str:
-    """A weight as a percentage, if it fits and is large enough."""
-    return f"{min(round(weight * 100), 99):d}" if cell >= 3 and weight >= 0.1 else ""
 
 
 def _cropping_note(rows: int, columns: int) -> list[str]:
@@ -180,7 +171,7 @@ def heads(weight_HQK: Weights, names: Sequence[str], look: ColourScheme, title: 
     """Thumbnails of many heads side by side, each scaled to its own largest weight."""
     across = min(max(weight_HQK.shape[2], max(map(width, names), default=0)), look.columns)
     per_row = max((look.columns + 2) // (across + 2), 1)
-    lines = [_crop(title, look), ""] if title else []
+    lines = [crop(visible(title), look.columns, look.mark), ""] if title else []
     for first in range(0, len(names), per_row):
         some = slice(first, first + per_row)
         lines.append("  ".join(fit(name, across, "<", look.mark) for name in names[some]).rstrip())

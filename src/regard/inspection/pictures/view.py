@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isqrt
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.inspection.forward.inputs import by_word
-from regard.inspection.forward.record import TITLES, WHOLE, AttentionRecord, Kind, is_self_attention
-from regard.inspection.payload import downsample
+from regard.inspection.forward.record import (
+    TITLES,
+    WHOLE,
+    AttentionRecord,
+    Kind,
+    Weights,
+    downsample,
+    is_self_attention,
+)
 from regard.inspection.pictures import arcs, svg, terminal_heatmap
 from regard.inspection.pictures.terminal_heatmap import ColourScheme
 from regard.system.errors import RegardError, UsageError
@@ -49,7 +54,7 @@ class View:
         (queries, _), (keys, _) = self._sides()
         return queries, keys
 
-    def heads(self) -> tuple[list[str], NDArray[Any]]:
+    def heads(self) -> tuple[list[str], Weights]:
         """The heads shown: names, and weights stacked as ``weight_HQK``."""
         layers = range(1, len(self.record.weights[self.kind]) + 1) if self.layer is None else [self.layer]
         (_, queries), (_, keys) = self._sides()
@@ -99,7 +104,7 @@ class View:
 
     def terminal(self, look: ColourScheme, word: str | None = None) -> str:
         """The picture for a terminal; with a single query always its arc diagram."""
-        word = self._only if word is None else word
+        word = WHOLE if word is None and self.kind == "pool" else word  # one learned query attends, whatever the text
         if word is not None:
             return arcs.bars(self.arc_diagram(word), look)
         names, weight_HQK = self.heads()
@@ -119,7 +124,7 @@ class View:
         Raises:
             RegardError: a single head has more.
         """
-        word = self._only if word is None else word
+        word = WHOLE if word is None and self.kind == "pool" else word  # one learned query attends, whatever the text
         if word is not None:
             return word_svg([self], word, remark)
         names, weight_HQK = self.heads()
@@ -134,7 +139,7 @@ class View:
         note = "Rows look, columns are looked at; a row sums to one."
         return svg.heatmap(weight_HQK[0], *self.labels(), self.title, note, remark)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """Plain values for JSON: labels, names of the heads, weights."""
         queries, keys = self.labels()
         names, weight_HQK = self.heads()
@@ -163,11 +168,6 @@ class View:
         if self.kind == "pool":
             sides[0] = [(WHOLE, [0])]
         return [([name for name, _ in side], [places for _, places in side]) for side in sides]
-
-    @property
-    def _only(self) -> str | None:
-        """The name of the only query, where one learned query attends whatever the text."""
-        return WHOLE if self.kind == "pool" else None
 
 
 def word_svg(views: Sequence[View], word: str, remark: str = "") -> str:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, TypeVar, get_type_hints
 
 from pydantic import Field
 
 from regard.inspection.folders.folder import is_running
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.passes import shown_pixels
-from regard.inspection.payload import Answer, pack
 from regard.inspection.questions import (
     attribution,
-    distribution,
     equation,
     export,
     heads,
@@ -23,7 +21,7 @@ from regard.inspection.questions import (
     search,
     vectors,
 )
-from regard.inspection.requests import Count, ModelRequest, Whole, question, split_fields
+from regard.inspection.requests import Answer, Count, ModelRequest, Whole, pack, question, split_fields
 from regard.system import VERSION
 from regard.system.errors import UsageError
 from regard.tasks.kinds import reads_image
@@ -67,12 +65,12 @@ ANSWERS: Mapping[str, Callable[..., Answer]] = {
     "heads": heads.heads,
     "images": images,
     "layers": residual_stream.layers_of,
-    "distribution": distribution.distribution,
+    "distribution": search.distribution,
 }
 """Answer functions by endpoint name."""
 
 
-def answer(models: Models, name: str, asked: Any) -> bytes:
+def answer(models: Models, name: str, asked: object) -> bytes:
     """Answer a request.
 
     Args:
@@ -81,7 +79,7 @@ def answer(models: Models, name: str, asked: Any) -> bytes:
         asked: the request body, of any type.
 
     Returns:
-        What :func:`~regard.inspection.payload.pack` makes; ``weights`` is the name of those that answered.
+        What :func:`~regard.inspection.requests.pack` makes; ``weights`` is the name of those that answered.
 
     Raises:
         WeightsReplaced: the requested weights no longer exist.
@@ -93,7 +91,7 @@ def answer(models: Models, name: str, asked: Any) -> bytes:
     return pack({**values, "weights": weights}, arrays)
 
 
-def _ask(models: Models, function: Callable[..., T], asked: Any) -> tuple[str, T]:
+def _ask(models: Models, function: Callable[..., T], asked: object) -> tuple[str, T]:
     """The name of the current weights, and what a question's function makes of an object's fields.
 
     Every question comes through here: so all of an answer is of the same weights, whatever a training writes meanwhile,
@@ -104,12 +102,12 @@ def _ask(models: Models, function: Callable[..., T], asked: Any) -> tuple[str, T
     return weights, function(models, replace(request, weights=weights), **others)
 
 
-def state(models: Models) -> dict[str, Any]:
+def state(models: Models) -> dict[str, object]:
     """The state of all models; no weights are loaded."""
     return {"version": VERSION, "models": models.states()}
 
 
-def stream_tokens(models: Models, asked: Any) -> Iterator[dict[str, Any]]:
+def stream_tokens(models: Models, asked: object) -> Iterator[dict[str, object]]:
     """Stream each token as it is decoded, then the whole text and the name of the weights.
 
     Raises:
@@ -119,7 +117,7 @@ def stream_tokens(models: Models, asked: Any) -> Iterator[dict[str, Any]]:
     return _ask(models, search.stream_tokens, asked)[1]
 
 
-def export_file(models: Models, asked: Any) -> tuple[bytes, str, str]:
+def export_file(models: Models, asked: object) -> tuple[bytes, str, str]:
     """An exported file: content, media type and name.
 
     Raises:

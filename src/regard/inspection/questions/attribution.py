@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,17 @@ from regard.inspection.forward.inputs import ModelInputs
 from regard.inspection.forward.outputs import PIECE_SCORES
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import KINDS
-from regard.inspection.payload import Answer, check_finite
-from regard.inspection.requests import AblationRequest, Piece, Place, Places, Request, Text, question
+from regard.inspection.requests import (
+    AblationRequest,
+    Answer,
+    Piece,
+    Place,
+    Places,
+    Request,
+    Text,
+    check_finite,
+    question,
+)
 from regard.system.errors import UsageError
 from regard.tasks.kinds import fills_words, labels_examples, labels_texts, reads_text, tags_words
 from regard.text.tags import places_of
@@ -26,12 +35,15 @@ from regard.text.tags import places_of
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from regard.nn.heads import Chain
     from regard.nn.layout import Sequences
     from regard.tasks.protocols import Task, TextModel
 
 T = TypeVar("T")
 Score = Callable[["Tensor"], "Tensor"]
 """From ``hidden_TD`` of a pass to a scalar."""
+Shares = dict[str, NDArray[np.floating]]
+"""Of each token, by side."""
 Method = Literal["gradient_x_input", "integrated_gradients"]
 PASSES = 400
 """Most passes of integrated gradients, by default."""
@@ -103,7 +115,7 @@ def affordable_passes(seen: ModelInputs) -> int:
     return min(PASSES, max(FEWEST, int(WORK / size)))
 
 
-def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tuple[float, dict[str, NDArray[Any]]]:
+def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tuple[float, Shares]:
     """A score and its attribution to the ``source`` tokens, and for an encoder-decoder to the ``target`` tokens.
 
     The model is changed inside of what is followed backwards: an embedding is watched before anything is taken away.
@@ -123,9 +135,7 @@ def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tupl
     return told[0], {side: share.detach().cpu().numpy() for side, share in shares.items()}
 
 
-def integrate(
-    seen: ModelInputs, without: AblationRequest, score: Score, passes: int
-) -> tuple[float, float, dict[str, NDArray[Any]]]:
+def integrate(seen: ModelInputs, without: AblationRequest, score: Score, passes: int) -> tuple[float, float, Shares]:
     """A score, the score where all embeddings are zero, and integrated gradients of the tokens of each side.
 
     The shares of all tokens of all sides add up to the difference of the two scores.
@@ -289,11 +299,12 @@ def _tag(seen: ModelInputs, place: int, label: str | None) -> Score:
     return score
 
 
-def _tag_log_probability(chain: Any, score_RC: Tensor, words: Sequences, word: int, tag: int) -> Tensor:
+def _tag_log_probability(chain: Chain, score_RC: Tensor, words: Sequences, word: int, tag: int) -> Tensor:
     """A tag's log-probability; with a CRF its marginal over all other tags."""
-    if not hasattr(chain, "field"):
+    from regard.nn.heads import NEVER, CRFTags
+
+    if not isinstance(chain, CRFTags):
         return score_RC.log_softmax(1)[word, tag]
-    from regard.nn.heads import NEVER
 
     only_RC = score_RC.clone()
     only_RC[word] = score_RC[word] + NEVER
@@ -380,11 +391,11 @@ def head_ablation(
     return values, {"without": np.array(rest, np.float32)}
 
 
-def values_in_time(values: Iterator[float], seconds: float) -> list[float]:
-    """The first two values, and more until time is up."""
+def values_in_time(values: Iterator[T], seconds: float, first: int = 2, each: int = 1) -> list[T]:
+    """The first values, and more of them, so many at a time, until time is up."""
     end = time.monotonic() + seconds
-    found = list(islice(values, 2))
-    while time.monotonic() < end and (more := list(islice(values, 1))):
+    found = list(islice(values, first))
+    while time.monotonic() < end and (more := list(islice(values, each))):
         found += more
     return found
 

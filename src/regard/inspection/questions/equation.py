@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,7 @@ from regard.inspection.folders.models import Models
 from regard.inspection.forward.inputs import ModelInputs
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import Kind
-from regard.inspection.payload import Answer
-from regard.inspection.requests import Number, Place, Request, question
+from regard.inspection.requests import Answer, Number, Place, Request, question
 from regard.system.errors import UsageError
 
 Floats = NDArray[np.float64]
@@ -57,7 +55,7 @@ def equation(seen: ModelInputs, kind: str, layer: int, head: int) -> EquationSte
     refuse_missing(section, Head(kind, layer, head))
     found = inside(seen.task.model, section.family, seen.run, kind, layer - 1)
 
-    def one(point: str) -> Any:
+    def one(point: str) -> Floats:
         return found[point][head - 1].double().cpu().numpy()
 
     score_LM = one("score")
@@ -79,27 +77,13 @@ def equation_of(
         found = equation(seen, kind, layer, head)
     if query >= len(found.query_LK):
         raise UsageError(f"there is no query {query}; they count from 0 to {len(found.query_LK) - 1}", "query")
-    # Without scaling, multiply the score by the divisor it will be divided by.
-    score_LM = found.score_LM if asked.changes.scaling else found.score_LM / found.divisor
-    divisor = found.divisor if asked.changes.scaling else 1.0
-    values = {"divisor": divisor, "additive": kind == "pool" or getattr(section, "score", None) == "additive"}
-    arrays = steps(found, score_LM[query], divisor, query)
-    floats = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
-    return values, {**floats, "hidden": found.hidden_LM[query].astype(np.uint8)}
-
-
-def steps(found: EquationSteps, score_M: Floats, divisor: float, query: int) -> dict[str, NDArray[Any]]:
-    """The attention equation of one query, step by step.
-
-    Args:
-        found: of all queries.
-        score_M: before it is divided.
-        divisor: of the scores.
-        query: which one, counted from 0.
-    """
+    score_M, divisor = found.score_LM[query], found.divisor
+    if not asked.changes.scaling:  # what the layer has not divided by is in its scores
+        score_M, divisor = score_M / divisor, 1.0
     bias_M, hidden_M = found.bias_LM[query], found.hidden_LM[query]
     scaled_M = score_M / divisor + bias_M
-    return {
+    values = {"divisor": divisor, "additive": kind == "pool" or getattr(section, "score", None) == "additive"}
+    arrays = {
         "query": found.query_LK[query],
         "key": found.key_MK,
         "value": found.value_MU,
@@ -111,6 +95,8 @@ def steps(found: EquationSteps, score_M: Floats, divisor: float, query: int) -> 
         "unscaled": softmax(np.where(hidden_M, -np.inf, score_M + bias_M)),
         "unmasked": softmax(scaled_M),
     }
+    floats = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
+    return values, {**floats, "hidden": hidden_M.astype(np.uint8)}
 
 
 def softmax(score_M: Floats) -> Floats:

@@ -9,26 +9,24 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
-from regard.inspection.folders.models import LoadedModel, Models
+from regard.inspection.folders.models import Models
 from regard.inspection.folders.walk import NO_WALK_STATE
 from regard.inspection.forward.passes import ForwardPass, forward_pass
 from regard.inspection.forward.record import NAMES, Kind
 from regard.inspection.forward.text_windows import WindowedRequest, fit_request
-from regard.inspection.payload import pack
 from regard.inspection.pictures.images import CLASS, MEAN, ImageName, ImageView
 from regard.inspection.pictures.view import View
-from regard.inspection.questions.first_head import first_head
-from regard.inspection.questions.look import every_weight, pass_values
-from regard.inspection.requests import Flag, ImageRequest, Number, Place, Request, question
+from regard.inspection.questions.look import every_weight, first_head, pass_values
+from regard.inspection.requests import Flag, ImageRequest, Number, Place, Request, pack, question
 from regard.system import VERSION
 from regard.system.errors import RegardError, UsageError
 
 PARTS = {"positions": "positions", "scaling": "scaling", "mask": "the mask"}
 """Names of the other ablations."""
 PLACE = "<!-- payload -->"
-UNTOLD: dict[str, Any] = {"examples": [], "snapshots": [], "weights": None, "why": None} | NO_WALK_STATE
+UNTOLD: dict[str, object] = {"examples": [], "snapshots": [], "weights": None, "why": None} | NO_WALK_STATE
 """Neutral values for facts that do not belong in the file: other texts, snapshots, weights."""
 BRIGHTEST = 255.0
 MEDIA = {"json": "application/json", "svg": "image/svg+xml", "html": "text/html"}
@@ -58,13 +56,15 @@ def describe_changes(asked: Request) -> str:
     return " ".join(told)
 
 
-def request_values(asked: Request) -> dict[str, Any]:
+def request_values(asked: Request) -> dict[str, object]:
     """The same as values: ``snapshot``, forced ``target``, and ``changes`` as requested."""
     without = {**asdict(asked.changes), "off": [list(head) for head in asked.changes.off]}
     return {"snapshot": asked.snapshot, "target": asked.target, "changes": without}
 
 
-def render_page(one: ForwardPass, model: Mapping[str, Any], asked: WindowedRequest, place: Mapping[str, Any]) -> str:
+def render_page(
+    one: ForwardPass, model: Mapping[str, object], asked: WindowedRequest, place: Mapping[str, object]
+) -> str:
     """The HTML page of one pass.
 
     Args:
@@ -86,7 +86,7 @@ def render_page(one: ForwardPass, model: Mapping[str, Any], asked: WindowedReque
         "place": dict(place),
     }
     before, behind = _page().split(PLACE)
-    return before + b64encode(pack(told, arrays | every_weight(one.record))).decode("ascii") + behind
+    return before + b64encode(pack(told, {**arrays, **every_weight(one.record)})).decode("ascii") + behind
 
 
 @cache
@@ -139,19 +139,15 @@ def export_file(
             values = {**one.record.to_dict(), "output": one.output, "asked": request_values(asked), **cut.cut_values}
             content = json.dumps(values, ensure_ascii=False) + "\n"
         else:
-            place = {"kind": kind, "layer": layer, "head": head, "query": token, "whole": words}
-            place |= {} if kind else _initial_view(models, loaded, cut.asked, one)
+            place: dict[str, object] = {"kind": kind, "layer": layer, "head": head, "query": token, "whole": words}
+            if not kind:  # as on the served page: the kind of the output if there is one, else the first
+                first: Kind = "cross" if "cross" in there else there[0]
+                found = first_head(models, loaded, cut.asked, one, first)
+                place |= {"kind": first} if found is None else {"kind": first, **asdict(found), "whole": True}
             place = {name: value for name, value in place.items() if value not in (None, "")}
             content = render_page(one, folder.state(asked.model), cut, place)
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-") or "model"
     return content.encode(), MEDIA[form], f"{name}-attention.{form}"
-
-
-def _initial_view(models: Models, loaded: LoadedModel, asked: Request, one: ForwardPass) -> dict[str, Any]:
-    """The initial selection, as on the served page: the kind of the output if there is one, else the first."""
-    kind: Kind = "cross" if "cross" in one.record.kinds else one.record.kinds[0]
-    found = first_head(models, loaded, asked, one, kind)
-    return {"kind": kind} if found is None else {"kind": kind, **asdict(found), "whole": True}
 
 
 def _svg(

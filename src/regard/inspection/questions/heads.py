@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,19 +15,29 @@ from regard.inspection.folders.facts import examples, is_demo, is_demo_recipe, v
 from regard.inspection.folders.folder import Folder
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.head_functions import (
+    OF_IMAGES,
     OF_TEXTS,
     Antecedent,
     HeadCounts,
     HeadMetrics,
     KindRecord,
+    PatchPositions,
     count_heads,
+    count_patches,
 )
 from regard.inspection.forward.head_statistics import CONFIDENCE, EXCESS, HeadStatistics, head_statistics
-from regard.inspection.forward.patch_functions import OF_IMAGES, PatchPositions, count_patches
+from regard.inspection.forward.passes import TEXTS, WEIGHTS, TextExample, record_texts
 from regard.inspection.forward.record import Kind
-from regard.inspection.forward.record_batches import TEXTS, WEIGHTS, TextExample, record_texts
-from regard.inspection.payload import NO_NUMBERS, Answer
-from regard.inspection.requests import UNCHANGED, AblationRequest, Changes, ModelRequest, question
+from regard.inspection.questions.attribution import values_in_time
+from regard.inspection.requests import (
+    NO_NUMBERS,
+    UNCHANGED,
+    AblationRequest,
+    Answer,
+    Changes,
+    ModelRequest,
+    question,
+)
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.kinds import reads_image
 
@@ -126,7 +135,7 @@ def count_images(
                 yield TextCounts({"encoder": count_patches(weight_LHQK, places)})
 
 
-def demo_antecedents(recipe: Recipe, sources: Sequence[str]) -> dict[str, Antecedent]:
+def demo_antecedents(recipe: Recipe, sources: Sequence[str]) -> Mapping[str, Antecedent]:
     """The antecedents that the grammar of the demonstration knows, of its first validation and test sentences."""
     if not is_demo_recipe(recipe):
         return {}
@@ -135,26 +144,22 @@ def demo_antecedents(recipe: Recipe, sources: Sequence[str]) -> dict[str, Antece
 
 @lru_cache(2)
 def _grammar_antecedents(seed: int, count: int) -> dict[str, Antecedent]:
-    from regard.runs.demo.grammar import classic, generate
+    from regard.runs.demo.grammar import classic, generate, word_spans
 
     pairs = (*classic(), *(pair for split in ("valid", "test") for pair in generate(split, count, seed)))
-    return {pair.source: found for pair in pairs if (found := _antecedent(pair))}
-
-
-def _antecedent(pair: Any) -> Antecedent | None:
-    from regard.runs.demo.grammar.corpus import word_spans
-
-    if pair.pronoun is None:
-        return None
-    source, target = word_spans(pair.source), word_spans(pair.target)
-    return Antecedent(
-        pair.source,
-        pair.target,
-        source[pair.pronoun.source_word],
-        target[pair.pronoun.target_word],
-        tuple(source[word] for word in pair.pronoun.antecedent_words),
-        tuple(source[word] for word in pair.pronoun.rival_words),
-    )
+    found = {}
+    for pair in pairs:
+        if known := pair.pronoun:
+            source, target = word_spans(pair.source), word_spans(pair.target)
+            found[pair.source] = Antecedent(
+                pair.source,
+                pair.target,
+                source[known.source_word],
+                target[known.target_word],
+                tuple(source[word] for word in known.antecedent_words),
+                tuple(source[word] for word in known.rival_words),
+            )
+    return found
 
 
 def folder_texts(folder: Folder, task: Task) -> tuple[str, list[TextExample]]:
@@ -167,23 +172,19 @@ def folder_texts(folder: Folder, task: Task) -> tuple[str, list[TextExample]]:
         from regard.runs.demo.grammar import generate
 
         return "demo", [TextExample(pair.source, pair.target) for pair in generate("valid", MOST, recipe.seed)]
-    held = (one for one in _validation_texts(folder, recipe) if one.source.strip())
-    if some := list(islice(dict.fromkeys(held), MOST)):
-        return "validation", some
-    return "examples", [TextExample(text) for text in examples(folder.path, recipe) if text.strip()]
-
-
-def _validation_texts(folder: Folder, recipe: Recipe) -> Iterator[TextExample]:
+    held: Iterable[TextExample] = ()
     if recipe.info.learns_from == "pairs":
         from regard.data.prepare.folder import VALIDATION
         from regard.text.lines import lines
 
         files = [folder.path / "training" / "data" / name for name in VALIDATION]
         if all(file.is_file() for file in files):
-            yield from (TextExample(*pair) for pair in zip(*map(lines, files), strict=False))
-        return
-    held = validation_examples(folder.path)
-    yield from map(TextExample, held.texts if held else ())
+            held = (TextExample(*pair) for pair in zip(*map(lines, files), strict=False))
+    elif known := validation_examples(folder.path):
+        held = map(TextExample, known.texts)
+    if some := list(islice(dict.fromkeys(one for one in held if one.source.strip()), MOST)):
+        return "validation", some
+    return "examples", [TextExample(text) for text in examples(folder.path, recipe) if text.strip()]
 
 
 @question
@@ -205,7 +206,7 @@ def heads(models: Models, asked: ModelRequest, changes: Changes = UNCHANGED) -> 
     if not count:
         message = "there are no texts beside this model; regard attend --input FILE --table reads a file"
         raise RegardError(message.replace("texts", "images") if reads_image(task) else message, "model")
-    counted = _Counted((*before.texts, *in_time(rest, time.monotonic() + SECONDS)))
+    counted = _Counted((*before.texts, *values_in_time(rest, SECONDS, PIECE, PIECE)))
     models.passes.put(key, counted)
     found = head_statistics([one.counts for one in counted.texts], metrics=metrics_of(task))
     values = {
@@ -218,19 +219,17 @@ def heads(models: Models, asked: ModelRequest, changes: Changes = UNCHANGED) -> 
         "excess": EXCESS,
         "kinds": {kind: kind_values(one) for kind, one in found.items()},
     }
-    return values, {name: array for one in found.values() for name, array in _arrays(one).items()}
+    arrays = {}
+    for kind, one in found.items():
+        shown = [one.metrics.names.index(name) for name in columns(one)]
+        for name, array in (("mean", one.mean_LHF), ("low", one.low_LHF), ("high", one.high_LHF)):
+            arrays[f"{name}.{kind}"] = array[..., shown].astype(np.float32)
+    return values, arrays
 
 
 def metrics_of(task: Task) -> HeadMetrics:
     """What is counted of the heads of a model."""
     return OF_IMAGES if reads_image(task) else OF_TEXTS
-
-
-def in_time(values: Iterator[TextCounts], end: float) -> Iterator[TextCounts]:
-    """The first values, and more until time is up."""
-    yield from islice(values, PIECE)
-    while time.monotonic() < end and (more := list(islice(values, PIECE))):
-        yield from more
 
 
 def columns(found: HeadStatistics) -> list[str]:
@@ -239,9 +238,11 @@ def columns(found: HeadStatistics) -> list[str]:
     return [name for name, texts in there if texts and name != "rival"]
 
 
-def kind_values(found: HeadStatistics) -> dict[str, Any]:
+def kind_values(found: HeadStatistics) -> dict[str, object]:
     """The columns of a kind and the labels of its heads, as plain values."""
     (layers, heads), told = found.mean_LHF.shape[:2], found.metrics
+    every: tuple[tuple[str, Callable[[int, int], object]], ...]
+    every = ("functions", found.function), ("rare", found.rare_functions), ("labels", found.label)
     return {
         "layers": layers,
         "heads": heads,
@@ -257,17 +258,5 @@ def kind_values(found: HeadStatistics) -> dict[str, Any]:
             }
             for name, place in ((name, told.names.index(name)) for name in columns(found))
         ],
-        "functions": _each(layers, heads, found.function),
-        "rare": _each(layers, heads, found.rare_functions),
-        "labels": _each(layers, heads, found.label),
+        **{name: [[value(layer, head) for head in range(heads)] for layer in range(layers)] for name, value in every},
     }
-
-
-def _each(layers: int, heads: int, value: Callable[[int, int], Any]) -> list[list[Any]]:
-    return [[value(layer, head) for head in range(heads)] for layer in range(layers)]
-
-
-def _arrays(found: HeadStatistics) -> dict[str, Any]:
-    shown = [found.metrics.names.index(name) for name in columns(found)]
-    arrays = {"mean": found.mean_LHF, "low": found.low_LHF, "high": found.high_LHF}
-    return {f"{name}.{found.kind}": array[..., shown].astype(np.float32) for name, array in arrays.items()}

@@ -9,7 +9,7 @@ read off there, not what the model believes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ from regard.inspection.forward.inputs import ModelInputs, piece
 from regard.inspection.forward.outputs import PIECE_SCORES
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.text_windows import fit_request
-from regard.inspection.payload import Answer, check_finite
-from regard.inspection.requests import Request, question
+from regard.inspection.requests import Answer, Request, check_finite, question
 from regard.system.errors import UsageError
 from regard.tasks.kinds import reads_text
 
@@ -99,6 +98,8 @@ def layers_of(models: Models, asked: Request, stack: str = "") -> Answer:
         UsageError: the model is recurrent, or has no such stack.
         RegardError: it computes NaN or infinite values.
     """
+    from torch.nn.functional import cosine_similarity
+
     loaded = models.load_for(asked)
     section = loaded.task.recipe.model
     if isinstance(section, Recurrent):
@@ -111,13 +112,16 @@ def layers_of(models: Models, asked: Request, stack: str = "") -> Answer:
     seen = inputs_of(models, loaded, asked)
     with asked.changes.ablations.apply(section):
         found = sub_layers(seen, stack)
-    arrays = {
-        "length": np.stack([_lengths(one) for one in found]),
-        "cosine": np.stack([_cosines(one) for one in found]),
-    }
+    lengths, cosines = [], []
+    for one in found:
+        added_TD, before_TD = one.added_TD.double(), one.before_TD.double()
+        length_T = added_TD.norm(dim=1) / before_TD.norm(dim=1).clamp(min=1e-30)
+        lengths.append(length_T.cpu().numpy())
+        cosines.append(cosine_similarity(added_TD, before_TD, dim=1).cpu().numpy())
+    arrays = {"length": np.stack(lengths), "cosine": np.stack(cosines)}
     check_finite(*arrays.values())
     tokens = seen.source if stack == section.info.stacks["source"] else seen.target
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "stack": stack,
         "stacks": list(there),
         "norm_place": section.norm_place,
@@ -129,18 +133,6 @@ def layers_of(models: Models, asked: Request, stack: str = "") -> Answer:
         lens, more = _lens(seen, [one.after_TD for one in found if one.part == "feedforward"], stack)
         values["lens"], arrays = lens, arrays | more
     return values, {name: array.astype(np.float32) for name, array in arrays.items()}
-
-
-def _lengths(one: SubLayer) -> Floats:
-    """Of what is added, over that of the stream it is added to."""
-    length_T = one.added_TD.double().norm(dim=1) / one.before_TD.double().norm(dim=1).clamp(min=1e-30)
-    return np.asarray(length_T.cpu().numpy())
-
-
-def _cosines(one: SubLayer) -> Floats:
-    from torch.nn.functional import cosine_similarity
-
-    return np.asarray(cosine_similarity(one.added_TD.double(), one.before_TD.double(), dim=1).cpu().numpy())
 
 
 def _lens(seen: ModelInputs, streams: list[Tensor], stack: str) -> tuple[list[list[str]], dict[str, Floats]]:

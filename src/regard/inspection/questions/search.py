@@ -1,34 +1,36 @@
-"""Text generation for the page: tokens streamed as they are decoded, or the tree of a beam search."""
+"""Text generation for the page: tokens streamed as they are decoded, what they are drawn from, trees of beam search."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, Strict
 
+from regard.config import Decoding
 from regard.decoding.hypotheses import Choose
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import random_sampling
 from regard.decoding.strategies import Greedy
 from regard.inspection.folders.models import LoadedModel, Models
+from regard.inspection.forward.inputs import piece
 from regard.inspection.forward.outputs import (
     SearchInputs,
-    SearchNode,
     beam_search,
     branch,
     doubt,
     prepare_search,
+    scores,
     tree,
 )
+from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.text_windows import fit_request
-from regard.inspection.payload import Answer
-from regard.inspection.requests import Count, Request, Whole, question
+from regard.inspection.requests import Answer, Count, Place, Request, Whole, question
+from regard.system.errors import UsageError
 from regard.tasks.kinds import continues_text
 
 if TYPE_CHECKING:
-    from regard.decoding.hypotheses import Hypothesis
     from regard.decoding.trace import Trace
 
 WIDEST = 32
@@ -37,6 +39,8 @@ AHEAD = 32
 """Most tokens of a tree, for models that could continue forever."""
 LONGEST = 1024
 """Most tokens of a continuation by a language model."""
+SHOWN = 12
+"""Tokens of a distribution."""
 
 
 @question
@@ -46,7 +50,7 @@ def stream_tokens(
     temperature: Annotated[float, Strict(), Field(ge=0, le=100, allow_inf_nan=False)] = 0.0,
     seed: Annotated[Whole, Field(le=2**63)] = 1,
     most: Annotated[Count, Field(le=LONGEST)] = 64,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[dict[str, object]]:
     """Stream each token as it is decoded, with its alternatives; then the whole text and the name of the weights.
 
     What an encoder-decoder wrote comes with its ``confidence``, and with ``unsure``, whether that is doubted, if known.
@@ -60,52 +64,46 @@ def stream_tokens(
     """
     loaded = models.load_for(asked)
     asked = fit_request(models, loaded, asked).asked
-    return _tokens(models, loaded, asked, most, {"temperature": temperature, "seed": seed})
+    return _tokens(models, loaded, asked, most, temperature, seed)
 
 
 def _tokens(
-    models: Models, loaded: LoadedModel, asked: Request, most: int, sampling: dict[str, Any]
-) -> Iterator[dict[str, Any]]:
+    models: Models, loaded: LoadedModel, asked: Request, most: int, temperature: float, seed: int
+) -> Iterator[dict[str, object]]:
     """The tokens; ablations are applied only during each decoding step, not while the consumer reads."""
     changes, section = asked.changes.ablations, loaded.task.recipe.model
     start = prepare_search(loaded.task, asked.text, most)
     trace, ids, probabilities = start.trace(), list[int](), list[float]()
-    tokens = _scheduler(start, trace, sampling).tokens()
+    tokens = _scheduler(start, trace, temperature, seed).tokens()
     while True:
         with changes.apply(section):
             chosen = next(tokens, None)
         if chosen is None or chosen.token is None:
             break
         ids.append(chosen.token)
-        values = _token_values(start, trace)
-        probabilities.append(values["probability"])
-        yield values
+        (node,) = tree(trace[0][-1:], start.piece)
+        probabilities.append(node.probability)
+        others = [list(other) for other in node.others]
+        yield {"id": node.id, "piece": node.piece, "probability": node.probability, "others": others}
     ids = ids[:-1] if ids and ids[-1] == start.task.symbols.end else ids
-    done: dict[str, Any] = {"done": True, "text": start.text(ids), "weights": loaded.weights}
+    done: dict[str, object] = {"done": True, "text": start.text(ids), "weights": loaded.weights}
     if start.task.info.writes != "continuation":
         models.written.put((loaded.key, asked.own), tuple(ids))
         done["confidence"], done["unsure"] = doubt(start.task, probabilities)
     yield done
 
 
-def _scheduler(start: SearchInputs, trace: Trace, sampling: dict[str, Any]) -> Scheduler:
+def _scheduler(start: SearchInputs, trace: Trace, temperature: float, seed: int) -> Scheduler:
     """A scheduler for one sentence and one hypothesis."""
     task, decoding = start.task, start.decoding(1)
     choose: Choose = Greedy(task.symbols.without)
     if continues_text(task):
-        drawn = task.generation_options(**sampling)
+        drawn = task.generation_options(temperature=temperature, seed=seed)
         decoding = drawn.decoding.model_copy(update={"beam": 1})
         choose = random_sampling(decoding, drawn.seed, task.symbols.without)
     scheduler = Scheduler(start.step, choose, decoding, task.symbols, trace)
     scheduler.put(0, start.source, start.limit, first=start.first)
     return scheduler
-
-
-def _token_values(start: SearchInputs, trace: Trace) -> dict[str, Any]:
-    """The last token of a trace with one hypothesis."""
-    (node,) = tree(trace[0][-1:], start.piece)
-    others = [list(other) for other in node.others]
-    return {"id": node.id, "piece": node.piece, "probability": node.probability, "others": others}
 
 
 @question
@@ -118,21 +116,63 @@ def tree_of(models: Models, asked: Request, beam: Annotated[Count, Field(le=WIDE
         trace = start.trace()
         hypotheses = beam_search(start, beam, trace)
     nodes = tree(trace[0], start.piece)
-    ways = [_path_values(start, nodes, one) for one in hypotheses]
+    places = {(node.parent, node.id): number for number, node in enumerate(nodes)}
+    ways = []
+    for one in hypotheses:
+        last = -1
+        for id in (*one.tokens, *([start.task.symbols.end] if one.finished else [])):
+            last = places[last, id]
+        path = {"text": start.text(one.tokens), "score": one.score, "finished": one.finished}
+        ways.append({**path, "branch": branch(nodes, last)})
     penalty = task.recipe.decoding.length_penalty
     return {"nodes": [asdict(node) for node in nodes], "hypotheses": ways, "length_penalty": penalty}, {}
 
 
-def _path_values(start: SearchInputs, nodes: Sequence[SearchNode], one: Hypothesis) -> dict[str, Any]:
-    """A hypothesis as a path of nodes."""
-    ids = [*one.tokens, *([start.task.symbols.end] if one.finished else [])]
-    places = {(node.parent, node.id): number for number, node in enumerate(nodes)}
-    last = -1
-    for id in ids:
-        last = places[last, id]
-    return {
-        "text": start.text(one.tokens),
-        "score": one.score,
-        "finished": one.finished,
-        "branch": branch(nodes, last),
-    }
+@question
+def distribution(
+    models: Models,
+    asked: Request,
+    place: Place = 0,
+    temperature: Annotated[float, Strict(), Field(gt=0, le=100, allow_inf_nan=False)] = 1.0,
+    top_k: Annotated[Whole, Field(le=2**31)] = 0,
+) -> Answer:
+    """The most probable tokens behind a place of a text, as they are and as they are drawn.
+
+    Args:
+        models: the explored models; ``asked``: the input.
+        place: of the token that they stand behind.
+        temperature: what scores are divided by.
+        top_k: tokens that may be drawn; 0: all.
+
+    Raises:
+        UsageError: the model draws no tokens, or there is no such place.
+    """
+    import torch
+
+    from regard.models.decoding.logits_filters import filter_logits
+
+    loaded = models.load_for(asked)
+    task = loaded.task
+    if not continues_text(task):
+        raise UsageError("only a language model draws what it writes", "model")
+    asked = fit_request(models, loaded, asked).asked
+    seen = inputs_of(models, loaded, asked)
+    if place >= len(seen.read_ids):
+        raise UsageError(f"there is no token {place}; they count from 0 to {len(seen.read_ids) - 1}", "place")
+    with torch.inference_mode(), asked.changes.ablations.apply(task.recipe.model):
+        score_1V = scores(seen)[place : place + 1]  # of all places, so that the numbers are those of the step beside it
+        never = torch.tensor(task.symbols.without, device=score_1V.device)
+        drawn_1R, ids_1R = filter_logits(
+            score_1V.index_fill(1, never, -torch.inf), Decoding(temperature=temperature, top_k=top_k)
+        )
+        probability_R, ids_R = drawn_1R.softmax(1)[0], ids_1R[0]
+        order = probability_R.argsort(descending=True, stable=True)
+        kept = int((probability_R > 0).sum())
+        plain_V = score_1V.softmax(1)[0]
+        tokens = [
+            [piece(task.target_tokenizer, id), plain_V[id].item(), share]
+            for id, share in zip(ids_R[order][:SHOWN].tolist(), probability_R[order][:SHOWN].tolist(), strict=True)
+            if share > 0
+        ]
+        covered = plain_V[ids_R[probability_R > 0]].sum().item()
+    return {"tokens": tokens, "kept": kept, "covered": covered, "vocabulary": task.target_tokenizer.size}, {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,26 @@ from regard.inspection.folders.facts import positions_of, sides
 from regard.inspection.folders.models import Models, refuse_replaced_weights
 from regard.inspection.forward.inputs import ModelInputs, piece
 from regard.inspection.forward.passes import inputs_of
-from regard.inspection.payload import Answer
 from regard.inspection.questions.look import token_values
-from regard.inspection.requests import UNCHANGED, Changes, Count, ModelRequest, Piece, Place, Scene, Text, question
+from regard.inspection.requests import (
+    UNCHANGED,
+    Answer,
+    Changes,
+    Count,
+    ModelRequest,
+    Piece,
+    Place,
+    Scene,
+    Text,
+    question,
+)
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.kinds import reads_text
 from regard.text.confidence import Side
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from regard.tasks.protocols import Task
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
@@ -41,14 +53,14 @@ TokenPlace = tuple[Place, Place]
 """A token, by its text and its place in it."""
 
 
-def cosines(table_VD: NDArray[Any], vector_D: NDArray[Any]) -> Floats:
+def cosines(table_VD: NDArray[np.floating], vector_D: NDArray[np.floating]) -> Floats:
     """``cosine_V`` of each row with a vector; 0 for zero vectors."""
     table_VD, vector_D = np.asarray(table_VD, np.float64), np.asarray(vector_D, np.float64)
     lengths_V = np.linalg.norm(table_VD, axis=1) * np.linalg.norm(vector_D)
     return np.divide(table_VD @ vector_D, lengths_V, out=np.zeros(len(table_VD)), where=lengths_V > 0)
 
 
-def nearest(table_VD: NDArray[Any], place: int, count: int) -> list[tuple[int, float]]:
+def nearest(table_VD: NDArray[np.floating], place: int, count: int) -> list[tuple[int, float]]:
     """The rows nearest to the row at ``place`` by cosine, without itself: indices and cosines, nearest first."""
     cosine_V = cosines(table_VD, table_VD[place])
     order = np.argsort(-cosine_V, kind="stable")
@@ -70,7 +82,7 @@ class Plane:
     share: float
 
     @classmethod
-    def fit(cls, points_ND: NDArray[Any]) -> Plane:
+    def fit(cls, points_ND: NDArray[np.floating]) -> Plane:
         """Fit the plane to these points."""
         points_ND = np.asarray(points_ND, np.float64)
         middle_D = points_ND.mean(axis=0)
@@ -82,7 +94,7 @@ class Plane:
         share = float((sizes[:2] ** 2).sum()) / total if total else 1.0
         return cls(middle_D, axes_AD * np.where(largest < 0, -1, 1), share)
 
-    def on(self, points_ND: NDArray[Any]) -> Floats:
+    def on(self, points_ND: NDArray[np.floating]) -> Floats:
         """Project points onto the plane: ``place_NA``."""
         return np.asarray((np.asarray(points_ND, np.float64) - self.middle_D) @ self.axes_AD.T)
 
@@ -96,7 +108,7 @@ class LayerPaths:
         plane: through all of them.
     """
 
-    vectors: tuple[NDArray[Any], ...]
+    vectors: tuple[NDArray[np.floating], ...]
     plane: Plane
 
     @property
@@ -142,22 +154,16 @@ class PositionViews:
             ``T - 1`` after it; ``None`` if nothing is added.
     """
 
-    vector_TD: NDArray[Any]
-    bias_HX: NDArray[Any] | None
+    vector_TD: NDArray[np.floating]
+    bias_HX: NDArray[np.floating] | None
 
     @property
     def likeness_TT(self) -> Floats:
         """Cosine similarity of all pairs of position vectors; zeros if nothing is added."""
         return np.stack([cosines(self.vector_TD, vector_D) for vector_D in self.vector_TD])
 
-    @property
-    def likeness_by_distance(self) -> list[float]:
-        """The mean cosine similarity by distance, from 0 on."""
-        likeness_TT = self.likeness_TT
-        return [float(np.diagonal(likeness_TT, far).mean()) for far in range(len(likeness_TT))]
 
-
-def position_views(model: Any, section: Model, stack: str, count: int) -> PositionViews:
+def position_views(model: nn.Module, section: Model, stack: str, count: int) -> PositionViews:
     """The first ``count`` positions of a stack, or fewer if the model has fewer.
 
     Args:
@@ -241,7 +247,7 @@ class Table:
         """The display text of a piece."""
         return piece(self.tokenizer, id)
 
-    def piece_values(self, ids: Sequence[int]) -> list[dict[str, Any]]:
+    def piece_values(self, ids: Sequence[int]) -> list[dict[str, object]]:
         """Pieces as plain values."""
         return [{"id": id, "piece": self.piece(id)} for id in ids]
 
@@ -339,7 +345,9 @@ def places_of(
     task = models.load_for(asked).task
     section = task.recipe.model
     found = position_views(task.model, section, stack, count)
-    arrays = {"vector": found.vector_TD, "likeness": found.likeness_TT, "by_distance": found.likeness_by_distance}
+    likeness_TT = found.likeness_TT
+    by_distance = [np.diagonal(likeness_TT, far).mean() for far in range(len(likeness_TT))]
+    arrays = {"vector": found.vector_TD, "likeness": likeness_TT, "by_distance": np.array(by_distance)}
     if found.bias_HX is not None:
         arrays["bias"] = found.bias_HX
     floats = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
@@ -375,7 +383,7 @@ def drift_of(
     for scene, place in pair or ():
         if scene >= len(sides) or place >= len(sides[scene]):
             raise UsageError(f"there is no token {place} of text {scene}", "pair")
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "tokens": [token_values(side) for side in sides],
         "share": found.plane.share,
         "alike": None if pair is None else found.layer_cosines(*pair),
