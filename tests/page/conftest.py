@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import regard
 from tests.page.models import LESSONS, data_of, made
 from tests.page.odd import hostile, reads_long
+from tests.page.reading import TaskOf, Visit, opened
 from tests.page.view import BROWSERS, Watch, browsing, chromium, serving
 from tests.tasks.small_tasks import put, recurrent
 
@@ -28,7 +29,7 @@ def page_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def task(page_models: Path) -> Callable[[str], Any]:
+def task(page_models: Path) -> TaskOf:
     """A model by its name, loaded: what the page says of it is compared with what it says itself."""
     return cache(lambda name: regard.load(made(name, page_models), device="cpu"))
 
@@ -88,3 +89,15 @@ def view(browser: Browser) -> Iterator[Watch]:
     watch = Watch(browser)
     yield watch
     watch.close()
+
+
+@pytest.fixture
+def visit(view: Watch, served: str) -> Visit:
+    """``visit(name, **more)`` opens the page of all models at one of them, its first pass seen."""
+    return partial(opened, view, served)
+
+
+@pytest.fixture
+def visit_one(view: Watch, served_translator: str) -> Visit:
+    """The same of the page with the translator alone."""
+    return partial(opened, view, served_translator)

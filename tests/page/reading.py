@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 T = TypeVar("T")
+TaskOf = Callable[[str], Any]
+Visit = Callable[..., "Page"]
 
 ONE = pairs("test")[0]
 BEFORE = {
@@ -116,3 +118,8 @@ def against(shown: Page, other: str = "anything else") -> None:
     choices = shown.get_by_role("combobox", name="rather than")
     if choices.count():
         choices.select_option(label=other)
+
+
+def wrote(shown: Page, text: str) -> None:
+    """Wait until the page shows this as the output."""
+    soon(shown, shown.locator(".output").first.inner_text, lambda said: said.startswith(text))

@@ -2,22 +2,19 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from regard.inspection.forward.head_measures import entropy
 
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.inputs import image_inputs
-from regard.inspection.forward.record import record, record_attention
+from regard.inspection.forward.record import entropy, record, record_attention
 from regard.inspection.questions.answers import export_file
 from tests.page.language import digits
 from tests.page.models import data_of, made
 from tests.page.numbers import check_looks, clean, like, number
-from tests.page.reading import BEFORE, FRAME, chosen, flipped, gaze, opened
+from tests.page.reading import BEFORE, FRAME, TaskOf, chosen, flipped, gaze, opened
 from tests.page.view import Watch
 
 
@@ -41,7 +38,7 @@ def written(folder: Path, file: Path, *arguments: str) -> str:
 
 @pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark-narrow"])
-def test_a_translation(view: Watch, task: Callable[[str], Any], page_models: Path, tmp_path: Path, dark: bool) -> None:
+def test_a_translation(view: Watch, task: TaskOf, page_models: Path, tmp_path: Path, dark: bool) -> None:
     """Heads are chosen and pointed at as on the page that asks; nothing is loaded, nothing is wider than the window."""
     width = 400 if dark else 1280
     address = written(made("translator", page_models), tmp_path / "page.html", BEFORE["translator"])
@@ -69,7 +66,7 @@ def test_a_translation(view: Watch, task: Callable[[str], Any], page_models: Pat
 
 
 @pytest.mark.long(minutes=0.1)
-def test_an_image(view: Watch, task: Callable[[str], Any], page_models: Path, tmp_path: Path) -> None:
+def test_an_image(view: Watch, task: TaskOf, page_models: Path, tmp_path: Path) -> None:
     images = data_of("digits", page_models) / "test.npz"
     shown = view(
         written(made("digits", page_models), tmp_path / "page.html", str(images), "--image", "3"), offline=True
@@ -87,7 +84,7 @@ def test_an_image(view: Watch, task: Callable[[str], Any], page_models: Path, tm
 
 
 @pytest.mark.long(minutes=0.1)
-def test_the_picture_is_what_is_seen(view: Watch, served: str, task: Callable[[str], Any], tmp_path: Path) -> None:
+def test_the_picture_is_what_is_seen(view: Watch, served: str, task: TaskOf, tmp_path: Path) -> None:
     """A head with its words, title and sentence, as it is drawn; no other view offers one; a page keeps the word."""
     told = record(task("translator"), BEFORE["translator"])
     shown = opened(view, served, "translator", view="heads", kind="cross", layer=2, head=2, token=1)

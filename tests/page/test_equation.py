@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +13,7 @@ from regard.inspection.forward.inputs import ModelInputs, image_inputs, text_inp
 from regard.inspection.questions.equation import EquationSteps, equation
 from tests.page.language import digits
 from tests.page.numbers import clean, like, number, places, weight
-from tests.page.reading import BEFORE, FRAME, flipped, opened, rows, settled
-from tests.page.view import Watch
+from tests.page.reading import BEFORE, FRAME, TaskOf, Visit, flipped, rows, settled
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -90,13 +88,11 @@ def seen_by(task: Any, name: str) -> ModelInputs:
 
 @pytest.mark.long(minutes=0.3)
 @pytest.mark.parametrize(("name", "kind", "layer", "head", "query"), HEADS, ids=[f"{n}-{k}" for n, k, *_ in HEADS])
-def test_every_step(
-    served: str, view: Watch, task: Callable[[str], Any], name: str, kind: str, layer: int, head: int, query: int
-) -> None:
+def test_every_step(visit: Visit, task: TaskOf, name: str, kind: str, layer: int, head: int, query: int) -> None:
     seen = seen_by(task(name), name)
     found = equation(seen, kind, layer, head)
     more = {"image": 0} if name == "digits" else {}
-    shown = opened(view, served, name, view="equation", kind=kind, layer=layer, head=head, token=query, **more)
+    shown = visit(name, view="equation", kind=kind, layer=layer, head=head, token=query, **more)
     shown.locator(".ledger").wait_for()
     check_ledger(shown, found, query, scaled(found, query), None)
 
@@ -134,12 +130,10 @@ def fine(value: float) -> str:
 
 @pytest.mark.long(minutes=0.1)
 @pytest.mark.parametrize(("name", "kind", "token"), [("translator", "decoder", 4), ("writer", "decoder", 1)])
-def test_without_scaling_and_without_the_mask(
-    served: str, view: Watch, task: Callable[[str], Any], name: str, kind: str, token: int
-) -> None:
+def test_without_scaling_and_without_the_mask(visit: Visit, task: TaskOf, name: str, kind: str, token: int) -> None:
     """What the weights would be is softmax without the division, or of what is hidden as well."""
     found = equation(text_inputs(task(name), BEFORE[name]), kind, 2, 2)
-    shown = opened(view, served, name, view="equation", kind=kind, layer=2, head=2, token=token)
+    shown = visit(name, view="equation", kind=kind, layer=2, head=2, token=token)
     score_M, hidden_M = found.score_LM[token], found.hidden_LM[token]
     assert hidden_M.any()
     unscaled_M = np.where(hidden_M, -np.inf, score_M)
@@ -167,11 +161,9 @@ def test_without_scaling_and_without_the_mask(
         ("reader", "pool", 0),
     ],
 )
-def test_its_steps_are_numbered_without_a_hole(
-    served: str, view: Watch, name: str, kind: str, query: int | None
-) -> None:
+def test_its_steps_are_numbered_without_a_hole(visit: Visit, name: str, kind: str, query: int | None) -> None:
     """In the headings, the columns, and below the parts of the formula; also where the mask hides nothing."""
-    shown = opened(view, served, name, view="equation", kind=kind, token=0 if query is None else query)
+    shown = visit(name, view="equation", kind=kind, token=0 if query is None else query)
     if query is None:
         shown.get_by_role("radiogroup", name="The token that looks").get_by_role("radio").last.click()
         settled(shown)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 import regard
 from tests.page.language import pairs
 from tests.page.models import LESSONS, made
-from tests.page.reading import alerts, settled, soon, textbox
+from tests.page.reading import TaskOf, alerts, settled, soon, textbox
 from tests.page.view import Watch, serving
 from tests.tasks.small_tasks import SOURCE, put, translator
 
@@ -62,7 +61,7 @@ def at(shown: Page, name: str) -> None:
 
 
 @pytest.mark.long(minutes=0.2)
-def test_back_leads_to_the_view_before(served_translator: str, view: Watch, task: Callable[[str], Any]) -> None:
+def test_back_leads_to_the_view_before(served_translator: str, view: Watch, task: TaskOf) -> None:
     """As it was left, and to the text before; forth again to the next; what is done in a view makes no step."""
     one, other = (pair.source for pair in pairs("test")[:2])
     shown = view(served_translator, "#" + urlencode({"text": one, "view": "heads"}))

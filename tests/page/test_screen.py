@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from regard.inspection.questions.first_head import first_head
 
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.passes import forward_pass
 from regard.inspection.forward.record import record
 from regard.inspection.pictures.view import View
+from regard.inspection.questions.look import first_head
 from regard.inspection.requests import Request
 from tests.page.language import pairs
 from tests.page.numbers import check_looks, clean

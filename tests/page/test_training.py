@@ -19,7 +19,7 @@ from regard.inspection.folders.folder import Folder
 from regard.models.ablation import Ablations, Head
 from tests.page.models import LESSONS, made
 from tests.page.numbers import like, number
-from tests.page.reading import GONE, Visit, alerts, chosen, flipped, settled, soon, textbox
+from tests.page.reading import GONE, Visit, alerts, chosen, flipped, settled, soon, textbox, wrote
 from tests.page.view import ENDED, Watch, serving
 from tests.tasks.small_tasks import SOURCE, keep, log, put, translator
 
@@ -77,10 +77,7 @@ def test_the_last_numbers(visit: Visit, page_models: Path, name: str) -> None:
 @pytest.mark.long(minutes=0.1)
 def test_outputs_on_its_way(visit: Visit, page_models: Path) -> None:
     """At each validation what the log has, with what is new and what is gone since the one before."""
-    shown, samples = (
-        visit("translator", view="training"),
-        logged(made("translator", page_models), "sample"),
-    )
+    shown, samples = (visit("translator", view="training"), logged(made("translator", page_models), "sample"))
     section = shown.get_by_role("region", name="Sample outputs")
     *_, before, last = sorted({one["step"] for one in samples})
     for step in (last, before):
@@ -141,11 +138,6 @@ def begun(folder: Path) -> Iterator[None]:
     with (folder / "training" / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def wrote(shown: Page, text: str) -> None:
-    """Wait until the page shows this as the output."""
-    soon(shown, shown.locator(".output").inner_text, lambda said: said.startswith(text))
 
 
 @pytest.mark.long(minutes=0.4)
@@ -319,26 +311,26 @@ def test_newer_weights_come_only_when_the_reader_looks_again(view: Watch, tmp_pa
         shown = view(
             address, "#" + urlencode({"text": SOURCE, "view": "heads", "kind": "cross", "layer": 1, "head": 1})
         )
-        output, again = shown.locator(".output").first, shown.get_by_role("button", name="look again")
-        soon(shown, output.inner_text, lambda text: text.startswith(says[0]))
+        again = shown.get_by_role("button", name="look again")
+        wrote(shown, says[0])
         settled(shown)
         asked, name = listened(shown), Folder(folder).state(0)["weights"]
         put(folder, newer)
         again.wait_for()
         flipped(shown, "head 1·1")
-        soon(shown, output.inner_text, lambda text: text.startswith(says[1]))
+        wrote(shown, says[1])
         every_view(shown, asked)
         assert {weights for _, weights in asked} == {name}
         assert {question for question, _ in asked} >= {"look", "write", "equation", "places", "tree"}
         again.click()
-        soon(shown, output.inner_text, lambda text: text.startswith(says[3]))
+        wrote(shown, says[3])
         soon(shown, again.count, lambda count: count == 0)
         settled(shown)
         asked.clear()
         every_view(shown, asked)
         assert {weights for _, weights in asked} == {Folder(folder).state(0)["weights"]}
         flipped(shown, "head 1·1")
-        soon(shown, output.inner_text, lambda text: text.startswith(says[2]))
+        wrote(shown, says[2])
     view.forgive(*ENDED)
 
 
@@ -350,14 +342,14 @@ def test_weights_that_are_gone_are_told(view: Watch, tmp_path: Path) -> None:
     with serving(folder, log=tmp_path / "stderr") as address:
         place = "#" + urlencode({"text": SOURCE, **HEAD})
         shown = view(address, place)
-        output, again = shown.locator(".output").first, shown.get_by_role("button", name="look again")
-        soon(shown, output.inner_text, lambda text: text.startswith(makes(first)))
+        again = shown.get_by_role("button", name="look again")
+        wrote(shown, makes(first))
         settled(shown)
         put(folder, newer)
         other = view(address, place)
-        soon(other, other.locator(".output").first.inner_text, lambda text: text.startswith(makes(newer)))
+        wrote(other, makes(newer))
         flipped(shown, "head 1·1")
-        soon(shown, output.inner_text, lambda text: text.startswith("Newer weights are there"))
+        wrote(shown, "Newer weights are there")
         again.click()
-        soon(shown, output.inner_text, lambda text: text.startswith(makes(newer, OFF)))
+        wrote(shown, makes(newer, OFF))
     view.forgive("409 (Conflict)", *ENDED)

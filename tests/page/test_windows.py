@@ -10,11 +10,10 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import numpy as np
 import pytest
-from regard.inspection.forward.head_measures import rollout
 
 import regard
 from regard.inspection.forward.inputs import text_inputs
-from regard.inspection.forward.record import record
+from regard.inspection.forward.record import record, rollout
 from regard.inspection.forward.text_windows import windows
 from regard.inspection.questions.equation import equation
 from tests.page.language import pairs

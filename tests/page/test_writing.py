@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.inspection.forward.ranked import top_candidates
 
 from regard.inspection.forward.inputs import text_inputs
 from regard.inspection.forward.outputs import Candidate, beam_search, prepare_search, scores
 from regard.inspection.forward.passes import probabilities
+from tests.inspection.forward.small_scenes import top_candidates
 from tests.page.language import pairs
 from tests.page.numbers import chance, clean, like, number
-from tests.page.reading import BEFORE, opened, rows, settled, soon
-from tests.page.view import Watch
+from tests.page.reading import BEFORE, TaskOf, Visit, rows, settled, soon
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -55,9 +54,9 @@ def check_candidates(steps: Locator, wanted: list[Candidate]) -> None:
 
 @pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize("name", ["translator", "recurrent", "tasks", "spans", "writer", "words"])
-def test_candidates_of_every_step(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
+def test_candidates_of_every_step(visit: Visit, task: TaskOf, name: str) -> None:
     """From the first to the last, each what Python says, with the probabilities of what was taken."""
-    shown, text = opened(view, served, name, view="writing"), BEFORE[name]
+    shown, text = visit(name, view="writing"), BEFORE[name]
     target = beam_search(prepare_search(task(name), text, GOES_ON), 1)[0].tokens if name == "writer" else None
     every = top_candidates(text_inputs(task(name), text, target))
     steps = shown.get_by_role("region", name="Step by step")
@@ -76,9 +75,9 @@ def test_candidates_of_every_step(served: str, view: Watch, task: Callable[[str]
 
 @pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize("name", ["translator", "recurrent"])
-def test_the_tree_is_the_search(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
+def test_the_tree_is_the_search(visit: Visit, task: TaskOf, name: str) -> None:
     """Outputs, scores and candidates at its root; an output that is followed has the candidates of that output."""
-    shown, text, beam = opened(view, served, name, view="writing"), BEFORE[name], 3
+    shown, text, beam = visit(name, view="writing"), BEFORE[name], 3
     search = shown.get_by_role("region", name="Search")
     search.get_by_role("combobox").select_option(str(beam))
     best = beam_search(prepare_search(task(name), text, 1), beam)
@@ -110,9 +109,9 @@ def test_the_tree_is_the_search(served: str, view: Watch, task: Callable[[str], 
 
 @pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize("name", FORCED)
-def test_an_output_that_is_forced(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
+def test_an_output_that_is_forced(visit: Visit, task: TaskOf, name: str) -> None:
     """Each of its tokens has the probability that the model gives it; then the model writes its own again."""
-    shown = opened(view, served, name)
+    shown = visit(name)
     own, target = shown.locator(".written").inner_text(), FORCED[name]
     shown.get_by_role("button", name="make it write something else").click()
     shown.get_by_role("textbox", name="what the model is made to write").fill(target)
