@@ -43,7 +43,7 @@ PACKAGES = ("nn", "models", "decoding")
 TASKS = (
     "translation.translator",
     "classification.classifier",
-    "classification.pairs.classifier",
+    "classification.pairs",
     "tagging.tagger",
     "language.generator",
     "language.masked",

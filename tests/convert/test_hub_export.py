@@ -22,8 +22,8 @@ from regard.models.store import weights
 from regard.nn.layout import Sequences
 from regard.runs.conversion import export_model, import_model
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.classification.assets import ClassAssets
-from regard.tasks.classification.pairs.classifier import PairClassification
+from regard.tasks.assets import ClassAssets
+from regard.tasks.classification.pairs import PairClassification
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from tests.convert.random_recipes import T5 as T5_LIKE

@@ -21,9 +21,7 @@ from regard.models.store import load_weights
 from regard.nn.layout import Sequences
 from regard.runs.conversion import import_model
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.classification.assets import ClassAssets
-from regard.tasks.images.assets import ImageAssets
-from regard.tasks.tagging.assets import TagAssets
+from regard.tasks.assets import ClassAssets, ImageAssets, TagAssets
 from regard.text.tokenizers.vocabulary import read_tokenizer
 from tests.convert.small_folders import LABELS, PAIRS, TAGS, TEXTS, around, config_of, folder_of, rewrite, untied_t5
 from tests.convert.small_peers import BERTS, framed, packed, pixels, transformers, unpadded

@@ -17,10 +17,9 @@ from regard.models import store
 from regard.runs import conversion
 from regard.runs.conversion import export_model, exports_of, import_model
 from regard.system.errors import Damaged, RegardError, UsageError
-from regard.tasks.classification.assets import ClassAssets
+from regard.tasks.assets import ClassAssets, FittedValues
 from regard.tasks.language.training import RunningTextJob
 from regard.tasks.model_folder import load_recipe_and_assets, model_class
-from regard.tasks.text.labels import FittedValues
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies

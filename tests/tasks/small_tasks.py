@@ -8,13 +8,8 @@ from typing import Any
 from regard.config import recipe_from, recipe_toml
 from regard.data.batches.patches import Scale
 from regard.models import store
-from regard.tasks.assets import TextAssets
-from regard.tasks.classification.assets import ClassAssets
-from regard.tasks.images.assets import ImageAssets
+from regard.tasks.assets import AnswerAssets, ClassAssets, FittedValues, ImageAssets, TagAssets, TextAssets
 from regard.tasks.model_folder import MODEL, RECIPE, model_class
-from regard.tasks.tagging.assets import TagAssets
-from regard.tasks.text.labels import FittedValues
-from regard.tasks.translation.text_to_text.assets import AnswerAssets
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 from regard.training.checkpoints import checkpoint, manifest

@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 from regard.system.errors import Damaged, RegardError
-from regard.tasks.assets import TextAssets, json_content
-from regard.tasks.classification.assets import ClassAssets
+from regard.tasks.assets import LABELS, PREFIXES, AnswerAssets, ClassAssets, FittedValues, TextAssets, json_content
 from regard.tasks.classification.ngrams import NGRAMS, fit
-from regard.tasks.text.labels import LABELS, FittedValues
-from regard.tasks.translation.text_to_text.assets import PREFIXES, AnswerAssets, read_prefixes
 from regard.text.tokenizers.tokenizer import learn
 from tests.refusals import refused
 
@@ -70,10 +67,10 @@ def test_damage_is_named(tmp_path: Path, changed: Any) -> None:
 
 def test_prefixes_are_kept_where_they_are_known(tmp_path: Path) -> None:
     assert not (written(tmp_path, AnswerAssets(TOKENIZER)) / PREFIXES).exists()
-    assert AnswerAssets.load(tmp_path).prefixes == read_prefixes(tmp_path) == ()
+    assert AnswerAssets.load(tmp_path).prefixes == ()
     assets = AnswerAssets(TOKENIZER, prefixes=("sort", "", "turn\u2028 round"))
     read = type(assets).load(written(tmp_path, assets))
-    assert read.prefixes == read_prefixes(tmp_path) == assets.prefixes
+    assert read.prefixes == assets.prefixes
     assert read.sha256 == TextAssets(TOKENIZER).sha256
     for damaged in ([], [1], "abc", None):
         (tmp_path / PREFIXES).write_bytes(json_content({"prefixes": damaged}))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +18,14 @@ from regard import kernels
 from regard.models.store import named_tensors
 from regard.nn.hooks import capture
 from regard.system.errors import Damaged, RegardError
+from regard.tasks.assets import FittedValues
 from regard.tasks.classification.ngrams import fit
 from regard.tasks.engine import engine_of, step_of
 from regard.tasks.model_folder import GPUS, load, open_without_torch
 from regard.tasks.text.encoding import ImageVectors, TextVectors
-from regard.tasks.text.labels import FittedValues
 from tests.refusals import refused
-from tests.tasks.small_tasks import (
-    BOTH_TEXTS,
-    GAPPED,
-    SOURCE,
-    SPANNED,
-    asker,
-    classifier,
-    encoder,
-    filler,
-    pairs,
-    put,
-    reader,
-    recurrent,
-    spanner,
-    speaker,
-    stepper,
-    tagger,
-    translator,
-    viewer,
-)
+from tests.tasks import small_tasks
+from tests.tasks.small_tasks import BOTH_TEXTS, GAPPED, SOURCE, SPANNED, classifier, put, translator
 
 TEXTS = [SOURCE, "The street", "", "was too tired because"]
 
@@ -57,9 +40,9 @@ def by_engine(task: Any) -> bool:
     return engine_of(task) is not None
 
 
-@pytest.mark.parametrize("make", [translator, asker])
-def test_a_folder_is_opened_without_its_model_and_says_the_same(make: Any, tmp_path: Path) -> None:
-    folder = put(tmp_path / "m", make())
+@pytest.mark.parametrize("name", ["translator", "asker"])
+def test_a_folder_is_opened_without_its_model_and_says_the_same(name: str, tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", make(name))
     task, plain = open_without_torch(folder, "cpu"), load(folder, "cpu")
     assert type(task) is type(plain)
     assert task.device_name == "cpu"
@@ -71,37 +54,35 @@ def test_a_folder_is_opened_without_its_model_and_says_the_same(make: Any, tmp_p
     assert torch.equal(task.model.output.weight, plain.model.output.weight)  # somebody looks inside
 
 
+RUN = "import sys; from regard.cli import main; print(main(sys.argv[1:]), 'torch' in sys.modules)"
+
+
+def command(*words: object, off: bool = False) -> list[str]:
+    """What a command writes; its last line is the exit code, and whether torch was loaded."""
+    environment = os.environ | ({kernels.VARIABLE: "off"} if off else {})
+    asked = [sys.executable, "-c", RUN, *map(str, words)]
+    return subprocess.run(asked, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
 def test_the_first_command_loads_no_torch(tmp_path: Path) -> None:
-    folder, code = (
-        put(tmp_path / "m", translator()),
-        """
-import sys
-from regard.cli import main
-code = main(sys.argv[1:])
-print(code, "torch" in sys.modules)
-""",
-    )
-    command = [sys.executable, "-c", code, "translate", str(folder), SOURCE, "--device", "cpu"]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    text, ended = result.stdout.splitlines()
-    assert text == load(folder, "cpu").translate(SOURCE)
-    assert ended == "0 False"
-    off = subprocess.run(
-        command, env=os.environ | {kernels.VARIABLE: "off"}, capture_output=True, text=True, check=True
-    )
-    assert off.stdout.splitlines() == [text, "0 True"]
+    folder = put(tmp_path / "m", translator())
+    asked, text = ("translate", folder, SOURCE, "--device", "cpu"), load(folder, "cpu").translate(SOURCE)
+    assert command(*asked) == [text, "0 False"]
+    assert command(*asked, off=True) == [text, "0 True"]
 
 
 def test_many_lines_are_divided_among_processes_without_torch(tmp_path: Path) -> None:
-    folder, given, out = put(tmp_path / "m", translator()), tmp_path / "in", tmp_path / "out"
+    folder, given = put(tmp_path / "m", translator()), tmp_path / "in"
     given.write_text("".join(f"{SOURCE[: n % 40]}\n" for n in range(3000)))
-    code = "import sys; from regard.cli import main; print(main(sys.argv[1:]), 'torch' in sys.modules)"
-    command = [sys.executable, "-c", code, "translate", str(folder), "--input", str(given), "--beam", "1"]
-    for name, more in (("one", ["--threads", "1"]), ("two", ["--threads", "2"])):
-        made = [*command, "--output", str(tmp_path / name), "--device", "cpu", *more]
-        assert subprocess.run(made, capture_output=True, text=True, check=True).stdout == "0 False\n"
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert not out.exists()
+    asked = ("translate", folder, "--input", given, "--beam", 1, "--device", "cpu")
+    for threads in (1, 2):
+        assert command(*asked, "--output", tmp_path / f"{threads}", "--threads", threads) == ["0 False"]
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+def make(name: str, **options: Any) -> Any:
+    """One of the small tasks."""
+    return getattr(small_tasks, name)(**options)
 
 
 def both(folder: Path, task: Any) -> tuple[Any, Any]:
@@ -110,42 +91,40 @@ def both(folder: Path, task: Any) -> tuple[Any, Any]:
     return open_without_torch(folder, "cpu"), load(folder, "cpu")
 
 
-INFINITE = [translator, asker, classifier, pairs, reader, tagger, stepper, filler, encoder, speaker, spanner]
+NAMES = "translator asker classifier pairs reader tagger stepper filler encoder speaker spanner".split()
+KINDS = ("single", "multi", "regression")
 
 
-@pytest.mark.parametrize("make", INFINITE)
-def test_weights_that_are_not_finite_are_refused_by_name(make: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_that_are_not_finite_are_refused_by_name(name: str, tmp_path: Path) -> None:
     """Whatever reads them, and whichever they are: matrices, tables, norms."""
-    task = make()
-    names = list(named_tensors(task.model))
-    for number, (value, name) in enumerate(zip([np.nan, np.inf], [names[0], names[-1]], strict=True)):
-        changed = make()
+    weights = list(named_tensors(make(name).model))
+    for number, (value, weight) in enumerate(zip([np.nan, np.inf], [weights[0], weights[-1]], strict=True)):
+        changed = make(name)
         with torch.no_grad():
-            named_tensors(changed.model)[name].view(-1)[-1] = value
+            named_tensors(changed.model)[weight].view(-1)[-1] = value
         folder = put(tmp_path / str(number), changed)
         for opened in (open_without_torch, load):
-            with refused(RegardError, folder / "model.safetensors", repr(name)):
+            with refused(RegardError, folder / "model.safetensors", repr(weight)):
                 opened(folder, "cpu")
 
 
-ANSWERS: list[tuple[Any, Any]] = [
-    (classifier, lambda task: task.classify(SOURCE)),
-    (lambda: classifier("multi"), lambda task: task.classify(SOURCE)),
-    (lambda: classifier("regression"), lambda task: task.classify(SOURCE)),
-    (tagger, lambda task: task.tag(SOURCE)),
-    (filler, lambda task: task.fill(GAPPED)),
-    (encoder, lambda task: TextVectors(task).texts([SOURCE])),
-    (encoder, lambda task: TextVectors(task).tokens([SOURCE])),
-    (viewer, lambda task: task.classify(np.zeros(24))),
-    (viewer, lambda task: ImageVectors(task).images([np.zeros(24)])),
-    (lambda: tagger(crf=True), lambda task: task.tag(SOURCE)),
+LARGE: list[tuple[str, dict[str, Any], Any]] = [
+    *(("classifier", {"kind": kind}, lambda task: task.classify(SOURCE)) for kind in KINDS),
+    *(("tagger", {"crf": crf}, lambda task: task.tag(SOURCE)) for crf in (False, True)),
+    ("filler", {}, lambda task: task.fill(GAPPED)),
+    ("encoder", {}, lambda task: TextVectors(task).tokens([SOURCE])),
+    ("viewer", {}, lambda task: task.classify(np.zeros(24))),
+    ("viewer", {}, lambda task: ImageVectors(task).images([np.zeros(24)])),
 ]
 
 
-@pytest.mark.parametrize(("make", "answer"), ANSWERS)
-def test_large_weights_are_finite_but_not_what_is_computed_of_them(make: Any, answer: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "options", "ask"), LARGE)
+def test_large_weights_are_finite_but_not_what_is_computed_of_them(
+    name: str, options: dict[str, Any], ask: Any, tmp_path: Path
+) -> None:
     """Their sum in single precision may be not, either."""
-    task = make()
+    task = make(name, **options)
     with torch.no_grad():
         for weight in named_tensors(task.model).values():
             weight.copy_(torch.where(weight < 0, -3e38, 3e38))
@@ -153,22 +132,59 @@ def test_large_weights_are_finite_but_not_what_is_computed_of_them(make: Any, an
     assert fast is None or by_engine(fast)
     for opened in filter(None, (fast, plain)):
         with refused(RegardError, None, "not finite"), np.errstate(all="ignore"):
-            answer(opened)
+            ask(opened)
 
 
 LONG = " ".join([SOURCE] * 4)
 """A text that is read in several windows."""
+READ = [*TEXTS, LONG]
 
 
-@pytest.mark.parametrize("kind", ["single", "multi", "regression"])
-@pytest.mark.parametrize("model", [{}, {"pool": "mean", "positions": "alibi"}, {"word_features": 50, "norm": "rms"}])
-def test_texts_are_labelled_as_by_the_model(kind: str, model: dict[str, Any], tmp_path: Path) -> None:
-    task, plain = both(tmp_path / "m", classifier(kind, **model))
-    texts = [*TEXTS, LONG]
-    np.testing.assert_allclose(task.scores(texts), plain.scores(texts), rtol=1e-4, atol=1e-5)
-    labels = [[found.labels for found in one.classify(texts, 0.4)] for one in (task, plain)]
-    assert labels[0] == labels[1]
+def labels(task: Any) -> Any:
+    return task.scores(READ), [one.labels for one in task.classify(READ, 0.4)]
+
+
+def tags(task: Any) -> Any:
+    return [(one.tags, one.probabilities) for one in task.tag(READ)]
+
+
+def written(task: Any, **options: Any) -> Any:
+    """Beyond the window, too."""
+    found = (task.generate(prompt, max_tokens=60, **options) for prompt in ("", SOURCE, LONG))
+    return [(one.tokens, one.log_probability) for group in found for one in group]
+
+
+ASKED: list[tuple[str, dict[str, Any], Any]] = [
+    *(("classifier", {"kind": kind}, labels) for kind in KINDS),
+    *(("classifier", {"kind": kind, "pool": "mean", "positions": "alibi"}, labels) for kind in KINDS),
+    *(("classifier", {"kind": kind, "word_features": 50, "norm": "rms"}, labels) for kind in KINDS),
+    ("pairs", {}, lambda task: task.scores([BOTH_TEXTS, f"{LONG} [SEP] tired"])),
+    ("reader", {}, labels),
+    *((name, options, tags) for name, options in (("tagger", {}), ("tagger", {"crf": True}), ("stepper", {}))),
+    ("filler", {}, lambda task: [(one.text, one.probability) for gap in task.fill(GAPPED, 3) for one in gap]),
+    *(("speaker", {}, partial(written, **more)) for more in ({"temperature": 0.0}, {"top_k": 5})),
+    ("speaker", {}, partial(written, repetition_penalty=1.5, n=3)),
+    *((name, {}, lambda task: TextVectors(task).texts(READ)) for name in NAMES if name != "pairs"),
+    *((name, {}, lambda task: TextVectors(task, 1).texts(READ)) for name in NAMES if name != "pairs"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "ask"), ASKED)
+def test_the_engine_says_what_the_model_says(name: str, options: dict[str, Any], ask: Any, tmp_path: Path) -> None:
+    task, plain = both(tmp_path / "m", make(name, **options))
+    expect_near(ask(task), ask(plain))
     assert by_engine(task)
+
+
+def expect_near(found: Any, expected: Any) -> None:
+    """The same, but for numbers, which may round otherwise."""
+    if isinstance(found, float | np.ndarray):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    elif isinstance(found, list | tuple):
+        for one, other in zip(found, expected, strict=True):
+            expect_near(one, other)
+    else:
+        assert found == expected
 
 
 def test_threads_that_read_batches_change_no_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,90 +203,29 @@ def test_ngrams_are_added_to_the_scores_of_the_engine_too(tmp_path: Path) -> Non
     plain_scores = made.scores(TEXTS)
     made.assets = replace(made.assets, ngrams=ngrams, fitted=FittedValues(1.5, ngrams=2.0))
     task, plain = both(tmp_path / "m", made)
-    np.testing.assert_allclose(task.scores(TEXTS), plain.scores(TEXTS), rtol=1e-4, atol=1e-5)
+    expect_near(task.scores(TEXTS), plain.scores(TEXTS))
     assert np.abs(task.scores(TEXTS) - plain_scores).max() > 0.1
 
 
-def test_pairs_are_labelled_as_by_the_model(tmp_path: Path) -> None:
-    task, plain = both(tmp_path / "m", pairs())
-    given = [BOTH_TEXTS, f"{LONG} [SEP] tired"]
-    np.testing.assert_allclose(task.scores(given), plain.scores(given), rtol=1e-4, atol=1e-5)
-
-
-def test_a_recurrence_labels_texts_as_by_torch(tmp_path: Path) -> None:
-    task, plain = both(tmp_path / "m", reader())
-    np.testing.assert_allclose(task.scores([*TEXTS, LONG]), plain.scores([*TEXTS, LONG]), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("make", [tagger, lambda: tagger(crf=True), stepper])
-def test_words_are_tagged_as_by_the_model(make: Any, tmp_path: Path) -> None:
-    task, plain = both(tmp_path / "m", make())
-    for found, expected in zip(task.tag([*TEXTS, LONG]), plain.tag([*TEXTS, LONG]), strict=True):
-        assert found.tags == expected.tags
-        np.testing.assert_allclose(found.probabilities, expected.probabilities, atol=1e-5)
-
-
-def test_gaps_are_filled_as_by_the_model(tmp_path: Path) -> None:
-    task, plain = both(tmp_path / "m", filler())
-    for found, expected in zip(task.fill(GAPPED, 3), plain.fill(GAPPED, 3), strict=True):
-        assert [one.text for one in found] == [one.text for one in expected]
-        np.testing.assert_allclose([x.probability for x in found], [x.probability for x in expected], rtol=1e-4)
-
-
-@pytest.mark.parametrize("options", [{"temperature": 0.0}, {"top_k": 5}, {"repetition_penalty": 1.5, "n": 3}])
-def test_prompts_are_continued_as_by_the_model(options: dict[str, Any], tmp_path: Path) -> None:
-    """Beyond the window, too."""
-    task, plain = both(tmp_path / "m", speaker())
-    for prompt in ("", SOURCE, LONG):
-        found, expected = (one.generate(prompt, max_tokens=60, **options) for one in (task, plain))
-        assert [one.tokens for one in found] == [one.tokens for one in expected]
-        found, expected = ([x.log_probability for x in group] for group in (found, expected))
-        np.testing.assert_allclose(found, expected, rtol=1e-4)
-    assert by_engine(task)
-
-
-@pytest.mark.parametrize(
-    "make", [encoder, classifier, reader, tagger, stepper, filler, speaker, spanner, asker, translator]
-)
-def test_vectors_are_those_of_the_model(make: Any, tmp_path: Path) -> None:
-    task, plain = both(tmp_path / "m", make())
-    for layer in (None, 1):
-        found, expected = (TextVectors(one, layer).texts([*TEXTS, LONG]) for one in (task, plain))
-        np.testing.assert_allclose(found, expected, atol=1e-5)
+COMMANDS = """classifier classify, reader classify, stepper tag --json, pairs classify, tagger tag, filler fill,
+spanner ask, speaker generate --max-tokens 9, speaker generate --json --n 2 --max-tokens 9, encoder encode,
+speaker encode --each token"""
 
 
 @pytest.mark.one_of(3)
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (classifier, ["classify"]),
-        (reader, ["classify"]),
-        (stepper, ["tag"]),
-        (pairs, ["classify"]),
-        (tagger, ["tag"]),
-        (lambda: tagger(crf=True), ["tag", "--json"]),
-        (filler, ["fill"]),
-        (spanner, ["ask"]),
-        (speaker, ["generate", "--max-tokens", "9"]),
-        (speaker, ["generate", "--json", "--n", "2", "--max-tokens", "9"]),
-        (encoder, ["encode"]),
-        (speaker, ["encode", "--each", "token"]),
-    ],
-)
-def test_commands_answer_without_torch(make: Any, words: list[str], tmp_path: Path) -> None:
-    task = make()
-    folder = put(tmp_path / "m", task)
-    given = {"fill": GAPPED, "ask": SPANNED}.get(words[0], BOTH_TEXTS if task.info.texts == 2 else SOURCE)
-    code = "import sys; from regard.cli import main; print(main(sys.argv[1:]), 'torch' in sys.modules)"
-    command = [sys.executable, "-c", code, words[0], str(folder), given, *words[1:], "--device", "cpu"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+@pytest.mark.parametrize("case", COMMANDS.split(","))
+def test_commands_answer_without_torch(case: str, tmp_path: Path) -> None:
+    name, word, *more = case.split()
+    task = make(name)
+    given = {"fill": GAPPED, "ask": SPANNED}.get(word, BOTH_TEXTS if task.info.texts == 2 else SOURCE)
+    done = command(word, put(tmp_path / "m", task), given, *more, "--device", "cpu")
     assert done[-1] == "0 False"
     assert len(done) > 1
 
 
-@pytest.mark.parametrize("make", [classifier, tagger, speaker])
-def test_a_file_with_a_weight_too_many_is_refused(make: Any, tmp_path: Path) -> None:
-    folder, task = tmp_path / "m", make()
+@pytest.mark.parametrize("name", ["classifier", "tagger", "speaker"])
+def test_a_file_with_a_weight_too_many_is_refused(name: str, tmp_path: Path) -> None:
+    folder, task = tmp_path / "m", make(name)
     task.model.register_parameter("surplus", torch.nn.Parameter(torch.zeros(2)))
     with refused(RegardError, "model.safetensors", "surplus"):
         open_without_torch(put(folder, task), "cpu")
@@ -289,9 +244,9 @@ def test_where_there_may_be_a_gpu_torch_decides(tmp_path: Path, monkeypatch: pyt
     assert all(one.startswith("/dev/") for one in GPUS)
 
 
-@pytest.mark.parametrize("make", [viewer, recurrent])
-def test_what_has_no_engine_is_torchs(make: Any, tmp_path: Path) -> None:
-    assert open_without_torch(put(tmp_path / "m", make()), "cpu") is None
+@pytest.mark.parametrize("name", ["viewer", "recurrent"])
+def test_what_has_no_engine_is_torchs(name: str, tmp_path: Path) -> None:
+    assert open_without_torch(put(tmp_path / "m", make(name)), "cpu") is None
     assert not by_engine(regard.load(tmp_path / "m", "cpu"))
 
 
@@ -302,9 +257,9 @@ def test_a_folder_that_is_none_is_torchs_to_refuse(tmp_path: Path) -> None:
     assert open_without_torch(tmp_path / "broken", "cpu") is None
 
 
-@pytest.mark.parametrize("make", [translator, classifier, tagger, speaker])
-def test_a_damaged_file_is_refused_as_by_torch(make: Any, tmp_path: Path) -> None:
-    folder = put(tmp_path / "m", make())
+@pytest.mark.parametrize("name", ["translator", "classifier", "tagger", "speaker"])
+def test_a_damaged_file_is_refused_as_by_torch(name: str, tmp_path: Path) -> None:
+    folder = put(tmp_path / "m", make(name))
     content = bytearray((folder / "model.safetensors").read_bytes())
     content[-3] ^= 1
     (folder / "model.safetensors").write_bytes(content)
@@ -312,9 +267,9 @@ def test_a_damaged_file_is_refused_as_by_torch(make: Any, tmp_path: Path) -> Non
         open_without_torch(folder, "cpu")
 
 
-@pytest.mark.parametrize("make", [translator, asker, spanner, classifier, pairs, tagger, filler, speaker, encoder])
-def test_in_python_the_model_computes_while_hooks_look_inside(make: Any, tmp_path: Path) -> None:
-    task = regard.load(put(tmp_path / "m", make()), "cpu")
+@pytest.mark.parametrize("name", NAMES)
+def test_in_python_the_model_computes_while_hooks_look_inside(name: str, tmp_path: Path) -> None:
+    task = regard.load(put(tmp_path / "m", make(name)), "cpu")
     assert by_engine(task)
     with capture(["*"]):
         assert not by_engine(task)

@@ -16,7 +16,7 @@ from regard.tasks import model_folder as bundle
 from regard.tasks.assets import PROCESSORS, json_content
 from regard.tasks.model_folder import choose_device, load, load_recipe_and_assets
 from regard.tasks.model_path import fingerprint, model_folder
-from regard.tasks.text.pretrained import Pretrained
+from regard.tasks.text.preparation import Pretrained
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files
 from tests.refusals import refused

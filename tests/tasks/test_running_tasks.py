@@ -19,9 +19,8 @@ from regard.runs.datasets import training_job
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.language import training
 from regard.tasks.language.generator import LanguageModel
-from regard.tasks.language.generator_training import LanguageModelTraining, documents
 from regard.tasks.language.masked import MaskedLm
-from regard.tasks.language.training import VocabularySample
+from regard.tasks.language.training import LanguageModelTraining, VocabularySample, documents
 from regard.tasks.protocols import InputFiles
 from regard.tasks.training.base import ProductPaths
 from tests.refusals import refused

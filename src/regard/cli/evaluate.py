@@ -20,7 +20,8 @@ from regard.text.terminal import visible, width
 if TYPE_CHECKING:
     from regard.data.corpora.corpus import Corpus
     from regard.tasks.classification.classifier import ClassEvaluation
-    from regard.tasks.language.scores import Perplexity, PredictionScores
+    from regard.tasks.language.generator import Perplexity
+    from regard.tasks.language.training import PredictionScores
     from regard.tasks.metrics.bleu import TranslationScores
     from regard.tasks.metrics.spans import Counts, TagScores
     from regard.tasks.protocols import Divide, Task
@@ -218,7 +219,7 @@ def hidden_tokens(task: Task, asked: EvaluateOptions) -> Found:
     """The scores of predicting masked tokens in running text."""
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
     from regard.tasks.kinds import fills_words
-    from regard.tasks.language.masked_training import evaluate_corpus
+    from regard.tasks.language.training import evaluate_corpus
 
     assert fills_words(task)
     with asked.corpus(partial(_documents, task)) as corpus:

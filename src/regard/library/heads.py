@@ -11,7 +11,7 @@ from regard.inspection.pictures.head_table import Estimate, HeadSummary, HeadTab
 from regard.inspection.questions.heads import TextCounts, count_images, count_texts, metrics_of
 from regard.inspection.requests import UNCHANGED, AblationRequest
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.classification.pairs.classifier import split_pair
+from regard.tasks.classification.pairs import split_pair
 from regard.tasks.kinds import reads_image
 from regard.tasks.protocols import Task
 from regard.text.counts import counted

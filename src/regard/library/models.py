@@ -16,7 +16,7 @@ from regard.runs.train import train as train_task
 from regard.system.errors import UsageError
 from regard.tasks import model_folder
 from regard.tasks.classification.classifier import Classification
-from regard.tasks.classification.pairs.classifier import PairClassification
+from regard.tasks.classification.pairs import PairClassification
 from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.language import generator, masked
 from regard.tasks.tagging.tagger import Tagging

@@ -18,15 +18,11 @@ from regard.data.prepare.folder import sha256_of
 from regard.models import store
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import TextAssets
-from regard.tasks.classification.assets import ClassAssets
-from regard.tasks.images.assets import ImageAssets
+from regard.tasks.assets import AnswerAssets, ClassAssets, ImageAssets, TagAssets, TextAssets
 from regard.tasks.kinds import labels_examples
 from regard.tasks.model_folder import MODEL, RECIPE, load
 from regard.tasks.protocols import Assets, Task
-from regard.tasks.tagging.assets import TagAssets
 from regard.tasks.training import model_writer
-from regard.tasks.translation.text_to_text.assets import AnswerAssets
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, Vocabularies
 from regard.training.checkpoints import manifest

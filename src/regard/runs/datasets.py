@@ -34,10 +34,10 @@ JOBS = {
     "translation": "regard.tasks.translation.training:TranslationJob",
     "text-to-text": "regard.tasks.translation.text_to_text.training:TextToTextJob",
     "classification": "regard.tasks.classification.training:ClassificationJob",
-    "sentence-pairs": "regard.tasks.classification.pairs.training:PairJob",
+    "sentence-pairs": "regard.tasks.classification.training:PairJob",
     "tagging": "regard.tasks.tagging.training:TaggingJob",
-    "language-model": "regard.tasks.language.generator_training:LanguageModelJob",
-    "masked-lm": "regard.tasks.language.masked_training:MaskedLmJob",
+    "language-model": "regard.tasks.language.training:LanguageModelJob",
+    "masked-lm": "regard.tasks.language.training:MaskedLmJob",
     "image-classification": "regard.tasks.images.training:ImageJob",
 }
 """``module:class`` of each task's training job."""

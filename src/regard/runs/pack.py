@@ -13,7 +13,7 @@ from regard.data.prepare.folder import VALIDATION
 from regard.kernels.packing import Precision
 from regard.system import processor
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.engine import knows, why_torch
+from regard.tasks.engine import has_engine, why_torch
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_folder import load_recipe_and_assets, open_without_torch, write_packed
 from regard.tasks.model_path import model_folder, weights_sha256
@@ -96,7 +96,7 @@ def pack_weights(folder: Path | str, precision: Precision) -> Path:
 
 
 def _refuse_without_engine(folder: Path, recipe: Recipe) -> None:
-    if not (knows(recipe) and kernels.available()):
+    if not has_engine(recipe):
         message = f"precisions are the engine's, but torch computes this model ({why_torch(recipe)})"
         raise UsageError(message, str(folder))
 

@@ -30,7 +30,7 @@ from regard.system.errors import RegardError, UsageError
 from regard.system.forks import end_with
 from regard.tasks.model_folder import choose_device
 from regard.tasks.protocols import Files, InputFiles
-from regard.tasks.text.pretrained import Pretrained
+from regard.tasks.text.preparation import Pretrained
 from regard.tasks.training.base import TrainingJob
 from regard.training import reporters
 from regard.training.checkpoints import resolved

@@ -1,80 +1,36 @@
-"""What a model of texts needs beside its weights, and our JSON files."""
+"""What models need beside their weights, and our JSON files: tokenizer, labels, fitted values, what training read."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from regard.config import FORMAT, checksum
+from regard.data.batches.patches import Scale
 from regard.system import disk
-from regard.system.errors import RegardError
-from regard.text.confidence import WORDS, SeenWords, read_seen_words
+from regard.system.errors import Damaged, RegardError
+from regard.tasks.classification.ngrams import NGRAMS, LinearNGrams, read_ngrams
+from regard.text.confidence import CONFIDENCE, WORDS, SeenWords, confidence_content, read_doubted_below, read_seen_words
+from regard.text.tags import Scheme, detect
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
 
+LABELS = "labels.json"
+PIXELS = "pixels.json"
+PREFIXES = "words.prefixes.json"
+"""The file of the prefixes that a model learned; folders of earlier versions have none."""
 PROCESSORS = "processors.json"
 Kind = TypeVar("Kind")
 
 
-@dataclass(frozen=True)
-class TextAssets:
-    """A tokenizer.
-
-    Args:
-        tokenizer: text to pieces.
-        seen: words and pieces that training read; ``None`` where that is not known.
-    """
-
-    tokenizer: AnyTokenizer
-    seen: SeenWords | None = field(default=None, compare=False, kw_only=True)
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Pieces, and no labels."""
-        return self.tokenizer.size, 0
-
-    @property
-    def masking_id(self) -> int:
-        """The id for a token hidden by word dropout: the mask, else the unknown token."""
-        return self.tokenizer.unknown if self.tokenizer.mask is None else self.tokenizer.mask
-
-    @property
-    def contents(self) -> Mapping[str, bytes]:
-        """``tokenizer.json``, and the words that training read where they are known."""
-        found = {TOKENIZER: self.tokenizer.content}
-        return {**found, WORDS: self.seen.content} if self.seen else found
-
-    @property
-    def sha256(self) -> str:
-        """A fingerprint of the tokenizer, and of no labels."""
-        return hashlib.sha256(json.dumps([self.tokenizer.sha256, []]).encode()).hexdigest()
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """Those of a model folder.
-
-        Raises:
-            RegardError: a file is missing or damaged.
-        """
-        return cls(read_tokenizer(folder / TOKENIZER), seen=read_seen_words(folder))
-
-
-def json_content(values: Mapping[str, Any]) -> bytes:
+def json_content(values: Mapping[str, object]) -> bytes:
     """The bytes of one of our JSON files."""
     return (json.dumps({"format": FORMAT, **values}, ensure_ascii=False, indent=1) + "\n").encode()
-
-
-class ProcessorFile(BaseModel):
-    """What ``processors.json`` holds: the path of products by which the model was validated, by kind of processor."""
-
-    model_config = ConfigDict(defer_build=True)
-
-    paths: dict[str, str]
 
 
 def read_json(path: Path, kind: type[Kind]) -> Kind:
@@ -92,3 +48,263 @@ def read_json(path: Path, kind: type[Kind]) -> Kind:
         first = error.errors()[0]
         place, found = ".".join(map(str, first["loc"])), f"{first['input']!r:.60}"
         raise RegardError(f"is damaged: {place} {found}: {first['msg']}", str(path)) from None
+
+
+class ProcessorFile(BaseModel):
+    """What ``processors.json`` holds: the path of products by which the model was validated, by kind of processor."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    paths: dict[str, str]
+
+
+@dataclass(frozen=True)
+class FittedValues:
+    """Values fitted on the validation texts after training.
+
+    Args:
+        temperature: scores are divided by it, so that probabilities are calibrated [Guo17].
+        threshold: a text whose best label is less probable is out of scope.
+        ngrams: what the scores of a classifier of n-grams, where there is one, are multiplied by.
+        shift: what is added to the score of a regression, divided by the temperature, to give its number.
+    """
+
+    temperature: float = 1.0
+    threshold: float = 0.0
+    ngrams: float = 1.0
+    shift: float = 0.0
+
+
+class LabelsFile(BaseModel):
+    """What ``labels.json`` holds; ``scheme``: of tags."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    labels: tuple[str, ...] = Field(min_length=1)
+    temperature: float = Field(gt=0, allow_inf_nan=False)
+    threshold: float = Field(ge=0, le=1)
+    ngrams: float = Field(1.0, ge=0, allow_inf_nan=False)
+    shift: float = Field(0.0, allow_inf_nan=False)
+    scheme: Scheme | None = None
+
+    @property
+    def fitted(self) -> FittedValues:
+        """The values fitted on the validation texts."""
+        return FittedValues(self.temperature, self.threshold, self.ngrams, self.shift)
+
+
+def labels_content(labels: Sequence[str], fitted: FittedValues, **more: str) -> bytes:
+    """The bytes of ``labels.json``."""
+    usual = FittedValues()
+    same = {name for name in ("ngrams", "shift") if getattr(fitted, name) == getattr(usual, name)}
+    values = {name: value for name, value in asdict(fitted).items() if name not in same}
+    return json_content({"labels": list(labels), **values, **more})
+
+
+@dataclass(frozen=True)
+class TextAssets:
+    """A tokenizer; and labels, where the model has some.
+
+    Args:
+        tokenizer: text to pieces.
+        labels: the names of classes or tags, in the order of their scores; a regression has one, for its number.
+        fitted: see :class:`FittedValues`.
+        seen: words and pieces that training read; ``None`` where that is not known.
+    """
+
+    tokenizer: AnyTokenizer
+    labels: tuple[str, ...] = ()
+    fitted: FittedValues = field(default_factory=FittedValues)
+    seen: SeenWords | None = field(default=None, compare=False, kw_only=True)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Pieces, and labels."""
+        return self.tokenizer.size, len(self.labels)
+
+    @property
+    def masking_id(self) -> int:
+        """The id for a token hidden by word dropout: the mask, else the unknown token."""
+        return self.tokenizer.unknown if self.tokenizer.mask is None else self.tokenizer.mask
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """``tokenizer.json``, the words that training read where they are known, and ``labels.json``."""
+        found = {TOKENIZER: self.tokenizer.content}
+        if self.seen:
+            found[WORDS] = self.seen.content
+        return {**found, LABELS: labels_content(self.labels, self.fitted)} if self.labels else found
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of tokenizer and labels."""
+        rests = json.dumps([self.tokenizer.sha256, list(self.labels)])
+        return hashlib.sha256(rests.encode()).hexdigest()
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Those of a model folder, which has no labels yet while its texts are prepared.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        tokenizer, seen = read_tokenizer(folder / TOKENIZER), read_seen_words(folder)
+        if not (folder / LABELS).exists():
+            return cls(tokenizer, seen=seen)
+        read = read_json(folder / LABELS, LabelsFile)
+        return cls(tokenizer, read.labels, read.fitted, seen=seen)
+
+
+@dataclass(frozen=True)
+class ClassAssets(TextAssets):
+    """Tokenizer and classes.
+
+    Args:
+        ngrams: a linear classifier whose scores are added to the model's, if there is one.
+    """
+
+    ngrams: LinearNGrams | None = field(default=None, compare=False, kw_only=True)
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """The same, and the linear classifier."""
+        found = super().contents
+        return {**found, NGRAMS: self.ngrams.content} if self.ngrams else found
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Those of a model folder.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        found, ngrams = super().load(folder), read_ngrams(folder)
+        if ngrams is not None and found.labels and len(ngrams.bias_C) != len(found.labels):
+            message = f"is of {len(ngrams.bias_C)} labels, but the model has {len(found.labels)}"
+            raise Damaged(message, str(folder / NGRAMS))
+        return replace(found, ngrams=ngrams)
+
+
+@dataclass(frozen=True)
+class TagAssets(TextAssets):
+    """Tokenizer and labels, and the tag scheme, also kept in ``labels.json``."""
+
+    scheme: Scheme = "none"
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """The same, ``labels.json`` with the scheme."""
+        return {**super().contents, LABELS: labels_content(self.labels, self.fitted, scheme=self.scheme)}
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of tokenizer, tags and scheme."""
+        return hashlib.sha256(f"{super().sha256} {self.scheme}".encode()).hexdigest()
+
+    @classmethod
+    def load(cls, folder: Path) -> TagAssets:
+        """Those of a model folder; where no scheme is named, as in one from elsewhere, spans are read leniently.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        tokenizer, path = read_tokenizer(folder / TOKENIZER), folder / LABELS
+        if not path.exists():
+            raise RegardError("is missing; it names the tags", str(path))
+        read = read_json(path, LabelsFile)
+        lenient: Scheme = "none" if detect([[label] for label in read.labels]) == "none" else "io"
+        return cls(tokenizer, read.labels, read.fitted, read.scheme or lenient, seen=read_seen_words(folder))
+
+
+@dataclass(frozen=True)
+class AnswerAssets(TextAssets):
+    """A tokenizer, and what is known of the texts that were learned.
+
+    Args:
+        prefixes: those that name a task, the most frequent first, ``""`` where texts without one were learned too;
+            empty where they are not known.
+        doubted_below: the confidence below which outputs are doubted; 0 as long as none is, ``None`` where that is not
+            known.
+    """
+
+    prefixes: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
+    doubted_below: float | None = field(default=None, compare=False, kw_only=True)
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """The same, and what is known."""
+        found = dict(super().contents)
+        if self.prefixes:
+            found[PREFIXES] = json_content({"prefixes": list(self.prefixes)})
+        if self.doubted_below is not None:
+            found[CONFIDENCE] = confidence_content(self.doubted_below)
+        return found
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Those of a model folder.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        found = super().load(folder)
+        return replace(found, prefixes=read_prefixes(folder), doubted_below=read_doubted_below(folder))
+
+
+class PrefixFile(BaseModel):
+    """What ``words.prefixes.json`` holds."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    prefixes: tuple[str, ...] = Field(min_length=1)
+
+
+def read_prefixes(folder: Path) -> tuple[str, ...]:
+    """The prefixes that the model of a folder learned; empty where they are not known.
+
+    Raises:
+        RegardError: the file is damaged, or a newer Regard wrote it.
+    """
+    path = folder / PREFIXES
+    return read_json(path, PrefixFile).prefixes if path.exists() else ()
+
+
+@dataclass(frozen=True)
+class ImageAssets:
+    """The scale of pixel values, and labels.
+
+    Args:
+        scale: from pixel values to model inputs.
+        labels: the names of the classes, in the order of their scores; a regression has one, for its number.
+        fitted: see :class:`FittedValues`.
+    """
+
+    scale: Scale
+    labels: tuple[str, ...]
+    fitted: FittedValues = field(default_factory=FittedValues)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """No pieces, and labels."""
+        return 0, len(self.labels)
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """``pixels.json`` and ``labels.json``."""
+        return {PIXELS: json_content(asdict(self.scale)), LABELS: labels_content(self.labels, self.fitted)}
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of scale and labels."""
+        rests = json.dumps([asdict(self.scale), list(self.labels)])
+        return hashlib.sha256(rests.encode()).hexdigest()
+
+    @classmethod
+    def load(cls, folder: Path) -> ImageAssets:
+        """Those of a model folder.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        read = read_json(folder / LABELS, LabelsFile)
+        return cls(read_json(folder / PIXELS, Scale), read.labels, read.fitted)

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from regard import kernels
 from regard.config import Recipe
 from regard.config.tasks import import_name
@@ -37,9 +40,9 @@ class ModelEngine:
     """
 
     task: Task
-    _made: tuple[object, Any] = (None, None)
+    _made: tuple[object, object] = (None, None)
 
-    def __call__(self) -> Any:
+    def __call__(self) -> object:
         """The engine; ``None`` where it cannot be that of the model as it is now: in training, or not in float32."""
         import torch
 
@@ -53,7 +56,7 @@ class ModelEngine:
         now = [(name, one.data_ptr(), one._version) for name, one in tensors.items() if not one.is_inference()]
         if self._made[0] != now:
 
-            def take(name: str, *shape: int) -> Any:
+            def take(name: str, *shape: int) -> NDArray[np.float32]:
                 return tensors[name].detach().numpy().reshape(shape)
 
             self._made = now, build(self.task, take, Packer(self.task.precision))
@@ -67,7 +70,7 @@ def engine_of(task: Task) -> Any:
     return None if task.engine is None or looked_into else task.engine()
 
 
-def step_of(task: Task, **options: Any) -> Any:
+def step_of(task: Task, **options: int) -> Any:
     """The step function of a task: its engine, or the model's, which is given the options."""
     if (step := engine_of(task)) is not None:
         return step
@@ -76,9 +79,9 @@ def step_of(task: Task, **options: Any) -> Any:
     return stepper(task.model, task.device, **options)
 
 
-def has_engine(task: Task) -> bool:
-    """Whether the engine can compute a task's model here."""
-    return knows(task.recipe) and kernels.available()
+def has_engine(recipe: Recipe) -> bool:
+    """Whether the engine can compute the models of a recipe here."""
+    return recipe.model.family in ENGINES and kernels.available()
 
 
 def give_engine(task: EngineTask, folder: Path | str, wanted: Wanted) -> None:
@@ -87,7 +90,7 @@ def give_engine(task: EngineTask, folder: Path | str, wanted: Wanted) -> None:
     Raises:
         UsageError: a precision is asked for that only the engine has.
     """
-    if has_engine(task) and task.device_name == "cpu":
+    if has_engine(task.recipe) and task.device_name == "cpu":
         task.precision = precision_of(model_folder(folder), wanted)
     else:
         refuse_where_torch_computes(wanted, why_torch(task.recipe))
@@ -96,23 +99,20 @@ def give_engine(task: EngineTask, folder: Path | str, wanted: Wanted) -> None:
 
 def use_engine(task: EngineTask) -> None:
     """Let the engine compute a task whose model is in memory, where there is one, in the task's precision."""
-    if has_engine(task):
+    if has_engine(task.recipe):
         task.engine = ModelEngine(task)
-
-
-def knows(recipe: Recipe) -> bool:
-    """Whether there is an engine for the models of a recipe."""
-    return recipe.model.family in ENGINES
 
 
 def why_torch(recipe: Recipe) -> str:
     """Why the engine does not compute a model here."""
     if not kernels.available():
         return "Regard was installed without kernels, or they are switched off"
-    return "it is not on the processor" if knows(recipe) else f"the engine has no {recipe.model.info.noun}"
+    known = recipe.model.family in ENGINES
+    return "it is not on the processor" if known else f"the engine has no {recipe.model.info.noun}"
 
 
-def build(task: Task, take: Callable[..., Any], pack: Packer) -> Any:
+def build(task: Task, take: Callable[..., NDArray[np.float32]], pack: Packer) -> object:
     """The engine of a task's model, of the weights that ``take`` gives by name."""
     section, sizes = task.recipe.model, task.engine_sizes()  # type: ignore[attr-defined]
-    return import_name(ENGINES[section.family])(section, *sizes, take, pack)
+    engine: object = import_name(ENGINES[section.family])(section, *sizes, take, pack)
+    return engine

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
     from regard.tasks.classification.classifier import Classification, TextLabelTask
-    from regard.tasks.classification.pairs.classifier import PairClassification
+    from regard.tasks.classification.pairs import PairClassification
     from regard.tasks.images.classifier import ImageClassification
     from regard.tasks.language.generator import LanguageModel
     from regard.tasks.language.masked import MaskedLm

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard import kernels
 from regard.config import Recipe, saved_recipe
 from regard.config.tasks import import_name
-from regard.engine.packed_file import MappedPacker
+from regard.engine.packed_file import MappedPacker, RecordingPacker, StalePack
 from regard.engine.weights import WeightFile
 from regard.kernels.packing import Packer, Precision
 from regard.system import processor
 from regard.system.errors import RegardError, UsageError
+from regard.system.threads import ended_threads
 from regard.tasks.assets import PROCESSORS, ProcessorFile, read_json
-from regard.tasks.engine import build, knows
+from regard.tasks.engine import build, has_engine
 from regard.tasks.model_path import MODEL as MODEL
 from regard.tasks.model_path import RECIPE as RECIPE
-from regard.tasks.model_path import existing, finished_folder, model_folder, verifying
+from regard.tasks.model_path import existing, finished_folder, model_folder, verifying, weights_sha256
 from regard.tasks.protocols import Assets, EngineTask, Task, Unloaded
-from regard.tasks.text.packed_weights import build_engine, settled_weights, write
-from regard.tasks.text.precisions import Wanted, precision_of
+from regard.tasks.text.precisions import Wanted, derived_files, precision_of, write_derived
+from regard.training.checkpoints.manifest import NEXT
 
 if TYPE_CHECKING:
     import torch
@@ -31,7 +31,7 @@ MODELS = {
     "translation": "regard.tasks.translation.translator:Translation",
     "text-to-text": "regard.tasks.translation.text_to_text.writer:TextToText",
     "classification": "regard.tasks.classification.classifier:Classification",
-    "sentence-pairs": "regard.tasks.classification.pairs.classifier:PairClassification",
+    "sentence-pairs": "regard.tasks.classification.pairs:PairClassification",
     "tagging": "regard.tasks.tagging.tagger:Tagging",
     "language-model": "regard.tasks.language.generator:LanguageModel",
     "masked-lm": "regard.tasks.language.masked:MaskedLm",
@@ -44,12 +44,14 @@ MODELS = {
 OPENERS = {
     "text-to-text": "regard.tasks.translation.text_to_text.corpus:open_prefixed",
     "classification": "regard.data.corpora.labelled:open_labelled",
-    "sentence-pairs": "regard.tasks.classification.pairs.corpus:open_labelled_pairs",
+    "sentence-pairs": "regard.tasks.classification.pairs:open_labelled_pairs",
     "tagging": "regard.data.corpora.tagged:open_tagged",
     "image-classification": "regard.data.corpora.images:open_images",
 }
 """``module:function`` that opens a file of examples, of a path and its columns; where the files of a task are opened
 together, there is none."""
+PACKED_WEIGHTS = "packed.safetensors"
+"""The matrices of a model as the engine packs them, a file made from its weights."""
 GPUS = ("/dev/nvidiactl", "/dev/kfd")
 """Devices of the system that say that there may be a GPU, which is then the default."""
 
@@ -70,18 +72,7 @@ def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:
     """Recipe and assets of a model folder."""
     folder = existing(folder)
     recipe = saved_recipe(folder / RECIPE)
-    return recipe, model_class(recipe.task).load_assets(folder)
-
-
-def opened_folder(given: Path | str) -> tuple[Path, Recipe, Any]:
-    """A finished model folder, its manifest verified, with its recipe and assets.
-
-    Raises:
-        RegardError: it is no model folder, or a file of it is damaged.
-    """
-    folder = finished_folder(given)
-    with verifying(folder):
-        return (folder, *load_recipe_and_assets(folder))
+    return recipe, model_class(recipe.task).assets_class.load(folder)
 
 
 def load(folder: Path | str, device: str | None = None) -> Task:
@@ -96,7 +87,9 @@ def load(folder: Path | str, device: str | None = None) -> Task:
     """
     from regard.models.store import check_weights, load_weights, refuse_infinite
 
-    folder, recipe, assets = opened_folder(folder)
+    folder = finished_folder(folder)
+    with verifying(folder):
+        recipe, assets = load_recipe_and_assets(folder)
     check_weights(folder / MODEL, outline(recipe, assets))  # before memory is taken for what a recipe claims
     model = model_class(recipe.task).build(recipe, assets.sizes)
     load_weights(folder / MODEL, model)
@@ -162,6 +155,10 @@ def choose_device(device: str | None) -> torch.device:
 def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "auto") -> Any:
     """The task of a model folder, for the engine to compute; ``None`` where torch has to, and says what is wrong.
 
+    Matrices are those of the packed file beside the weights, or in the cache, where one holds them (``regard pack``);
+    else the engine packs them. A file that names this precision, or none, and is damaged or of other weights is
+    written anew.
+
     Args:
         given: the model folder; its manifest is verified meanwhile.
         device: as asked for; default: a GPU, should there be one.
@@ -172,32 +169,38 @@ def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "
     """
     if device not in (None, "cpu") or (device is None and any(Path(gpu).exists() for gpu in GPUS)):
         return None
-    if not (kernels.available() and _is_of_engine(model_folder(given) / RECIPE)):
+    recipe = model_folder(given) / RECIPE
+    try:
+        if not has_engine(saved_recipe(recipe)):
+            return None
+    except (RegardError, OSError):
         return None
     folder = finished_folder(given)
     with verifying(folder) as verified:
         task, weights, settled = _open_task(folder)
         task.precision = precision_of(folder, wanted)
-        engine = build_engine(folder, settled, task.precision, partial(_build_of_file, task, weights), verified)
+        engine = _mapped_or_packed(folder, settled, task, weights, verified)
         weights.refuse_surplus()
     task.engine = lambda: engine
     return task
 
 
 def write_packed(given: Path | str, precision: Precision) -> Path:
-    """Write the packed weights of a model folder, for its next starts; where they are.
+    """Write the packed weights of a model folder, in the place of those of another precision; where they are.
 
     Args:
         given: the folder of a model that the engine computes.
 
     Raises:
-        RegardError: a file of the model is damaged, or neither the folder nor the user's cache can be written.
+        RegardError: a file of the model is damaged, the weights are being replaced, or neither the folder nor the
+            user's cache can be written.
     """
-    folder = finished_folder(given)
+    folder, kept = finished_folder(given), RecordingPacker(precision)
     with verifying(folder) as verified:
         task, weights, settled = _open_task(folder)
         verified()
-        return write(folder, settled, precision, partial(_build_of_file, task, weights))
+        build(task, weights.take_finite, kept)
+        return _keep(folder, settled, kept)
 
 
 def _open_task(folder: Path) -> tuple[EngineTask, WeightFile, str | None]:
@@ -209,14 +212,51 @@ def _open_task(folder: Path) -> tuple[EngineTask, WeightFile, str | None]:
     return task, WeightFile(folder / MODEL), settled
 
 
-def _is_of_engine(path: Path) -> bool:
+def settled_weights(folder: Path) -> str | None:
+    """The sha256 of a folder's weights; ``None`` while they are being replaced.
+
+    Asked before the weights are opened and given back afterwards, it tells whether they are the same still: a training
+    replaces first the weights and then the manifest.
+    """
+    if (folder / NEXT).exists():
+        return None
     try:
-        recipe = saved_recipe(path)
-    except (RegardError, OSError):
-        return False
-    return knows(recipe)
+        return weights_sha256(folder)
+    except RegardError:
+        return None
 
 
-def _build_of_file(task: Task, weights: WeightFile, pack: Packer) -> Any:
-    """An engine of a file's weights, which are finite: those that were packed before were seen to be so then."""
-    return build(task, weights.take if isinstance(pack, MappedPacker) else weights.take_finite, pack)
+def _mapped_or_packed(
+    folder: Path, settled: str | None, task: EngineTask, weights: WeightFile, verified: Callable[[], None]
+) -> object:
+    """The engine of a task, of a file's weights, which are finite: those packed before were seen to be so then.
+
+    Args:
+        settled: :func:`settled_weights` before they were opened.
+        verified: waits until the weights are verified, and raises if they are damaged.
+    """
+    stale = False
+    for path in derived_files(folder, settled, PACKED_WEIGHTS) if settled else ():
+        try:
+            with ended_threads(1) as pool:
+                mapped = MappedPacker(path, settled or "", task.precision, pool)
+                engine = build(task, weights.take, mapped)
+                mapped.verify()
+        except StalePack as wrong:
+            stale = stale or wrong.precision in (None, task.precision)
+            continue
+        if settled_weights(folder) == settled:
+            return engine
+    kept = RecordingPacker(task.precision) if stale else Packer(task.precision)
+    engine = build(task, weights.take_finite, kept)
+    if isinstance(kept, RecordingPacker):
+        verified()
+        with suppress(RegardError):  # it is only for speed
+            _keep(folder, settled, kept)
+    return engine
+
+
+def _keep(folder: Path, settled: str | None, kept: RecordingPacker) -> Path:
+    if settled is None or settled_weights(folder) != settled:
+        raise RegardError("is being replaced; pack it again when the training is done", str(folder))
+    return write_derived(folder, settled, PACKED_WEIGHTS, kept.content(settled))

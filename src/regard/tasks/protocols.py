@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from regard.models.inputs import Tokens
     from regard.models.rnn import Reader, Rnn
     from regard.models.transformer import Transformer
-    from regard.tasks.text.pretrained import Pretrained
+    from regard.tasks.text.preparation import Pretrained
     from regard.text.confidence import Side, UnseenWord
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
@@ -153,7 +153,7 @@ class Task(Protocol):
         """The same as a word, for which no model is loaded."""
 
     @property
-    def engine(self) -> Callable[[], Any] | None:
+    def engine(self) -> Callable[[], object] | None:
         """Gives a step that computes in the model's place, where there is one."""
 
     @property
@@ -164,7 +164,7 @@ class Task(Protocol):
 class EngineTask(Task, Protocol):
     """A task that an engine can be given to."""
 
-    engine: Callable[[], Any] | None
+    engine: Callable[[], object] | None
     precision: Precision
 
 
@@ -227,8 +227,3 @@ class TargetWriter(TextWriter, Protocol):
 
 
 AnyTask = TypeVar("AnyTask", bound=Task)
-
-
-def device_of(model: nn.Module) -> torch.device:
-    """Where a model is."""
-    return next(model.parameters()).device

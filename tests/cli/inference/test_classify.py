@@ -10,7 +10,7 @@ import pytest
 from regard.config import TASKS
 from regard.config import Classification as Section
 from regard.system.errors import RegardError
-from regard.tasks.text.labels import FittedValues
+from regard.tasks.assets import FittedValues
 from regard.text.confidence import UnseenWord
 
 

@@ -18,8 +18,7 @@ from regard.cli.io.load_model import (
 )
 from regard.config import TASKS, TaskInfo
 from regard.system.errors import UsageError
-from regard.tasks.assets import json_content
-from regard.tasks.translation.text_to_text.assets import PREFIXES
+from regard.tasks.assets import PREFIXES, json_content
 from tests.refusals import refused
 
 

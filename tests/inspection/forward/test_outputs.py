@@ -11,9 +11,9 @@ from regard.inspection.forward.inputs import text_inputs
 from regard.inspection.forward.outputs import OF_TEXTS, beam_search, branch, classes, ngram_shares, prepare_search, tree
 from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import FittedValues
 from regard.tasks.classification.classifier import Prediction
 from regard.tasks.classification.ngrams import fit, words_of
-from regard.tasks.text.labels import FittedValues
 from tests.inspection.forward.small_scenes import top_candidates
 from tests.refusals import refused
 from tests.tasks import small_tasks as small

@@ -17,7 +17,7 @@ from regard.inspection.questions.answers import stream_tokens
 from regard.inspection.requests import AblationRequest, Request
 from regard.nn.hooks import _PROBES
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.text.gaps import decode_with_offsets
+from regard.tasks.text.task import decode_with_offsets
 from tests.inspection.payloads import Ask, Number, TaskOf
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, SPANNED, TARGET, before

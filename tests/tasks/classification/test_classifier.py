@@ -1,14 +1,18 @@
-"""A loaded classifier: labels, probabilities, long texts in windows, whatever stands beside them."""
+"""A loaded classifier: labels, probabilities, long texts in windows, whatever stands beside them; what it is scored."""
 
+import re
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from regard.config import Classification as Section
-from regard.system.errors import UsageError
-from regard.tasks.classification.classifier import NOTHING, Predictor
-from regard.tasks.text.labels import FittedValues
+from regard.data.corpora.corpus import LabelledText
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import FittedValues
+from regard.tasks.classification.classifier import NOTHING, Predictor, evaluate_labels
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import rows, taught, written
 
@@ -64,9 +68,12 @@ def test_what_is_no_text_is_named(model: Any) -> None:
             model.classify(given)
 
 
+LABELS = ("a", "b", "c")
+
+
 def judge(kind: str = "single", asked: float | None = None, **fields: Any) -> Predictor:
     values: dict[str, Any] = {"kind": kind, **{name: fields[name] for name in fields if name in Section.model_fields}}
-    return Predictor(Section.model_validate(values), ("a", "b", "c"), fields.get("fitted", FittedValues()), asked)
+    return Predictor(Section.model_validate(values), LABELS, fields.get("fitted", FittedValues()), asked)
 
 
 def test_probabilities_are_a_softmax_at_the_fitted_temperature() -> None:
@@ -111,3 +118,137 @@ def test_several_labels_are_each_there_or_not() -> None:
 def test_a_number_is_a_number() -> None:
     (verdict,) = judge("regression").predictions(np.array([[1.25]]))
     assert (verdict.value, verdict.labels, verdict.label) == (1.25, (), "")
+
+
+class Rows:
+    """Labelled texts in memory; each text is the number of its row of scores."""
+
+    name, notes = "rows", ()
+
+    def __init__(self, labels: list[str]) -> None:
+        self._labels = labels
+
+    def examples(self) -> Iterator[LabelledText]:
+        return (LabelledText(str(number), label) for number, label in enumerate(self._labels))
+
+    def where(self, number: int, side: int = 0) -> str:
+        return f"rows:{number + 1}"
+
+
+def found(labels: list[str], score_BC: np.ndarray, asked: float | None = None, **fields: Any):
+    return evaluate_labels(
+        judge(asked=asked, **fields), lambda texts: score_BC[[int(text) for text in texts]], Rows(labels)
+    )
+
+
+def some(count: int = 60) -> tuple[list[str], np.ndarray]:
+    draw = np.random.default_rng(4)
+    gold = draw.integers(0, 3, count)
+    return [LABELS[one] for one in gold], draw.normal(size=(count, 3)) + 1.5 * np.eye(3)[gold]
+
+
+def test_accuracy_is_the_share_of_best_labels_that_are_right() -> None:
+    labels, score_BC = some()
+    result = found(labels, score_BC)
+    right = [LABELS[row.argmax()] == label for row, label in zip(score_BC, labels, strict=True)]
+    assert result.scores.accuracy == pytest.approx(100 * np.mean(right))
+    assert (result.scope, result.unknown, result.unlabelled) == (None, {}, 0)
+    assert 0 < result.calibration_error < 1
+    values = result.to_dict()
+    assert values["texts"] == 60
+    assert values["out_of_scope"] is None
+
+
+def test_texts_without_a_label_are_left_out_and_strange_labels_are_wrong() -> None:
+    labels, score_BC = some()
+    before = found(labels, score_BC).scores
+    result = found([*labels, "", "z", "z"], np.vstack([score_BC, score_BC[:3]]))
+    assert (result.unlabelled, result.unknown) == (1, {"z": 2})
+    assert result.scores.accuracy == pytest.approx(before.accuracy * 60 / 62)
+    assert result.scores.classes["z"].gold == 2
+    assert result.scores.classes["z"].correct == 0
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.6, 1.0])
+def test_what_is_out_of_scope_is_judged_by_the_threshold(threshold: float) -> None:
+    labels, score_BC = some()
+    labels[::5] = ["oos"] * 12
+    result = found(labels, score_BC, threshold, out_of_scope="oos")
+    probability_BC = np.exp(score_BC) / np.exp(score_BC).sum(1, keepdims=True)
+    said = ["oos" if row.max() < threshold else LABELS[row.argmax()] for row in probability_BC]
+    inside = [(one, label) for one, label in zip(said, labels, strict=True) if label != "oos"]
+    assert result.scope is not None
+    assert result.scope.accuracy == pytest.approx(100 * np.mean([a == b for a, b in zip(said, labels, strict=True)]))
+    assert result.scope.in_scope_accuracy == pytest.approx(100 * np.mean([a == b for a, b in inside]))
+    outside = [one == "oos" for one, label in zip(said, labels, strict=True) if label == "oos"]
+    assert result.scope.recall == pytest.approx(100 * np.mean(outside))
+    assert result.scores.texts == 48  # without the threshold, over what is in scope
+    assert result.unknown == {}
+
+
+def test_several_labels_a_text() -> None:
+    score_BC = np.array([[2.0, -1.0, 0.5], [-3.0, 4.0, -2.0], [-1.0, -1.0, -1.0]])
+    result = found(["a|c", "b|z", ""], score_BC, kind="multi")
+    assert result.scores.micro.correct == 3
+    assert (result.scores.micro.predicted, result.scores.micro.gold) == (3, 4)
+    assert result.scores.exact == pytest.approx(200 / 3)
+    assert (result.unknown, result.unlabelled) == ({"z": 1}, 0)
+    assert found(["a|c", "b", "a"], score_BC, 0.9, kind="multi").scores.micro.predicted == 1
+
+
+def test_numbers() -> None:
+    result = found(["1", "2.5", "", "-3"], np.array([[1.0], [2.0], [7.0], [-3.5]]), kind="regression")
+    assert result.scores.mean_squared_error == pytest.approx((0 + 0.25 + 0.25) / 3)
+    assert (result.scores.texts, result.unlabelled, result.calibration_error) == (3, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "fields", "where", "named"),
+    [
+        (["", ""], {}, "rows", ""),
+        (["oos", "oos"], {"out_of_scope": "oos"}, "rows", "'oos'"),
+        (["1", "x"], {"kind": "regression"}, "rows:2", "'x'"),
+        ([], {}, "rows", ""),
+    ],
+)
+def test_what_cannot_be_scored_is_said(labels: list[str], fields: dict[str, Any], where: str, named: str) -> None:
+    with refused(RegardError, where, named):
+        found(labels, np.ones((2, 3)), **fields)
+
+
+def test_a_test_set_of_which_no_label_is_known_is_a_slip() -> None:
+    with refused(RegardError, "rows", "'x', 'y', 'z', …", "'a', 'b', 'c'", "--columns"):
+        found(list("xyzw"), np.ones((4, 3)))
+    with refused(RegardError, "rows", "'x', 'y', 'z'"):
+        found(["x|y", "", "z"], np.ones((3, 3)), kind="multi")
+    assert found(["", ""], np.ones((2, 3)), kind="multi").scores.exact == 0  # nothing is said, so nothing is strange
+
+
+@pytest.mark.parametrize(("strange", "few"), [(18, False), (19, True), (50, True)])
+def test_where_hardly_any_label_is_known_it_is_said_but_scored(strange: int, few: bool) -> None:
+    labels = [f"the text {number}" for number in range(strange)] + ["a", "b"]
+    scores = np.eye(3)[[0] * strange + [0, 1]]
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        result = found(labels, scores)
+    assert result.scores.accuracy == pytest.approx(200 / (strange + 2))
+    assert len(result.unknown) == strange
+    assert [re.match(rf"rows: .* 2 .* {strange + 2} ", str(one.message)) is not None for one in given] == [True] * few
+
+
+def test_what_is_out_of_scope_is_no_stranger() -> None:
+    result = found(["oos"] * 30 + ["z"], np.ones((31, 3)), 0.5, out_of_scope="oos")
+    assert (result.unknown, result.scores.texts) == ({"z": 1}, 1)
+
+
+def test_an_empty_text_is_left_out() -> None:
+    class Blank(Rows):
+        def examples(self) -> Iterator[LabelledText]:
+            return (one._replace(text="  ") if number == 1 else one for number, one in enumerate(super().examples()))
+
+    labels, score_BC = some()
+    result = evaluate_labels(judge(), lambda texts: score_BC[[int(text) for text in texts]], Blank(labels))
+    kept = [place for place in range(60) if place != 1]
+    assert (result.scores.texts, result.empty, result.unlabelled) == (59, 1, 0)
+    assert result.scores.accuracy == found([labels[one] for one in kept], score_BC[kept]).scores.accuracy
+    assert result.to_dict()["empty"] == 1

@@ -1,16 +1,17 @@
 """What a classifier is judged by: what is not known counts nothing, what is of no class is for the threshold alone."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import torch
 
 from regard.config import Classification as Section
-from regard.data.prepare.encoders import LabelIds
+from regard.data.prepare.encoders import OUTSIDE, LabelIds
+from regard.tasks.assets import FittedValues
 from regard.tasks.classification.losses import Labels, MultiLabel, Regression, SingleLabel
-from regard.tasks.text.labels import FittedValues
+from regard.tasks.metrics.calibration import SCORES, choose_threshold
 
 NAMES = ("a", "b", "c")
 
@@ -52,6 +53,16 @@ def test_labels_that_are_not_known_change_nothing() -> None:
     assert wanted(several, labels("multi", ["a|x|c", "", "x"], "oos")).tolist() == [[1, 0, 1], [0, 0, 0], [0, 0, 0]]
 
 
+def test_in_training_a_rare_class_weighs_more_where_weights_are_balanced() -> None:
+    learned, score_BC = Labels(np.array([0, 0, 0, 1]), np.ones(4, np.int64)), torch.tensor([[2.0, 0.0], [1.0, 0.0]])
+    for weights, wanted_C in (("none", None), ("balanced", [4 / 6, 4 / 2])):
+        one = SingleLabel.of(section(class_weights=weights), 0.0, 2, learned)
+        loss, plain = (one.loss(score_BC, torch.tensor([0, 1]), training) for training in (True, False))
+        each = -score_BC.log_softmax(1)[[0, 1], [0, 1]]
+        assert plain.total.item() == pytest.approx(each.sum().item())
+        assert loss.total.item() == pytest.approx((each * torch.tensor(wanted_C or [1.0, 1.0])).sum().item())
+
+
 def test_what_is_of_no_class_moves_the_threshold_alone() -> None:
     said, score_BC = drawn()
     more = np.vstack([score_BC, score_BC[:6] / 9])
@@ -69,7 +80,14 @@ def test_what_is_of_no_class_moves_the_threshold_alone() -> None:
     outcome = f"accuracy in scope {inside:.2f}, recall out of scope {100 * np.mean(~believed[40:]):.2f}"
     assert outcome in one.notes(more, outside, after)[-1]
     asked = SingleLabel(section(out_of_scope="oos", threshold=0.6), 0.1, 3, None)
-    assert asked.fit(more, outside).threshold == 0.6
+    assert (fitted := asked.fit(more, outside)).threshold == 0.6
+    assert "below probability 0.600, as the recipe says" in asked.notes(more, outside, fitted)[-1]
+    sides = probability_BC.max(1), probability_BC.argmax(1) == outside, outside == 3 + OUTSIDE
+    assert get_args(Section.model_fields["threshold_by"].annotation) == tuple(SCORES)
+    for by in SCORES:
+        asked = SingleLabel(section(out_of_scope="oos", threshold_by=by), 0.1, 3, None)
+        assert (fitted := asked.fit(more, outside)).threshold == pytest.approx(choose_threshold(*sides, by).value)
+        assert f"chosen by {by}" in asked.notes(more, outside, fitted)[-1]
     assert len(SingleLabel(section(), 0.1, 3, None).notes(score_BC, plain, before)) == 1  # nobody asked
 
 
@@ -84,28 +102,28 @@ def test_labels_are_named_for_people() -> None:
 
 def test_numbers_are_learned_in_units_of_their_variance() -> None:
     labels = Labels(bits([1000.0, 1200.0, 800.0]), np.ones(3, np.int64))
-    one = Regression.of(section(), 0.0, 1, labels)
+    one = Regression.of(section(class_weights="balanced"), 0.0, 1, labels)  # of classes: they say nothing here
     assert (one.mean, one.deviation) == (pytest.approx(1000), pytest.approx(163.3, abs=0.1))
     wanted_B = one.targets(labels, torch.device("cpu"))
     exact_BC = ((wanted_B.double() - one.mean) / one.deviation)[:, None]
     assert one.loss(exact_BC, wanted_B, True).total == pytest.approx(0, abs=1e-9)
-    start = one.start()
+    start = one.start
     assert exact_BC[:, 0].numpy() / start.temperature + start.shift == pytest.approx(wanted_B.numpy())
     assert one.loss_scores(exact_BC.numpy(), start) == pytest.approx(exact_BC.numpy())
 
 
 def test_numbers_are_calibrated_by_least_squares() -> None:
     own_B1 = np.random.default_rng(1).normal(size=(20_000, 1))
-    one = Regression(section(), 5.0, 4.0)
+    one = Regression(section(), mean=5.0, deviation=4.0)
     found = one.fit(own_B1, 7 + 2 * own_B1[:, 0])
     assert (1 / found.temperature, found.shift) == pytest.approx((2, 7), rel=2e-3)
-    assert one.start() == one.fit(own_B1, 5 - own_B1[:, 0])  # it tells nothing
-    assert Regression(section(calibrate=False), 5.0, 4.0).fit(own_B1, 7 + 2 * own_B1[:, 0]) == one.start()
+    assert one.start == one.fit(own_B1, 5 - own_B1[:, 0])  # it tells nothing
+    assert Regression(section(calibrate=False), mean=5.0, deviation=4.0).fit(own_B1, 7 + 2 * own_B1[:, 0]) == one.start
 
 
 def test_a_few_texts_calibrate_hardly() -> None:
     """Two could be met exactly by two values."""
-    found = Regression(section(), 100.0, 10.0).fit(np.array([[0.2], [0.3]]), np.array([130.0, 70.0]))
+    found = Regression(section(), mean=100.0, deviation=10.0).fit(np.array([[0.2], [0.3]]), np.array([130.0, 70.0]))
     assert 1 / found.temperature == pytest.approx(10, abs=0.5)
     assert found.shift == pytest.approx(100, abs=3)
 

@@ -1,6 +1,7 @@
 """The linear classifier of n-grams: what it counts, the minimum of its objective, its file, and its use."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,20 +13,7 @@ from safetensors.torch import save as torch_save
 import regard
 from regard.system.errors import Damaged, RegardError
 from regard.tasks.classification import ngrams
-from regard.tasks.classification.ngrams import (
-    BUCKETS,
-    NGRAMS,
-    Bag,
-    LinearNGrams,
-    NGrams,
-    character_ngrams,
-    fit,
-    is_fitted,
-    number_of,
-    read_ngrams,
-    word_ngrams,
-    words_of,
-)
+from regard.tasks.classification.ngrams import BUCKETS, NGRAMS, Bag, LinearNGrams, NGrams, fit, is_fitted, read_ngrams
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import WORDS, rows, taught, written
 from tests.text.crc import crc32
@@ -34,6 +22,11 @@ from tests.text.crc import crc32
 def data(count: int = 120, seed: int = 1) -> tuple[list[str], np.ndarray]:
     texts, labels = zip(*rows(count, seed), strict=True)
     return list(texts), np.array([[label == one for one in sorted(WORDS)] for label in labels])
+
+
+@cache
+def kept() -> LinearNGrams:
+    return fit(*data(40), "these texts")
 
 
 def joined(texts: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -79,21 +72,6 @@ def test_the_fit_is_the_minimum_of_the_squared_hinge_loss() -> None:
     assert mine == pytest.approx(weight, abs=0.02)
 
 
-@pytest.mark.usefixtures("exact")
-def test_it_agrees_with_scikit_learn() -> None:
-    svm = pytest.importorskip("sklearn.svm")
-    sparse = pytest.importorskip("scipy.sparse")
-    texts, targets_BC = data(200)
-    held, wanted_BC = data(100, seed=5)
-    x, y = (
-        sparse.csr_matrix((weights_N, buckets_N, starts_B1), shape=(len(starts_B1) - 1, BUCKETS))
-        for starts_B1, buckets_N, weights_N in map(joined, (texts, held))
-    )
-    theirs = svm.LinearSVC(tol=1e-6).fit(x, targets_BC.argmax(1)).decision_function(y)
-    assert fit(texts, targets_BC).scores(held) == pytest.approx(theirs, abs=0.02)
-    assert (theirs.argmax(1) == wanted_BC.argmax(1)).mean() > 0.9
-
-
 def test_a_few_steps_are_nearly_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     texts, targets_BC = data(150)
     held, _ = data(100, seed=5)
@@ -104,8 +82,7 @@ def test_a_few_steps_are_nearly_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_its_file_keeps_it(tmp_path: Path) -> None:
-    texts, targets_BC = data(40)
-    fitted = fit(texts, targets_BC, "these texts")
+    texts, fitted = data(40)[0], kept()
     assert read_ngrams(tmp_path) is None
     assert not is_fitted(tmp_path, "these texts")
     (tmp_path / NGRAMS).write_bytes(fitted.content)
@@ -126,8 +103,7 @@ def test_its_file_keeps_it(tmp_path: Path) -> None:
 
 
 def test_a_flipped_bit_is_found(tmp_path: Path) -> None:
-    texts, targets_BC = data(40)
-    content = fit(texts, targets_BC, "these texts").content
+    content = kept().content
     draw = np.random.default_rng(1)
     for place in draw.integers(len(content) // 2, len(content), 40):  # behind the header
         flipped = bytearray(content)
@@ -137,8 +113,7 @@ def test_a_flipped_bit_is_found(tmp_path: Path) -> None:
 
 
 def test_a_file_of_before_has_no_sha256(tmp_path: Path) -> None:
-    texts, targets_BC = data(40)
-    fitted = fit(texts, targets_BC, "these texts")
+    fitted = kept()
     tensors = {"buckets": fitted.buckets_X, "weight": fitted.weight_XC, "bias": fitted.bias_C}
     (tmp_path / NGRAMS).write_bytes(save(tensors, {"data": "these texts"}))
     assert is_fitted(tmp_path, "these texts")
@@ -225,32 +200,22 @@ def test_the_bits_do_not_depend_on_threads() -> None:
     assert contents[0] == contents[1]
 
 
-def test_few_texts_are_weighed_by_rarity(tmp_path: Path) -> None:
+def test_few_texts_are_weighed_by_rarity() -> None:
     """As TF-IDF of scikit-learn has it, but for one length of both kinds together."""
     texts = ["red wine", "red car", "a red red boat"]
     fitted = fit(texts, np.eye(3, dtype=np.bool_))
     assert fitted.rarity_X is not None
     place = dict(zip(fitted.buckets_X.tolist(), fitted.rarity_X.tolist(), strict=True))
-    assert place[number_of("red")] == pytest.approx(np.log(4 / 4) + 1)
-    assert place[number_of("boat")] == pytest.approx(np.log(4 / 2) + 1)
+    assert place[ngrams.number_of("red")] == pytest.approx(np.log(4 / 4) + 1)
+    assert place[ngrams.number_of("boat")] == pytest.approx(np.log(4 / 2) + 1)
     _, weights_N = fitted._rows(NGrams().bag("a red red boat"))
     assert np.linalg.norm(weights_N * fitted._scale(weights_N)) == pytest.approx(2**0.5)
-    texts, targets_BC = data(120)
-    fitted = fit(texts, targets_BC)
-    assert (fitted.scores(texts).argmax(1) == targets_BC.argmax(1)).all()
-    (tmp_path / NGRAMS).write_bytes(fitted.content)
-    found = read_ngrams(tmp_path)
-    assert found is not None
-    assert (found.scores(texts) == fitted.scores(texts)).all()
-    _, share_WC = found.contributions(texts[0])
-    assert share_WC.sum(0) + found.bias_C == pytest.approx(found.scores(texts[:1])[0], abs=1e-4)
 
 
 @pytest.mark.parametrize("left", ["pair", "number", "vectors"])
 def test_a_file_of_an_earlier_version_that_has_more_is_refused(tmp_path: Path, left: str) -> None:
     """Its scores without what is no longer read would be others."""
-    texts, targets_BC = data(60)
-    fitted = fit(texts, targets_BC)
+    fitted = kept()
     tensors = {"buckets": fitted.buckets_X, "weight": fitted.weight_XC, "bias": fitted.bias_C}
     if left == "vectors":
         tensors |= {"words": np.arange(2, dtype=np.int32), "vectors": np.zeros((2, 4), np.float16)}
@@ -261,26 +226,20 @@ def test_a_file_of_an_earlier_version_that_has_more_is_refused(tmp_path: Path, l
             look(tmp_path)
 
 
-def test_words_and_neighbours() -> None:
-    assert word_ngrams(["a", "cat"]) == ["a", "cat", "\x02 a", "a cat", "cat \x03"]
-    assert word_ngrams([]) == ["\x02 \x03"]
-
-
-@pytest.mark.parametrize(
-    ("word", "wanted"),
-    [
-        ("cat", [" c", "ca", "at", "t ", " ca", "cat", "at ", " cat", "cat ", " cat "]),
-        ("a", [" a", "a ", " a "]),
-        ("?", [" ?", "? ", " ? "]),
-    ],
-)
-def test_characters_within_a_word(word: str, wanted: list[str]) -> None:
-    assert character_ngrams(word) == ["\x01" + one for one in wanted]
+def test_words_and_neighbours_and_characters_within_a_word() -> None:
+    assert ngrams.word_ngrams(["a", "cat"]) == ["a", "cat", "\x02 a", "a cat", "cat \x03"]
+    assert ngrams.word_ngrams([]) == ["\x02 \x03"]
+    for word, wanted in {
+        "cat": [" c", "ca", "at", "t ", " ca", "cat", "at ", " cat", "cat ", " cat "],
+        "a": [" a", "a ", " a "],
+        "?": [" ?", "? ", " ? "],
+    }.items():
+        assert ngrams.character_ngrams(word) == ["\x01" + one for one in wanted]
 
 
 def test_each_kind_has_length_one_and_frequent_ngrams_weigh_more() -> None:
     buckets_N, weights_N = NGrams().bag("the cat the dog")
-    of_words = len(np.unique([hash(one) for one in word_ngrams("the cat the dog".split())]))
+    of_words = len(np.unique([hash(one) for one in ngrams.word_ngrams("the cat the dog".split())]))
     assert np.linalg.norm(weights_N[:of_words]) == pytest.approx(1)
     assert np.linalg.norm(weights_N[of_words:]) == pytest.approx(1)
     rare, twice = weights_N[:of_words].min(), weights_N[:of_words].max()
@@ -290,16 +249,16 @@ def test_each_kind_has_length_one_and_frequent_ngrams_weigh_more() -> None:
 
 def test_case_and_place_do_not_matter_and_hashes_never_change() -> None:
     assert NGrams().bag("A Cat")[0].tolist() == NGrams().bag("a cat")[0].tolist()
-    every = [*word_ngrams(["a"]), *character_ngrams("a")]
+    every = [*ngrams.word_ngrams(["a"]), *ngrams.character_ngrams("a")]
     assert sorted(NGrams().bag("a")[0].tolist()) == sorted(crc32(one.encode()) % BUCKETS for one in every)
 
 
 @pytest.mark.parametrize("text", ["the cat saw the cat", "cat", "", "a b a b!"])
 def test_the_bags_of_words_add_up_to_the_bag_of_the_text(text: str) -> None:
     whole, bags = added([NGrams().bag(text)]), NGrams().bags_of_words(text)
-    assert len(bags) == len(words_of(text))
+    assert len(bags) == len(ngrams.words_of(text))
     known = added(bags)
-    assert len(whole.keys() - known.keys()) <= (not words_of(text))  # the pair of both ends belongs to no word
+    assert len(whole.keys() - known.keys()) <= (not ngrams.words_of(text))  # the pair of both ends belongs to no word
     assert known == pytest.approx({bucket: whole[bucket] for bucket in known}, rel=1e-4)
 
 

@@ -13,9 +13,8 @@ from regard.config import Classification, Recipe, VitSection
 from regard.data.batches.patches import Scale
 from regard.data.corpora.images import Shape
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.images.assets import ImageAssets
+from regard.tasks.assets import FittedValues, ImageAssets
 from regard.tasks.images.classifier import ImageClassification, some_images
-from regard.tasks.text.labels import FittedValues
 from tests.refusals import refused
 
 SIZES = {"height": 4, "width": 6, "channels": 1, "patch": 2, "layers": 2, "d_model": 16, "d_ff": 32, "heads": 2}

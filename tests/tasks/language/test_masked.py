@@ -71,12 +71,6 @@ def test_texts_without_a_gap_and_empty_ones_and_no_symbol_is_ever_guessed() -> N
     assert not {one.piece for one in found} & {"</s>", "<unk>", "[CLS]", "[MASK]"}
 
 
-def test_the_space_before_a_gap_belongs_to_it_where_words_have_theirs() -> None:
-    assert made().fill("a [MASK]")[0][0].probability == made().fill("a[MASK]")[0][0].probability
-    apart = made(units="characters")
-    assert apart.fill("a [MASK]")[0][0].probability != apart.fill("a[MASK]")[0][0].probability
-
-
 def test_a_long_text_is_read_in_windows_and_a_gap_where_most_is_around_it() -> None:
     model = made(max_tokens=12)
     tokenizer, words = model.assets.tokenizer, "the cat sat on the mat and the dog sat on the log the cat sat"

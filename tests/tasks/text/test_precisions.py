@@ -14,7 +14,9 @@ from regard.config import FORMAT, checksum
 from regard.system.errors import UsageError
 from regard.tasks.engine import step_of
 from regard.tasks.model_folder import open_without_torch
+from regard.tasks.text import precisions
 from regard.tasks.text.precisions import FILE, GUARD, Measured, PrecisionFile, precision_of, read, weights_sha256, write
+from regard.training.checkpoints.files import Files
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, asker, put, translator, viewer
 
@@ -75,16 +77,6 @@ def test_what_stands_in_the_place_of_the_file_is_refused(tmp_path: Path) -> None
     path.mkdir()
     with refused(UsageError, path):
         write(folder, measured(folder))
-
-
-def test_a_new_measurement_leaves_none_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = put(tmp_path / "m", translator())
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "access", lambda path, mode: Path(path) != folder)
-        cached = write(folder, measured(folder))
-    write(folder, measured(folder, int8=0.0))
-    assert not cached.exists()
-    assert precision_of(folder, "auto") == "bf16"
 
 
 def test_a_damaged_file_and_one_of_other_weights_are_told_of_and_not_believed(tmp_path: Path) -> None:
@@ -161,3 +153,25 @@ def test_where_torch_computes_only_fp32_is_served(tmp_path: Path, monkeypatch: p
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert step_of(regard.Translator.load(folder, "cpu")) is not None
+
+
+def test_of_derived_files_the_newest_is_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside = precisions.write_derived(tmp_path, "ab12", "speeds.json", [b"of its owner"])
+    os.utime(beside, (1, 1))
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    mine = precisions.write_derived(tmp_path, "ab12", "speeds.json", [b"mine"])
+    assert precisions.derived_files(tmp_path, "ab12", "speeds.json") == [mine, beside]
+    os.utime(mine, (0, 0))
+    assert precisions.derived_files(tmp_path, "ab12", "speeds.json") == [beside, mine]
+    assert precisions.derived_files(tmp_path, "cd34", "speeds.json") == [beside]
+
+
+def test_where_the_folder_has_no_space_the_cache_holds_a_derived_file(tmp_path: Path, cache: Path) -> None:
+    class Full(Files):
+        def replace(self, path: Path, content: object) -> None:  # type: ignore[override]
+            if path.parent == tmp_path:
+                raise OSError(28, "No space left on device")
+            super().replace(path, content)  # type: ignore[arg-type]
+
+    path = precisions.write_derived(tmp_path, "ab12", "speeds.json", [b"kept"], Full())
+    assert path == cache / "regard" / "speeds" / "ab12.json"

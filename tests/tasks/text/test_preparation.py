@@ -1,16 +1,23 @@
-"""BPE-dropout is the default where it helps, and refused where there are no merges to leave out."""
+"""A model to begin from; BPE-dropout is the default where it helps, refused where there are no merges to leave out."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
-from regard.config import Recipe, recipe_from
-from regard.system.errors import UsageError
+from regard.config import Recipe, Text, recipe_from
+from regard.models.store import named_tensors
+from regard.system.errors import Damaged, RegardError, UsageError
+from regard.tasks.classification.classifier import Classification
 from regard.tasks.text import preparation
-from regard.tasks.text.preparation import FEW, learned_tokenizer, tagged_sides, uses_bpe_dropout
+from regard.tasks.text.preparation import FEW, SYMBOLS, Pretrained, learned_tokenizer, segmented_sides, uses_bpe_dropout
+from regard.training.checkpoints.checkpoint import load
 from tests.refusals import refused
+from tests.tasks.classification.small_classifiers import rows, taught, written
+from tests.tasks.small_tasks import put, reader
 
 
 def recipe(**text: Any) -> Recipe:
@@ -31,11 +38,11 @@ def test_a_foreign_vocabulary_has_no_merges_to_leave_out(monkeypatch: pytest.Mon
         text, labels, folder = object(), object(), "data"
 
     prepared: Any = Prepared()
-    assert tagged_sides(prepared, recipe()) == (prepared.text, prepared.labels)
+    assert segmented_sides(prepared, recipe()) == (prepared.text, prepared.labels)
     found = SimpleNamespace(load=lambda folder: SimpleNamespace(tokenizer=object()))
     monkeypatch.setattr(preparation, "TextAssets", found)
     with refused(UsageError, "text.bpe_dropout"):
-        tagged_sides(prepared, recipe(bpe_dropout=0.1))
+        segmented_sides(prepared, recipe(bpe_dropout=0.1))
 
 
 def test_a_foreign_vocabulary_is_refused_before_any_text_is_read() -> None:
@@ -48,3 +55,77 @@ def test_a_foreign_vocabulary_is_refused_before_any_text_is_read() -> None:
         learned_tokenizer(recipe(bpe_dropout=0.1).text, texts(), begun)
     with pytest.raises(AssertionError):
         learned_tokenizer(recipe().text, texts(), begun)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("pretrained")
+    taught(place / "model", written(place / "a.csv", rows(80)), steps=2)
+    return place / "model"
+
+
+def test_every_weight_below_the_head_is_taken(folder: Path) -> None:
+    begun = Pretrained.load(folder)
+    model: Any = Classification.build(begun.recipe, (begun.tokenizer.size, 7), key=99)
+    before = {name: tensor.clone() for name, tensor in named_tensors(model).items()}
+    begun.give(model)
+    saved = load(folder / "model.safetensors")
+    for name, tensor in named_tensors(model).items():
+        fresh = name.startswith("head.classes")  # of seven labels, not of three
+        assert torch.equal(tensor, (before if fresh else saved)[name]), name
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [({"d_ff": 48}, "feedforward.inner"), ({"layers": 2}, "layers.1."), ({"d_model": 16, "heads": 2}, "encoder")],
+)
+def test_a_model_of_other_sizes_is_refused_by_the_weights_name(
+    folder: Path, changed: dict[str, Any], name: str
+) -> None:
+    begun = Pretrained.load(folder)
+    other = begun.recipe.model_copy(update={"model": begun.recipe.model.model_copy(update=changed)})
+    with refused(RegardError, folder, name):
+        begun.give(Classification.build(other, (begun.tokenizer.size, 3)))
+
+
+def test_its_tokenizer_takes_the_place_of_a_learned_one(folder: Path) -> None:
+    begun, texts = Pretrained.load(folder), iter(["one", "two"])
+    assert learned_tokenizer(Text(), texts, begun).sha256 == begun.tokenizer.sha256
+    assert list(texts) == []  # the labels beside them are counted all the same
+
+
+def test_a_vocabulary_is_a_pure_function_of_section_and_texts() -> None:
+    texts = [text for text, _ in rows(200)]
+    section = Text(vocabulary=320, sample=50)
+    found = [learned_tokenizer(section, iter(texts), None).sha256 for _ in range(2)]
+    assert found[0] == found[1]
+    assert learned_tokenizer(section, iter(texts[::-1]), None).sha256 != found[0]
+    tokenizer = learned_tokenizer(section, iter(texts), None)
+    assert tokenizer.size <= 320
+    assert [tokenizer.names[id] for id in (*tokenizer.begin, tokenizer.mask)] == list(SYMBOLS)
+
+
+def test_what_a_recipe_takes_over(folder: Path) -> None:
+    begun = Pretrained.load(folder)
+    found = begun.values("classification")
+    assert found["model"]["d_model"] == begun.recipe.model.d_model
+    assert found["text"] == {"vocabulary": 320, "units": "pieces", "normalisation": "nfc", "lowercase": False}
+
+
+def test_what_is_no_model_folder_is_said(tmp_path: Path, folder: Path) -> None:
+    for place in (tmp_path / "absent", tmp_path):
+        with refused(RegardError, place):
+            Pretrained.load(place)
+    for name in ("recipe.toml", "tokenizer.json", "labels.json", "manifest.json", "card.md"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    (tmp_path / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-1])
+    with refused(Damaged, "model.safetensors"):
+        Pretrained.load(tmp_path)
+
+
+def test_what_weighs_whole_texts_is_not_taken_over_by_a_tagger(tmp_path: Path) -> None:
+    begun = Pretrained.load(put(tmp_path / "reader", reader()))
+    assert begun.values("classification")["model"]["pool"] == "attention"
+    model = begun.values("tagging")["model"]
+    assert "pool" not in model
+    assert recipe_from({"task": "tagging", "model": model}).model.pool == "mean"

@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 from regard.config import TASKS, recipe_from
-from regard.tasks.metrics.bleu import score
-from regard.tasks.training.model_writer import CARD, best_lines, card, final, left_out, score_lines, validation_lines
+from regard.models import store
+from regard.tasks.training import model_writer
+from regard.tasks.training.base import ProductPaths
+from regard.tasks.training.model_writer import CARD, ModelFolderWriter, card, final, left_out
 from regard.training.checkpoints.provenance import DataFile, Provenance
 from regard.training.objective import Validation
-from regard.training.progress import Best
+from regard.training.progress import Best, Progress
+from tests.tasks.small_tasks import classifier, keep, translator
+from tests.training.toy import Fast
 
 RECIPE = recipe_from(
     {
@@ -70,14 +74,24 @@ def test_what_was_left_out_is_counted() -> None:
 
 def test_scores_are_final_once_they_are_searched_for(tmp_path: Path) -> None:
     assert not final(tmp_path)
-    young = validation_lines(Best(40, "loss", 2.5), Validation(2.5, {"bleu": 3.25}))
-    assert young == ["At step 40: loss 2.500 nats a token, BLEU 3.2."]
-    assert best_lines(Best(40, "bleu", 3.25)) == ["At step 40: bleu 3.250."]
-    (tmp_path / CARD).write_text(card(RECIPE, ["data"], "f", 1, young), encoding="utf-8")
-    assert not final(tmp_path)
-    scores = score(["the cat sees the old dog"], ["the cat sees the old dog"], samples=1)
-    lines = score_lines(scores, 5)
-    assert lines[0].startswith("* BLEU 100.00 (beam 5; `nrefs:1")
-    assert lines[1].startswith("* chrF 100.00 (beam 5; `nrefs:1")
-    (tmp_path / CARD).write_text(card(RECIPE, ["data"], "f", 1, lines), encoding="utf-8")
-    assert final(tmp_path)
+    for lines, found in ((["At step 40: loss 2.500 nats a token, BLEU 3.2."], False), (["* BLEU 100.00"], True)):
+        (tmp_path / CARD).write_text(card(RECIPE, ["data"], "f", 1, lines), encoding="utf-8")
+        assert final(tmp_path) == found
+
+
+@pytest.mark.parametrize(("make", "unit"), [(translator, " nats a token"), (classifier, "")])
+def test_the_card_of_an_unfinished_run_has_its_best_step(
+    make: Any, unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = make()
+    prepared = SimpleNamespace(left_out={}, fingerprint="f" * 64)
+    teaching: Any = SimpleNamespace(task=task, model=task.model, prepared=prepared, paths=ProductPaths())
+    teaching.data_lines = lambda: ["data"]
+    writer = ModelFolderWriter(tmp_path, teaching, Fast(), Provenance(("regard train",), ("1.0",), ("here",), (), ""))
+    keep(tmp_path, task, 40, "checkpoints")
+    writer.best(store.weights(task.model), Best(40, "loss", 2.5), Validation(2.5, {"bleu": 3.25}), 7.0)
+    assert f"At step 40: loss 2.500{unit}, BLEU 3.2." in (tmp_path / CARD).read_text().splitlines()
+    (tmp_path / "recipe.toml").write_text("")
+    monkeypatch.setattr(model_writer, "load_progress", lambda training: Progress(40, best=Best(40, "bleu", 3.25)))
+    writer.begin(list[str]().append)
+    assert "At step 40: bleu 3.250." in (tmp_path / CARD).read_text().splitlines()

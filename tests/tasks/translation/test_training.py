@@ -1,6 +1,7 @@
 """A translator's loss and validation, against the same numbers made sentence by sentence."""
 
 import math
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,8 +19,7 @@ from regard.models.inputs import pairs
 from regard.nn import ops
 from regard.tasks.metrics.bleu import score
 from regard.tasks.training.base import ProductPaths
-from regard.tasks.translation.teacher_forcing import MAX_EXTRA, SAMPLES, max_extra
-from regard.tasks.translation.training import TranslationTraining
+from regard.tasks.translation.training import MAX_EXTRA, SAMPLES, TranslationTraining
 from regard.tasks.translation.translator import Translation
 from regard.text.confidence import confidence_content
 from tests.data.prepare.preparing import prepare_pairs
@@ -152,7 +152,7 @@ def test_a_validation_keeps_to_the_positions_that_are_learned(
     teaching.model.eval()
     assert len(teaching.validate(True).samples) == SAMPLES
     assert [len(one.tokens) for one in teaching._greedy(teaching._texts(True))] == [32 + extra] * 7
-    assert max_extra(RECIPE) == MAX_EXTRA
+    assert made(prepared).max_extra == MAX_EXTRA
 
 
 def test_validating_is_in_full_precision_and_training_is_not(prepared: PreparedPairs) -> None:
@@ -178,7 +178,8 @@ def test_the_confidence_that_one_output_in_a_hundred_lacks_becomes_an_asset(prep
     wanted = score(
         task.translate([source for source, _ in pairs_held]), [text for _, text in pairs_held], samples=1
     ).bleu
-    assert f"BLEU {wanted:.2f}" in lines[0]
+    assert lines[0].startswith(f"* BLEU {wanted:.2f} (beam 5; `nrefs:1")
+    assert re.match(r"\* chrF \d+\.\d\d \(beam 5; `nrefs:1", lines[1])
     found = [best for best, *_ in task.nbest([source for source, _ in pairs_held])]
     both, confidences = prepared.vocabularies, []
     for (source, _), one in zip(pairs_held, found, strict=True):

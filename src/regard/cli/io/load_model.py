@@ -30,7 +30,7 @@ def example(info: TaskInfo, folder: Path) -> str:
     if info.writes == "continuation":  # a prompt may be empty
         return command
     if info.learns_from == "prefixed":
-        from regard.tasks.translation.text_to_text.assets import read_prefixes
+        from regard.tasks.assets import read_prefixes
 
         if prefix := next(filter(None, read_prefixes(folder)), ""):
             command += f" --prefix {quote(prefix)}"

@@ -152,7 +152,7 @@ class Folder:
                 if not recipe_values(self.path / RECIPE):
                     raise RegardError(EMPTY, str(self.path / RECIPE))
                 recipe = saved_recipe(self.path / RECIPE)
-                self._last = FolderAssets(recipe, model_class(recipe.task).load_assets(self.path), stamps)
+                self._last = FolderAssets(recipe, model_class(recipe.task).assets_class.load(self.path), stamps)
             return self._last
 
     @property

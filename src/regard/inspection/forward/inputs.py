@@ -215,8 +215,7 @@ def _decode_target(task: TextWriter, ids: Sequence[int]) -> tuple[str, list[Read
         RegardError: they are more than the model writes.
         UsageError: the model never writes one of them.
     """
-    from regard.tasks.text.gaps import decode_with_offsets
-    from regard.tasks.text.task import read_as
+    from regard.tasks.text.task import decode_with_offsets, read_as
 
     tokenizer = task.target_tokenizer
     ids = list(ids[:-1] if ids and ids[-1] == tokenizer.end else ids)

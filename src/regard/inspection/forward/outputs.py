@@ -124,7 +124,7 @@ def _text_classes(task: Task, text: str) -> Output:
     if task.assets.ngrams is None or not text.strip():
         return classes(task, text)
     score_C = task.scores([text])[0]
-    found = _ranked(task.predictions(score_C[None])[0], task.recipe.classification.kind == "multi")
+    found = _ranked(task.predictor().predictions(score_C[None])[0], task.recipe.classification.kind == "multi")
     labels = [label for label, _ in found["classes"][:LABELS]]
     ngrams = ngram_shares(task, task.assets.ngrams, text, score_C, labels)
     return found if ngrams is None else {**found, "ngrams": ngrams}
@@ -222,7 +222,7 @@ class SearchInputs:
 
     def text(self, ids: Iterable[int]) -> str:
         """The text of piece ids; sentinels are shown by name."""
-        from regard.tasks.text.gaps import decode_with_symbols
+        from regard.tasks.text.task import decode_with_symbols
 
         return decode_with_symbols(self.task.target_tokenizer, ids, shown_symbols(self.task))
 

@@ -218,7 +218,7 @@ def image_view(
     (batch,) = task.batches(pixels)
     weights = [layer[0].float().cpu().numpy() for layer in image_weights(task.model, batch)]
     shape, patch = task.cut.shape, task.cut.patch
-    verdict = task.predictions(task.scores([pixels[0]]))[0]
+    verdict = task.predictor().predictions(task.scores([pixels[0]]))[0]
     said = f"{verdict.value:.6g}" if verdict.value is not None else f"{verdict.label} ({verdict.probability:.2f})"
     grid, largest = (shape.height // patch, shape.width // patch), task.cut.scale.largest
     usual = CLASS if getattr(task.recipe.model, "pool", CLASS) == "first" else MEAN

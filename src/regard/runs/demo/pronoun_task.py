@@ -23,8 +23,8 @@ from regard.data.prepare.folder import PreparedPairs
 from regard.models.inputs import pairs
 from regard.system.errors import RegardError
 from regard.tasks.protocols import ShouldStop, Task
-from regard.tasks.training.base import ProductPaths, target_loss
-from regard.tasks.translation.training import TranslationJob, TranslationTraining
+from regard.tasks.training.base import ProductPaths
+from regard.tasks.translation.training import TranslationJob, TranslationTraining, target_loss
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 from regard.training.objective import Loss

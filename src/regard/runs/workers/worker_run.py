@@ -16,7 +16,7 @@ from regard.nn import ops
 from regard.runs.plan import ResolvedSettings, Teach, fingerprints, teacher
 from regard.system.errors import RegardError
 from regard.system.memory import keep_pages
-from regard.tasks.text.pretrained import Pretrained
+from regard.tasks.text.preparation import Pretrained
 from regard.tasks.training.base import ProductPaths, TrainingTask
 from regard.training.budget import Costs
 from regard.training.measure import measure as make_first_steps

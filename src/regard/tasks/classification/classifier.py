@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.labelled import parse_number, split_labels
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.classification.assets import ClassAssets
-from regard.tasks.images.assets import ImageAssets
+from regard.tasks.assets import ClassAssets, FittedValues, ImageAssets
+from regard.tasks.engine import engine_of
 from regard.tasks.metrics.calibration import Threshold, acceptance_scores, expected_calibration_error
 from regard.tasks.metrics.labels import (
     ClassScores,
@@ -31,13 +31,14 @@ from regard.tasks.metrics.labels import (
     refuse_unknown_labels,
 )
 from regard.tasks.protocols import Divide, find_at_once
-from regard.tasks.text.labels import FittedValues
 from regard.tasks.text.task import (
     AnyModel,
     BaseTask,
     TextReader,
     finite_numbers,
+    forward_batches,
     mean_over_windows,
+    read_by_engine,
     refuse_others,
 )
 
@@ -154,11 +155,11 @@ class ClassEvaluation:
     unlabelled: int
     empty: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         own = {
             "calibration_error": self.calibration_error,
-            "out_of_scope": self.scope.to_dict() if self.scope else None,
+            "out_of_scope": vars(self.scope) if self.scope else None,
             "unknown_labels": self.unknown,
             "unlabelled": self.unlabelled,
             "empty": self.empty,
@@ -189,7 +190,11 @@ def evaluate_labels(judge: Predictor, score: Callable[[Sequence[str]], Scores], 
         raise RegardError("nothing to score: no text has a label", corpus.name)
     texts, labels = ([pairs[place][side] for place in kept] for side in (0, 1))
     if kind == "regression":
-        numbers = [_number(label, corpus, place) for place, label in zip(kept, labels, strict=True)]
+        numbers = []
+        for place, label in zip(kept, labels, strict=True):
+            if (number := parse_number(label)) is None:
+                raise RegardError(f"the label {excerpt(label)!r} is no number", corpus.where(place, 1))
+            numbers.append(number)
         return ClassEvaluation(number_scores(numbers, judge.values(score(texts))), None, None, {}, *left)
     there = Counter(label for one in labels for label in (split_labels(one) if kind == "multi" else [one]))
     known = {*judge.labels, judge.section.out_of_scope}
@@ -198,12 +203,6 @@ def evaluate_labels(judge: Predictor, score: Callable[[Sequence[str]], Scores], 
     score_labels = _labels if kind == "multi" else _classes
     scores, error, scope, unknown = score_labels(judge, probability_BC, labels, corpus.name)
     return ClassEvaluation(scores, error, scope, unknown, *left)
-
-
-def _number(label: str, corpus: Corpus[Any], place: int) -> float:
-    if (number := parse_number(label)) is None:
-        raise RegardError(f"the label {excerpt(label)!r} is no number", corpus.where(place, 1))
-    return number
 
 
 def _classes(
@@ -271,21 +270,13 @@ class LabelTask(BaseTask[AnyLabelAssets, AnyModel]):
             raise UsageError(f"{threshold:g} is no probability; give 0 to 1", "threshold")
         return Predictor(self.recipe.classification, self.assets.labels, self.assets.fitted, threshold)
 
-    def predictions(self, score_BC: Scores) -> list[Prediction]:
-        """Scores as labels and probabilities."""
-        return self.predictor().predictions(score_BC)
-
     def evaluate(
         self, corpus: Corpus[Any], threshold: float | None = None, divide: Divide = find_at_once
     ) -> ClassEvaluation:
         """Scores of the model on labelled test examples."""
 
-        def find(some: Sequence[Any], begin: int) -> list[Any]:
-            found: list[Any] = self.scores(some).tolist()
-            return found
-
         def score(examples: Sequence[Any]) -> Scores:
-            return np.array(divide(find, examples), np.float64)
+            return np.array(divide(lambda some, begin: self.scores(some).tolist(), examples), np.float64)
 
         return evaluate_labels(self.predictor(threshold), score, corpus)
 
@@ -293,7 +284,7 @@ class LabelTask(BaseTask[AnyLabelAssets, AnyModel]):
 class TextLabelTask(LabelTask[ClassAssets, "Reader"], TextReader):
     """What classifiers of texts and of sentence pairs share."""
 
-    assets_class: ClassVar[type[Any]] = ClassAssets
+    assets_class = ClassAssets
 
     @abstractmethod
     def parse_line(self, line: str, number: int) -> Any:
@@ -307,7 +298,10 @@ class TextLabelTask(LabelTask[ClassAssets, "Reader"], TextReader):
         """``score_BC``: the mean scores of the windows of each example, with what n-grams add."""
         groups = self.windows(examples)
         framed = [one for group in groups for one in group]
-        rows = self.read_windows(framed)
+        if (engine := engine_of(self)) is not None:
+            rows = read_by_engine(engine, self.texts_of, framed, each=False)
+        else:
+            rows = forward_batches(self.model, framed, self.inputs, each=False)
         score_WC = np.array(rows, np.float64).reshape(len(rows), len(self.assets.labels)) + self.ngram_scores(framed)
         return mean_over_windows(score_WC, np.array([len(group) for group in groups], np.int64))
 

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from regard.config import Classification as Section
 from regard.data.prepare.encoders import OUTSIDE
+from regard.tasks.assets import FittedValues
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.labels import class_scores, label_scores, number_scores
-from regard.tasks.text.labels import FittedValues
 from regard.training.objective import Loss
 
 Floats = NDArray[np.float64]
@@ -46,6 +46,7 @@ class Labels:
     counts_B: Ids
 
 
+@dataclass(eq=False)
 class SingleLabel:
     """One label per text: cross-entropy with label smoothing and optional class weights.
 
@@ -54,10 +55,19 @@ class SingleLabel:
         smoothing: probability given to all other classes.
         classes: how many there are.
         weights: of the classes.
+        mean, deviation: of the numbers of a regression.
     """
 
-    def __init__(self, section: Section, smoothing: float, classes: int, weights: Tensor | None) -> None:
-        self.section, self.smoothing, self.classes, self.weights = section, smoothing, classes, weights
+    section: Section
+    smoothing: float = 0.0
+    classes: int = 1
+    weights: Tensor | None = None
+    mean: float = 0.0
+    deviation: float = 1.0
+
+    def __post_init__(self) -> None:
+        """What a model has before anything is fitted, so that the scores of a regression are numbers."""
+        self.start = FittedValues(1 / self.deviation, shift=self.mean)
 
     @classmethod
     def of(cls, section: Section, smoothing: float, classes: int, learned: LabelledBatch) -> SingleLabel:
@@ -73,13 +83,9 @@ class SingleLabel:
         weights_C = counts_C.sum() / (classes * np.maximum(counts_C, 1))  # the mean over all is one
         return cls(section, smoothing, classes, torch.from_numpy(weights_C).float())
 
-    def start(self) -> FittedValues:
-        """What a model has before anything is fitted."""
-        return FittedValues()
-
     def loss_scores(self, score_BC: Floats, fitted: FittedValues) -> Floats:
         """Scores as :meth:`loss` takes them, where they are calibrated."""
-        return score_BC / fitted.temperature
+        return (score_BC / fitted.temperature + fitted.shift - self.mean) / self.deviation
 
     def targets(self, batch: LabelledBatch, device: torch.device) -> Tensor:
         """The class of each text; values after the last: unknown, or out of scope, see ``data.prepare.encoders``."""
@@ -149,22 +155,20 @@ class SingleLabel:
         known_B, outside_B = wanted_B < self.classes, wanted_B == self.classes + OUTSIDE
         confidence_B, right_B = self._confidence(score_BC, wanted_B, fitted.temperature)
         lines = calibration.calibration_lines(confidence_B[known_B], right_B[known_B], fitted.temperature)
-        some_B = known_B | outside_B
-        return lines + self._scope(confidence_B[some_B], right_B[some_B], outside_B[some_B], fitted.threshold)
-
-    def _scope(self, confidence_B: Floats, right_B: Bools, outside_B: Bools, threshold: float) -> list[str]:
-        """Accuracy in scope and recall out of scope, with the threshold; nothing if none is requested."""
-        section = self.section
+        section, threshold = self.section, fitted.threshold
         if not threshold and not outside_B.any():
             said = "nothing that is validated on has it, so no threshold was chosen"
-            return [f"out of scope {section.out_of_scope!r}: {said}"] if section.out_of_scope else []
-        found = calibration.acceptance_scores(confidence_B, right_B, outside_B, np.array([threshold]))
+            return [*lines, f"out of scope {section.out_of_scope!r}: {said}"] if section.out_of_scope else lines
+        some_B = known_B | outside_B
+        sides = confidence_B[some_B], right_B[some_B], outside_B[some_B]
+        found = calibration.acceptance_scores(*sides, np.array([threshold])).at(0)
         chosen = "as the recipe says" if section.threshold else f"chosen by {section.threshold_by}"
-        recall = f", recall out of scope {found.recall[0]:.2f}" if outside_B.any() else ""
-        return [
+        recall = f", recall out of scope {found.recall:.2f}" if outside_B.any() else ""
+        scope = (
             f"out of scope below probability {threshold:.3f}, {chosen}: accuracy in scope "
-            f"{found.in_scope_accuracy[0]:.2f}{recall}; the accuracy above is without it"
-        ]
+            f"{found.in_scope_accuracy:.2f}{recall}; the accuracy above is without it"
+        )
+        return [*lines, scope]
 
 
 class MultiLabel(SingleLabel):
@@ -212,25 +216,13 @@ class MultiLabel(SingleLabel):
 class Regression(SingleLabel):
     """A number a text: squared error, in units of the variance of the numbers that are learned from.
 
-    Args:
-        section: whether numbers are calibrated.
-        mean, deviation: of the numbers that are learned from; 1 where all are the same.
+    Where all are the same, the deviation is 1.
     """
-
-    def __init__(self, section: Section, mean: float = 0.0, deviation: float = 1.0) -> None:
-        super().__init__(section, 0.0, 1, None)
-        self.mean, self.deviation = mean, deviation
 
     @classmethod
     def of(cls, section: Section, smoothing: float, classes: int, learned: LabelledBatch) -> Regression:
         number_B = numbers_of(learned.labels_X).astype(np.float64)
-        return cls(section, float(number_B.mean()), float(number_B.std()) or 1.0)
-
-    def start(self) -> FittedValues:
-        return FittedValues(1 / self.deviation, shift=self.mean)
-
-    def loss_scores(self, score_BC: Floats, fitted: FittedValues) -> Floats:
-        return (score_BC / fitted.temperature + fitted.shift - self.mean) / self.deviation
+        return cls(section, mean=float(number_B.mean()), deviation=float(number_B.std()) or 1.0)
 
     def targets(self, batch: LabelledBatch, device: torch.device) -> Tensor:
         """The number of each text."""
@@ -253,11 +245,11 @@ class Regression(SingleLabel):
     def fit(self, score_BC: Floats, wanted_B: Ids, mixed: FittedValues | None = None) -> FittedValues:
         """Temperature and shift, by least squares."""
         if not self.section.calibrate:
-            return self.start()
+            return self.start
         z_B = (wanted_B.astype(np.float64) - self.mean) / self.deviation
         factor, shift = calibration.least_squares(score_BC[:, 0], z_B)
         if factor <= 0:
-            return self.start()
+            return self.start
         return FittedValues(1 / (factor * self.deviation), shift=self.mean + shift * self.deviation)
 
     def notes(self, score_BC: Floats, wanted_B: Ids, fitted: FittedValues) -> list[str]:

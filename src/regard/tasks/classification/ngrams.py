@@ -14,11 +14,10 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from zlib import crc32
 
 import numpy as np
@@ -53,7 +52,7 @@ CLOSE, SOLVED = 2e-2, 0.1
 NGRAMS = "ngrams.safetensors"
 SEALED = " sha256:"
 """Stands in the file between the fingerprint of the texts and the sha256 of its tensors."""
-KINDS: dict[str, tuple[Any, int]] = {
+KINDS: dict[str, tuple[type[np.generic], int]] = {
     "buckets": (np.int32, 1),
     "weight": (np.float16, 2),
     "bias": (np.float32, 1),
@@ -65,6 +64,7 @@ _ENDS = ("\x02", "\x03")
 """Stand before the first and behind the last word."""
 
 
+@dataclass(eq=False)
 class NGrams:
     """Counts the n-grams of texts, in lower case.
 
@@ -72,8 +72,7 @@ class NGrams:
     the length one.
     """
 
-    def __init__(self) -> None:
-        self._known: dict[str, list[int]] = {}
+    _known: dict[str, list[int]] = field(default_factory=dict)
 
     def bag(self, text: str) -> Bag:
         """``(buckets_N, weights_N)`` of a text."""
@@ -170,6 +169,8 @@ class LinearNGrams:
     bias_C: NDArray[np.float32]
     rarity_X: NDArray[np.float32] | None = None
     data: str = ""
+    _ngrams: NGrams = field(default_factory=NGrams, init=False, repr=False, compare=False)
+    """Remembers the n-grams of words from call to call."""
 
     def scores(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """``score_BC``: above 0 where a text is of a class, 1 and more where that is sure."""
@@ -207,17 +208,16 @@ class LinearNGrams:
             return np.ones(len(weights_N), np.float32)
         return _unit_scale(weights_N, np.zeros(len(weights_N), np.int64), 1)
 
-    @cached_property
-    def _ngrams(self) -> NGrams:
-        """Remembers the n-grams of words from call to call."""
-        return NGrams()
-
     @property
     def content(self) -> bytes:
         """The bytes of its file."""
         from safetensors.numpy import save
 
-        tensors: dict[str, NDArray[Any]] = {"buckets": self.buckets_X, "weight": self.weight_XC, "bias": self.bias_C}
+        tensors: dict[str, NDArray[np.generic]] = {
+            "buckets": self.buckets_X,
+            "weight": self.weight_XC,
+            "bias": self.bias_C,
+        }
         if self.rarity_X is not None:
             tensors["rarity"] = self.rarity_X
         return save(tensors, {"data": f"{self.data}{SEALED}{_sha256(tensors)}"})  # several keys have no fixed order
@@ -370,14 +370,14 @@ def read_ngrams(folder: Path) -> LinearNGrams | None:
     return LinearNGrams(found["buckets"], found["weight"], found["bias"], found.get("rarity"), data)
 
 
-def _sha256(tensors: Mapping[str, NDArray[Any]]) -> str:
+def _sha256(tensors: Mapping[str, NDArray[np.generic]]) -> str:
     found = hashlib.sha256()
     for name in sorted(tensors):
         found.update(f"{name} {tensors[name].dtype} {tensors[name].shape} ".encode() + tensors[name].tobytes())
     return found.hexdigest()
 
 
-def _fits(found: dict[str, NDArray[Any]]) -> bool:
+def _fits(found: dict[str, NDArray[np.generic]]) -> bool:
     """Whether the tensors of a file are those of a classifier."""
     if not {"buckets", "weight", "bias"} <= found.keys() <= KINDS.keys():
         return False

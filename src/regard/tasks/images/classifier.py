@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,8 @@ from regard.config import Recipe, VitSection
 from regard.data.batches.patches import ImageBatch, PatchGrid, pack_images
 from regard.data.corpora.images import ImageRows, Pixels, Shape, is_header, open_images, parse_cells, wrong_pixels
 from regard.system.errors import RegardError
+from regard.tasks.assets import PIXELS, ImageAssets
 from regard.tasks.classification.classifier import LabelTask, Prediction, Scores
-from regard.tasks.images.assets import PIXELS, ImageAssets
 from regard.tasks.text.task import ROOM, inference_mode
 from regard.text.counts import counted
 from regard.text.lines import InvalidLines
@@ -36,7 +36,7 @@ class ImageClassification(LabelTask[ImageAssets, "Vit"]):
         RegardError: the scale is for images of other channels.
     """
 
-    assets_class: ClassVar[type[Any]] = ImageAssets
+    assets_class = ImageAssets
 
     def __init__(self, recipe: Recipe, assets: ImageAssets, model: Vit) -> None:
         super().__init__(recipe, assets, model)
@@ -67,8 +67,8 @@ class ImageClassification(LabelTask[ImageAssets, "Vit"]):
             RegardError: an image is not of the size the model reads, or a value is no pixel.
         """
         if isinstance(image, str | np.ndarray):
-            return self.predictions(self.scores([image]))[0]
-        return self.predictions(self.scores(image))
+            return self.predictor().predictions(self.scores([image]))[0]
+        return self.predictor().predictions(self.scores(image))
 
     def parse_lines(self, lines: Sequence[str], first: int = 1) -> list[Pixels]:
         """The pixel values of lines of CSV or TSV; a header in line 1, and empty lines, are passed over.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, isqrt
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from regard.config import Recipe, VitSection
 from regard.data.batches.patches import ImageBatch, ImageExamples, Scale
@@ -19,11 +19,10 @@ from regard.data.prepare.encoders import ImageEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.models.inputs import Patches, patches
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import ImageAssets
 from regard.tasks.classification.losses import NUMBER
 from regard.tasks.classification.training import LabelNames, LabelTrainingTask, refuse_nothing_outside
-from regard.tasks.images.assets import ImageAssets
 from regard.tasks.images.classifier import ImageClassification
-from regard.tasks.protocols import device_of
 from regard.tasks.text.preparation import prepare_texts
 from regard.tasks.training.base import ProductPaths, TrainingJob
 
@@ -44,7 +43,7 @@ class ImageTraining(LabelTrainingTask[ImageClassification]):
 
     def model_inputs(self, batch: ImageBatch) -> Patches:
         """The patches of a batch."""
-        return patches(batch, device_of(self.model))
+        return patches(batch, self.task.device)
 
     @cached_property
     def validation(self) -> list[ImageBatch]:
@@ -61,10 +60,8 @@ class ImageJob(TrainingJob):
     """Classification from scanned corpora of labelled images."""
 
     scanned: DataScan[ImageScan]
-    task: ClassVar[type[Any]] = ImageClassification
-    training: ClassVar[type[Any]] = ImageTraining
-    opened: ClassVar[type[Any]] = PreparedExamples
-    unread: ClassVar[tuple[Any, ...]] = (DataScan([]),)
+    task = ImageClassification
+    training = ImageTraining
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The images and labels as ids."""
@@ -89,7 +86,7 @@ class ImageJob(TrainingJob):
         return ImageAssets(Scale(float(prepared.own["largest"])), labels)
 
 
-def size_defaults(shape: Shape | int) -> dict[str, Any]:
+def size_defaults(shape: Shape | int) -> dict[str, int]:
     """Recipe defaults from the images: their size, and patches of about the root of their shorter side."""
     if isinstance(shape, int):
         return {}
@@ -100,7 +97,7 @@ def size_defaults(shape: Shape | int) -> dict[str, Any]:
     return {f"model.{name}": value for name, value in sizes.items()}
 
 
-def batch_defaults(recipe: Recipe) -> dict[str, Any]:
+def batch_defaults(recipe: Recipe) -> dict[str, int]:
     """Default number of tokens per image and per batch."""
     assert isinstance(recipe.model, VitSection)
     tokens = 1 + recipe.model.patches

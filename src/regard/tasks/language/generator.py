@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -10,24 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding, GptSection, Recipe
-from regard.data.batches.batch import Ids
+from regard.data.batches.batch import Ids, batches_by_length, pack_sources
 from regard.decoding.hypotheses import Hypothesis, Stop, Symbols
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import random_sampling, sample
 from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.engine import step_of
-from regard.tasks.language.scores import Perplexity, surprisals
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.sampling import sampling_options
-from regard.tasks.text.task import Read, TextTask, read_as, refuse_others
+from regard.tasks.text.task import ROOM, Read, TextTask, inference_mode, read_as, refuse_others, sampling_options
 from regard.text.stop_strings import Decoder, StopStrings
 
 if TYPE_CHECKING:
     from regard.models.gpt import Gpt
 
+Floats = NDArray[np.float64]
 MAX_TOKENS = 256
 """Default number of generated tokens."""
+CHUNK = 512
+"""Tokens whose scores of every piece are in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,69 @@ class ScoredText:
     def log_probability(self) -> float:
         """Of the whole text."""
         return sum(self.log_probabilities)
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """How well a language model knows some texts; of the last two measures no tokenizer decides.
+
+    Args:
+        nats: the surprise at all tokens, the ends of the texts among them.
+        tokens: how many these are.
+        words: of the texts, by the white space between them.
+        bytes: of the texts in UTF-8.
+    """
+
+    nats: float
+    tokens: int
+    words: int
+    bytes: int
+
+    @property
+    def per_token(self) -> float:
+        """Of a token; that of another tokenizer is another number."""
+        return _exp(self.nats / max(1, self.tokens))
+
+    @property
+    def per_word(self) -> float:
+        """Of a word, whatever its tokens are."""
+        return _exp(self.nats / max(1, self.words))
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Bits that the model needs to tell a byte."""
+        return self.nats / math.log(2) / max(1, self.bytes)
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain values, for JSON; an infinite perplexity is null."""
+        measures = {
+            "perplexity_per_token": self.per_token,
+            "perplexity_per_word": self.per_word,
+            "perplexity_per_byte": _exp(self.nats / max(1, self.bytes)),
+            "bits_per_byte": self.bits_per_byte,
+        }
+        finite = {name: value if math.isfinite(value) else None for name, value in measures.items()}
+        return {"nats_per_token": self.nats / max(1, self.tokens), **finite, **vars(self)}
+
+    @classmethod
+    def of(cls, nats: Sequence[Floats], texts: Sequence[str]) -> Perplexity:
+        """Of texts, by the surprise at each of their tokens."""
+        words, size = sum(len(text.split()) for text in texts), sum(len(text.encode()) for text in texts)
+        return cls(sum(float(one.sum()) for one in nats), sum(map(len, nats)), words, size)
+
+
+def _exp(nats: float) -> float:
+    return math.exp(nats) if nats < 700 else math.inf
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Tokens ``begin`` to before ``end`` of a document, of which those from ``fresh`` on were in no window before."""
+
+    document: int
+    begin: int
+    fresh: int
+    end: int
 
 
 class LanguageModel(TextTask[TextAssets, "Gpt"]):
@@ -128,7 +193,9 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
         source, first = self._prompt(self._ids(prompt))
         choose = random_sampling(asked.decoding, asked.seed, self.symbols.without, scores=False)
         decoding = asked.decoding.model_copy(update={"beam": 1})
-        scheduler = Scheduler(self._step(), choose, decoding, self.symbols, stop=asked.stop)
+        scheduler = Scheduler(
+            step_of(self, window=self.recipe.data.max_tokens), choose, decoding, self.symbols, stop=asked.stop
+        )
         scheduler.put(0, source, asked.max_tokens, first=first, sample=number)
         return self._parts(scheduler, asked.stops)
 
@@ -190,7 +257,7 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
             return []
         parts = [self._prompt(ids) for ids in prompts]
         return sample(
-            self._step(),
+            step_of(self, window=self.recipe.data.max_tokens),
             [source for source, _ in parts],
             asked.decoding,
             self.symbols,
@@ -216,9 +283,6 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
         stopped = not found.finished and asked.stops(found.tokens)
         end: Literal["model", "stop", "limit"] = "model" if found.finished else "stop" if stopped else "limit"
         return GeneratedText(asked.stops.cut(text) if stopped else text, found.tokens, found.log_probability, end)
-
-    def _step(self) -> Any:
-        return step_of(self, window=self.recipe.data.max_tokens)
 
     def engine_sizes(self) -> tuple[int, int]:
         """What the engine's builder asks for: pieces, and the tokens that a token sees."""
@@ -246,3 +310,77 @@ class GenerationOptions:
     def stop(self) -> Stop | None:
         """The stopping criterion, if there are stop strings."""
         return (lambda tokens: self.stops(tokens.tolist())) if self.stops.texts else None
+
+
+def windows(lengths: Sequence[int], length: int, stride: int) -> Iterator[_Window]:
+    """Windows of at most ``length`` tokens; each but a document's first holds at most ``stride`` new ones, at its end.
+
+    Raises:
+        UsageError: the stride is no part of a window.
+    """
+    if not 1 <= stride <= length:
+        raise UsageError(f"a stride of {stride} must lie between 1 and a window's {length} tokens", "stride")
+    for document, count in enumerate(lengths):
+        yield _Window(document, 0, 0, min(count, length))
+        for fresh in range(length, count, stride):
+            end = min(fresh + stride, count)
+            yield _Window(document, max(0, fresh + stride - length), fresh, end)
+
+
+@inference_mode
+def surprisals(
+    model: Gpt,
+    documents: Sequence[Ids],
+    length: int,
+    stride: int,
+    begin: int,
+    asked: Callable[[], None] = lambda: None,
+    divide: Divide = find_at_once,
+) -> list[Floats]:
+    """Negative log-likelihood of every token of each document, in nats.
+
+    Args:
+        model: predicts the next token.
+        documents: ids, ``</s>`` last where the end is to be guessed too.
+        length: tokens of a window.
+        stride: new tokens of each window but the first; with fewer, each token has more before it, and it takes longer.
+        begin: tokens before a document.
+        asked: called before each forward pass; may raise.
+        divide: computes the batches, perhaps in several processes.
+    """
+    found = [np.zeros(len(document)) for document in documents]
+    every = [window for window in windows(list(map(len, documents)), length, stride) if window.end > window.begin]
+    lengths = np.array([window.end - window.begin for window in every], np.int64)
+    batches = list(batches_by_length(lengths, ROOM))
+
+    def nats_of(some: Sequence[Ids], first: int) -> list[list[float]]:
+        sums = []
+        for part in some:
+            asked()
+            chosen = [every[place] for place in part]
+            labels = [documents[window.document][window.begin : window.end] for window in chosen]
+            before = [documents[window.document][window.begin - 1] if window.begin else begin for window in chosen]
+            read = [np.append(np.int64(id), ids[:-1]) for id, ids in zip(before, labels, strict=True)]
+            sums.append(_nats(model, read, np.concatenate(labels)).tolist())
+        return sums
+
+    for part, nats_T in zip(batches, divide(nats_of, batches), strict=True):
+        parts = np.split(np.array(nats_T), lengths[part].cumsum()[:-1])
+        for window, nats in zip((every[place] for place in part), parts, strict=True):
+            found[window.document][window.fresh : window.end] = nats[window.fresh - window.begin :]
+    return found
+
+
+def _nats(model: Gpt, read: Sequence[Ids], labels: Ids) -> Floats:
+    import torch
+
+    from regard.models.inputs import tokens
+
+    device = model.output.weight.device
+    hidden_TD = model(tokens(pack_sources(read), device))
+    labels_T, parts = torch.from_numpy(labels).to(device), []
+    for hidden_ND, labels_N in zip(hidden_TD.split(CHUNK), labels_T.split(CHUNK), strict=True):
+        score_NV = model.output.scores(hidden_ND)
+        score_NV = score_NV if score_NV.dtype == torch.float64 else score_NV.float()
+        parts.append(score_NV.logsumexp(1) - score_NV.gather(1, labels_N[:, None])[:, 0])
+    return torch.cat(parts).double().cpu().numpy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,20 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.engine import engine_of
 from regard.tasks.protocols import Unloaded
-from regard.tasks.text.gaps import GappedText, Gaps
-from regard.tasks.text.task import ROOM, Read, TextReader, finite_numbers, inference_mode, refuse_others
+from regard.tasks.text.task import (
+    ROOM,
+    GappedText,
+    Gaps,
+    Read,
+    TextReader,
+    finite_numbers,
+    inference_mode,
+    refuse_others,
+)
 from regard.text.tokenizers.tokenizer import MASK
 
 if TYPE_CHECKING:
-    from regard.models.bert import Bert
+    from regard.models.bert import Bert, WordHead
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,14 @@ class MaskedLm(TextReader):
 
         assert isinstance(recipe.model, BertSection)
         return bert(recipe.model, sizes[0], words(recipe.model), key)
+
+    @property
+    def head(self) -> WordHead:
+        """What gives every piece its score."""
+        from regard.models.bert import WordHead
+
+        assert isinstance(self.model.head, WordHead)
+        return self.model.head
 
     @overload
     def fill(self, text: str, k: int = 5) -> list[list[Candidate]]: ...
@@ -128,7 +144,7 @@ class MaskedLm(TextReader):
     def _of_model(self, packed: Packed, places_N: Ids) -> NDArray[np.float64]:
         import torch
 
-        read, head = self.inputs(packed), cast(Any, self.model.head)
+        read, head = self.inputs(packed), self.head
         hidden_ND = head(self.model.encoder(read)[torch.from_numpy(places_N).to(self.device)], read.sequences)
         found: NDArray[np.float64] = head.scores(hidden_ND).double().log_softmax(1).cpu().numpy()
         return found

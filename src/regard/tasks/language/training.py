@@ -1,22 +1,32 @@
-"""Training shared by the tasks on running text: data with a held-out part, batches, loss and validation."""
+"""Training on running text, of language models and of masked ones: data with a held-out part, loss, final scores."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.config import Recipe
-from regard.data.batches.language_modelling import PredictionBatch, PredictionExamples
-from regard.data.corpora.corpus import Corpus, Progress
+from regard.data.batches.language_modelling import (
+    FramedWindows,
+    MaskedExamples,
+    MaskingSymbols,
+    NextTokenExamples,
+    PredictionBatch,
+    PredictionExamples,
+    Windows,
+)
+from regard.data.corpora.corpus import Corpus, Progress, no_progress
 from regard.data.corpora.documents import (
     DocumentPart,
     DocumentSeries,
@@ -31,20 +41,36 @@ from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.data.prepare.split import Examples, SplitCorpora, SplitDocuments
+from regard.data.prepare.windowing import Frame
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
-from regard.system.errors import RegardError
+from regard.system.errors import RegardError, UsageError
 from regard.system.keys import generator
 from regard.tasks.assets import TextAssets
-from regard.tasks.protocols import InputFiles, Task
-from regard.tasks.text.preparation import learned_tokenizer, prepare_split, prepared_assets
-from regard.tasks.text.task import TextTask
+from regard.tasks.language.generator import LanguageModel, Perplexity, surprisals
+from regard.tasks.language.masked import MaskedLm
+from regard.tasks.protocols import Divide, InputFiles, ShouldStop, Task, find_at_once
+from regard.tasks.text.preparation import SYMBOLS, learned_tokenizer, prepare_split, prepared_assets
+from regard.tasks.text.task import TextTask, decode_with_symbols
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob, TrainingTask
+from regard.tasks.training.model_writer import StoppableTrace
 from regard.text.counts import counted
+from regard.text.tokenizers.tokenizer import MASK
 from regard.text.tokenizers.vocabulary import AnyTokenizer
+from regard.training.checkpoints.output_folder import scratch
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, sum_losses
 from regard.training.world import ALONE, World
 
+Ids = NDArray[np.int64]
+SAMPLES = 2
+"""Places of the validation text that a validation writes on from, or windows that it fills."""
+PROMPT, LENGTH = 32, 48
+"""Tokens read and written there."""
+FILLED = 32
+"""Tokens shown of a window that is filled."""
+TEMPERATURE = 0.8
+TOGETHER = 1 << 16
+"""Tokens of documents that are judged together."""
 PART = 10_000
 """Characters per part, when a sample is drawn to learn the vocabulary."""
 LEARNED_FROM = 50_000_000
@@ -93,8 +119,7 @@ class RunningTextJob(TrainingJob):
 
     text: HeldOut | tuple[DocumentSeries, Corpus[DocumentPart]]
     characters: int
-    opened: ClassVar[type[Any]] = PreparedExamples
-    unread: ClassVar[tuple[Any, ...]] = (None, 1)
+    unread = (None, 1)
     symbols: ClassVar[tuple[str, ...]] = ()
     """Those of the task, in a vocabulary that is learned."""
     rests: ClassVar[tuple[str, ...]] = ("data.documents",)
@@ -202,10 +227,6 @@ class PredictionTraining(BaseTraining[TextTask[Any, Any]]):
         total, nll = self.criterion(hidden_NX, table_VX, labels_N, ones_N, len(table_VX))
         return Loss(total, nll, len(labels_N))
 
-    def model_inputs(self, batch: PredictionBatch) -> Any:
-        """The model's input for a batch."""
-        return self.task.inputs(batch.text)
-
     @cached_property
     def validation(self) -> list[PredictionBatch]:
         """The validation text, or evenly chosen windows of it, packed once."""
@@ -240,3 +261,251 @@ class PredictionTraining(BaseTraining[TextTask[Any, Any]]):
         """How much text there is."""
         learned, held = self.prepared.text, self.prepared.validation_text
         return [f"{counted(learned.tokens, 'token')} to learn from, {held.tokens:,} to validate on"]
+
+
+class LanguageModelTraining(PredictionTraining):
+    """Next words as training sees them [Radford18 §3.1, eq. 1]."""
+
+    task: LanguageModel
+
+    def guessing(self, text: Shards, labels: Shards, seed: int | None) -> NextTokenExamples:
+        """Windows of ``data.max_tokens``, cut elsewhere in every epoch."""
+        recipe = self.task.recipe
+        windows = Windows(text, recipe.data.max_tokens, seed)
+        return NextTokenExamples(windows, recipe.training.shard_tokens, self.task.assets.tokenizer.end)
+
+    def hidden_states(self, batch: PredictionBatch) -> Tensor:
+        """All positions: every token predicts the next."""
+        hidden_TD: Tensor = self.model(self.task.inputs(batch.text))
+        return hidden_TD[: len(batch.labels_N)]
+
+    def table(self, hidden_ND: Tensor) -> tuple[Tensor, Tensor]:
+        """The model's own."""
+        return hidden_ND, self.task.model.output.weight
+
+    def samples(self) -> tuple[Sample, ...]:
+        """Samples: continuations of validation text, beside the real ones."""
+        tokenizer, stream = self.task.assets.tokenizer, self.prepared.validation_text
+        texts: list[Ids] = []  # from where documents begin, or inside of one that is alone
+        for number in range(SAMPLES):
+            ids = stream.sentence(number * (stream.count - 1) // max(1, SAMPLES - 1))
+            begin = number * len(ids) // SAMPLES if stream.count < SAMPLES else 0
+            texts.append(ids[begin : begin + PROMPT + LENGTH])
+        texts = [ids for ids in texts if len(ids) > 1]
+        sizes = [min(PROMPT, len(ids) // 2) for ids in texts]
+        asked = self.task.generation_options(max_tokens=LENGTH, temperature=TEMPERATURE)
+        found = self.task.continue_ids([ids[:size] for ids, size in zip(texts, sizes, strict=True)], 1, asked)
+        return tuple(
+            Sample(
+                tokenizer.decode(ids[:size]),
+                tokenizer.decode(ids[size : size + LENGTH]),
+                tokenizer.decode(written[0].tokens),
+            )
+            for ids, size, written in zip(texts, sizes, found, strict=True)
+        )
+
+    def finish(self, task: LanguageModel, should_stop: ShouldStop) -> list[str]:
+        """Loss and perplexities over the whole validation text, its windows side by side."""
+        tokenizer, length = task.assets.tokenizer, task.recipe.data.max_tokens
+        stop, found = StoppableTrace(should_stop), [Perplexity(0.0, 0, 0, 0)]
+        for some in _together(documents(self.prepared.validation_text, tokenizer.end)):
+            nats = surprisals(task.model, some, length, length, tokenizer.end, stop.record)
+            found.append(Perplexity.of(nats, [tokenizer.decode(ids) for ids in some]))
+        total = Perplexity(*map(sum, zip(*map(astuple, found), strict=True)))
+        return [
+            f"* loss {total.nats / max(1, total.tokens):.4f} nats a token, of {counted(total.tokens, 'token')}",
+            f"* perplexity {total.per_token:.4f} per token, {total.per_word:,.1f} per word",
+            f"* {total.bits_per_byte:.4f} bits per byte",
+        ]
+
+
+def documents(stream: Shards, end: int) -> Iterator[Ids]:
+    """The documents of prepared text, the parts of one joined; each with its end, but one that was cut off."""
+    parts: list[Ids] = []
+    for number in range(stream.count):
+        parts.append(stream.sentence(number))
+        if parts[-1][-1:] == end:
+            yield np.concatenate(parts)
+            parts = []
+    if parts:
+        yield np.concatenate(parts)
+
+
+def _together(found: Iterator[Ids]) -> Iterator[list[Ids]]:
+    some: list[Ids] = []
+    count = 0
+    for ids in found:
+        some.append(ids)
+        count += len(ids)
+        if count >= TOGETHER:
+            yield some
+            some, count = [], 0
+    if some:
+        yield some
+
+
+@dataclass(frozen=True)
+class LanguageModelJob(RunningTextJob):
+    """A language model from running text; from another one, where it is named."""
+
+    task = LanguageModel
+    training = LanguageModelTraining
+
+    @staticmethod
+    def encoder(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentEncoder:
+        """Pieces, with ``</s>`` after each document."""
+        return DocumentEncoder(tokenizer, ended=True)
+
+
+class MaskedLmTraining(PredictionTraining):
+    """Masked words as training sees them [Devlin19 §3.1]."""
+
+    task: MaskedLm
+
+    def guessing(self, text: Shards, labels: Shards, seed: int | None) -> MaskedExamples:
+        """Windows of ``data.max_tokens`` between their symbols; masked tokens differ in every epoch."""
+        recipe, tokenizer = self.task.recipe, self.task.assets.tokenizer
+        frame = Frame.of(tokenizer, recipe.data.max_tokens)
+        starts = Windows(labels, frame.room, seed) if recipe.masking.whole_words else None
+        symbols = MaskingSymbols(self.task.mask, tokenizer.ordinary)
+        tokens = recipe.training.shard_tokens
+        return MaskedExamples(FramedWindows(text, frame, seed), starts, tokens, symbols, recipe.masking)
+
+    def hidden_states(self, batch: PredictionBatch) -> Tensor:
+        """Only where something is hidden: the head does not look at the rest."""
+        given = self.task.inputs(batch.text)
+        places_N = torch.from_numpy(batch.places_N).to(given.ids_T.device)
+        hidden_ND: Tensor = self.task.head(self.task.model.encoder(given)[places_N], given.sequences)
+        return hidden_ND
+
+    def table(self, hidden_ND: Tensor) -> tuple[Tensor, Tensor]:
+        """The table of embeddings, each piece's bias one entry more, which meets a one."""
+        head = self.task.head
+        hidden_ND = hidden_ND.to(head.output.weight.dtype)  # the head's norm hands on what a product in bf16 gave
+        ones_N1 = hidden_ND.new_ones(len(hidden_ND), 1)
+        return torch.cat([hidden_ND, ones_N1], 1), torch.cat([head.output.weight, head.bias[:, None]], 1)
+
+    @torch.no_grad()
+    def predict_tokens(self, batch: PredictionBatch) -> Ids:
+        """The most probable piece at each hidden place."""
+        head, hidden_ND = self.task.head, self.hidden_states(batch)
+        parts = [head.scores(hidden_ND[place : place + 512]).argmax(1) for place in range(0, len(hidden_ND), 512)]
+        found: Ids = torch.cat([*parts, hidden_ND.new_empty(0).long()]).cpu().numpy()
+        return found
+
+    def samples(self) -> tuple[Sample, ...]:
+        """The beginnings of some windows: masked, original, and filled by the model."""
+        batch, tokenizer = self.validation[0], self.task.assets.tokenizer
+        truth, filled = batch.text.ids_T.copy(), batch.text.ids_T.copy()
+        truth[batch.places_N], filled[batch.places_N] = batch.labels_N, self.predict_tokens(batch)
+        found = []
+        for start, length in zip(batch.text.starts_B[:SAMPLES], batch.text.lengths_B[:SAMPLES], strict=True):
+            here = slice(int(start), int(start) + min(FILLED, int(length)))
+            read = decode_with_symbols(tokenizer, batch.text.ids_T[here].tolist(), {self.task.mask})
+            found.append(Sample(read, tokenizer.decode(truth[here].tolist()), tokenizer.decode(filled[here].tolist())))
+        return tuple(found)
+
+    def finish(self, task: MaskedLm, should_stop: ShouldStop) -> list[str]:
+        """Loss and share of right guesses over the whole validation text."""
+        found = self.validation_scores(task, self.prepared, self.paths, should_stop)
+        tokens = counted(found.tokens, "token")
+        loss = f"{found.loss:.4f} nats a hidden token, of {tokens}; perplexity {found.perplexity:.2f}"
+        return [f"* loss {loss}", f"* {found.accuracy:.2f} % of them guessed right"]
+
+    @classmethod
+    def validation_scores(
+        cls,
+        task: MaskedLm,
+        prepared: PreparedExamples,
+        paths: ProductPaths,
+        should_stop: ShouldStop,
+        divide: Divide = find_at_once,
+    ) -> PredictionScores:
+        """Scores on the validation part of prepared text; its masks are fixed."""
+        teaching, stop = cls(task, prepared, paths, 0), StoppableTrace(should_stop)
+        teaching.criterion.eval()
+        batches = teaching.guessing(prepared.validation_text, prepared.validation_labels, None)
+
+        def sums(some: Sequence[PredictionBatch], first: int) -> list[tuple[float, int, int]]:
+            found = []
+            for batch in some:
+                stop.record()
+                right = int((teaching.predict_tokens(batch) == batch.labels_N).sum())
+                found.append((float(teaching.loss(batch).nll), len(batch.labels_N), right))
+            return found
+
+        with torch.no_grad(), ops.using(task.model, paths.exact):
+            found = divide(sums, batches.some(task.recipe.seed, prepared.validation_text.tokens * 2 + 1))
+        return PredictionScores.of(*map(sum, zip(*(found or [(0.0, 0, 0)]), strict=True)))
+
+
+@dataclass(frozen=True)
+class MaskedLmJob(RunningTextJob):
+    """A model of masked words from running text; from another one, where it is named."""
+
+    task = MaskedLm
+    training = MaskedLmTraining
+    symbols = SYMBOLS
+    rests = ("data.documents", "masking.whole_words")
+
+    @staticmethod
+    def encoder(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentEncoder:
+        """Pieces; and where words begin, for whole-word masking.
+
+        Raises:
+            UsageError: the pretrained model's vocabulary has no mask token.
+        """
+        if tokenizer.mask is None:
+            raise UsageError(f"its vocabulary has no symbol {MASK} for hidden words", "--from")
+        return DocumentEncoder(tokenizer, words=recipe.masking.whole_words)
+
+
+@dataclass(frozen=True)
+class PredictionScores:
+    """Scores of masked tokens.
+
+    Args:
+        loss: nats a token.
+        perplexity: of a token.
+        nats: sum of their negative log-likelihoods.
+        tokens: their number.
+        right: how many were predicted correctly.
+        accuracy: per cent of the tokens that were guessed right.
+    """
+
+    loss: float
+    perplexity: float
+    nats: float
+    tokens: int
+    right: int
+    accuracy: float
+
+    @classmethod
+    def of(cls, nats: float, tokens: int, right: int) -> PredictionScores:
+        """Those of so many nats, tokens and right guesses."""
+        loss = nats / max(1, tokens)
+        return cls(loss, math.exp(min(loss, 700)), nats, tokens, right, 100 * right / max(1, tokens))
+
+    def to_dict(self) -> dict[str, float]:
+        """Plain values, for JSON."""
+        return vars(self)
+
+
+def evaluate_corpus(task: MaskedLm, corpus: Corpus[DocumentPart], divide: Divide = find_at_once) -> PredictionScores:
+    """The validation scores of training, computed on this text, masked with the recipe's seed.
+
+    Args:
+        task: a loaded model.
+        corpus: running text.
+        divide: computes its batches, perhaps in several processes.
+    """
+    known, paths = (
+        MaskedLmJob.encoder(task.assets.tokenizer, task.recipe),
+        ProductPaths(*[ops.full(str(task.device))] * 2),
+    )
+    with scratch() as folder:
+        scanned: DataScan[Scan[DocumentPart]] = DataScan.of([corpus], corpus)
+        scanned.refuse_unreadable("documents")
+        place = folder / "data"
+        prepared = prepare_split(SplitCorpora(scanned), task.recipe, place, lambda parts: known, {}, no_progress)
+        return MaskedLmTraining.validation_scores(task, prepared, paths, lambda: False, divide)

@@ -1,12 +1,13 @@
-"""BLEU and chrF by sacreBLEU, with signatures and bootstrap confidence intervals [Papineni02, Popovic15, Post18].
+"""Scores of texts that a model writes: BLEU and chrF by sacreBLEU, exact match, ROUGE-L [Papineni02, Popovic15, Lin04].
 
-We compute no metric of our own: a score without sacreBLEU's signature cannot be compared with others.
+We compute no BLEU of our own: a score without sacreBLEU's signature cannot be compared with others [Post18].
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from regard.system.errors import RegardError
@@ -30,7 +31,7 @@ class TranslationScores:
     chrf_interval: Interval | None
     sentences: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return asdict(self)
 
@@ -85,3 +86,100 @@ def _plain(metric: type[Any]) -> type[Any]:
             return result
 
     return Plain
+
+
+@dataclass(frozen=True)
+class AnswerScores:
+    """Scores of texts against one reference each, 0 to 100.
+
+    Args:
+        exact: share of texts that are the reference, but for white space around it.
+        bleu: of sacreBLEU, with its signature and 95 % interval; a corpus score, so not the mean over prefixes.
+        rouge: ROUGE-L, the mean F-measure of the longest common subsequence of words [Lin04].
+        texts: how many.
+        prefixes: the same for each prefix, where there are several.
+    """
+
+    exact: float
+    bleu: float
+    bleu_signature: str
+    bleu_interval: Interval | None
+    rouge: float
+    texts: int
+    prefixes: Mapping[str, AnswerScores] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """The scores as people read them, a line for all texts and one for each prefix."""
+        said = [_line("", self), *(_line(f"{prefix or '(no prefix)'}: ", one) for prefix, one in self.prefixes.items())]
+        return [*said, f"BLEU is {self.bleu_signature}; ROUGE-L is the mean F-measure of words in lower case"]
+
+
+def _line(name: str, scores: AnswerScores) -> str:
+    parts = f"exact match {scores.exact:.2f} %, BLEU {scores.bleu:.2f}, ROUGE-L {scores.rouge:.2f}"
+    return f"{name}{parts}  ({counted(scores.texts, 'text')})"
+
+
+def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """The share of texts, in percent, that are their reference, but for white space around it."""
+    same = sum(one.strip() == other.strip() for one, other in zip(hypotheses, references, strict=True))
+    return 100 * same / max(1, len(references))
+
+
+def rouge_l(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """The mean ROUGE-L F-measure, in percent; words are those of :class:`Words` [Lin04 §3.2]."""
+    from rapidrouge import RougeScorer
+
+    scorer = RougeScorer(["rougeL"], tokenizer=Words())
+    found = (scorer.score(other, one)["rougeL"].fmeasure for one, other in zip(hypotheses, references, strict=True))
+    return 100 * sum(map(float, found)) / max(1, len(references))
+
+
+class Words:
+    """The words of a text for ROUGE: letters and digits of any script, in lower case.
+
+    Of ASCII text these are the words of the ``rouge-score`` package without stemming.
+    """
+
+    def tokenize(self, text: str) -> list[str]:
+        """The words in order."""
+        return re.findall(r"[^\W_]+", text.lower())
+
+
+def score_answers(
+    hypotheses: Sequence[str], references: Sequence[str], prefixes: Sequence[str], samples: int = SAMPLES
+) -> AnswerScores:
+    """The scores of all texts, and of those of each prefix where there are several.
+
+    Args:
+        hypotheses: what was written, in order.
+        references: what should be, as many.
+        prefixes: of each text.
+        samples: bootstrap samples for the interval of BLEU of all texts; 1 or less gives none.
+
+    Raises:
+        RegardError: nothing to score.
+    """
+    if not references:
+        raise RegardError("nothing to score: there are no texts")
+    groups: dict[str, list[int]] = {}
+    for place, prefix in enumerate(prefixes):
+        groups.setdefault(prefix, []).append(place)
+
+    def of(places: Sequence[int], samples: int) -> AnswerScores:
+        said, wanted = ([texts[place] for place in places] for texts in (hypotheses, references))
+        found = score(said, wanted, samples=samples)
+        return AnswerScores(
+            exact_match(said, wanted),
+            found.bleu,
+            found.bleu_signature,
+            found.bleu_interval,
+            rouge_l(said, wanted),
+            len(wanted),
+        )
+
+    each = {prefix: of(places, 1) for prefix, places in groups.items()} if len(groups) > 1 else {}
+    return replace(of(range(len(references)), samples), prefixes=each)

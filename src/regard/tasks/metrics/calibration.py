@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +30,11 @@ _NEWTON, _SHORTEST, _RIDGE = 30, 1e-3, 1e-9
 UNUSUAL = 0.01
 """The share of outputs that are doubted although they are right."""
 SCORES: dict[str, Score] = {
-    "balanced": lambda accepted: accepted.balanced_score,
+    "balanced": lambda accepted: (accepted.in_scope_accuracy + accepted.recall) / 2,
     "accuracy": lambda accepted: accepted.accuracy,
     "f1": lambda accepted: accepted.f1,
 }
-"""Criteria to choose a threshold."""
+"""Criteria to choose a threshold; ``balanced`` is the mean of accuracy in scope and recall out of scope."""
 
 
 def expected_calibration_error(confidence_B: Floats, right_B: NDArray[np.bool_], bins: int = 15) -> float:
@@ -208,41 +207,21 @@ def log_sum_exp(values_BC: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class AcceptanceScores:
-    """Counts for each threshold; texts with lower confidence are classified as out of scope."""
+    """Scores for each threshold, 0 to 100; texts with lower confidence are classified as out of scope.
 
-    right_in: Floats
-    """Texts that are in scope, accepted, and given the right label."""
-    right_out: Floats
-    """Texts out of scope, classified as such."""
-    said_out: Floats
-    inside: int
-    outside: int
+    Args:
+        thresholds: the lowest accepted probabilities.
+        accuracy: the share of all texts that were treated rightly.
+        in_scope_accuracy: the share of texts in scope with the right label; out-of-scope predictions are wrong.
+        recall: the share of texts out of scope classified as such [Larson19 §3].
+        f1: F1 of being out of scope.
+    """
+
     thresholds: Floats
-
-    @property
-    def accuracy(self) -> Floats:
-        """The share of all texts that were treated rightly, 0 to 100."""
-        return 100 * (self.right_in + self.right_out) / max(1, self.inside + self.outside)
-
-    @property
-    def in_scope_accuracy(self) -> Floats:
-        """The share of texts in scope with the right label; out-of-scope predictions are wrong."""
-        return 100 * self.right_in / max(1, self.inside)
-
-    @property
-    def recall(self) -> Floats:
-        """The share of texts out of scope classified as such [Larson19 §3]."""
-        return 100 * self.right_out / max(1, self.outside)
-
-    @property
-    def f1(self) -> Floats:
-        """F1 of being out of scope."""
-        return 200 * self.right_out / np.maximum(1, self.said_out + self.outside)
-
-    @property
-    def balanced_score(self) -> Floats:
-        """The mean of accuracy in scope and recall out of scope."""
-        return (self.in_scope_accuracy + self.recall) / 2
+    accuracy: Floats
+    in_scope_accuracy: Floats
+    recall: Floats
+    f1: Floats
 
     def at(self, place: int) -> Threshold:
         """One of the thresholds with its scores."""
@@ -260,15 +239,11 @@ class Threshold:
     recall: float
     f1: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return vars(self)
-
 
 def acceptance_scores(
     confidence_B: Floats, right_B: NDArray[np.bool_], outside_B: NDArray[np.bool_], thresholds: Floats
 ) -> AcceptanceScores:
-    """Counts for each threshold: texts with a lower confidence are classified as out of scope.
+    """What each threshold makes of texts: those with a lower confidence are classified as out of scope.
 
     Args:
         confidence_B: the probability of the best label that is in scope.
@@ -281,14 +256,15 @@ def acceptance_scores(
         return np.searchsorted(np.sort(confidence_B[chosen_B]), thresholds, "left").astype(np.float64)
 
     right_B = right_B & ~outside_B
-    right_out = below(outside_B)
+    right_in, right_out = int(right_B.sum()) - below(right_B), below(outside_B)
+    said_out = right_out + below(~outside_B)
+    inside, outside = int((~outside_B).sum()), int(outside_B.sum())
     return AcceptanceScores(
-        right_in=int(right_B.sum()) - below(right_B),
-        right_out=right_out,
-        said_out=right_out + below(~outside_B),
-        inside=int((~outside_B).sum()),
-        outside=int(outside_B.sum()),
-        thresholds=thresholds,
+        thresholds,
+        accuracy=100 * (right_in + right_out) / max(1, inside + outside),
+        in_scope_accuracy=100 * right_in / max(1, inside),
+        recall=100 * right_out / max(1, outside),
+        f1=200 * right_out / np.maximum(1, said_out + outside),
     )
 
 

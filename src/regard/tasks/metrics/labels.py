@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from regard.system.errors import RegardError
 from regard.tasks.metrics.spans import Counts
 
 Floats = NDArray[np.float64]
+Entry = TypeVar("Entry", np.int64, np.bool_, np.float64)
 FEW = 0.1
 """The share of labels that the model knows below which a warning is given."""
 SHOWN = 3
@@ -30,11 +31,7 @@ class ClassScores:
     classes: dict[str, Counts]
     confusion_CC: NDArray[np.int64]
     """Texts by gold label (rows) and prediction (columns), in the order of the labels."""
-
-    @property
-    def texts(self) -> int:
-        """How many were scored."""
-        return int(self.confusion_CC.sum())
+    texts: int
 
     def confusions(self, most: int = 10) -> list[tuple[str, str, int]]:
         """The most frequent confusions: (label, prediction, texts)."""
@@ -45,7 +42,7 @@ class ClassScores:
         places = [np.unravel_index(int(one), wrong_CC.shape) for one in order]
         return [(names[row], names[said], int(wrong_CC[row, said])) for row, said in places if wrong_CC[row, said]]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return {
             "accuracy": self.accuracy,
@@ -71,7 +68,7 @@ def class_scores(gold: ArrayLike, predicted: ArrayLike, labels: Sequence[str]) -
     np.add.at(confusion_CC, (gold_B, predicted_B), 1)
     right, said, there = confusion_CC.diagonal(), confusion_CC.sum(0), confusion_CC.sum(1)
     classes = _counts(labels, right, said, there)
-    return ClassScores(100 * int(right.sum()) / len(gold_B), _macro(classes), classes, confusion_CC)
+    return ClassScores(100 * int(right.sum()) / len(gold_B), _macro(classes), classes, confusion_CC, len(gold_B))
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ class LabelScores:
     micro: Counts
     classes: dict[str, Counts]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return {
             "exact": self.exact,
@@ -115,7 +112,7 @@ class NumberScores:
     spearman: float
     texts: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return vars(self)
 
@@ -135,7 +132,7 @@ def number_scores(gold: ArrayLike, predicted: ArrayLike) -> NumberScores:
     )
 
 
-def _sides(gold: NDArray[Any], predicted: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _sides(gold: NDArray[Entry], predicted: NDArray[Entry]) -> tuple[NDArray[Entry], NDArray[Entry]]:
     if gold.shape != predicted.shape:
         raise RegardError(f"{len(gold)} texts, but {len(predicted)} predictions, or of other labels")
     if not len(gold):
@@ -189,15 +186,14 @@ def refuse_unknown_labels(
     count, mine = there.total(), sum(times for label, times in there.items() if known(label))
     if mine >= FEW * count:
         return
-    strange = _label_list(label for label, _ in there.most_common() if not known(label))
-    compared = f"they are {strange}, the model's {_label_list(taught)}"
+    strange = [label for label, _ in there.most_common() if not known(label)]
+    theirs, ours = (
+        ", ".join(repr(excerpt(label)) for label in labels[:SHOWN]) + (", …" if len(labels) > SHOWN else "")
+        for labels in (strange, list(taught))
+    )
+    compared = f"they are {theirs}, the model's {ours}"
     instead = f"if text and {noun} are in other columns, name them by --columns, as in training"
     if not mine:
         raise RegardError(f"the model knows none of its {noun}s: {compared}; {instead}", where)
     said = f"{where}: the model knows {mine:,} of its {count:,} {noun}s: {compared}; {instead}"
     warnings.warn(said, stacklevel=4)  # where a task was asked to evaluate
-
-
-def _label_list(labels: Iterable[str]) -> str:
-    every = list(labels)
-    return ", ".join(repr(excerpt(label)) for label in every[:SHOWN]) + (", …" if len(every) > SHOWN else "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from regard.system.errors import RegardError
 from regard.text.counts import counted
@@ -58,7 +57,7 @@ class SpanScores:
     surface: Counts | None
     sentences: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return {
             "spans": self.spans.to_dict(),
@@ -148,7 +147,7 @@ class TagScores:
         most = sorted(types, key=lambda label: (-types[label].gold, label))[:SHOWN]
         return found + [f"F1 of {label or 'spans'} {types[label].f1:.2f} ({types[label].gold:,})" for label in most]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return {"accuracy": self.accuracy, "words": self.words} | (self.spans.to_dict() if self.spans else {})
 

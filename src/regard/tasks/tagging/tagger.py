@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,11 @@ from regard.data.prepare.encoders import TagEncoder, Window, word_parts
 from regard.data.prepare.shards import ragged_indices
 from regard.data.prepare.windowing import Frame
 from regard.system.errors import UsageError
+from regard.tasks.assets import TagAssets
 from regard.tasks.engine import engine_of
 from regard.tasks.metrics.labels import refuse_unknown_labels
 from regard.tasks.metrics.spans import TagScores, tag_scores
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.tagging.assets import TagAssets
 from regard.tasks.text.task import (
     ENGINE_ROOM,
     ROOM,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from regard.nn.heads import Chain
 
 Scores = NDArray[np.float32]
-Choose = Callable[[Any, Ids, float], tuple[Ids, NDArray[np.float64]]]
+Choose = Callable[[Scores, Ids, float], tuple[Ids, NDArray[np.float64]]]
 """From scores of the words of texts, words of each and a temperature to their tags, and how sure each is."""
 CELLS = 1 << 15
 """Words decoded at once, padding included."""
@@ -81,14 +81,9 @@ def word_scores(task: Tagging, batch: TextBatch) -> tuple[Tensor, WordMarks]:
 
 
 @inference_mode
-def _scores_of_model(task: Tagging, batch: TextBatch) -> tuple[Scores, WordMarks]:
-    score_RC, marks = word_scores(task, batch)
-    return score_RC.float().cpu().numpy(), marks
-
-
-def _scores_of_engine(task: Tagging, engine: Any, batch: TextBatch) -> tuple[Scores, WordMarks]:
-    marks = WordMarks.of(batch.text, batch.labels_X)
-    return engine.words(task.texts_of(batch.text, batch.labels_X), marks.starts_R, marks.lengths_R), marks
+def _scores_of_model(task: Tagging, batch: TextBatch) -> Scores:
+    score_RC, _ = word_scores(task, batch)
+    return score_RC.float().cpu().numpy()
 
 
 def read_words(task: Tagging, windows: Sequence[Window]) -> Scores:
@@ -100,7 +95,11 @@ def read_words(task: Tagging, windows: Sequence[Window]) -> Scores:
     for chosen in batches_by_length(lengths, room):
         marks = np.concatenate([windows[place][1] for place in chosen])
         batch = TextBatch(pack_sources([windows[place][0] for place in chosen]), marks, lengths[chosen], chosen)
-        score_RC, words = _scores_of_engine(task, engine, batch) if engine else _scores_of_model(task, batch)
+        words = WordMarks.of(batch.text, marks)
+        if engine:
+            score_RC = engine.words(task.texts_of(batch.text, marks), words.starts_R, words.lengths_R)
+        else:
+            score_RC = _scores_of_model(task, batch)
         split = np.split(score_RC, words.counts_B.cumsum()[:-1])
         for place, rows in zip(chosen.tolist(), split, strict=True):
             found[place] = rows
@@ -138,26 +137,13 @@ def choose_tags(choose: Choose, score_RC: Scores, lengths_B: Ids, heat: float = 
     whole = [[LONGEST] * (int(length) // LONGEST) + [int(length) % LONGEST] for length in lengths_B]
     lengths_B = np.array([length for parts in whole for length in parts if length], np.int64)
     starts_B = lengths_B.cumsum() - lengths_B
-    for group in _alike(lengths_B):
+    order, begin = np.argsort(-lengths_B, kind="stable"), 0
+    while begin < len(order):  # texts of similar length, few enough to be filled up to the longest
+        group = order[begin : begin + max(1, CELLS // max(1, int(lengths_B[order[begin]])))]
+        begin += len(group)
         rows = ragged_indices(starts_B[group], lengths_B[group])
         tags_R[rows], probability_R[rows] = choose(score_RC[rows], lengths_B[group], heat)
     return tags_R, probability_R
-
-
-def _alike(lengths_B: Ids) -> Iterator[Ids]:
-    """Texts of similar length, few enough to be filled up to the longest."""
-    order = np.argsort(-lengths_B, kind="stable")
-    begin = 0
-    while begin < len(order):
-        count = max(1, CELLS // max(1, int(lengths_B[order[begin]])))
-        yield order[begin : begin + count]
-        begin += count
-
-
-def split_by(values: Sequence[str], lengths_B: Ids) -> list[list[str]]:
-    """Scores of all words, text by text."""
-    ends = lengths_B.cumsum().tolist()
-    return [list(values[end - length : end]) for end, length in zip(ends, lengths_B.tolist(), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -201,7 +187,7 @@ class TaggedText:
 class Tagging(TextTask[TagAssets, "Reader"]):
     """A tagger, ready to use."""
 
-    assets_class: ClassVar[type[Any]] = TagAssets
+    assets_class = TagAssets
 
     def __init__(self, recipe: Recipe, assets: TagAssets, model: Reader | Unloaded[Reader]) -> None:
         super().__init__(recipe, assets, model)
@@ -306,9 +292,8 @@ class Tagging(TextTask[TagAssets, "Reader"]):
 
     def tag_all(self, texts: Sequence[TaggedWords]) -> list[TaggedText]:
         """Tags of texts given with the character positions of their words."""
-        return [found for begin in range(0, len(texts), BURST) for found in self._burst(texts[begin : begin + BURST])]
-
-    def _burst(self, texts: Sequence[TaggedWords]) -> Iterator[TaggedText]:
+        if len(texts) > BURST:
+            return [one for at in range(0, len(texts), BURST) for one in self.tag_all(texts[at : at + BURST])]
         windows = [window for coded in self.coding.encode_texts(texts) for window in coded]
         lengths_B = np.array([len(words.places) for words in texts], np.int64)
         score_RC = finite_numbers(read_words(self, windows))
@@ -319,8 +304,10 @@ class Tagging(TextTask[TagAssets, "Reader"]):
             tags_R, probability_R = decode_tags(head_of(self.model).chain, score_RC, lengths_B, self.device, heat)
         names = iter(self.assets.labels[tag] for tag in tags_R)
         sure = iter(finite_numbers(probability_R).tolist())
-        for words, length in zip(texts, lengths_B.tolist(), strict=True):
-            yield self._one(words, list(itertools.islice(names, length)), tuple(itertools.islice(sure, length)))
+        return [
+            self._one(words, list(itertools.islice(names, length)), tuple(itertools.islice(sure, length)))
+            for words, length in zip(texts, lengths_B.tolist(), strict=True)
+        ]
 
     def _one(self, words: TaggedWords, names: list[str], sure: tuple[float, ...]) -> TaggedText:
         """The result for a text; span tags become BIO, whatever the training scheme."""

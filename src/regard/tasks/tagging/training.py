@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -24,13 +23,12 @@ from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.windowing import Frame
 from regard.nn import ops
 from regard.nn.layout import Sequences
+from regard.tasks.assets import FittedValues, TagAssets
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.spans import TagScores, tag_scores
-from regard.tasks.protocols import ShouldStop, device_of
-from regard.tasks.tagging.assets import TagAssets
-from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, split_by, word_scores
-from regard.tasks.text.labels import FittedValues
-from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, tagged_sides
+from regard.tasks.protocols import ShouldStop
+from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, word_scores
+from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, segmented_sides
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.text.counts import counted
 from regard.text.tags import Scheme, TaggedWords, inventory, spans_of, split_tag
@@ -67,7 +65,8 @@ class TaggingTraining(BaseTraining[Tagging]):
 
     def __init__(self, task: Tagging, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths, prepared.count)
-        self.examples = Examples.of(*tagged_sides(prepared, task.recipe), task.recipe.training.shard_tokens)
+        sides = segmented_sides(prepared, task.recipe, tagged=True)
+        self.examples = Examples.of(*sides, task.recipe.training.shard_tokens)
         self.batches = self.examples.feed(task.recipe, prepared.fingerprint, self.examples.plain)
         self.names = (*task.assets.labels, *prepared.own["others"])
 
@@ -88,7 +87,7 @@ class TaggingTraining(BaseTraining[Tagging]):
     def validate(self, generate: bool, world: World = ALONE) -> Validation:
         """Loss and scores of the validation texts, in full precision, their tags chosen as in use."""
         found = self.predict_validation(world=world)
-        tags_R, _ = decode_tags(head_of(self.model).chain, found.score_RC, found.lengths_B, device_of(self.model))
+        tags_R, _ = decode_tags(head_of(self.model).chain, found.score_RC, found.lengths_B, self.task.device)
         return Validation(found.loss, self._scores(found, tags_R).values, self._samples(found, tags_R))
 
     def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> FoundTags:
@@ -110,7 +109,8 @@ class TaggingTraining(BaseTraining[Tagging]):
         )
 
     def _scores(self, found: FoundTags, tags_R: NDArray[np.int64]) -> TagScores:
-        gold, said = (split_by([self.names[tag] for tag in side], found.lengths_B) for side in (found.gold_R, tags_R))
+        names, ends = np.array(self.names), found.lengths_B.cumsum()[:-1]
+        gold, said = ([part.tolist() for part in np.split(names[side], ends)] for side in (found.gold_R, tags_R))
         return tag_scores(gold, said, self.task.assets.scheme)
 
     @cached_property
@@ -161,9 +161,7 @@ class TaggingTraining(BaseTraining[Tagging]):
             heat = calibration.temperature(found.score_RC[some].astype(np.float64), found.gold_R[some])
             task.assets = replace(task.assets, fitted=FittedValues(heat))
         heat = task.assets.fitted.temperature
-        tags_R, sure_R = decode_tags(
-            head_of(task.model).chain, found.score_RC, found.lengths_B, device_of(task.model), heat
-        )
+        tags_R, sure_R = decode_tags(head_of(task.model).chain, found.score_RC, found.lengths_B, task.device, heat)
         calibrated = calibration.calibration_lines(sure_R, tags_R == found.gold_R, heat)
         return [f"* {line}" for line in (*teaching._scores(found, tags_R).lines(), *calibrated)]
 
@@ -177,10 +175,8 @@ class TaggingJob(TrainingJob):
     """
 
     scanned: DataScan[TagScan]
-    task: ClassVar[type[Any]] = Tagging
-    training: ClassVar[type[Any]] = TaggingTraining
-    opened: ClassVar[type[Any]] = PreparedExamples
-    unread: ClassVar[tuple[Any, ...]] = (DataScan([]),)
+    task = Tagging
+    training = TaggingTraining
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The texts as ids, and the marks of their words."""

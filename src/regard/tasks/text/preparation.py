@@ -1,14 +1,16 @@
-"""Preparation of texts and images for training: the tokenizer, the held-out part, BPE-dropout."""
+"""Preparation of training: a model to begin from, the tokenizer, the held-out part, BPE-dropout."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from regard.config import Recipe, Text
+from torch import nn
+
+from regard.config import Data, Recipe, Text, saved_recipe
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.bpe_dropout import SegmentationSampler, Segmenter, segment_tagged, segment_texts
@@ -16,11 +18,14 @@ from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.preparation import Learn, prepare
 from regard.data.prepare.shards import Side
 from regard.data.prepare.split import Examples, Split, SplitCorpora, split_texts
-from regard.system.errors import UsageError
+from regard.models import store
+from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
-from regard.tasks.text.pretrained import Pretrained
+from regard.tasks.model_path import MODEL, RECIPE, model_folder
+from regard.tasks.training.defaults import pool_fields
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
-from regard.text.tokenizers.vocabulary import AnyTokenizer, sample
+from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer, sample
+from regard.training.checkpoints.manifest import verify
 
 SYMBOLS = ("[CLS]", "[MASK]")
 """Of vocabularies of encoder-only models."""
@@ -28,12 +33,64 @@ BPE_DROPOUT, FEW = 0.1, 100_000
 """Default probability for taggers, and the number of texts above which dropout is off."""
 
 
+@dataclass(frozen=True)
+class Pretrained:
+    """A pretrained model folder to initialise from.
+
+    Args:
+        folder: where it lies.
+        recipe: of the model.
+        tokenizer: its text to pieces.
+    """
+
+    folder: Path
+    recipe: Recipe
+    tokenizer: AnyTokenizer
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Pretrained:
+        """The model folder, its manifest verified.
+
+        Raises:
+            RegardError: it is no model folder, or damaged, or reads images, or is a translator's with two vocabularies.
+        """
+        folder = model_folder(folder)
+        if not (folder / RECIPE).exists() or not (folder / MODEL).exists():
+            raise RegardError("is no model folder to initialise from", str(folder))
+        verify(folder, extra=True)
+        recipe = saved_recipe(folder / RECIPE)
+        if recipe.info.reads == "image":
+            raise RegardError(f"is {recipe.info.noun}, from which no training can begin", str(folder))
+        return cls(folder, recipe, read_tokenizer(folder / TOKENIZER))
+
+    def values(self, task: str) -> dict[str, dict[str, object]]:
+        """Recipe values taken over: the model section, the tokenizer settings, and the maximum length."""
+        text = self.recipe.text.model_dump(include={"vocabulary", "units", "normalisation", "lowercase"})
+        found = {"model": pool_fields(task, self.recipe.model.model_dump(exclude_none=True)), "text": text}
+        longest = self.recipe.data.max_tokens
+        return found | ({"data": {"max_tokens": longest}} if longest < Data().max_tokens else {})
+
+    def give(self, model: nn.Module) -> None:
+        """Copy every weight of the same name and shape; the head stays fresh where it is another.
+
+        Raises:
+            RegardError: a weight below the head is not there, or of another shape; half a model would be no beginning.
+        """
+        taken = set(store.take(self.folder / MODEL, model))
+        if missing := [
+            name for name in store.named_tensors(model) if name not in taken and not name.startswith("head.")
+        ]:
+            more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+            message = f"does not fit the model to be trained, which has another {missing[0]}{more}"
+            raise RegardError(f"{message}; leave the sizes of the section model as they are there", str(self.folder))
+
+
 def prepare_texts(
     scanned: DataScan[Any],
     recipe: Recipe,
     folder: Path,
     learn: Learn[Examples[Any]],
-    rests: dict[str, Any],
+    rests: Mapping[str, object],
     progress: Progress,
     noun: str = "texts",
     processes: int = 1,
@@ -59,7 +116,7 @@ def prepare_split(
     recipe: Recipe,
     folder: Path,
     learn: Learn[Examples[Any]],
-    rests: dict[str, Any],
+    rests: Mapping[str, object],
     progress: Progress,
     processes: int = 1,
 ) -> PreparedExamples:
@@ -102,46 +159,27 @@ def uses_bpe_dropout(recipe: Recipe, texts: int, begun: Pretrained | None) -> di
     return {"text.bpe_dropout": BPE_DROPOUT} if wanted else {}
 
 
-def tagged_sides(prepared: PreparedExamples, recipe: Recipe) -> tuple[Side, Side]:
-    """Pieces and marks of tagged texts, fixed or redrawn in every epoch.
+def segmented_sides(prepared: PreparedExamples, recipe: Recipe, tagged: bool = False) -> tuple[Side, Side]:
+    """The pieces of texts that are read, fixed or redrawn in every epoch, and labels; or the marks of tagged words.
 
     Raises:
         UsageError: BPE-dropout is requested, but the pretrained model's tokenizer has no merges of ours.
     """
-    if not recipe.text.bpe_dropout:
+    text = recipe.text
+    if not text.bpe_dropout:
         return prepared.text, prepared.labels
-    return _segment_tagged(prepared, *_dropout(recipe))
-
-
-def text_side(prepared: PreparedExamples, recipe: Recipe) -> Side:
-    """The pieces of texts that are read, fixed or redrawn in every epoch.
-
-    Raises:
-        UsageError: as :func:`tagged_sides`.
-    """
-    return _segment_texts(prepared, *_dropout(recipe)) if recipe.text.bpe_dropout else prepared.text
-
-
-def _dropout(recipe: Recipe) -> tuple[float, int, int, int]:
-    return recipe.text.bpe_dropout, recipe.text.segmentations, recipe.seed, recipe.data.max_tokens
+    return _segment(prepared, tagged, text.bpe_dropout, text.segmentations, recipe.seed, recipe.data.max_tokens)
 
 
 @lru_cache(maxsize=1)  # a run asks several times: when it measures, and when it trains
-def _segment_tagged(
-    prepared: PreparedExamples, dropout: float, count: int, seed: int, max_tokens: int
+def _segment(
+    prepared: PreparedExamples, tagged: bool, dropout: float, count: int, seed: int, max_tokens: int
 ) -> tuple[Side, Side]:
-    draws = _sampler(prepared, dropout, count, seed)
-    return segment_tagged(prepared.text, prepared.labels, draws, seed, max_tokens)
-
-
-@lru_cache(maxsize=1)
-def _segment_texts(prepared: PreparedExamples, dropout: float, count: int, seed: int, max_tokens: int) -> Side:
-    return segment_texts(prepared.text, _sampler(prepared, dropout, count, seed), seed, max_tokens)
-
-
-def _sampler(prepared: PreparedExamples, dropout: float, count: int, seed: int) -> SegmentationSampler:
     tokenizer = require_merges(TextAssets.load(prepared.folder).tokenizer)
-    return SegmentationSampler(tokenizer, Segmenter(tokenizer, dropout, seed), count)
+    draws = SegmentationSampler(tokenizer, Segmenter(tokenizer, dropout, seed), count)
+    if tagged:
+        return segment_tagged(prepared.text, prepared.labels, draws, seed, max_tokens)
+    return segment_texts(prepared.text, draws, seed, max_tokens), prepared.labels
 
 
 def require_merges(tokenizer: AnyTokenizer) -> Tokenizer:

@@ -1,18 +1,18 @@
-"""What tasks share: base classes, checks of texts, batched forward passes."""
+"""What tasks share: base classes, checks of texts and options, batched forward passes; masks and sentinels in texts."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import cached_property, wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config import Recipe, TaskInfo
+from regard.config import Decoding, Recipe, TaskInfo, check_value
 from regard.config.weights import TOO_LARGE
 from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sources
 from regard.data.prepare.windowing import Frame
@@ -20,9 +20,8 @@ from regard.kernels.packing import Precision
 from regard.system.errors import RegardError, UsageError
 from regard.system.threads import ended_threads
 from regard.tasks.assets import TextAssets
-from regard.tasks.engine import engine_of
 from regard.tasks.protocols import Read as Read
-from regard.tasks.protocols import Unloaded, device_of
+from regard.tasks.protocols import Unloaded
 from regard.text.confidence import SeenWords, Side, UnseenWord
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.text.word_features import WordFeatures
@@ -44,6 +43,8 @@ ENGINE_ROOM = 2048
 """Tokens that an engine reads at once; more are no faster."""
 LEAST_ROOM = 256
 """Tokens of a thread at least."""
+SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical", "repetition_penalty")
+"""Fields of the section ``decoding`` by which a text is drawn."""
 Rows = NDArray[np.float32]
 AnyAssets = TypeVar("AnyAssets")
 AnyTextAssets = TypeVar("AnyTextAssets", bound=TextAssets)
@@ -89,13 +90,15 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
     """
 
     assets_class: ClassVar[type[Any]]
-    engine: Callable[[], Any] | None = None
+    engine: Callable[[], object] | None = None
     """Gives a step that computes in the model's place (``tasks/engine``)."""
     precision: Precision = "fp32"
     """How the engine stores weights."""
 
     def __init__(self, recipe: Recipe, assets: AnyAssets, model: AnyModel | Unloaded[AnyModel]) -> None:
         self.recipe, self.assets, self._model = recipe, assets, model
+        self.info: TaskInfo = recipe.info
+        self.name: str = recipe.task
 
     @property
     def model(self) -> AnyModel:
@@ -108,25 +111,10 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
     def model(self, model: AnyModel) -> None:
         self._model = model
 
-    @classmethod
-    def load_assets(cls, folder: Path) -> Any:
-        """The assets of a model folder."""
-        return cls.assets_class.load(folder)
-
-    @property
-    def info(self) -> TaskInfo:
-        """The row of its task."""
-        return self.recipe.info
-
-    @property
-    def name(self) -> str:
-        """The recipe's word."""
-        return self.recipe.task
-
     @property
     def device(self) -> torch.device:
         """Where the model is."""
-        return device_of(self.model)
+        return next(self.model.parameters()).device
 
     @property
     def device_name(self) -> str:
@@ -137,19 +125,14 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
 class TextTask(BaseTask[AnyTextAssets, AnyModel]):
     """Base class of tasks with one tokenizer and optional labels."""
 
-    assets_class: ClassVar[type[Any]] = TextAssets
+    assets_class = TextAssets
     marks: re.Pattern[str] | None = None
     """What stands for a symbol in a text that is read."""
 
-    @property
-    def source_tokenizer(self) -> AnyTokenizer:
-        """Of what is read."""
-        return self.assets.tokenizer
-
-    @property
-    def target_tokenizer(self) -> AnyTokenizer:
-        """Of what is written, if anything."""
-        return self.assets.tokenizer
+    def __init__(self, recipe: Recipe, assets: AnyTextAssets, model: AnyModel | Unloaded[AnyModel]) -> None:
+        super().__init__(recipe, assets, model)
+        self.source_tokenizer: AnyTokenizer = assets.tokenizer
+        self.target_tokenizer: AnyTokenizer = assets.tokenizer
 
     def unseen_words(self, text: str) -> list[UnseenWord] | None:
         """The words of a text that training never saw, in order; None where the model folder does not say.
@@ -164,11 +147,10 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
         if self.assets.seen is None:
             return None
         found = find_unseen(self.assets.seen, self.assets.tokenizer, texts, self.unseen_pieces("source"))
-        return [self._without_marks(text, unseen) for text, unseen in zip(texts, found, strict=True)]
-
-    def _without_marks(self, text: str, unseen: list[UnseenWord]) -> list[UnseenWord]:
-        marks = [found.span() for found in self.marks.finditer(text)] if unseen and self.marks else []
-        return [word for word in unseen if not any(begin < word.end and word.begin < end for begin, end in marks)]
+        for place, (text, unseen) in enumerate(zip(texts, found, strict=True)):
+            marks = [mark.span() for mark in self.marks.finditer(text)] if unseen and self.marks else []
+            found[place] = [word for word in unseen if not any(a < word.end and word.begin < b for a, b in marks)]
+        return found
 
     def unseen_pieces(self, side: Side) -> frozenset[int] | None:
         """The pieces that no training text has; None where the model folder does not say."""
@@ -213,15 +195,6 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
         """One framed input as the model reads it."""
         return self.inputs(pack_sources([np.array(ids, np.int64)]))
 
-    def input_text(self, ids: Ids) -> str:
-        """The text of a framed input; :data:`BETWEEN` stands between several."""
-        tokenizer = self.source_tokenizer
-        if self.info.texts == 1:
-            return tokenizer.decode(ids)
-        inner = ids[len(tokenizer.begin) :]
-        *parts, _ = np.split(inner, np.flatnonzero(inner == tokenizer.end) + 1)
-        return BETWEEN.join(tokenizer.decode(part) for part in parts)
-
 
 class TextReader(TextTask[Any, "Reader"]):
     """A task whose model is an encoder of texts framed by symbols."""
@@ -237,15 +210,28 @@ class TextReader(TextTask[Any, "Reader"]):
         pieces, labels = self.assets.sizes
         return pieces, HeadShape(self.info.writes, max(1, labels))
 
-    def read_windows(self, windows: Sequence[Ids]) -> list[NDArray[np.float32]]:
-        """What the model's head says of each window, in order."""
-        if (engine := engine_of(self)) is not None:
-            return read_by_engine(engine, self.texts_of, windows, each=False)
-        return forward_batches(self.model, windows, self.inputs, each=False)
-
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The model's input for a text and its characters, for inspection."""
         return read_as(self.assets.tokenizer, text, self.frame.begin, (self.frame.end,))
+
+
+def sampling_options(decoding: Decoding, given: Mapping[str, object], method: str) -> Decoding:
+    """The section with those options that are given, not ``None``.
+
+    Args:
+        decoding: of the recipe.
+        given: by name.
+        method: that is given them, for the sentence.
+
+    Raises:
+        UsageError: an option that is none, or a value that does not fit.
+    """
+    known = {name: value for name, value in given.items() if value is not None}
+    if strange := sorted(known.keys() - SAMPLING):
+        raise UsageError(f"is no option of {method}; known are {', '.join(SAMPLING)}", strange[0])
+    for name, value in known.items():
+        check_value(f"decoding.{name}", value, name)
+    return decoding.model_copy(update=known)
 
 
 def refuse_others(texts: object) -> None:
@@ -272,6 +258,8 @@ def find_unseen(
 ) -> list[list[UnseenWord]]:
     """The words of each text that training never saw, or not in this spelling; quick where there are none.
 
+    Of a text that is normalised first no spelling is judged.
+
     Args:
         seen: the words that it saw.
         tokenizer: cuts them.
@@ -281,20 +269,12 @@ def find_unseen(
     ids = tokenizer.ids_batch(texts) if unseen else [np.zeros(0, np.int64)] * len(texts)
     found = []
     for text, own in zip(texts, ids, strict=True):
-        places = unseen_places(tokenizer, text, unseen) if unseen and not unseen.isdisjoint(own.tolist()) else []
+        places: list[tuple[int, int]] = []
+        if unseen and not unseen.isdisjoint(own.tolist()) and (encoding := tokenizer.encode(text)).text == text:
+            spelled = zip(encoding.ids, encoding.offsets, strict=True)
+            places = sorted({(begin, end) for id, (begin, end) in spelled if id in unseen})
         found.append([] if not places and seen.has_all_words(text) else seen.unseen_words(text, places))
     return found
-
-
-def unseen_places(tokenizer: AnyTokenizer, text: str, unseen: Set[int] | None) -> list[tuple[int, int]]:
-    """The characters of a text, from and to, whose pieces are among the unseen; none where it is normalised first."""
-    if not unseen:
-        return []
-    encoding = tokenizer.encode(text)
-    if encoding.text != text:
-        return []
-    places = zip(encoding.ids, encoding.offsets, strict=True)
-    return sorted({(begin, end) for id, (begin, end) in places if id in unseen})
 
 
 @inference_mode
@@ -314,11 +294,9 @@ def forward_batches(
         each: a row for each token.
         room: tokens read at once.
     """
-
-    def rows_of(packed: Packed) -> Rows:
-        return answer(inputs(packed)).float().cpu().numpy()
-
-    return read_batches(lambda batches: map(rows_of, batches), windows, each, room)
+    return read_batches(
+        lambda batches: (answer(inputs(packed)).float().cpu().numpy() for packed in batches), windows, each, room
+    )
 
 
 def read_by_engine(
@@ -367,7 +345,7 @@ def read_batches(
     return found
 
 
-def mean_over_windows(score_WC: NDArray[Any], windows_B: Ids) -> NDArray[np.float64]:
+def mean_over_windows(score_WC: Numbers, windows_B: Ids) -> NDArray[np.float64]:
     """``score_BC``: for each text the mean over its windows, which are consecutive.
 
     Args:
@@ -376,3 +354,101 @@ def mean_over_windows(score_WC: NDArray[Any], windows_B: Ids) -> NDArray[np.floa
     """
     sums_BC = np.add.reduceat(score_WC.astype(np.float64), windows_B.cumsum() - windows_B)
     return np.asarray(sums_BC / windows_B[:, None])
+
+
+@dataclass(frozen=True)
+class GappedText:
+    """A text with gaps.
+
+    Args:
+        text: as the tokenizer has it, each gap by its name.
+        read: its pieces and symbols, each with its characters; a symbol has none.
+        gaps: which of these are symbols.
+    """
+
+    text: str
+    read: tuple[Read, ...]
+    gaps: tuple[int, ...]
+
+    @property
+    def ids(self) -> list[int]:
+        """Of pieces and symbols."""
+        return [id for id, _, _ in self.read]
+
+
+class Gaps:
+    """Finds the gaps of texts by name.
+
+    The space before a gap belongs to it, as it belongs to a word's first piece; characters as units have their spaces
+    apart.
+
+    Args:
+        tokenizer: of the texts between the gaps.
+        named: the symbol of each name.
+    """
+
+    def __init__(self, tokenizer: AnyTokenizer, named: Mapping[str, int]) -> None:
+        self._tokenizer, self._named = tokenizer, named
+        names = sorted(named, key=len, reverse=True)
+        self.pattern = re.compile("|".join(map(re.escape, names)) if names else r"(?!)")
+        self._apart = getattr(tokenizer, "units", "pieces") == "characters"
+
+    def parse(self, text: str) -> GappedText:
+        """A text with its gaps, if it has any."""
+        parts, names = self.pattern.split(text), self.pattern.findall(text)
+        known, read, gaps = "", list[Read](), []
+        for number, part in enumerate(parts):
+            before_gap = number < len(names)
+            taken = part.removesuffix(" ") if before_gap and not self._apart else part
+            plain, inner = read_as(self._tokenizer, taken, ())
+            read += [(id, start + len(known), end + len(known)) for id, start, end in inner]
+            known += plain + part[len(taken) :]
+            if before_gap:
+                gaps.append(len(read))
+                read.append((self._named[names[number]], len(known), len(known)))
+                known += names[number]
+        return GappedText(known, tuple(read), tuple(gaps))
+
+    def ids_batch(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """The ids of each text, its gaps among them."""
+        found = self._tokenizer.ids_batch(texts)
+        for number, text in enumerate(texts) if self._named else ():
+            if self.pattern.search(text):
+                found[number] = np.array(self.parse(text).ids, np.int64)
+        return found
+
+
+def sentinel_gaps(tokenizer: AnyTokenizer) -> Gaps:
+    """The sentinels of a vocabulary as gaps, named ``<extra_0>``, of a T5 ``<extra_id_0>``; it may have none."""
+    return Gaps(tokenizer, {tokenizer.piece(id): id for id in tokenizer.sentinels})
+
+
+def decode_with_offsets(
+    tokenizer: AnyTokenizer, ids: Iterable[int], symbols: Collection[int]
+) -> tuple[str, list[Read]]:
+    """Generated ids as text, symbols by name after a space; and each id with its characters."""
+    text, read, begun, run = "", list[Read](), 0, list[int]()
+    for id in ids:
+        if id in symbols:
+            text, run = text + ("" if not text or text[-1].isspace() else " "), []
+            read.append((id, len(text), len(text)))
+            text += tokenizer.piece(id)
+            continue
+        begun = begun if run else len(text)
+        run.append(id)
+        start, text = len(text), text[:begun] + tokenizer.decode(run)
+        read.append((id, min(start, len(text)), len(text)))
+    return text, read
+
+
+def decode_with_symbols(tokenizer: AnyTokenizer, ids: Iterable[int], symbols: Collection[int]) -> str:
+    """The text of ids, with the names of these symbols in it, a space before each; other symbols are omitted."""
+    text, waiting = "", []
+    for id in ids:
+        if id not in symbols:
+            waiting.append(id)
+            continue
+        text += tokenizer.decode(waiting)
+        waiting = []
+        text += ("" if not text or text[-1].isspace() else " ") + tokenizer.piece(id)
+    return text + tokenizer.decode(waiting)

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self
 
-from torch import Tensor, nn
+from torch import nn
 
 from regard.config import Recipe
-from regard.data.batches.batch import PairBatch
 from regard.data.corpora.corpus import Progress
-from regard.models.inputs import Pairs, pairs
+from regard.data.corpora.scan import DataScan
+from regard.data.prepare.folder import PreparedExamples, sha256_of
 from regard.nn import ops
-from regard.nn.loss import SmoothedCrossEntropy
-from regard.tasks.protocols import AnyTask, ShouldStop, TargetWriter, Task
-from regard.tasks.text.pretrained import Pretrained
+from regard.tasks.model_path import MODEL
+from regard.tasks.protocols import AnyTask, ShouldStop, Task
+from regard.tasks.text.preparation import Pretrained
 from regard.tasks.training.defaults import epochs_for
-from regard.training.objective import BatchSource, Done, Loss, Objective, ignore_progress
+from regard.training.objective import BatchSource, Done, Objective, ignore_progress
 from regard.training.world import ALONE, World
 
 
@@ -100,6 +100,7 @@ class BaseTraining(ABC, Generic[AnyTask]):
         self, task: AnyTask, prepared: Any, paths: ProductPaths, size: int, criterion: nn.Module | None = None
     ) -> None:
         self.task, self.prepared, self.size = task, prepared, size
+        self.model: Any = task.model
         self._parts = [task.model] if criterion is None else [task.model, criterion]
         self.use(paths)
 
@@ -112,11 +113,6 @@ class BaseTraining(ABC, Generic[AnyTask]):
     @abstractmethod
     def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> Any:
         """The validation data through the model as it is, in full precision; processes divide its batches."""
-
-    @property
-    def model(self) -> Any:
-        """The model to train."""
-        return self.task.model
 
     @property
     def epochs(self) -> int:
@@ -149,9 +145,9 @@ class TrainingJob(ABC):
     task: ClassVar[type[Any]]
     training: ClassVar[type[Any]]
     """The class of its training task."""
-    opened: ClassVar[type[Any]]
+    opened: ClassVar[type[Any]] = PreparedExamples
     """The class of its prepared data, made of the folder it lies in."""
-    unread: ClassVar[tuple[Any, ...]]
+    unread: ClassVar[tuple[object, ...]] = (DataScan([]),)
     """What stands for the corpora in a process that does not read them."""
 
     @classmethod
@@ -183,20 +179,4 @@ class TrainingJob(ABC):
 
     def more(self) -> dict[str, str]:
         """What else the run rests on, by name: the fingerprint of the pretrained model."""
-        return self.pretrained.fingerprint if self.pretrained else {}
-
-
-def pair_loss(task: TargetWriter, criterion: SmoothedCrossEntropy, batch: PairBatch) -> Loss:
-    """The smoothed loss of a batch of pairs, every target position a sample."""
-    inputs = pairs(batch, task.device)
-    return target_loss(task, criterion, batch, inputs, task.model(inputs))
-
-
-def target_loss(
-    task: TargetWriter, criterion: SmoothedCrossEntropy, batch: PairBatch, inputs: Pairs, hidden_TD: Tensor
-) -> Loss:
-    """The smoothed loss of the decoder's output for a batch."""
-    criterion.train(task.model.training)
-    table_V1D = task.model.output.weight
-    total, nll = criterion(hidden_TD, table_V1D, inputs.labels_T, inputs.weight_T, task.model.pieces)
-    return Loss(total, nll, batch.tokens)
+        return {"fingerprint.from": sha256_of(self.pretrained.folder / MODEL)} if self.pretrained else {}

@@ -15,35 +15,40 @@ from regard.system.cores import usable_cores
 from regard.system.errors import RegardError
 from regard.training.measure import free_memory, step_seconds
 
+Values = Mapping[str, Mapping[str, object]]
+"""Of a recipe, by section and field."""
+MORE = float("inf")
+"""Any number of texts, pairs or characters."""
 BESIDE = (("classification", "ngrams"), ("model", "word_features"))
 """What only Regard reads beside pieces, by section and field: no other format has a form for it."""
-_CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
-_MANY: dict[str, dict[str, Any]] = {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}
-_READ: dict[str, dict[str, Any]] = {**_CLASSES, "classification": {"ngrams": True}}
-_PAIRS = {**_CLASSES, "model": {"segments": 2, "dropout": 0.1}}
-_MOVED = {**_CLASSES, "classification": {"ngrams": True, "adversarial": 0.5}}
-_TAGS: dict[str, Any] = {"text": {"vocabulary": 3000}, "training": {"tokens": 512}, "model": {"word_features": 1 << 15}}
-_CHAINED: dict[str, Any] = {
+_SMALL: Values = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
+_MANY: Values = {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}
+_READ: Values = {**_SMALL, "classification": {"ngrams": True}}
+_TWO: Values = {"model": {"segments": 2, "dropout": 0.1}}
+_PAIRS, _MANY_PAIRS = {**_SMALL, **_TWO}, {**_MANY, **_TWO}
+_MOVED = {**_SMALL, "classification": {"ngrams": True, "adversarial": 0.5}}
+_TAGS: Values = {"text": {"vocabulary": 3000}, "training": {"tokens": 512}, "model": {"word_features": 1 << 15}}
+_CHAINED: Values = {
     "text": {"vocabulary": 3000},
     "training": {"tokens": 1024, "rate": 3e-3, "ema": 0.99},
     "model": {"word_features": 1 << 15},
     "tagging": {"crf": True},
 }
-_GUESSING: dict[str, Any] = {
+_GUESSING: Mapping[str, object] = {
     "rate": 2e-3,
     "warmup": 100,
     "label_smoothing": 0.0,
     "optimiser": "adamw",
     "weight_decay": 0.1,
 }
-_WORDS: dict[str, Any] = {"training": {**_GUESSING, "tokens": 2048}}
+_WORDS: Values = {"training": {**_GUESSING, "tokens": 2048}}
 """Of tasks that guess words of running text, which are judged by their likelihood; small batches learn most from it."""
-_CHARACTERS: dict[str, Any] = {
+_CHARACTERS: Values = {
     "text": {"units": "characters"},
     "data": {"max_tokens": 128},
     "training": {**_GUESSING, "tokens": 768},
 }
-_TEXTS: dict[str, Any] = {"text": {"vocabulary": 4000}, "training": {"tokens": 1024, "label_smoothing": 0.0}}
+_TEXTS: Values = {"text": {"vocabulary": 4000}, "training": {"tokens": 1024, "label_smoothing": 0.0}}
 NOAM = 1.0
 """The rate under ``noam``, where it is a factor of the paper's formula: the paper's [Vaswani17 §5.3, eq. 3]."""
 BYTES = 16
@@ -70,7 +75,7 @@ class SizeDefaults:
     vocabulary: int
     tokens: int
     epochs: int
-    training: tuple[tuple[str, Any], ...] = ()
+    training: tuple[tuple[str, float], ...] = ()
 
     def steps_in(self, minutes: float) -> float:
         """About how many steps its model makes here in so many minutes, validations and scores included."""
@@ -84,7 +89,7 @@ SIZES = (
     SizeDefaults(80_000, "tiny", 6_000, 1024, 30, (("rate", 3e-3),)),
     SizeDefaults(500_000, "small", 8_000, 2048, 20),
     SizeDefaults(3_000_000, "base", 16_000, 8192, 8, (("rate", 7e-4), ("warmup", 4000))),
-    SizeDefaults(float("inf"), "base", 32_000, 25_000, 4, (("rate", 7e-4), ("warmup", 4000))),
+    SizeDefaults(MORE, "base", 32_000, 25_000, 4, (("rate", 7e-4), ("warmup", 4000))),
 )
 """The documented table (docs/recipes.md): the first row a corpus is below."""
 
@@ -124,7 +129,7 @@ class ReadingDefaults:
     count: float
     preset: str
     epochs: int
-    values: Mapping[str, Mapping[str, Any]]
+    values: Values
     other: ReadingDefaults | None = None
 
     @property
@@ -136,13 +141,13 @@ class ReadingDefaults:
         """The defaults for a family: these, or the other's; for a third family those outside the model section."""
         return self.other if self.other and self.other.family == family else self
 
-    def family_for(self, model: Mapping[str, Any]) -> str:
+    def family_for(self, model: Mapping[str, object]) -> str:
         """The family that is named; else the first that has the fields named, and the words that are given to them."""
         found = [one.family for one in (self, self.other) if one]
         return str(model["family"]) if "family" in model else next((f for f in found if _has(f, model)), found[0])
 
 
-def _has(family: str, model: Mapping[str, Any]) -> bool:
+def _has(family: str, model: Mapping[str, object]) -> bool:
     """Whether a family has these fields, and knows their words; numbers are judged later, by their own sentences."""
     fields = FAMILIES[family].model_fields
     return all(
@@ -155,57 +160,43 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
     "text-to-text": (
         ReadingDefaults(10_000, "t5-tiny", 60, _TEXTS),
         ReadingDefaults(100_000, "t5-tiny", 30, _TEXTS),
-        ReadingDefaults(float("inf"), "t5-tiny", 10, _TEXTS),
+        ReadingDefaults(MORE, "t5-tiny", 10, _TEXTS),
     ),
     "classification": (
         ReadingDefaults(6_000, "classifier-rnn", 17, _MOVED, ReadingDefaults(6_000, "classifier-tiny", 12, _READ)),
         ReadingDefaults(10_000, "classifier-rnn", 9, _MOVED, ReadingDefaults(10_000, "classifier-tiny", 12, _READ)),
         ReadingDefaults(100_000, "classifier-tiny", 15, _READ, ReadingDefaults(100_000, "classifier-rnn", 15, _MOVED)),
-        ReadingDefaults(
-            float("inf"), "classifier-tiny", 4, _MANY, ReadingDefaults(float("inf"), "classifier-rnn", 4, _MANY)
-        ),
+        ReadingDefaults(MORE, "classifier-tiny", 4, _MANY, ReadingDefaults(MORE, "classifier-rnn", 4, _MANY)),
     ),
     "sentence-pairs": (
-        ReadingDefaults(10_000, "classifier-tiny", 12, _PAIRS, ReadingDefaults(10_000, "classifier-rnn", 17, _CLASSES)),
-        ReadingDefaults(
-            100_000, "classifier-tiny", 15, _PAIRS, ReadingDefaults(100_000, "classifier-rnn", 15, _CLASSES)
-        ),
-        ReadingDefaults(
-            float("inf"),
-            "classifier-tiny",
-            4,
-            {**_MANY, "model": _PAIRS["model"]},
-            ReadingDefaults(float("inf"), "classifier-rnn", 4, _MANY),
-        ),
+        ReadingDefaults(10_000, "classifier-tiny", 12, _PAIRS, ReadingDefaults(10_000, "classifier-rnn", 17, _SMALL)),
+        ReadingDefaults(100_000, "classifier-tiny", 15, _PAIRS, ReadingDefaults(100_000, "classifier-rnn", 15, _SMALL)),
+        ReadingDefaults(MORE, "classifier-tiny", 4, _MANY_PAIRS, ReadingDefaults(MORE, "classifier-rnn", 4, _MANY)),
     ),
     "tagging": (
         ReadingDefaults(8_000, "tagger-rnn", 6, _CHAINED, ReadingDefaults(8_000, "tagger-tiny", 25, _TAGS)),
         ReadingDefaults(100_000, "tagger-rnn", 6, _CHAINED, ReadingDefaults(100_000, "tagger-tiny", 17, _TAGS)),
-        ReadingDefaults(float("inf"), "tagger-tiny", 4, {**_TAGS, "text": {"vocabulary": 8000}, "training": {}}),
+        ReadingDefaults(MORE, "tagger-tiny", 4, {**_TAGS, "text": {"vocabulary": 8000}, "training": {}}),
     ),
     "image-classification": (
         ReadingDefaults(10_000, "vit-tiny", 85, {"training": {"rate": 1e-3}, "images": {"warp": 0.2}}),
         ReadingDefaults(100_000, "vit-tiny", 15, {"training": {"rate": 1e-3}, "images": {"warp": 0.2}}),
-        ReadingDefaults(float("inf"), "vit-tiny", 4, {"training": {"rate": 1e-3}, "images": {"warp": 0.2}}),
+        ReadingDefaults(MORE, "vit-tiny", 4, {"training": {"rate": 1e-3}, "images": {"warp": 0.2}}),
     ),
     "masked-lm": (
         ReadingDefaults(5_000_000, "bert-small", 20, {**_WORDS, "data": {"max_tokens": 128}}),
-        ReadingDefaults(float("inf"), "bert-small", 5, {**_WORDS, "data": {"max_tokens": 128}}),
+        ReadingDefaults(MORE, "bert-small", 5, {**_WORDS, "data": {"max_tokens": 128}}),
     ),
     "language-model": (
         ReadingDefaults(5_000_000, "gpt-tiny", 25, _CHARACTERS),
-        ReadingDefaults(float("inf"), "gpt-tiny", 10, _WORDS),
+        ReadingDefaults(MORE, "gpt-tiny", 10, _WORDS),
     ),
 }
 """The documented table (docs/recipes.md) of the tasks beside translation: the first row the data is below."""
 
 
-SPANS = ReadingDefaults(
-    float("inf"),
-    "t5-tiny",
-    10,
-    {"data": {"max_tokens": 128}, "training": {**_GUESSING, "tokens": 512, "select": "loss"}},
-)
+_SPANNED: Values = {"data": {"max_tokens": 128}, "training": {**_GUESSING, "tokens": 512, "select": "loss"}}
+SPANS = ReadingDefaults(MORE, "t5-tiny", 10, _SPANNED)
 """The same of text to text from running text, which reads about four tokens for each that it writes."""
 
 
@@ -226,7 +217,7 @@ def defaults(
     name: str | None,
     with_model: bool,
     schedule: str | None,
-    model: Mapping[str, Any] | None = None,
+    model: Mapping[str, object] | None = None,
     minutes: float | None = None,
     begun: int | None = None,
     spans: bool = False,
@@ -263,7 +254,7 @@ def defaults(
     return found
 
 
-def pool_fields(task: str, model: Mapping[str, Any]) -> dict[str, Any]:
+def pool_fields(task: str, model: Mapping[str, object]) -> dict[str, object]:
     """Fields of a model for a task: what weighs whole texts pools no tagged word; there the usual pool stays."""
     weighs = TASKS[task].writes == "tags" and model.get("pool") == "attention"
     return {name: value for name, value in model.items() if not (weighs and name == "pool")}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from regard.config import Model, Recipe, RnnEncoderSection, RnnSection, TransformerSection, recipe_toml
 from regard.decoding.trace import Trace
@@ -16,9 +15,8 @@ from regard.models.presets import count_parameters
 from regard.system import disk, processor
 from regard.system.errors import Damaged, NoValidCheckpoint, RegardError, Stopped, UsageError
 from regard.tasks.assets import PROCESSORS, json_content
-from regard.tasks.metrics.bleu import TranslationScores
 from regard.tasks.model_folder import MODEL, RECIPE, load, validated_paths
-from regard.tasks.protocols import Task, device_of
+from regard.tasks.protocols import Task
 from regard.tasks.training.base import PreparedData, TrainingTask
 from regard.text.counts import counted
 from regard.text.languages import UNKNOWN
@@ -46,45 +44,30 @@ def card(
         made: lines about when, on what and by what it was made.
     """
     training = recipe.training
-    return "\n".join(
-        [
-            *_header_lines(recipe, parameters),
-            "## Data",
-            "",
-            f"{data[0]}; fingerprint {fingerprint[:16]}.",
-            *data[1:],
-            "",
-            f"## {SCORES}",
-            "",
-            *lines,
-            "",
-            "## Training",
-            "",
-            f"{counted(training.steps, 'step') if training.steps else 'open number of steps'} of up to "
-            f"{training.tokens * training.accumulate:,} tokens, seed {recipe.seed}; everything else is in recipe.toml.",
-            *made,
-            "",
-        ]
-    )
+    steps = counted(training.steps, "step") if training.steps else "open number of steps"
+    size = f"{steps} of up to {training.tokens * training.accumulate:,} tokens, seed {recipe.seed}"
+    parts = {
+        "Data": [f"{data[0]}; fingerprint {fingerprint[:16]}.", *data[1:]],
+        SCORES: lines,
+        "Training": [f"{size}; everything else is in recipe.toml.", *made],
+    }
+    return _paragraphs(recipe, parameters, parts)
 
 
 def imported_card(recipe: Recipe, parameters: int, lines: list[str]) -> str:
     """The card of an imported model; ``lines`` give its source."""
-    known = ["No scores are known; `regard evaluate` computes them.", ""] if recipe.info.writes != "nothing" else []
-    return "\n".join([*_header_lines(recipe, parameters), "## Source", "", *lines, "", *known])
+    known = ["", "No scores are known; `regard evaluate` computes them."] if recipe.info.writes != "nothing" else []
+    return _paragraphs(recipe, parameters, {"Source": [*lines, *known]})
 
 
-def _header_lines(recipe: Recipe, parameters: int) -> list[str]:
+def _paragraphs(recipe: Recipe, parameters: int, parts: Mapping[str, Sequence[str]]) -> str:
+    """What a model is, and the lines of each part below its title."""
     text = recipe.text
     codes = text.source_language, text.target_language
     languages = f": {' → '.join(codes)}" if recipe.info.learns_from == "pairs" and UNKNOWN not in codes else ""
     sizes = f"{parameters / 1e6:.1f} million parameters: {size_line(recipe.model)}"
-    return [
-        f"# {recipe.info.noun.capitalize()}{languages}",
-        "",
-        f"A {recipe.model.info.noun} of {sizes}.",
-        "",
-    ]
+    title = [f"# {recipe.info.noun.capitalize()}{languages}", "", f"A {recipe.model.info.noun} of {sizes}.", ""]
+    return "\n".join([*title, *(line for name, some in parts.items() for line in (f"## {name}", "", *some, ""))])
 
 
 def size_line(model: Model) -> str:
@@ -118,26 +101,6 @@ def left_out(prepared: PreparedData) -> list[str]:
     return ["Left out: " + ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) + "."]
 
 
-def validation_lines(best: Best, validation: Validation, each: str = "token") -> list[str]:
-    """Card lines with the scores of the best validation; ``each``: of what the loss is, if it counts nats."""
-    parts = [f"loss {validation.loss:.3f}" + (f" nats a {each}" if each else "")]
-    parts += [format_score(name, value) for name, value in validation.scores.items()]
-    return [f"At step {best.step:,}: {', '.join(parts)}."]
-
-
-def best_lines(best: Best) -> list[str]:
-    """Card lines with the best score, if nothing more is known of its validation."""
-    return [f"At step {best.step:,}: {best.metric} {best.value:.3f}."]
-
-
-def score_lines(scores: TranslationScores, beam: int) -> list[str]:
-    """Final scores with their signatures."""
-    return [
-        f"* BLEU {scores.bleu:.2f} (beam {beam}; `{scores.bleu_signature}`)",
-        f"* chrF {scores.chrf:.2f} (beam {beam}; `{scores.chrf_signature}`)",
-    ]
-
-
 class ModelFolderWriter:
     """Writes the model folder: recipe and assets, then each best model, then its card."""
 
@@ -168,8 +131,11 @@ class ModelFolderWriter:
 
     def best(self, weights: Weights, best: Best, validation: Validation, seconds: float) -> None:
         """The model folder with the best weights so far, replaced as one."""
-        each = "" if self.recipe.info.has_labels else "token"
-        self._write({MODEL: store.chunks(weights)}, validation_lines(best, validation, each), seconds)
+        unit = "" if self.recipe.info.has_labels else " nats a token"
+        parts = [f"loss {validation.loss:.3f}{unit}"]
+        parts += [format_score(name, value) for name, value in validation.scores.items()]
+        line = f"At step {best.step:,}: {', '.join(parts)}."
+        self._write({MODEL: store.chunks(weights)}, [line], seconds)
 
     def end(self, told: Callable[[str], None], should_stop: Callable[[], bool], seconds: float) -> None:
         """Write the card with the saved model's scores on the validation data.
@@ -182,10 +148,10 @@ class ModelFolderWriter:
         Raises:
             Stopped: ``should_stop`` returned true.
         """
-        best = load(self.output, str(device_of(self.teaching.model)))
+        best = load(self.output, str(self.teaching.task.device))
         told("scoring the best model on the validation data")
         lines = self.teaching.finish(best, should_stop)
-        self._write(dict(self._assets(best)), lines, seconds)
+        self._write({**_assets(best)}, lines, seconds)
         for line in lines:
             told(line)
 
@@ -211,7 +177,8 @@ class ModelFolderWriter:
             raise NoValidCheckpoint(f"{message}again with --resume never", str(place)) from None
         told(f"{damage}; the model folder is rewritten from {place.name}")
         self._forget()
-        self._write({MODEL: store.chunks(weights)}, best_lines(best), progress.seconds)
+        line = f"At step {best.step:,}: {best.metric} {best.value:.3f}."  # no more is known of its validation
+        self._write({MODEL: store.chunks(weights)}, [line], progress.seconds)
 
     def _forget(self) -> None:
         """Remove the manifests; killed in between, the next start finds the folder damaged again."""
@@ -221,8 +188,8 @@ class ModelFolderWriter:
 
     def _standing(self) -> dict[str, list[bytes]]:
         """Recipe and assets, and how products are computed where it is validated."""
-        standing = {**self._assets(self.teaching.task), RECIPE: [recipe_toml(self.recipe).encode()]}
-        if device_of(self.teaching.model).type != "cpu":
+        standing = {**_assets(self.teaching.task), RECIPE: [recipe_toml(self.recipe).encode()]}
+        if self.teaching.task.device.type != "cpu":
             return standing
         paths: dict[str, str] = {processor.kind(): self.teaching.paths.exact}
         with suppress(RegardError, KeyError, OSError):  # damaged: it is written anew
@@ -230,10 +197,6 @@ class ModelFolderWriter:
             if hashlib.sha256(path.read_bytes()).hexdigest() == entry.sha256:
                 paths = {**validated_paths(self.output), **paths}
         return {**standing, PROCESSORS: [json_content({"paths": dict(sorted(paths.items()))})]}
-
-    @staticmethod
-    def _assets(task: Task) -> dict[str, list[bytes]]:
-        return {name: [content] for name, content in task.assets.contents.items()}
 
     def _write(self, contents: checkpoint.Contents, lines: list[str], seconds: float) -> None:
         teaching = self.teaching
@@ -244,6 +207,10 @@ class ModelFolderWriter:
         manifest.replace(self.output, {**self._standing(), **contents, CARD: [text.encode()]}, self.files)
 
 
+def _assets(task: Task) -> dict[str, list[bytes]]:
+    return {name: [content] for name, content in task.assets.contents.items()}
+
+
 class StoppableTrace(Trace):
     """Asks at every step of a search whether to stop, and notes nothing."""
 
@@ -251,7 +218,7 @@ class StoppableTrace(Trace):
         super().__init__()
         self.should_stop = should_stop
 
-    def record(self, *step: Any) -> None:
+    def record(self, *step: object) -> None:
         """Raise Stopped if requested: no training step is in progress."""
         if self.should_stop():
             raise Stopped("stopped before the final scores; all is saved, the same command makes them")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, overload
 
-from regard.config import Decoding, Recipe
+from regard.config import Recipe
 from regard.data.batches.batch import Packed
 from regard.decoding.hypotheses import Hypothesis as TokenHypothesis
 from regard.decoding.hypotheses import Symbols
@@ -57,29 +57,21 @@ class Hypothesis:
 class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
     """A translator, ready to use; its assets are the vocabularies of both languages."""
 
-    assets_class: ClassVar[type[Any]] = Vocabularies
+    assets_class = Vocabularies
 
     def __init__(
         self, recipe: Recipe, assets: Vocabularies, model: Transformer | Rnn | Unloaded[Transformer | Rnn]
     ) -> None:
         super().__init__(recipe, assets, model)
         self.vocabularies, self.symbols = assets, Symbols(assets.target.start)
+        self.source_tokenizer: AnyTokenizer = assets.source
+        self.target_tokenizer: AnyTokenizer = assets.target
 
     def inputs(self, packed: Packed) -> Tokens:
         """The encoder's input."""
         from regard.models.inputs import tokens
 
         return tokens(packed, self.device)
-
-    @property
-    def source_tokenizer(self) -> AnyTokenizer:
-        """Of the source language."""
-        return self.assets.source
-
-    @property
-    def target_tokenizer(self) -> AnyTokenizer:
-        """Of the target language."""
-        return self.assets.target
 
     def texts_of(self, packed: Packed) -> Texts:
         """The encoder's input, as its engine reads it."""
@@ -142,7 +134,13 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             UsageError: ``texts`` is no list of texts, or ``n`` and ``beam`` do not fit.
         """
         refuse_others(texts)
-        decoding = self._decoding(n, beam, max_extra)
+        width = max(n, self.recipe.decoding.beam) if beam is None else beam
+        if not isinstance(n, int) or not isinstance(width, int):
+            raise UsageError(f"n and beam are whole numbers, not {n!r} and {width!r}")
+        if not 1 <= n <= width <= 100:
+            raise UsageError(f"{n} best of a beam of {width}: n must lie between 1 and the beam, the beam below 101")
+        extra = self.recipe.decoding.max_extra if max_extra is None else max_extra
+        decoding = self.recipe.decoding.model_copy(update={"beam": width, "max_extra": extra})
         parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
         flat = [part for group in parts for part in group]
         sources = self.vocabularies.source.ids_batch(flat, ended=True)
@@ -150,7 +148,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         if sources:
             found = search(step_of(self), sources, decoding, self.symbols, nbest=n, trace=trace, scores=scores)
         results = iter(found)
-        return [self._join_parts([next(results) for _ in group], n) for group in parts]
+        return [self._nbest_of([next(results) for _ in group], n) for group in parts]
 
     def evaluate(
         self,
@@ -200,15 +198,6 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         """The pieces of a translation, for inspection; without symbols."""
         return read_as(self.assets.target, text, ())
 
-    def _decoding(self, n: int, beam: int | None, max_extra: int | None) -> Decoding:
-        width = max(n, self.recipe.decoding.beam) if beam is None else beam
-        if not isinstance(n, int) or not isinstance(width, int):
-            raise UsageError(f"n and beam are whole numbers, not {n!r} and {width!r}")
-        if not 1 <= n <= width <= 100:
-            raise UsageError(f"{n} best of a beam of {width}: n must lie between 1 and the beam, the beam below 101")
-        extra = self.recipe.decoding.max_extra if max_extra is None else max_extra
-        return self.recipe.decoding.model_copy(update={"beam": width, "max_extra": extra})
-
     def _parts(self, text: str, line: int) -> list[str]:
         if not text.strip():
             return []
@@ -228,22 +217,23 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             warnings.warn(f"{longer}{more}: {text[:40] + '…'!r}", stacklevel=4)
         return parts
 
-    def _join_parts(self, parts: list[list[TokenHypothesis]], n: int) -> list[Hypothesis]:
-        """The i-th best of every part, joined; a part with fewer gives its last."""
+    def _nbest_of(self, parts: list[list[TokenHypothesis]], n: int) -> list[Hypothesis]:
+        """The i-th best of every part of a text, joined; a part with fewer gives its last."""
         if not parts:
             return [Hypothesis("", (), 0.0)]
-        return [
-            self._join([part[min(i, len(part) - 1)] for part in parts]) for i in range(min(n, max(map(len, parts))))
-        ]
-
-    def _join(self, parts: list[TokenHypothesis]) -> Hypothesis:
-        target, confidence = self.vocabularies.target, min(part.confidence for part in parts)
-        texts = [" ".join(target.decode(part.tokens).split("\n")) for part in parts]
-        return Hypothesis(
-            joiner(self.recipe.text.target_language).join(texts) if len(texts) > 1 else texts[0],
-            tuple(token for part in parts for token in part.tokens),
-            sum(part.score for part in parts),
-            all(part.finished for part in parts),
-            confidence,
-            is_doubted(confidence, self.assets.doubted_below),
-        )
+        found, target = [], self.vocabularies.target
+        for place in range(min(n, max(map(len, parts)))):
+            chosen = [part[min(place, len(part) - 1)] for part in parts]
+            texts = [" ".join(target.decode(one.tokens).split("\n")) for one in chosen]
+            confidence = min(one.confidence for one in chosen)
+            found.append(
+                Hypothesis(
+                    joiner(self.recipe.text.target_language).join(texts) if len(texts) > 1 else texts[0],
+                    tuple(token for one in chosen for token in one.tokens),
+                    sum(one.score for one in chosen),
+                    all(one.finished for one in chosen),
+                    confidence,
+                    is_doubted(confidence, self.assets.doubted_below),
+                )
+            )
+        return found

@@ -11,15 +11,8 @@ from regard.data.corpora.corpus import TextPair, no_progress
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import RefusedExample
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.translation.text_to_text.corpus import (
-    PrefixedEncoder,
-    PrefixedPair,
-    PreparedPrefixed,
-    open_prefixed,
-    prefix_list,
-    task_prefixes,
-    with_prefix,
-)
+from regard.tasks.translation.text_to_text import corpus as prefixed
+from regard.tasks.translation.text_to_text.corpus import PrefixedPair, open_prefixed, with_prefix
 from regard.tasks.translation.text_to_text.training import TextToTextJob
 from tests.refusals import refused
 from tests.tasks.small_tasks import tokenizer
@@ -85,17 +78,9 @@ def test_a_prefix_stands_before_the_source() -> None:
 
 def test_both_sides_end_and_what_is_empty_or_too_long_is_left_out() -> None:
     pieces = tokenizer()
-    one, bare, empty, blank, source, target = PrefixedEncoder(pieces, 9).encode(
-        [
-            PrefixedPair("a", "the", "it"),
-            PrefixedPair("", "the", "it"),
-            PrefixedPair("a", " ", "it"),
-            PrefixedPair("a", "the", ""),
-            PrefixedPair("a", "the animal crosses the street", "it"),
-            PrefixedPair("", "it", "the animal crosses the street"),
-        ],
-        "train",
-    )
+    rows = "a|the|it;|the|it;a| |it;a|the|;a|the animal crosses the street|it;|it|the animal crosses the street"
+    examples = [PrefixedPair(*row.split("|")) for row in rows.split(";")]
+    one, bare, empty, blank, source, target = prefixed.PrefixedEncoder(pieces, 9).encode(examples, "train")
     for found, read in ((one, "a: the"), (bare, "the")):
         ((ids, said),) = found  # type: ignore[misc]
         assert ids.tolist() == [*pieces.encode(read).ids, pieces.end]
@@ -104,7 +89,7 @@ def test_both_sides_end_and_what_is_empty_or_too_long_is_left_out() -> None:
     assert (source, target) == (RefusedExample("too long", 0), RefusedExample("too long", 1))
 
 
-def prepared(folder: Path, rows: list[PrefixedPair], **data: int) -> PreparedPrefixed:
+def prepared(folder: Path, rows: list[PrefixedPair], **data: int) -> prefixed.PreparedPrefixed:
     path = folder / "a.jsonl"
     path.write_text("".join(json.dumps(row._asdict()) + "\n" for row in rows))
     values = {"task": "text-to-text", "text": {"vocabulary": 300}, "data": {"validation": 6, "max_tokens": 40, **data}}
@@ -137,13 +122,13 @@ def test_no_source_is_learned_from_that_is_validated_on(tmp_path: Path) -> None:
 
 
 def test_prefixes_name_tasks_where_they_are_few_and_not_empty() -> None:
-    assert task_prefixes(["sort", "", "sort", "a b"]) == ("sort", "", "a b")
-    assert task_prefixes([]) == task_prefixes(["", ""]) == ()
-    assert len(task_prefixes(map(str, range(1_000)))) == 1_000
-    assert task_prefixes(map(str, range(1_001))) == ()
-    assert prefix_list(["sort", ""]) == "sort, (no prefix)"
-    assert prefix_list(map(str, range(10))) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
-    assert prefix_list(map(str, range(11))) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …"
+    assert prefixed.task_prefixes(["sort", "", "sort", "a b"]) == ("sort", "", "a b")
+    assert prefixed.task_prefixes([]) == prefixed.task_prefixes(["", ""]) == ()
+    assert len(prefixed.task_prefixes(map(str, range(1_000)))) == 1_000
+    assert prefixed.task_prefixes(map(str, range(1_001))) == ()
+    assert prefixed.prefix_list(["sort", ""]) == "sort, (no prefix)"
+    assert prefixed.prefix_list(map(str, range(10))) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9"
+    assert prefixed.prefix_list(map(str, range(11))) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …"
 
 
 def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:

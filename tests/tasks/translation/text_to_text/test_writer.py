@@ -10,6 +10,7 @@ import pytest
 
 from regard.decoding.search import sample, search
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.engine import step_of
 from regard.tasks.translation.text_to_text.corpus import PrefixedPair, open_prefixed
 from regard.tasks.translation.text_to_text.writer import NOTHING
 from tests.refusals import refused
@@ -33,7 +34,7 @@ def test_an_answer_is_the_best_of_a_search(model) -> None:
         if not text.strip():
             assert found == [NOTHING]
             continue
-        (best,) = search(model.stepper(), [ids(model, text)], decoding, model.symbols, nbest=2)
+        (best,) = search(step_of(model), [ids(model, text)], decoding, model.symbols, nbest=2)
         assert [one.tokens for one in found] == [one.tokens for one in best]
         assert [one.score for one in found] == pytest.approx([one.score for one in best])
         assert found[0].probability == pytest.approx(math.exp(best[0].log_probability))
@@ -54,7 +55,7 @@ def test_never_written_are_symbols_but_the_end(model) -> None:
 def test_samples_depend_on_seed_and_number_alone(model) -> None:
     found = model.sample(TEXTS, 3, seed=7, temperature=2.0)
     decoding = model.recipe.decoding.model_copy(update={"temperature": 2.0})
-    (drawn,) = sample(model.stepper(), [ids(model, TEXTS[3])], decoding, model.symbols, seed=7, samples=3, numbers=[4])
+    (drawn,) = sample(step_of(model), [ids(model, TEXTS[3])], decoding, model.symbols, seed=7, samples=3, numbers=[4])
     assert [one.tokens for one in found[3]] == [one.tokens for one in drawn]
     assert found[2:3] == [[NOTHING]]
     (alone, _) = model.sample(TEXTS[3:], 2, seed=7, first=4, temperature=2.0)
@@ -63,11 +64,6 @@ def test_samples_depend_on_seed_and_number_alone(model) -> None:
     other = model.sample(TEXTS, 3, seed=8, temperature=2.0)
     assert other != found
     assert model.sample(["", ""]) == [[NOTHING]] * 2
-
-
-def test_a_temperature_of_zero_is_greedy(model) -> None:
-    drawn = model.sample(TEXTS, temperature=0)
-    assert [one[0].tokens for one in drawn] == [one[0].tokens for one in model.nbest(TEXTS, 1, 1)]
 
 
 def test_of_a_long_text_the_end_is_not_read(model) -> None:

@@ -1,4 +1,4 @@
-"""Prefixed pairs of texts: CSV, TSV or JSONL, plain or gz, xz, zst; streamed; their ids, and these prepared."""
+"""Prefixed pairs of texts (CSV, TSV, JSONL, plain or gz, xz, zst; streamed), and running text as pairs: their ids."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from regard.config import Recipe
+from regard.data.batches.language_modelling import SpanWindows, Windows
 from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus, Records, TextPair, find_column, one_line, plain_name
 from regard.data.corpora.labelled import LabelledCsv, LabelledRows, LabelledTsv
@@ -17,8 +19,8 @@ from regard.data.prepare.encoders import Encoded, Ids, RefusedExample, TextEncod
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Side
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.text.gaps import sentinel_gaps
-from regard.tasks.translation.text_to_text.assets import AnswerAssets
+from regard.tasks.assets import AnswerAssets
+from regard.tasks.text.task import decode_with_symbols, sentinel_gaps
 from regard.text.lines import InvalidLines, lines, refuse_binary
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
@@ -247,3 +249,33 @@ class PreparedPrefixed(PreparedExamples):
         """The same as what is read and what is to be written."""
         found = self.validation_examples()
         return [TextPair(with_prefix(one.source, one.prefix), one.target) for one in found]
+
+
+class PreparedSpans(PreparedPrefixed):
+    """Prepared running text, its windows as pairs; of the validation text ``data.validation`` windows at most."""
+
+    def __init__(self, folder: Path, recipe: Recipe) -> None:
+        super().__init__(folder)
+        tokenizer, length = self.tokenizer, max(1, recipe.data.max_tokens - 2)  # both sides then fit into max_tokens
+
+        def sides(windows: Windows, most: int | None = None) -> list[SpanWindows]:
+            given = tokenizer, recipe.text_to_text, recipe.seed, most
+            return [SpanWindows(windows, target, *given) for target in (False, True)]
+
+        self.source, self.target = sides(Windows(self.text, length, recipe.seed))
+        held = Windows(self.validation_text, length, None)
+        self.validation_source, self.validation_target = sides(held, recipe.data.validation)
+        self.pairs = self.source.count
+        self.sizes = (self.pairs,)
+        self.start = tokenizer.start
+
+    def validation_examples(self) -> list[PrefixedPair]:
+        """The validation windows as texts."""
+
+        def texts(side: Side) -> list[str]:
+            ids, lengths_B = side.gather(0, np.arange(side.count))
+            sentinels, rows = frozenset(self.tokenizer.sentinels), np.split(ids, lengths_B.cumsum()[:-1])
+            return [one_line(decode_with_symbols(self.tokenizer, row.tolist(), sentinels)) for row in rows]
+
+        both = zip(texts(self.validation_source), texts(self.validation_target), strict=True)
+        return [PrefixedPair("", source, target) for source, target in both]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import nn
@@ -20,25 +20,23 @@ from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.split import Examples
 from regard.models.transformer import Transformer
 from regard.system.errors import UsageError
+from regard.tasks.assets import AnswerAssets, read_prefixes
 from regard.tasks.language.training import RunningTextJob
-from regard.tasks.metrics.answers import exact_match, score_answers
-from regard.tasks.metrics.bleu import score
+from regard.tasks.metrics.bleu import exact_match, score, score_answers
 from regard.tasks.protocols import ShouldStop, Task
-from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
-from regard.tasks.text.pretrained import Pretrained
+from regard.tasks.text.preparation import Pretrained, learned_tokenizer, prepare_texts, prepared_assets, segmented_sides
 from regard.tasks.training.base import ProductPaths, TrainingJob
-from regard.tasks.translation.teacher_forcing import TeacherForcing, final_outputs
-from regard.tasks.translation.text_to_text.assets import AnswerAssets, read_prefixes
 from regard.tasks.translation.text_to_text.corpus import (
     NAMED,
     PrefixedEncoder,
     PrefixedPair,
     PreparedPrefixed,
+    PreparedSpans,
     task_prefixes,
     with_prefix,
 )
-from regard.tasks.translation.text_to_text.spans import PreparedSpans
 from regard.tasks.translation.text_to_text.writer import TextToText, start_in
+from regard.tasks.translation.training import TeacherForcing, final_outputs
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 SENTINELS = 100
@@ -57,7 +55,7 @@ class TextToTextTraining(TeacherForcing[TextToText]):
     prepared: PreparedPrefixed
 
     def __init__(self, task: TextToText, prepared: PreparedPrefixed, paths: ProductPaths) -> None:
-        segmented = text_side(prepared, task.recipe) if task.recipe.text.bpe_dropout else None
+        segmented = segmented_sides(prepared, task.recipe)[0] if task.recipe.text.bpe_dropout else None
         batches = PairBatches(prepared, task.recipe, segmented)
         super().__init__(task, batches, prepared, paths)
 
@@ -100,10 +98,9 @@ class TextToTextJob(TrainingJob):
     """
 
     scanned: DataScan[Scan[PrefixedPair]]
-    task: ClassVar[type[Any]] = TextToText
-    training: ClassVar[type[Any]] = TextToTextTraining
-    opened: ClassVar[type[Any]] = PreparedPrefixed
-    unread: ClassVar[tuple[Any, ...]] = (DataScan([]),)
+    task = TextToText
+    training = TextToTextTraining
+    opened = PreparedPrefixed
 
     @classmethod
     def of_prepared(cls, recipe: Recipe, pretrained: Pretrained | None = None) -> Any:
@@ -161,9 +158,9 @@ def begin_outputs(model: nn.Module, recipe: Recipe, pretrained: Pretrained | Non
 class SpansJob(RunningTextJob):
     """Text to text from running text; from another model, where it is named."""
 
-    task: ClassVar[type[Any]] = TextToText
-    training: ClassVar[type[Any]] = TextToTextTraining
-    symbols: ClassVar[tuple[str, ...]] = tuple(f"<extra_{number}>" for number in range(SENTINELS))
+    task = TextToText
+    training = TextToTextTraining
+    symbols = tuple(f"<extra_{number}>" for number in range(SENTINELS))
 
     @staticmethod
     def encoder(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentEncoder:

@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -19,14 +19,12 @@ from regard.decoding.hypotheses import Hypothesis, Symbols
 from regard.decoding.search import sample, search
 from regard.decoding.trace import Trace
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import AnswerAssets
 from regard.tasks.engine import step_of
-from regard.tasks.metrics.answers import AnswerScores, score_answers
+from regard.tasks.metrics.bleu import AnswerScores, score_answers
 from regard.tasks.metrics.labels import FEW
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.gaps import decode_with_symbols, sentinel_gaps
-from regard.tasks.text.sampling import sampling_options
-from regard.tasks.text.task import Read, TextTask, refuse_others
-from regard.tasks.translation.text_to_text.assets import AnswerAssets
+from regard.tasks.text.task import Read, TextTask, decode_with_symbols, refuse_others, sampling_options, sentinel_gaps
 from regard.tasks.translation.text_to_text.corpus import PrefixedPair, prefix_list, with_prefix
 from regard.text.confidence import Side, is_doubted
 from regard.text.counts import counted
@@ -78,7 +76,7 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
     Where the vocabulary has sentinels (``<extra_0>``), they are read and written by these names.
     """
 
-    assets_class: ClassVar[type[Any]] = AnswerAssets
+    assets_class = AnswerAssets
 
     def __init__(self, recipe: Recipe, assets: AnswerAssets, model: Transformer | Unloaded[Transformer]) -> None:
         super().__init__(recipe, assets, model)
@@ -170,9 +168,7 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         asked = {number: one for number, one in enumerate(sources, first) if one is not None}
         if not asked:
             return [[NOTHING] for _ in sources]
-        drawn = sample(
-            self.stepper(), [*asked.values()], decoding, self.symbols, seed=seed, samples=n, numbers=[*asked]
-        )
+        drawn = sample(step_of(self), [*asked.values()], decoding, self.symbols, seed=seed, samples=n, numbers=[*asked])
         found = iter(drawn)
         return [[NOTHING] if one is None else list(map(self._answer, next(found))) for one in sources]
 
@@ -270,10 +266,6 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         found = self.gaps.parse(text)
         return found.text, list(found.read)
 
-    def stepper(self) -> Any:
-        """The model's incremental decoder, or its engine."""
-        return step_of(self)
-
     def decoding(self, k: int, beam: int | None) -> Decoding:
         """The recipe's decoding options with a beam of at least ``k``.
 
@@ -309,7 +301,7 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         decoding = self.decoding(k, beam)
         limits = [len(source) + (decoding.max_extra if max_extra is None else max_extra) for source in sources]
         return search(
-            self.stepper(), sources, decoding, self.symbols, nbest=k, limits=limits, trace=trace, scores=scores
+            step_of(self), sources, decoding, self.symbols, nbest=k, limits=limits, trace=trace, scores=scores
         )
 
     def _sources(self, texts: Sequence[str], n: int, first: int) -> list[Ids | None]:

@@ -18,7 +18,6 @@ from regard.system.threads import ended_threads
 from regard.tasks import model_folder, model_path
 from regard.tasks.model_folder import open_without_torch, write_packed
 from regard.tasks.model_path import MODEL, weights_sha256
-from regard.tasks.text import packed_weights
 from regard.training.checkpoints import manifest
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, asker, put, speaker, translator
@@ -62,7 +61,7 @@ def test_nothing_is_packed_again_and_the_same_is_said(
     folder = put(tmp_path / "m", make())
     expected = said(folder, precision)
     path = write_packed(folder, precision)
-    assert path == folder / packed_weights.FILE
+    assert path == folder / model_folder.PACKED_WEIGHTS
     assert manifest.verify(folder, extra=True) is None
     packings.clear()
     assert said(folder, precision) == expected
@@ -114,26 +113,24 @@ def _harmless(content: bytes, other: bytes, header: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda content: b"",
-        lambda content: content[:7],
-        lambda content: content[:100],
-        lambda content: content[:-64],
-        lambda content: content + b"\0" * 64,
-        lambda content: (1 << 40).to_bytes(8, "little") + content[8:],
-        lambda content: (1 << 63).to_bytes(8, "little") + content[8:],
-        lambda content: b"\0" * len(content),
-    ],
-)
-def test_a_cut_or_lying_file_is_written_anew(change: Callable[[bytes], bytes], tmp_path: Path) -> None:
-    folder = put(tmp_path / "m", translator())
+def test_a_cut_or_lying_file_and_one_of_other_weights_or_matrices_is_written_anew(tmp_path: Path) -> None:
+    folder, other = put(tmp_path / "m", translator()), put(tmp_path / "n", translator(key=6))
     expected, path = said(folder), write_packed(folder, "int8")
-    content = path.read_bytes()
-    path.write_bytes(change(content))
-    assert said(folder) == expected
-    assert path.read_bytes() == content
+    content, (header, metadata) = path.read_bytes(), packed_file.read_header_and_metadata(path)
+    wrong = [content[:size] for size in (0, 7, 100, -64)] + [content + bytes(64), bytes(len(content))]
+    wrong += [(1 << bit).to_bytes(8, "little") + content[8:] for bit in (40, 63)]
+    wrong += [write_packed(other, "int8").read_bytes()]
+    begin = 8 + int.from_bytes(content[:8], "little")
+    places = [(entry["shape"], *entry["data_offsets"]) for entry in header.values()]
+    matrices = [np.frombuffer(content, np.int8)[begin + at : begin + to].reshape(shape) for shape, at, to in places]
+    for others in (matrices, matrices[:-1], [*matrices, matrices[0]], [*matrices[1:], matrices[0]]):
+        kept = packed_file.RecordingPacker("int8")
+        kept.matrices = others
+        wrong.append(b"".join(kept.content(metadata["weights"])))
+    for one in wrong:
+        path.write_bytes(one)
+        assert said(folder) == expected
+        assert path.read_bytes() == content
 
 
 def test_matrices_of_another_precision_are_not_read(tmp_path: Path) -> None:
@@ -146,30 +143,6 @@ def test_matrices_of_another_precision_are_not_read(tmp_path: Path) -> None:
             packed_file.MappedPacker(path, weights, "fp32", pool)
         with pytest.raises(packed_file.StalePack, match="sha256 differs"):
             packed_file.MappedPacker(path, weights, "int8", pool).verify()
-
-
-def test_a_file_of_other_weights_is_written_anew(tmp_path: Path) -> None:
-    folder, other = put(tmp_path / "m", translator()), put(tmp_path / "n", translator(key=6))
-    expected, path = said(folder), write_packed(folder, "int8")
-    content = path.read_bytes()
-    path.write_bytes(write_packed(other, "int8").read_bytes())
-    assert said(folder) == expected
-    assert path.read_bytes() == content
-
-
-def test_fewer_or_more_matrices_are_seen(tmp_path: Path) -> None:
-    folder = put(tmp_path / "m", translator())
-    expected, path = said(folder), write_packed(folder, "int8")
-    content, (header, metadata) = path.read_bytes(), packed_file.read_header_and_metadata(path)
-    begin = 8 + int.from_bytes(content[:8], "little")
-    places = [(entry["shape"], *entry["data_offsets"]) for entry in header.values()]
-    matrices = [np.frombuffer(content, np.int8)[begin + at : begin + to].reshape(shape) for shape, at, to in places]
-    for others in (matrices, matrices[:-1], [*matrices, matrices[0]], [*matrices[1:], matrices[0]]):
-        kept = packed_file.RecordingPacker("int8")
-        kept.matrices = others
-        path.write_bytes(b"".join(kept.content(metadata["weights"])))
-        assert said(folder) == expected
-        assert path.read_bytes() == content
 
 
 def test_while_a_folder_is_replaced_the_file_is_not_asked(tmp_path: Path, packings: list[int]) -> None:
@@ -194,7 +167,7 @@ def test_where_the_folder_cannot_be_written_the_cache_holds_it(
     packings.clear()
     assert said(folder) == expected
     assert not packings
-    assert write_packed(folder, "int8") == folder / packed_weights.FILE
+    assert write_packed(folder, "int8") == folder / model_folder.PACKED_WEIGHTS
     assert not path.exists()
 
 
@@ -285,5 +258,5 @@ def test_a_user_without_a_home_has_no_cache(tmp_path: Path, monkeypatch: pytest.
     assert said(folder) == expected
     assert open_without_torch(folder, "cpu").precision == "fp32"
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    with refused(RegardError, packed_weights.FILE, "cannot be written"):
+    with refused(RegardError, model_folder.PACKED_WEIGHTS, "cannot be written"):
         write_packed(folder, "int8")

@@ -1,1 +1,0 @@
-"""Classification of sentence pairs: paraphrase, entailment, similarity."""
