@@ -151,47 +151,60 @@ def test_all_obstacles_of_the_nearest_format_are_said_in_one_line() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("task", "model", "line"),
-    [
-        ("translation", {}, "can be exported to: Hugging Face (Marian), CTranslate2"),
-        ("translation", {"norm_place": "pre"}, "can be exported to: Hugging Face (Pegasus), CTranslate2"),
-        ("text-to-text", T5, "can be exported to: Hugging Face (T5), CTranslate2"),
-        (
-            "translation",
-            {**T5, "tie": "none", "scale_output": False},
-            "cannot be exported as it is: T5 needs model.tie = three instead of none, model.scale_output = true "
-            "instead of false",
-        ),
-        ("classification", {}, "can be exported to: Hugging Face (BERT), CTranslate2 (the encoder alone)"),
-        ("sentence-pairs", {}, "can be exported to: Hugging Face (BERT), CTranslate2 (the encoder alone)"),
-        (
-            "sentence-pairs",
-            {"segments": 0},
-            "cannot be exported as it is: BERT needs model.segments = 2 instead of 0",
-        ),
-        ("language-model", {}, "can be exported to: Hugging Face (GPT-2), CTranslate2"),
-        ("language-model", {"norm_epsilon": 1e-3}, "can be exported to: Hugging Face (GPT-2)"),
-        ("image-classification", {}, "can be exported to: Hugging Face (ViT)"),
-        (
-            "classification",
-            {"family": "rnn-encoder"},
-            "cannot be exported as it is: Hugging Face's layout needs model.family = bert instead of rnn-encoder, with "
-            "the settings of docs/convert.md",
-        ),
-        (
-            "translation",
-            {"heads": 5, "d_k": 2, "d_v": 2},
-            "cannot be exported as it is: Marian needs model.heads = a divisor of 12 instead of 5, model.d_k = "
-            "model.d_model / model.heads instead of 2, model.d_v = model.d_model / model.heads instead of 2",
-        ),
-    ],
-)
+OUT, NO = "can be exported to: Hugging Face ", "cannot be exported as it is: "
+LINES: list[tuple[str, dict[str, Any], str]] = [
+    ("translation", {}, f"{OUT}(Marian), CTranslate2"),
+    ("translation", {"norm_place": "pre"}, f"{OUT}(Pegasus), CTranslate2"),
+    ("text-to-text", T5, f"{OUT}(T5), CTranslate2"),
+    ("classification", {}, f"{OUT}(BERT), CTranslate2 (the encoder alone)"),
+    ("sentence-pairs", {}, f"{OUT}(BERT), CTranslate2 (the encoder alone)"),
+    ("language-model", {}, f"{OUT}(GPT-2), CTranslate2"),
+    ("language-model", {"norm_epsilon": 1e-3}, f"{OUT}(GPT-2)"),
+    ("image-classification", {}, f"{OUT}(ViT)"),
+    ("sentence-pairs", {"segments": 0}, f"{NO}BERT needs model.segments = 2 instead of 0"),
+    ("translation", {"norm": "rms"}, f"{NO}Marian needs model.norm = layer instead of rms"),
+    ("translation", {"tie": "two"}, f"{NO}Marian needs model.tie = three instead of two"),
+    ("translation", {"d_k": 7}, f"{NO}Marian needs model.d_k = 4 instead of 7"),
+    ("translation", {**T5, "scale_output": False}, f"{NO}T5 needs model.scale_output = true instead of false"),
+    ("masked-lm", {"embedding_norm": False}, f"{NO}BERT needs model.embedding_norm = true instead of false"),
+    ("classification", {"pool": "mean"}, f"{NO}BERT needs model.pool = first instead of mean"),
+    ("classification", {"pooler": False}, f"{NO}BERT needs model.pooler = true instead of false"),
+    ("classification", {"norm_place": "pre"}, f"{NO}BERT needs model.norm_place = post instead of pre"),
+    ("tagging", {"pool": "mean"}, f"{NO}BERT needs model.pool = first instead of mean"),
+    ("language-model", {"positions": "sinusoidal"}, f"{NO}GPT-2 needs model.positions = learned instead of sinusoidal"),
+    (
+        "translation",
+        {**T5, "tie": "none", "scale_output": False},
+        f"{NO}T5 needs model.tie = three instead of none, model.scale_output = true instead of false",
+    ),
+    (
+        "classification",
+        {"family": "rnn-encoder"},
+        f"{NO}Hugging Face's layout needs model.family = bert instead of rnn-encoder, with the settings of "
+        "docs/convert.md",
+    ),
+    (
+        "translation",
+        {"heads": 5, "d_k": 2, "d_v": 2},
+        f"{NO}Marian needs model.heads = a divisor of 12 instead of 5, model.d_k = "
+        "model.d_model / model.heads instead of 2, model.d_v = model.d_model / model.heads instead of 2",
+    ),
+]
+
+
+@pytest.mark.parametrize(("task", "model", "line"), LINES)
 def test_the_line(task: str, model: dict[str, Any], line: str) -> None:
     family = model.get("family", TASKS[task].families[0])
     recipe = recipe_from({"task": task, "model": {**SMALL[family], **model}})
     assert exports(recipe).line == f"this model {line}"
     agree(recipe)
+
+
+def test_what_only_an_encoder_of_ours_has_is_an_obstacle() -> None:
+    tags = {"task": "tagging", "model": SMALL["bert"], "tagging": {"crf": True}}
+    assert [each.field for each in agree(recipe_from(tags)).obstacles] == ["tagging.crf"]
+    words = {"task": "masked-lm", "model": {**SMALL["bert"], "activation": "gated_gelu"}}
+    assert [each.field for each in agree(recipe_from(words)).obstacles] == ["model.activation"]
 
 
 def test_the_two_tables_of_a_model_that_is_not_tied_decide() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, Field, FiniteFloat, StrictBool, StrictStr, TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
@@ -59,7 +59,7 @@ SHARE: TypeAdapter[float] = TypeAdapter(Annotated[Number, Field(ge=0, lt=1)])
 FLAG: TypeAdapter[bool] = TypeAdapter(StrictBool)
 TEXT: TypeAdapter[str] = TypeAdapter(StrictStr)
 TEXTS: TypeAdapter[list[str]] = TypeAdapter(list[StrictStr])
-NAMES: TypeAdapter[dict[int, Any]] = TypeAdapter(dict[int, str | bool | int | float])
+NAMES: TypeAdapter[dict[int, str | bool | int | float]] = TypeAdapter(dict[int, str | bool | int | float])
 """Names by number, which JSON writes as strings."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _NO_SPAN = re.compile(r"[BIMLEUS]-")
@@ -85,7 +85,7 @@ class Fields:
         where: the file.
     """
 
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
     where: str
 
     @classmethod
@@ -102,11 +102,11 @@ class Fields:
             raise RegardError("is damaged: an object was expected", str(path))
         return cls(found, str(path))
 
-    def get(self, name: str) -> Any:
+    def get(self, name: str) -> object:
         """The raw value."""
         return self.values.get(name)
 
-    def parse(self, name: str, kind: TypeAdapter[T], default: Any = None) -> T:
+    def parse(self, name: str, kind: TypeAdapter[T], default: object = None) -> T:
         """The value of a field, of this kind.
 
         Raises:
@@ -121,21 +121,21 @@ class Fields:
             wrong = error.errors()[0]["msg"]
             raise RegardError(f"{name} is {format_value(value)}: {wrong[:1].lower()}{wrong[1:]}", self.where) from None
 
-    def word(self, name: str, known: Mapping[str, str], default: str | None = None) -> str:
+    def word(self, name: str, known: Mapping[str, str], default: object = None) -> str:
         """Our word for a word of theirs; an error lists the known ones."""
         theirs = self.parse(name, TEXT, default)
         if theirs not in known:
             raise RegardError(f"{name} {theirs!r} is not supported; known: {', '.join(known)}", self.where)
         return known[theirs]
 
-    def only(self, **expected: Any) -> None:
+    def only(self, **expected: object) -> None:
         """Refuse a field that is present with another value than expected."""
         for name, value in expected.items():
             if (found := self.values.get(name, value)) != value:
                 message = f"{name} = {format_value(found)} is not supported, only {format_value(value)} is"
                 raise RegardError(message, self.where)
 
-    def fill(self, **values: Any) -> Fields:
+    def fill(self, **values: object) -> Fields:
         """The same with these values for fields that are missing."""
         known = {name: value for name, value in self.values.items() if value is not None}
         return Fields({**values, **known}, self.where)
@@ -146,7 +146,7 @@ def not_yet(what: str, path: Path) -> RegardError:
     return RegardError(f"is {what}, which cannot be imported yet; docs/convert.md lists what can", str(path))
 
 
-def format_value(value: Any) -> str:
+def format_value(value: object) -> str:
     """A value for a message, truncated."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
@@ -159,10 +159,12 @@ class HubFolder:
     Args:
         path: where it lies.
         config: the fields of its ``config.json``.
+        generation: those of ``generation_config.json``; none if it is missing.
     """
 
     path: Path
     config: Fields
+    generation: Fields
 
     @classmethod
     def open(cls, path: Path | str) -> HubFolder:
@@ -181,7 +183,7 @@ class HubFolder:
                 if all(any(path.glob(pattern)) for pattern in patterns):
                     raise not_yet(what, path)
             raise RegardError(f"has no {CONFIG}: is no model in Hugging Face's layout", str(path))
-        return cls(path, Fields.of(path / CONFIG))
+        return cls(path, Fields.of(path / CONFIG), Fields.of(path / GENERATION, optional=True))
 
     @property
     def kind(self) -> str:
@@ -200,11 +202,6 @@ class HubFolder:
         if not isinstance(kind, str):
             raise RegardError("does not say its model_type", self.config.where)
         return kind
-
-    @cached_property
-    def generation(self) -> Fields:
-        """The fields of ``generation_config.json``; empty if it is missing."""
-        return Fields.of(self.path / GENERATION, optional=True)
 
     @property
     def architecture(self) -> str | None:

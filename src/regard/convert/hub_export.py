@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import safetensors.torch
 import torch
@@ -61,7 +60,7 @@ class Exports:
     def line(self) -> str:
         """The available formats; if there are none, the changes needed for the nearest format."""
         if self.obstacles:
-            changes = ", ".join(obstacle.change for obstacle in self.obstacles)
+            changes = ", ".join(f"{each.field} = {each.fits} instead of {word(each.value)}" for each in self.obstacles)
             more = "" if self.format else f", with {SETTINGS}"
             return f"this model cannot be exported as it is: {self.name} needs {changes}{more}"
         fast = "CTranslate2 (the encoder alone)" if self.format == "bert" else "CTranslate2"
@@ -215,7 +214,7 @@ def hub_files(
     return files
 
 
-def _symbols(recipe: Recipe, tokenizer: AnyTokenizer, own: bool) -> dict[str, Any]:
+def _symbols(recipe: Recipe, tokenizer: AnyTokenizer, own: bool) -> dict[str, object]:
     """The ids of symbols; ``own``: the symbol that starts a text has a row of its own."""
     pad = tokenizer.pad if isinstance(tokenizer, HuggingFaceTokenizer) else None
     if not isinstance(recipe.model, TransformerSection):
@@ -225,14 +224,14 @@ def _symbols(recipe: Recipe, tokenizer: AnyTokenizer, own: bool) -> dict[str, An
     return {"decoder_start_token_id": start, "pad_token_id": pad, "eos_token_id": tokenizer.end}
 
 
-def _label_config(recipe: Recipe, labels: Sequence[str]) -> dict[str, Any]:
+def _label_config(recipe: Recipe, labels: Sequence[str]) -> dict[str, object]:
     """The names of labels by number, and of what kind they are."""
     if not recipe.info.has_labels:
         return {}
     kind = recipe.classification.kind
     if odd := odd_label(recipe.task, kind, labels):
         raise RegardError(f"the label {odd[0]} {odd[1]}: no model can be imported with it; train with another name")
-    named: dict[str, Any] = {
+    named: dict[str, object] = {
         "id2label": {str(number): label for number, label in enumerate(labels)},
         "label2id": {label: number for number, label in enumerate(labels)},
     }

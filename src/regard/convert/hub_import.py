@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -30,7 +29,6 @@ from regard.data.batches.patches import Scale
 from regard.models import build
 from regard.system.errors import RegardError, UsageError
 from regard.text.tags import split_tag
-from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
@@ -38,11 +36,7 @@ LONGEST = 1024
 """Tokens a text may have where the model is not one of ours and could read more; a recipe's batch has as many."""
 MOST = 100
 """Hypotheses that a search keeps at most."""
-KINDS = {
-    "single_label_classification": "single",
-    "multi_label_classification": "multi",
-    "regression": "regression",
-}
+KINDS = {"single_label_classification": "single", "multi_label_classification": "multi", "regression": "regression"}
 """Their word ``problem_type`` to ours."""
 
 
@@ -111,7 +105,7 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
     tokenizer = tokenizer_of(hub.path, pieces) if pieces else None  # only after the table's rows are known
     if isinstance(tokenizer, Tokenizer):
         recipe = recipe_from(merge(values, _as_ours(hub, task, model, said, tokenizer, wanted)), hub.config.where)
-    elif info.texts > 1 and isinstance(tokenizer, HuggingFaceTokenizer) and not frames_pairs(tokenizer):
+    elif info.texts > 1 and tokenizer is not None and not frames_pairs(tokenizer):
         message = "puts two texts together in another way than begin, first, end, second, end; only this one is read"
         raise RegardError(message, str(hub.path))
     elif start is None and info.learns_from == "prefixed":  # only training on spans gives a T5's start a row of its own
@@ -140,16 +134,17 @@ def _task(hub: HubFolder, format: Format) -> str:
 def _recipe(
     hub: HubFolder,
     task: str,
-    model: dict[str, Any],
+    model: dict[str, object],
     pieces: int,
     labels: Sequence[str],
     said: SentenceTransformersConfig,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The values of a recipe: what is known of the model, and defaults."""
-    values: dict[str, Any] = {"task": task, "model": model}
+    values: dict[str, object] = {"task": task, "model": model}
     if pieces:
         values["text"] = {"vocabulary": max(300, pieces)}
-        longest = min([int(model.get("max_positions", 512)), LONGEST, *_longest(hub, said)])
+        places = model.get("max_positions")
+        longest = min([places if isinstance(places, int) else 512, LONGEST, *_longest(hub, said)])
         values["data"] = {"max_tokens": longest}
     info = TASKS[task]
     if info.writes == "classes":
@@ -171,24 +166,25 @@ def _longest(hub: HubFolder, said: SentenceTransformersConfig) -> list[int]:
 def _as_ours(
     hub: HubFolder,
     task: str,
-    model: dict[str, Any],
+    model: dict[str, object],
     said: SentenceTransformersConfig,
     tokenizer: Tokenizer,
     wanted: str | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Further recipe values of a folder that we exported (its tokenizer is ours).
 
     An encoder-decoder is a translator, unless the folder or the caller says otherwise, or the tokenizer, by sentinels;
     a text may be as long as it was.
     """
-    text: dict[str, Any] = {
+    text: dict[str, object] = {
         "units": tokenizer.units,
         "normalisation": tokenizer.normalisation,
         "lowercase": tokenizer.lowercase,
     }
-    values: dict[str, Any] = {"text": text}
+    values: dict[str, object] = {"text": text}
     if told := _longest(hub, said):
-        longest = min(model.get("max_positions", told[0]), *told)
+        places = model.get("max_positions")
+        longest = min([*told, places] if isinstance(places, int) else told)
         values |= {"data": {"max_tokens": longest}, "training": {"tokens": max(longest, Training().tokens)}}
     if TASKS[task].writes == "text":
         prefixed = bool(tokenizer.sentinels) or PREFIXED in (wanted, hub.config.get(PURPOSE))

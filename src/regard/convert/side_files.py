@@ -20,7 +20,6 @@ from regard.convert.hub import FLAG, NUMBERS, POSITIVE, TEXT, WHOLE, Fields, for
 from regard.data.batches.patches import Scale
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.text.languages import UNKNOWN
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer, special_token_names
 from regard.text.tokenizers.tokenizer import Tokenizer, parse_document, read_document
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -28,7 +27,7 @@ from regard.text.tokenizers.vocabulary import AnyTokenizer
 FILE, SETTINGS, ROLES = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
 PAD = "<pad>"
 """The symbol we add where the other side needs one to start or to fill up."""
-NOTHING: dict[str, Any] = {
+NOTHING: dict[str, object] = {
     "type": "TemplateProcessing",
     "single": [{"Sequence": {"id": "A", "type_id": 0}}],
     "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
@@ -102,9 +101,10 @@ def _own_tokenizer(document: Any) -> Tokenizer | None:
 
 def max_length_of(folder: Path) -> int | None:
     """Most tokens of a text, symbols included; ``None`` if the folder does not say."""
-    longest = _settings(folder).get("model_max_length")  # where it means "any", it is 10^30
-    whole = isinstance(longest, int) and not isinstance(longest, bool)
-    return longest if whole and 2 <= longest <= MOST_TOKENS else None
+    longest = Fields.of(folder / SETTINGS, optional=True).get("model_max_length")  # where it means "any", it is 10^30
+    if not isinstance(longest, int) or isinstance(longest, bool):
+        return None
+    return longest if 2 <= longest <= MOST_TOKENS else None
 
 
 def language_codes(folder: Path) -> dict[str, str]:
@@ -113,7 +113,7 @@ def language_codes(folder: Path) -> dict[str, str]:
     Raises:
         RegardError: something else stands there.
     """
-    settings, found = _settings(folder), {}
+    settings, found = Fields.of(folder / SETTINGS, optional=True), {}
     for key, name in SPOKEN.items():
         if settings.get(name) is not None:
             if not re.fullmatch(LANGUAGE, settings.parse(name, TEXT)):
@@ -122,11 +122,7 @@ def language_codes(folder: Path) -> dict[str, str]:
     return found
 
 
-def _settings(folder: Path) -> Fields:
-    return Fields.of(folder / SETTINGS, optional=True)
-
-
-def _build_tokenizer(folder: Path, pieces: int) -> tuple[Any, str]:
+def _build_tokenizer(folder: Path, pieces: int) -> tuple[dict[str, object], str]:
     """The document of a tokenizer that lies there in the files of the first releases."""
     if (folder / WORDS).exists():
         return json.loads(_word_pieces(folder).to_str()), str(folder / WORDS)
@@ -142,7 +138,7 @@ def _build_tokenizer(folder: Path, pieces: int) -> tuple[Any, str]:
 
 def _word_pieces(folder: Path) -> tokenizers.Tokenizer:
     """BERT's: a piece a line, its number the line's [Devlin19 §3]."""
-    settings = _settings(folder)
+    settings = Fields.of(folder / SETTINGS, optional=True)
     small = settings.parse("do_lower_case", FLAG, True)
     try:
         text = disk.content(folder / WORDS, kind="vocabulary").decode("utf-8")
@@ -220,7 +216,7 @@ def tokenizer_contents(
         "clean_up_tokenization_spaces": False,
         **roles,
         **({"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]} if texts > 1 else {}),
-        **{name: said for key, name in SPOKEN.items() if text and (said := getattr(text, key)) != UNKNOWN},
+        **{name: said for key, name in SPOKEN.items() if text and (said := getattr(text, key)) != getattr(Text(), key)},
     }
     return {FILE: as_json(document), SETTINGS: as_json(settings), ROLES: as_json(roles)}
 
@@ -239,17 +235,17 @@ def _roles(tokenizer: AnyTokenizer) -> dict[str, str]:
     return roles
 
 
-def _added_to(tokenizer: Tokenizer) -> list[dict[str, Any]]:
+def _added_to(tokenizer: Tokenizer) -> list[dict[str, object]]:
     """The added-token entries of our symbols, so that their names are not split."""
     return [_added_token(id, name) for id, name in enumerate(tokenizer.names[: tokenizer.symbols])]
 
 
-def _added_token(id: int, name: str) -> dict[str, Any]:
+def _added_token(id: int, name: str) -> dict[str, object]:
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
     return {"id": id, "content": name, **flags, "special": True}
 
 
-def _frame(tokenizer: AnyTokenizer, texts: int = 1) -> Any:
+def _frame(tokenizer: AnyTokenizer, texts: int = 1) -> dict[str, object]:
     """The step of the file that puts our symbols around a text, or two; of models of two the second is a segment."""
     names = [tokenizer.names[id] for id in (*tokenizer.begin, tokenizer.end)]
     symbols = [{"SpecialToken": {"id": name, "type_id": 0}} for name in names]
@@ -276,7 +272,7 @@ def frames_pairs(tokenizer: HuggingFaceTokenizer) -> bool:
     return (framed.ids, framed.type_ids) == (before + behind, [0] * len(before) + [1] * len(behind))
 
 
-def as_json(value: Any) -> bytes:
+def as_json(value: object) -> bytes:
     """A JSON file's content."""
     return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "replace")
 
@@ -300,7 +296,7 @@ def scale_of(folder: Path, channels: int) -> Scale:
     return scale
 
 
-def processor(model: VitSection, scale: Scale) -> dict[str, Any]:
+def processor(model: VitSection, scale: Scale) -> dict[str, object]:
     """The values of ``preprocessor_config.json``; each channel has a number of its own there."""
     mean, deviation = (
         list(value * model.channels if len(value) == 1 else value) for value in (scale.mean, scale.deviation)
@@ -374,7 +370,7 @@ def _modules(folder: Path) -> list[str]:
     return kinds
 
 
-def pooling_files(pool: Pool, size: int, longest: int, *, normalise: bool) -> dict[str, Any]:
+def pooling_files(pool: Pool, size: int, longest: int, *, normalise: bool) -> dict[str, object]:
     """The values of the files of sentence-transformers, by name; ``size``: entries of a vector."""
     paths = {"Transformer": "", "Pooling": "1_Pooling", **({"Normalize": "2_Normalize"} if normalise else {})}
     modules = [

@@ -51,7 +51,7 @@ def _sides(model: TransformerSection) -> Iterator[tuple[str, int, tuple[str, ...
 class T5(Format):
     """1.0 (ReLU, one shared table), and 1.1 (gated, untied output)."""
 
-    model_type, kind = "t5", "T5"
+    model_type, kind, family = "t5", "T5", "transformer"
     tasks: ClassVar = {"T5ForConditionalGeneration": PREFIXED}
     gates: ClassVar = {
         "relu": "relu",
@@ -91,16 +91,16 @@ class T5(Format):
     own = ("lm_head.weight",)
     outputs: ClassVar = dict.fromkeys(tasks.values(), "lm_head.weight")
 
-    def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, object]:
         """A file that holds an output of its own is not tied.
 
         In 1.0, where the table is shared, the decoder's output is divided by √d_model before the softmax.
         """
         found = super().section(config.fill(num_decoder_layers=config.get("num_layers")), tensors)
-        size = config.parse("d_kv", WHOLE)
+        size, heads, d_model = (config.parse(name, WHOLE) for name in ("d_kv", "num_heads", "d_model"))
         return {
             **found,
-            **({} if size * found["heads"] == found["d_model"] else {"d_k": size, "d_v": size}),
+            **({} if size * heads == d_model else {"d_k": size, "d_v": size}),
             **dict.fromkeys(("attention_dropout", "feedforward_dropout"), found["dropout"]),
             "tie": "none" if "lm_head.weight" in tensors else "three",
             "scale_output": config.parse(
@@ -122,7 +122,7 @@ class T5(Format):
             found.append(Obstacle("model.tie", model.tie, "three", why if model.tie == "none" else ""))
         return found + misfits(model, scale_output=model.tie == "three" or not shared)
 
-    def config(self, recipe: Recipe, pieces: int) -> dict[str, Any]:
+    def config(self, recipe: Recipe, pieces: int) -> dict[str, object]:
         model = recipe.model
         assert isinstance(model, TransformerSection)
         own = {"is_encoder_decoder": True, "d_kv": model.key_size, "tie_word_embeddings": model.tie == "three"}
@@ -178,7 +178,7 @@ class Marian(Format):
     Marian models are known for that everywhere; a Pegasus has a bias for it.
     """
 
-    model_type, kind = "marian", "Marian"
+    model_type, kind, family = "marian", "Marian", "transformer"
     tasks: ClassVar = {"MarianMTModel": "translation"}
     keys = (
         ConfigField("encoder_layers", "encoder_layers"),
@@ -208,7 +208,7 @@ class Marian(Format):
     spare = re.compile(rf"{BIAS}|model\.(en|de)coder\.embed_positions\.weight")
 
     @property
-    def _settings(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, object]:
         """Fields that have one value in all files of the kind."""
         return {
             "normalize_before": self.plain["norm_place"] == "pre",
@@ -218,7 +218,7 @@ class Marian(Format):
             "tie_word_embeddings": True,
         }
 
-    def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, object]:
         config.only(**self._settings, add_bias_logits=False)
         if (decoder := config.parse("decoder_ffn_dim", WHOLE)) != config.parse("encoder_ffn_dim", WHOLE):
             raise RegardError(f"decoder_ffn_dim {decoder} is not supported, only the encoder's is", config.where)
@@ -255,7 +255,7 @@ class Marian(Format):
             own = [Obstacle("model.decoder_heads", model.decoder_heads, fits)]
         return super().obstacles(recipe) + own
 
-    def config(self, recipe: Recipe, pieces: int) -> dict[str, Any]:
+    def config(self, recipe: Recipe, pieces: int) -> dict[str, object]:
         found = super().config(recipe, pieces)
         assert isinstance(recipe.model, TransformerSection)
         longest = recipe.data.max_tokens + recipe.decoding.max_extra + 1

@@ -212,19 +212,20 @@ class ConfigField:
     ours: str
     theirs: str
     kind: TypeAdapter[Any] | Mapping[str, str] = WHOLE
-    default: Any = None
+    default: object = None
 
-    def parse(self, config: Fields) -> Any:
+    def parse(self, config: Fields) -> object:
         """Our value, of their file."""
         if isinstance(self.kind, Mapping):
             return config.word(self.theirs, self.kind, self.default)
         return config.parse(self.theirs, self.kind, self.default)
 
-    def write(self, model: Any) -> Any:
+    def write(self, model: object) -> object:
         """Their value, of our section."""
         value = getattr(model, self.ours)
-        words = self.kind if isinstance(self.kind, Mapping) else {value: value}
-        return next(theirs for theirs, ours in words.items() if ours == value)
+        if not isinstance(self.kind, Mapping):
+            return value
+        return next(theirs for theirs, ours in self.kind.items() if ours == value)
 
 
 class Format(ABC):
@@ -232,18 +233,17 @@ class Format(ABC):
 
     ``model_type`` is their word for it, ``kind`` its name in sentences. A file of a bare model leaves out the
     ``prefix`` of its tensors; names that begin like ``heads`` have none.
-
-    Args:
-        family: our word for it.
     """
 
     model_type: str
     kind: str
+    family: str
+    """Our word for it."""
     tasks: ClassVar[Mapping[str, str]]
     """Their architectures to our tasks, the usual one first."""
     keys: tuple[ConfigField, ...]
     """The fields that mean the same."""
-    plain: ClassVar[Mapping[str, Any]]
+    plain: ClassVar[Mapping[str, object]]
     """The values of our section that it has a form for; of several a tuple."""
     prefix: str = ""
     heads: tuple[str, ...] = ()
@@ -260,14 +260,11 @@ class Format(ABC):
     old: ClassVar[Mapping[str, str]] = {}
     """Parts of names as the first releases wrote them, to today's."""
 
-    def __init__(self, family: str) -> None:
-        self.family = family
-
-    def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, object]:
         """``config.json`` and the tensors → values of our model section."""
         return {"family": self.family, **{key.ours: key.parse(config) for key in self.keys}}
 
-    def config(self, recipe: Recipe, pieces: int) -> dict[str, Any]:
+    def config(self, recipe: Recipe, pieces: int) -> dict[str, object]:
         """A recipe, and the rows of its table of embeddings → the fields of their ``config.json``."""
         shared = {key.theirs: key.write(recipe.model) for key in self.keys}
         return {"model_type": self.model_type, **({"vocab_size": pieces} if pieces else {}), **shared}
@@ -314,7 +311,11 @@ class Format(ABC):
         Raises:
             RegardError: a copy differs from its original, or an untied tensor is missing.
         """
-        named = {self._current_name(name): tensor for name, tensor in tensors.items()}
+        named: dict[str, Tensor] = {}
+        for name, tensor in tensors.items():
+            for old, new in self.old.items():
+                name = name.replace(old, new)
+            named[name if name.startswith((self.prefix, *self.heads)) else self.prefix + name] = tensor
         if untied is not None and untied not in named:
             raise RegardError(f"lacks {untied!r}, which its config.json says is a matrix of its own", where)
         found = {name: tensor for name, tensor in named.items() if not self.silent.fullmatch(name)}
@@ -329,12 +330,6 @@ class Format(ABC):
                 raise RegardError(f"has {copy!r} that differs from {first!r}; here they are one", where)
         return found
 
-    def _current_name(self, name: str) -> str:
-        """A tensor's name as the table has it."""
-        for old, new in self.old.items():
-            name = name.replace(old, new)
-        return name if name.startswith((self.prefix, *self.heads)) else self.prefix + name
-
 
 @dataclass(frozen=True)
 class Obstacle:
@@ -348,17 +343,12 @@ class Obstacle:
     """
 
     field: str
-    value: Any
+    value: object
     fits: str
     why: str = ""
 
-    @property
-    def change(self) -> str:
-        """The required change, e.g. ``model.norm = layer instead of rms``."""
-        return f"{self.field} = {self.fits} instead of {word(self.value)}"
 
-
-def misfits(model: Any, **expected: Any) -> list[Obstacle]:
+def misfits(model: object, **expected: object) -> list[Obstacle]:
     """The fields of a model section that have other values than expected.
 
     Args:
@@ -369,7 +359,8 @@ def misfits(model: Any, **expected: Any) -> list[Obstacle]:
     for name, value in expected.items():
         allowed = value if isinstance(value, tuple) else (value,)
         if (held := getattr(model, name)) not in allowed:
-            fits = either(each for each in allowed if each is not None)
+            *most, last = (word(each) for each in allowed if each is not None)
+            fits = f"{', '.join(most)} or {last}" if most else last
             found.append(Obstacle(f"model.{SIZES.get(name, name)}", held, fits))
     return found
 
@@ -383,12 +374,6 @@ def odd_heads(model: Attentive) -> list[Obstacle]:
     return [Obstacle("model.heads", model.heads, f"a divisor of {model.d_model}"), *sizes]
 
 
-def either(values: Iterable[Any]) -> str:
-    """Values of which one will do, in words."""
-    *most, last = map(word, values)
-    return f"{', '.join(most)} or {last}" if most else last
-
-
-def word(value: Any) -> str:
+def word(value: object) -> str:
     """A value as a recipe has it, without quotes."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -68,7 +68,7 @@ def _layer(theirs: str, ours: str, names: Mapping[str, str]) -> list[Row]:
 class Bert(Format):
     """The encoder, and the heads for masked words, classes and tags."""
 
-    model_type, kind = "bert", "BERT"
+    model_type, kind, family = "bert", "BERT", "bert"
     tasks: ClassVar = {
         "BertForMaskedLM": "masked-lm",
         "BertForPreTraining": "masked-lm",
@@ -97,7 +97,7 @@ class Bert(Format):
     outputs: ClassVar = {"masked-lm": "cls.predictions.decoder.weight"}
     old: ClassVar = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 
-    def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, object]:
         bare = not any(name.startswith(self.heads) for name in tensors)
         config.only(position_embedding_type="absolute", is_decoder=False, add_cross_attention=False)
         return {**super().section(config, tensors), "pooler": not bare or "bert.pooler.dense.weight" in tensors}
@@ -122,7 +122,7 @@ class Bert(Format):
             found.append(Obstacle("tagging.crf", True, "false", why))
         return found
 
-    def config(self, recipe: Recipe, pieces: int) -> dict[str, Any]:
+    def config(self, recipe: Recipe, pieces: int) -> dict[str, object]:
         said = {"position_embedding_type": "absolute"}  # without it CTranslate2 does not read the file
         if recipe.info.texts > 1:
             said[PURPOSE] = recipe.task
@@ -156,7 +156,7 @@ class Bert(Format):
 class Gpt2(Format):
     """Transposed matrices; queries, keys and values in one."""
 
-    model_type, kind = "gpt2", "GPT-2"
+    model_type, kind, family = "gpt2", "GPT-2", "gpt"
     tasks: ClassVar = {"GPT2LMHeadModel": "language-model", "GPT2Model": "language-model"}
     """The output is the table, so the bare one is a language model too."""
     keys = (
@@ -178,7 +178,7 @@ class Gpt2(Format):
     copies: ClassVar = {"lm_head.weight": "transformer.wte.weight"}
     outputs: ClassVar = {"language-model": "lm_head.weight"}
 
-    def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, object]:
         config.only(scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
         places = None if config.get("n_ctx") is None else config.parse("n_ctx", WHOLE)
         return super().section(config.fill(n_inner=4 * config.parse("n_embd", WHOLE), n_positions=places), tensors)
@@ -187,7 +187,7 @@ class Gpt2(Format):
         assert isinstance(recipe.model, GptSection)
         return super().obstacles(recipe) + odd_heads(recipe.model)
 
-    def config(self, recipe: Recipe, pieces: int) -> dict[str, Any]:
+    def config(self, recipe: Recipe, pieces: int) -> dict[str, object]:
         found = super().config(recipe, pieces)
         return {**found, "embd_pdrop": found["resid_pdrop"], "tie_word_embeddings": True}
 
@@ -212,7 +212,7 @@ class Gpt2(Format):
 class Vit(Format):
     """The patch projection is the kernel of a convolution there."""
 
-    model_type, kind = "vit", "ViT"
+    model_type, kind, family = "vit", "ViT", "vit"
     tasks: ClassVar = {"ViTForImageClassification": "image-classification"}
     keys = (
         *ENCODER_KEYS,
@@ -225,7 +225,7 @@ class Vit(Format):
     heads = ("classifier.",)
     silent = re.compile(r"vit\.embeddings\.mask_token|vit\.pooler\..*")
 
-    def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, object]:
         config.only(qkv_bias=True)
         height, width = config.parse("image_size", PAIR, 224)
         tall, patch = config.parse("patch_size", PAIR, 16)
@@ -237,7 +237,7 @@ class Vit(Format):
         assert isinstance(recipe.model, VitSection)
         return super().obstacles(recipe) + odd_heads(recipe.model)
 
-    def config(self, recipe: Recipe, pieces: int) -> dict[str, Any]:
+    def config(self, recipe: Recipe, pieces: int) -> dict[str, object]:
         model = recipe.model
         assert isinstance(model, VitSection)
         size = model.height if model.height == model.width else [model.height, model.width]
