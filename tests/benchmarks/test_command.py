@@ -80,13 +80,7 @@ def test_an_unknown_setting_ends_a_dry_run(said: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("table3", "--dry-run"),
-        ("demonstration", "--seed", "1"),
-        ("pronoun", "demo"),
-        TREC,
-        PARALLEL,
-    ],
+    [("table3", "--dry-run"), ("demonstration", "--seed", "1"), ("pronoun", "demo"), TREC, PARALLEL],
     ids=lambda words: words[0],
 )
 def test_a_results_file_that_is_none(said: Any, tmp_path: Path, words: tuple[str, ...]) -> None:

@@ -99,27 +99,6 @@ def test_batches_of_similar_length_keep_the_order(load: Any) -> None:
     assert batches == [[3, 2, 1], [0]]
 
 
-def test_the_page_shows_the_newest_session_of_a_work(load: Any) -> None:
-    page = load("decode_page")
-    row = {"measure": "greedy", "tool": "regard", "precision": "fp32", "tokens/s": 10.0, "ms": 5.0, "batch": 8}
-    row |= {"peak MB": 7, "runs": [], "ratio": 1.25, "same": 1.0}
-    absent = {"measure": "greedy", "tool": "regard", "precision": "int8", "absent": "no int8"}
-    session = {"machine": {"processor": "P", "load": 1}, "setting": {"sentences": 4, "slow": 2, "rounds": 1}}
-    old = {**session, "name": "base", "rows": [{**row, "ratio": 9.0}]}
-    new = {**session, "name": "base", "rows": [row, absent]}
-    equal = {"tool": "torch", "work": "equal", "beam": 1, "sentences": 4, "same": 3, "near": 1}
-    equal |= {"ours more probable": 0, "theirs more probable": 0}
-    third = {**session, "name": "equal", "rows": [equal]}
-    text = "\n".join(page.beside_peers([old, new, third]))
-    assert "| base shape | greedy, fp32 | 10 /s | 1.25 | 100.0 % | 7 |" in text
-    assert "9.00" not in text
-    peer = {**row, "tool": "ctranslate2", "tokens/s": 8.0, "ratio": 1.0}
-    other = {**new, "machine": {"processor": "Q"}, "rows": [{**row, "tokens/s": 12.0, "ratio": 1.5}, peer]}
-    text = "\n".join(page.beside_peers([new, {**new, "rows": [row, peer]}, other]))
-    assert "| base shape | greedy, fp32 | 10–12 /s, 8 /s | 1.25–1.50 | 100.0 %, 100.0 % | 7, 7 |" in text
-    assert "| torch | 1 | 3 of 4 | 1 | ours 0, theirs 0 |" in "\n".join(page.equal([old, new, third]))
-
-
 @pytest.mark.long(minutes=3)
 def test_the_made_up_translator_copies(load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its outputs are as long as their sources, and mostly the same."""

@@ -220,26 +220,3 @@ def test_the_course_of_ours_is_read_off_its_log(load: Any, tmp_path: Path) -> No
     (tmp_path / "training" / "metrics.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in entries))
     course = load("ours").course(tmp_path, "accuracy")
     assert course == {"parameters": 9, "steps": 2, "course": [[1.3, 50.12]]}
-
-
-def test_few_labels_are_a_row_for_each_number_and_set(load: Any) -> None:
-    page = load("reading_page")
-    row = {"asked": 300, "labels": 300, "set": "trec", "valid": 1.0}
-    rows = [{**row, "way": "svm", "seconds": 1.0, "test": score} for score in (70.0, 72.0)]
-    rows.append({**row, "way": "labels", "seconds": 20.4, "test": 73.0})
-    rows.append({**row, "asked": 100, "labels": 100, "way": "svm", "seconds": 1.0, "test": 60.0})
-    lines = page.few_labels([{"rows": rows}])
-    assert lines[-2:] == ["| 100 | trec | 60.0 (1), 1 s |  |", "| 300 | trec | 71.0 (2), 1 s | 73.0 (1), 20 s |"]
-
-
-def test_kinds_stand_beside_the_simple_thing(load: Any) -> None:
-    page = load("reading_page")
-    row = {"run": "number none 1", "kind": "number", "weights": "none", "seed": 1, "part": "test"}
-    rows = [{**row, "who": who, "seconds": 9.0, "rmse": value} for who, value in (("Regard", 1.234), ("other", 2.0))]
-    rows.append({**rows[0], "part": "valid", "rmse": 99.0})
-    lines = page.kinds([{"rows": rows, "machine": {"load": 2.34}}])
-    assert lines[-1] == "| number | rmse | 1 | 1.234 | 2 | 9, 9 |"
-    assert [line for line in lines if line.startswith("* ")] == [f"* *number*: {page.KINDS['number']}"]
-    again = [{**rows[0], "seed": 1, "rmse": 2.0}, {**rows[0], "seed": 2, "rmse": 1.0, "seconds": 11.0}]
-    more = page.kinds([{"rows": rows, "machine": {"load": 2.34}}, {"rows": again, "machine": {"load": 1.0}}])
-    assert more[-1] == "| number | rmse | 2 | 1.5 | 2 | 10, 9 |"

@@ -115,36 +115,11 @@ def test_a_row_with_a_result_is_not_repeated_and_the_test_set_needs_its_own(load
         asked("--test")
 
 
-def test_a_run_of_other_length_is_saved_as_often(load: Any, asked: Any) -> None:
-    table3 = load("table3")
-    whole, short = (table3.recipe_of(asked(*words), table3.CHOICES[0]).training for words in ((), ("--steps", "60")))
-    assert whole.steps / whole.save_every == short.steps / short.save_every == table3.SAVES
-
-
-def test_differences_are_judged_by_what_the_seeds_of_the_base_span(load: Any) -> None:
-    def row(name: str, seed: int, bleu: float | None, **more: Any) -> dict[str, Any]:
-        found = {"run": f"{name} en-de 100 {seed}", "row": name, "direction": "en-de", "seed": seed, "settings": ""}
-        scores = {} if bleu is None else {"val beam 5 lc": bleu, "train minutes": 2.0, "validation loss": 1.5}
-        return {"rows": [found | scores | {"parameters": 2_500_000, "threads": 1, "steps": 100} | more]}
-
-    choices = load("choices")
-    sessions = [row("base", seed, bleu, **{"last val beam 5 lc": bleu - 2}) for seed, bleu in ((1, 39.0), (2, 40.0))]
-    sessions += [row("heads-1", 1, 39.25), row("rotary", 1, 41.0), row("pre-norm", 1, None, failed="diverged")]
-    lines = choices.table(sessions)
-    assert "| base | 2.50 | 2.0 | 1.500 | 39.50 |  |" in lines
-    assert "| A heads-1 | 2.50 | 2.0 | 1.500 | 39.25 | -0.25 |" in lines
-    assert "| E rotary | 2.50 | 2.0 | 1.500 | 41.00 | +1.50* |" in lines
+def test_a_row_that_diverged_or_was_not_run_says_so(load: Any) -> None:
+    row = {"direction": "en-de", "seed": 1, "settings": "", "parameters": 2_500_000, "threads": 1, "steps": 100}
+    base = {"run": "base en-de 100 1", "row": "base", "val beam 5 lc": 39.0}
+    base |= {"train minutes": 2.0, "validation loss": 1.5}
+    failed = {"run": "pre-norm en-de 100 1", "row": "pre-norm", "failed": "diverged"}
+    lines = load("choices").table([{"rows": [{**row, **one}]} for one in (base, failed)])
     assert "| F pre-norm |  |  |  | diverged |  |" in lines
     assert any("Not run yet:" in line for line in lines)
-    assert not any("F rms" in line for line in lines)
-    assert "| base, last checkpoint alone |  |  |  | 37.50 | -2.00* |" in lines
-    assert choices.system(sessions) == ([], [])
-    tested = row("base", 3, 39.5, **{"test_2016_flickr beam 5 lc": 38.75, "last val beam 5 lc": 30.0})
-    shown = {"val, lc": "39.50", "val, cased": "", "test_2016_flickr, lc": "38.75", "test_2016_flickr, cased": ""}
-    assert {"direction": "en-de, paper's", "beam": 5, **shown} in choices.system([tested])[0]
-    assert choices.table([tested]) == []
-
-
-def test_a_warm_up_that_is_not_the_recipes_is_told(load: Any) -> None:
-    told = load("choices").warmup_of([{"settings": "training.steps=100 training.warmup=10"}])
-    assert told == ", 10 of them warm-up"

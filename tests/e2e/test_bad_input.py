@@ -1,6 +1,5 @@
 """Broken files and wrong options: each gives one clear sentence and an exit code, and destroys nothing."""
 
-import fcntl
 import gzip
 import hashlib
 import lzma
@@ -212,29 +211,6 @@ def test_one_sentence_and_nothing_destroyed(
     assert len(done.sentence) < 600
     after = contents(world)
     assert {name: after.get(name) for name in before} == before
-
-
-def test_a_second_writer_is_refused(world: Path, regard: Any, train_options: Any) -> None:
-    with open(world / "model" / "training" / "lock", "a+b") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        before = contents(world)
-        done = regard(*train_options(world, world / "model"))
-        assert done.code == 1
-        assert "another" in done.sentence or "writ" in done.sentence
-        assert contents(world) == before
-
-
-def test_when_no_checkpoint_is_whole_it_does_not_start_again(world: Path, regard: Any, train_options: Any) -> None:
-    """Exit code 3: hours of work are never silently begun anew."""
-    checkpoints = world / "model" / "training" / "checkpoints"
-    for path in checkpoints.glob("step-*/state.json"):
-        path.write_bytes(path.read_bytes()[:-1])
-    for name in ("model.safetensors", "manifest.json", "card.md"):
-        (world / "model" / name).unlink()
-    done = regard(*train_options(world, world / "model"))
-    assert done.code == 3
-    assert "--resume never" in done.sentence
-    assert list(checkpoints.glob("*.corrupt-*"))
 
 
 @pytest.mark.parametrize("task", ["classification", "sentence-pairs", "text-to-text"])

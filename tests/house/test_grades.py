@@ -62,12 +62,9 @@ def test_every_value_of_a_parameter_is_in_the_default_grade(share: int) -> None:
     assert kept == representative(names[::-1], share)
 
 
-def test_a_thinned_test_is_never_left_out() -> None:
-    assert len(representative(["a", "b"], 64)) == 1
-
-
 def test_all_runs_everything(tmp_path: Path) -> None:
     assert "20 passed, 1 skipped" in run(tmp_path, "--all")[1]
+    assert len(representative(["a", "b"], 64)) == 1, "a thinned test is never left out"
 
 
 def test_slice_runs_long_tests_that_fit_in_seeded_order(tmp_path: Path) -> None:
@@ -77,9 +74,6 @@ def test_slice_runs_long_tests_that_fit_in_seeded_order(tmp_path: Path) -> None:
     assert sorted(orders[0]) == sorted(orders[2])
     assert orders[0] != orders[2]
     assert "slice a: 12 of 13 long tests" in outputs[0]
-
-
-def test_slice_without_long_tests_is_no_failure(tmp_path: Path) -> None:
     code, output = run(tmp_path, "--slice", "a", "-k", "quick")
     assert (code, "0 of 0 long tests" in output) == (0, True)
 

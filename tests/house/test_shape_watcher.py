@@ -52,22 +52,15 @@ def test_names_end_in_dimensions() -> None:
         assert dimensions(plain) == [], plain
 
 
-def test_well_named_function_passes() -> None:
+def test_what_is_wrong_is_found() -> None:
+    """In a generator at each yield."""
     assert watch(well_named, X, np.array([0, 2, 3])) == []
-
-
-def test_letter_with_two_sizes_is_found() -> None:
-    (found,) = watch(letter_with_two_sizes, X)
-    assert "letter_with_two_sizes: T is 3 in x_TD and 2 in y_TD" in found
-
-
-def test_wrong_rank_is_found() -> None:
-    (found,) = watch(wrong_rank, X)
-    assert "wrong_rank: total_T has shape (1, 3, 4)" in found
-
-
-def test_generator_is_watched_at_each_yield() -> None:
-    assert any("x_T has shape (3, 4)" in found for found in watch(lambda: list(yields_before_it_is_wrong(X))))
+    for function, said in (
+        (letter_with_two_sizes, "letter_with_two_sizes: T is 3 in x_TD and 2 in y_TD"),
+        (wrong_rank, "wrong_rank: total_T has shape (1, 3, 4)"),
+        (lambda x_TD: list(yields_before_it_is_wrong(x_TD)), "x_T has shape (3, 4)"),
+    ):
+        assert any(said in found for found in watch(function, X)), said
 
 
 def test_function_that_raises_is_not_judged() -> None:
