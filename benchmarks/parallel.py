@@ -32,7 +32,7 @@ from layers import LAYERS, Guesser, layer, path
 from torch import Tensor, nn
 
 from regard.nn.layout import Sequences
-from regard.system.memory import keep_pages
+from regard.system.processor import keep_pages
 
 TEXT = DATA / "lm-tinyshakespeare" / "input.txt.gz"
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)

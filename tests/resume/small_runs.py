@@ -9,7 +9,7 @@ import pytest
 from regard.runs import train as training
 from regard.system.errors import Stopped
 from regard.training.checkpoints import manifest, resolved
-from regard.training.run import Hooks
+from regard.training.trainer import Hooks
 from tests.training.toy import StopAt, in_child, lines, undated, whole
 
 SETTINGS = (

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from regard.system.errors import Stopped
-from regard.training import budget, run
+from regard.training import budget, trainer
 from regard.training.update import MeasuredSteps
 from tests.refusals import refused
 from tests.resume.small_runs import SEEN, SETTINGS, results, ticking_train
@@ -25,7 +25,7 @@ def train(corpus, output, *stops, fatal=None):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MeasuredSteps, "give", noted)
-        patch.setattr(run, "_SNAPSHOTS", (50, 100))  # the first ones of so short a run would be due at once
+        patch.setattr(trainer, "_SNAPSHOTS", (50, 100))  # the first ones of so short a run would be due at once
         patch.setattr(budget, "_AS_BEFORE", 1e9)  # a clock that was killed decides otherwise midway
         ticking_train(corpus, output, *stops, fatal=fatal, minutes=1.0, settings=[*SETTINGS, *MORE])
     return taken

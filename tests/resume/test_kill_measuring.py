@@ -6,7 +6,7 @@ import pytest
 
 from regard.training import measure
 from regard.training.checkpoints.files import Files
-from regard.training.run import Hooks
+from regard.training.trainer import Hooks
 from tests.training.toy import Corpus, Count, Fast, Killer, Toy, in_child, recipe, reseed
 
 

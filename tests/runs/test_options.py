@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from regard.config import Recipe, Training, recipe_from, recipe_toml
-from regard.config.left import without_left
+from regard.config import Recipe, Training, recipe_from, recipe_toml, without_left
 from regard.data.corpora.pairs import PairJsonLines, PairTable
 from regard.runs.options import RecipeOptions, corpora, language_notes, recipe_from_options, task_option
 from regard.system.errors import UsageError

@@ -34,7 +34,7 @@ from regard.training import measure as measuring
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.files import Files
 from regard.training.optim import FlatOptimiser, schedule
-from regard.training.run import Hooks
+from regard.training.trainer import Hooks
 from regard.training.update import MeasuredStep, MeasuredSteps, Update
 from regard.training.world import ALONE, World
 from tests.refusals import refused

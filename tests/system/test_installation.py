@@ -8,25 +8,22 @@ from regard.system.errors import UsageError
 from regard.system.installation import missing, refuse_mixture, version_of
 from tests.refusals import refused
 
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        [],
-        ["regard-0.1.0.dist-info"],
-        ["regard_run-0.1.0.dist-info", "regard-0.1.0.dist-info"],
-        ["regard_run-0.2.0.dist-info", "regards-0.1.0.dist-info", "regard-0.1.0.data"],
-    ],
+ONE = (
+    [],
+    ["regard-0.1.0.dist-info"],
+    ["regard_run-0.1.0.dist-info", "regard-0.1.0.dist-info"],
+    ["regard_run-0.2.0.dist-info", "regards-0.1.0.dist-info", "regard-0.1.0.data"],
 )
-def test_one_version_is_no_mixture(names: list[str], tmp_path: Path) -> None:
+TWO = ["regard_run-0.2.0.dist-info", "regard-0.1.0.dist-info"]
+
+
+@pytest.mark.parametrize("names", [*ONE, TWO])
+def test_two_versions_on_top_of_each_other_are_named(names: list[str], tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).mkdir()
-    refuse_mixture(str(tmp_path))
-
-
-def test_two_versions_are_named(tmp_path: Path) -> None:
-    for name in ("regard_run-0.2.0.dist-info", "regard-0.1.0.dist-info"):
-        (tmp_path / name).mkdir()
+    if names != TWO:
+        refuse_mixture(str(tmp_path))
+        return
     with refused(UsageError, None, "regard 0.1.0", "regard-run 0.2.0", "pip uninstall"):
         refuse_mixture(str(tmp_path))
 

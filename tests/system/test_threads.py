@@ -3,12 +3,13 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from statistics import median
 
 import pytest
 
 from regard.system import SLEEP
-from regard.system.threads import ended_threads
+from regard.system.threads import ended_threads, interruptible
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux says which threads there are")
@@ -20,9 +21,30 @@ def test_threads_are_gone_for_the_system_too() -> None:
         assert not ids & set(map(int, os.listdir("/proc/self/task")))
 
 
-def test_an_error_inside_is_raised_and_the_threads_end() -> None:
+def test_the_result_and_the_error_are_those_of_the_call() -> None:
     with pytest.raises(ZeroDivisionError), ended_threads(1) as pool:
-        pool.submit(lambda: 1 / 0).result()
+        pool.submit(lambda: 1 // 0).result()
+    assert interruptible(lambda: 5) == 5
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 // 0)
+
+
+def test_a_look_or_the_time_ends_the_wait() -> None:
+    waits: list[float] = []
+
+    def look(waited: float) -> None:
+        waits.append(waited)
+        if len(waits) == 3:
+            raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(lambda: time.sleep(5), look)
+    assert waits == sorted(waits)
+    assert len(waits) == 3
+    with pytest.raises(TimeoutError):
+        interruptible(lambda: time.sleep(5), most=0.1)
+    assert time.monotonic() - began < 4
 
 
 GIVEN = {

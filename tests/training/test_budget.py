@@ -43,12 +43,6 @@ def test_the_run_fits_and_fills_its_time(minutes, select, every, costs):
     assert took > 0.7 * budget
 
 
-def test_dear_validations_become_fewer():
-    for costs, validations in ((Costs(0.1, 1.0, 10.0, 0.0, 0.0), 5), (Costs(0.1, 0.01, 0.1, 0.0, 0.0), 20)):
-        found = length(5, costs, Training(select="bleu"))
-        assert math.ceil(found.steps / found.validate_every) == validations
-
-
 def test_of_final_scores_a_tenth_of_the_minutes_is_kept_back_at_most():
     steps = [length(10, Costs(1.0, 0.0, 0.0, 0.0, 0.0, final), Training()).steps for final in (0, 15, 60, 600)]
     assert steps == [540, 525, 480, 480]
@@ -71,6 +65,10 @@ def test_where_validations_are_dear_the_steps_get_half_of_the_time():
     for loss, validations, steps in ((10, 4, 500), (20, 2, 500), (40, 1, 500), (200, 1, 1)):
         found = length(100 / 60, Costs(0.1, loss, loss, 0.0, 0.0), plain)
         assert (math.ceil(found.steps / found.validate_every), found.steps) == (validations, steps)
+    for costs, validations in ((Costs(0.1, 1.0, 10.0, 0.0, 0.0), 5), (Costs(0.1, 0.01, 0.1, 0.0, 0.0), 20)):
+        found = length(5, costs, Training(select="bleu"))
+        assert math.ceil(found.steps / found.validate_every) == validations
+    assert length(100 / 60, Costs(1.0, 10, 10, 0.0, 0.0), plain) == Length(80, 80), "too close to each other"
 
 
 @pytest.mark.parametrize(
@@ -81,10 +79,6 @@ def test_where_text_would_take_half_of_the_time_the_loss_decides(select, text, f
     plan = length(100 / 60, Costs(1.0, 1.0, text, 0.0, 0.0), Training(select=select))
     assert plan.select == found
     assert plan.steps == (88 if text == 1 or found else 90 - text)
-
-
-def test_validations_that_would_lie_too_close_are_steps_instead():
-    assert length(100 / 60, Costs(1.0, 10, 10, 0.0, 0.0), Training(select="loss")) == Length(80, 80)
 
 
 def test_where_there_is_little_time_that_is_said():

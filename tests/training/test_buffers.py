@@ -1,15 +1,17 @@
-"""Buffers that processes share."""
+"""Buffers that processes share, and where they wait for each other and keep to cores of their own."""
 
 import errno
 import os
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 import torch
 
+from regard.system.processor import allowed_cores
 from regard.training import buffers
-from regard.training.buffers import PrivateBuffers, SharedBuffers, buffers_for
+from regard.training.buffers import PLACE, PrivateBuffers, SharedBarrier, SharedBuffers, buffers_for
 from regard.training.world import ALONE, LostProcess, World, has_ended
 from tests.training.forks import DIED, in_world
 
@@ -60,13 +62,10 @@ def test_without_room_for_shared_memory_messages_are_sent(monkeypatch: pytest.Mo
     def full(*given: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(buffers.os, "posix_fallocate", full)
-    with buffers._shared_file(COUNT, ALONE) as file:
-        assert file is None
-
     def work(world: World) -> None:
         assert isinstance(buffers_for(world, torch.zeros(COUNT)), PrivateBuffers)
 
+    monkeypatch.setattr(buffers.os, "posix_fallocate", full)
     assert in_world(2, 2, work, local=True) == [0, 0]
 
 
@@ -92,3 +91,72 @@ def test_whoever_waits_hears_of_a_process_that_is_gone() -> None:
             found.publish()
 
     assert in_world(2, 2, work, local=True) == [0, DIED]
+
+
+class Cores:
+    """Stands for the system: on which core the process is, and what it was allowed; with two barriers."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, current: int, processes: tuple[int, ...] = ()) -> None:
+        self.current = current
+        self.allowed = list[tuple[int, set[int]]]()
+        monkeypatch.setattr(buffers, "allowed_cores", lambda: {0, 1})
+        monkeypatch.setattr(buffers, "current_core", lambda: self.current)
+        monkeypatch.setattr(buffers, "allow_cores", self.allow)
+        shared = torch.zeros(2 * 8, dtype=torch.int64)
+        self.first, self.second = (SharedBarrier(shared, World(2, n, 2, processes=processes)) for n in range(2))
+        self.places = shared.view(2, -1)
+
+    def allow(self, cores: Collection[int], process: int = 0) -> None:
+        self.allowed.append((process, set(cores)))
+
+
+def test_the_later_of_two_on_one_core_keeps_to_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    cores = Cores(monkeypatch, current=1)
+    cores.places[0, :2] = torch.tensor([1, 1])  # the first is there, on core 1
+    cores.second.wait()
+    assert cores.places[:, 0].tolist() == [1, 1]
+    assert cores.allowed == [(0, {0})]
+    cores.current = 0
+    for turn in range(2, buffers._APART + 2):
+        cores.places[0, 0] = turn
+        cores.second.wait()
+    assert cores.allowed == [(0, {0})] * buffers._APART  # and no longer, as they do not meet again
+    cores.places[1, 0], cores.first._turn = 200, 199
+    cores.current = 1
+    cores.first.wait()
+    assert len(cores.allowed) == buffers._APART, "the first one stays where it is"
+
+
+def test_processes_with_a_core_each_are_left_alone_but_whoever_waits_lets_the_others_move(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cores = Cores(monkeypatch, 0, (11, 12))
+    cores.places[0, :2] = torch.tensor([1, 1])
+    cores.second.wait()
+    assert cores.allowed == []
+    again = torch.tensor([2, 1] + [0] * 6)
+    monkeypatch.setattr(World, "wait_until", lambda world, done: cores.places[1].copy_(again))
+    cores.first._turn = 1
+    cores.first.wait()
+    assert cores.allowed == [(12, {0, 1})]
+
+
+@pytest.mark.skipif(len(allowed_cores()) < 2, reason="one core")
+def test_all_cores_are_allowed_again_by_the_next_barrier(tmp_path: Path) -> None:
+    path = tmp_path / "shared"
+    path.write_bytes(bytes(2 * PLACE))
+
+    def work(world: World) -> None:
+        before = allowed_cores()
+        shared = torch.from_file(str(path), shared=True, size=2 * PLACE // 8, dtype=torch.int64)
+        found = SharedBarrier(shared, world)
+        for _ in range(50):
+            found._apart = 1  # as if they had met on one core
+            found.wait()
+            assert allowed_cores() < before or world.leads
+            world.wait()
+            while world.rank and allowed_cores() != before:  # until the first one waits
+                time.sleep(1e-4)
+        found.wait()
+
+    assert in_world(2, 2, work, local=True) == [0, 0]

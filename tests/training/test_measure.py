@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard.data.batches.batch import Position
-from regard.system.memory import keep_pages
+from regard.system.processor import keep_pages
 from regard.training.budget import Costs
 from regard.training.measure import (
     _container,
@@ -18,7 +18,7 @@ from regard.training.measure import (
     peak_memory,
     time_ways,
 )
-from regard.training.run import Hooks
+from regard.training.trainer import Hooks
 from tests.training.timed import Clock, SlowDisk, Timed
 from tests.training.toy import Corpus, Fast, Play, Toy, assert_same, in_child, recipe, reseed
 
@@ -218,6 +218,6 @@ def test_a_container_leaves_what_it_does_not_use(tmp_path):
     (tmp_path / "memory.max").write_text("1000\n")
     (tmp_path / "memory.current").write_text("600\n")
     (tmp_path / "memory.stat").write_text("anon 300\ninactive_file 250\n")
-    assert _container(tmp_path) == [1000 - 600 + 250, None]
+    assert _container(tmp_path) == [1000 - 600 + 250]
     (tmp_path / "memory.max").write_text("max\n")
-    assert _container(tmp_path) == [None, None]
+    assert _container(tmp_path) == []

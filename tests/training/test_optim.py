@@ -70,7 +70,7 @@ def test_a_backward_pass_adds_into_the_flat_gradient():
         model(ids_T).square().sum().backward()
     (2 * other(ids_T).square().sum()).backward()
     total = torch.cat([p.grad.reshape(-1) for p in other.parameters()])
-    assert_close(flat.squares()[0].sqrt().float(), torch.linalg.vector_norm(total))
+    assert_close(flat.exchange_gradients()[0].sqrt().float(), torch.linalg.vector_norm(total))
     for (name, parameter), twin in zip(model.named_parameters(), other.parameters(), strict=True):
         assert_close(parameter.grad, twin.grad)
         assert parameter.grad.untyped_storage().data_ptr() == flat.gradients.untyped_storage().data_ptr(), name

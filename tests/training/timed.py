@@ -10,7 +10,7 @@ from regard.training.checkpoints import resolved
 from regard.training.log import Summary
 from regard.training.measure import measure
 from regard.training.objective import Done, Loss, Validation
-from regard.training.run import Hooks
+from regard.training.trainer import Hooks
 from regard.training.world import ALONE, World
 from tests.training.toy import Corpus, Fast, Play, StopAt, Toy, reseed
 

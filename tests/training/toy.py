@@ -158,7 +158,6 @@ class Ended:
     averages: dict[str, bytes]
     lines: list[dict[str, Any]]
     model: bytes
-    summary: Summary | None = None
 
 
 class StopAt:
@@ -179,7 +178,6 @@ class Counting(Reporter):
 
     def __init__(self) -> None:
         self.events: list[str] = []
-        self.saves: list[str] = []
         self.starts: list[tuple[int, int | None]] = []
 
     def on_start(self, start: Any) -> None:
@@ -191,9 +189,6 @@ class Counting(Reporter):
 
     def on_event(self, text: str) -> None:
         self.events.append(text)
-
-    def on_save(self, path: Path) -> None:
-        self.saves.append(path.name)
 
 
 @dataclass

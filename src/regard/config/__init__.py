@@ -16,6 +16,7 @@ from regard.config.families import (
     VitSection,
 )
 from regard.config.reading import (
+    LEFT,
     check_value,
     did_you_mean,
     dump_toml,
@@ -27,36 +28,33 @@ from regard.config.reading import (
     recipe_toml,
     recipe_values,
     saved_recipe,
-    toml_values,
+    without_left,
 )
-from regard.config.recipe import Recipe
+from regard.config.recipe import TASKS, Recipe, TaskInfo, import_name
 from regard.config.sections import (
     FORMAT,
     LANGUAGE,
     Classification,
     Data,
     Decoding,
-    Encoding,
     Images,
     Masking,
     Section,
-    Tagging,
     Text,
     TextToTextSection,
     Training,
 )
-from regard.config.tasks import TASKS, Task, TaskInfo
 
 __all__ = [
     "FAMILIES",
     "FORMAT",
     "LANGUAGE",
+    "LEFT",
     "Attentive",
     "BertSection",
     "Classification",
     "Data",
     "Decoding",
-    "Encoding",
     "GptSection",
     "Images",
     "Masking",
@@ -66,8 +64,6 @@ __all__ = [
     "RnnSection",
     "TASKS",
     "Section",
-    "Tagging",
-    "Task",
     "TaskInfo",
     "Text",
     "TextToTextSection",
@@ -78,6 +74,7 @@ __all__ = [
     "dump_toml",
     "known_keys",
     "did_you_mean",
+    "import_name",
     "merge",
     "nearest",
     "override",
@@ -85,5 +82,5 @@ __all__ = [
     "recipe_toml",
     "recipe_values",
     "saved_recipe",
-    "toml_values",
+    "without_left",
 ]

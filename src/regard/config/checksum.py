@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from regard.config import FORMAT, dump_toml, toml_values
+from regard.config.reading import dump_toml, toml_values
+from regard.config.sections import FORMAT
 from regard.system.errors import Damaged, RegardError
 
 KEY = "sha256"
@@ -26,9 +27,9 @@ _TOML_LABEL = b"# sha256 of everything above: "
 _TOML_TAIL = len(_TOML_LABEL) + 64 + 1
 
 
-def dump_json(values: Mapping[str, Any]) -> bytes:
-    """A JSON object, one member a line; the last is the sha256 of all bytes before it."""
-    body = json.dumps(dict(values), indent=1)
+def dump_json(values: Mapping[str, object]) -> bytes:
+    """A JSON object of our format, one member a line; the last is the sha256 of all bytes before it."""
+    body = json.dumps({"format": FORMAT, **values}, indent=1)
     return _end_json((body.removesuffix("\n}") + f',\n "{KEY}": ').encode())
 
 
@@ -50,7 +51,8 @@ def load_json(raw: bytes, path: Path, *, required: bool = False) -> dict[str, An
     try:
         values = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"is damaged: it is no JSON{_place(error)}", str(path)) from None
+        place = f" from line {error.lineno} on" if isinstance(error, json.JSONDecodeError) else ""
+        raise Damaged(f"is damaged: it is no JSON{place}", str(path)) from None
     if not isinstance(values, dict):
         raise Damaged("is damaged: it holds no JSON object", str(path))
     if KEY in values and not whole:
@@ -60,15 +62,11 @@ def load_json(raw: bytes, path: Path, *, required: bool = False) -> dict[str, An
     return values
 
 
-def _place(error: Exception) -> str:
-    return f" from line {error.lineno} on" if isinstance(error, json.JSONDecodeError) else ""
-
-
 def _end_json(head: bytes) -> bytes:
     return head + f'"{hashlib.sha256(head).hexdigest()}"\n}}\n'.encode()
 
 
-def dump_sealed_toml(values: Mapping[str, Any]) -> bytes:
+def dump_sealed_toml(values: Mapping[str, object]) -> bytes:
     """Nested plain values as TOML; the last line is a comment with the sha256 of all bytes before it."""
     return _end_toml(dump_toml({"format": FORMAT, MARK: True, **values}).encode())
 
@@ -95,7 +93,7 @@ def _end_toml(head: bytes) -> bytes:
     return head + _TOML_LABEL + hashlib.sha256(head).hexdigest().encode() + b"\n"
 
 
-def refuse_newer(values: Mapping[str, Any], path: Path) -> None:
+def refuse_newer(values: Mapping[str, object], path: Path) -> None:
     """Refuse a file whose ``format``, a whole number, is newer than this version's.
 
     Raises:

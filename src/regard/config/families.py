@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic.config import JsonDict
 
 from regard.config.sections import Section, Uses
 
@@ -58,7 +59,7 @@ class ModelSection(Section):
     @property
     def divides(self) -> bool:
         """Whether any scores are divided."""
-        return self.divisor != 1.0
+        return any(self.divisor_of(kind) != 1.0 for kind in self.info.points)
 
 
 class Recurrent(ModelSection):
@@ -80,11 +81,7 @@ class Recurrent(ModelSection):
 class RnnSection(Recurrent):
     """Recurrent encoder-decoder, without or with attention [Bahdanau15, Luong15]."""
 
-    info: ClassVar[FamilyInfo] = FamilyInfo(
-        "recurrent encoder-decoder",
-        _PAIR,
-        {"cross": "decoder.cross.weight"},
-    )
+    info: ClassVar[FamilyInfo] = FamilyInfo("recurrent encoder-decoder", _PAIR, {"cross": "decoder.cross.weight"})
     family: Literal["rnn"] = Field("rnn", description="the architecture")
     cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
     encoder_layers: int = Field(1, ge=1, le=64, description="layers that read")
@@ -117,19 +114,21 @@ class RnnSection(Recurrent):
         return float(self.d_model**0.5) if self.score == "scaled" else 1.0
 
 
-def _word_features() -> Any:
-    said = "different features of whole words (the word, its beginning, end and shape), hashed; 0: none"
-    return Field(None, ge=0, le=1 << 24, description=said, json_schema_extra={"only_if_set": True})
+WordFeatures = Annotated[
+    int | None,
+    Field(
+        ge=0,
+        le=1 << 24,
+        description="different features of whole words (the word, its beginning, end and shape), hashed; 0: none",
+        json_schema_extra={"only_if_set": True},
+    ),
+]
 
 
 class RnnEncoderSection(Recurrent):
     """A recurrence that reads texts, to label them or their words [Yang16, Lample16]."""
 
-    info: ClassVar[FamilyInfo] = FamilyInfo(
-        "recurrent encoder",
-        {"source": "encoder"},
-        {"pool": "head.pool.weight"},
-    )
+    info: ClassVar[FamilyInfo] = FamilyInfo("recurrent encoder", {"source": "encoder"}, {"pool": "head.pool.weight"})
     family: Literal["rnn-encoder"] = Field("rnn-encoder", description="the architecture")
     cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
     layers: int = Field(1, ge=1, le=64, description="layers that read")
@@ -148,7 +147,7 @@ class RnnEncoderSection(Recurrent):
         "mean, weighed by how each answers a learned query (texts only)",
     )
     pooler: bool = Field(False, description="a dense layer with tanh between that and the classes")
-    word_features: int | None = _word_features()
+    word_features: WordFeatures = None
     units: Literal["pieces", "words"] | None = Field(
         None,
         description="what the recurrence steps over; words: each the mean of its pieces; default: pieces",
@@ -167,19 +166,12 @@ Activation = Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_
 Norm = Literal["layer", "rms", "batch", "group"]
 
 
-def _activation(default: Activation) -> Any:
-    return Field(default, description="inside the feed-forward; gated: times a second projection")
-
-
-def _positions(default: Positions) -> Any:
-    said = (
-        "positional encoding; relative: a learned bias by distance in attention; alibi: a linear one; rotary: queries "
-        "and keys turned; none"
-    )
-    return Field(default, description=said)
-
-
-_ROTARY: dict[str, Any] = {"only": {"positions": "rotary"}}
+_ACTIVATION = Field(description="inside the feed-forward; gated: times a second projection")
+_POSITIONS = Field(
+    description="positional encoding; relative: a learned bias by distance in attention; alibi: a linear one; rotary: "
+    "queries and keys turned; none"
+)
+_ROTARY: JsonDict = {"only": {"positions": "rotary"}}
 
 
 class Attentive(ModelSection):
@@ -201,17 +193,13 @@ class Attentive(ModelSection):
     norm_place: Literal["post", "pre"] = Field("post", description="post: the paper; pre: trains without long warm-up")
     norm_epsilon: float = Field(1e-5, gt=0.0, le=0.1, description="added to the variance before its root")
     norm_groups: int = Field(8, ge=1, le=4096, description="parts of a token's vector that group norm looks at")
-    activation: Activation = _activation("relu")
-    positions: Positions | Literal["grid"] = _positions("sinusoidal")
+    activation: Annotated[Activation, _ACTIVATION] = "relu"
+    positions: Annotated[Positions | Literal["grid"], _POSITIONS] = "sinusoidal"
     max_positions: int = Field(512, ge=1, le=10_000_000, description="learned positions: the longest sequence")
     relative_buckets: int = Field(32, ge=2, le=65536, description="relative positions: number of distance buckets")
     relative_distance: int = Field(128, ge=2, le=10_000_000, description="relative positions: from here on all one")
     rotary_base: float = Field(
-        1e4,
-        gt=1.0,
-        le=1e12,
-        description="rotary positions: the larger, the slower",
-        json_schema_extra=_ROTARY,
+        1e4, gt=1.0, le=1e12, description="rotary positions: the larger, the slower", json_schema_extra=_ROTARY
     )
     rotary_scaling: float = Field(
         1.0, ge=1.0, le=1e6, description="rotary positions: divided by it, for longer texts", json_schema_extra=_ROTARY
@@ -280,15 +268,13 @@ class TransformerSection(Attentive):
     """The Transformer [Vaswani17 §3]; the defaults are the paper's base model."""
 
     info: ClassVar[FamilyInfo] = FamilyInfo(
-        "Transformer",
-        _PAIR,
-        {"encoder": _ENCODER, "decoder": _DECODER, "cross": "decoder.{}.cross.weight"},
+        "Transformer", _PAIR, {"encoder": _ENCODER, "decoder": _DECODER, "cross": "decoder.{}.cross.weight"}
     )
     directions: ClassVar[tuple[int, ...]] = (2, 1)
     family: Literal["transformer"] = Field("transformer", description="the architecture")
     encoder_layers: int = Field(6, ge=1, le=256, description="layers that read")
     decoder_layers: int = Field(6, ge=1, le=256, description="layers that write")
-    positions: Positions = _positions("sinusoidal")
+    positions: Annotated[Positions, _POSITIONS] = "sinusoidal"
     tie: Literal["none", "two", "three"] = Field(
         "three", description="two: target embedding = output; three: source embedding too (needs a joint vocabulary)"
     )
@@ -329,11 +315,6 @@ class TransformerSection(Attentive):
             update={"norm": self.decoder_norm or self.norm, "heads": self.decoder_heads or self.heads}
         )
 
-    @property
-    def divides(self) -> bool:
-        """Whether any scores are divided."""
-        return self.divisor != 1.0 or self.decoder.divisor != 1.0
-
     def divisor_of(self, kind: str) -> float:
         """Divisor of the scores of one use of attention."""
         return (self if kind == "encoder" else self.decoder).divisor
@@ -346,10 +327,13 @@ class TransformerSection(Attentive):
 
 
 class StackSection(Attentive):
-    """One stack of layers, and its own attention."""
+    """One stack of layers, and its own attention; the sizes of the base models."""
 
     if TYPE_CHECKING:
         layers: int
+    d_model: int = Field(768, ge=1, le=65536, description="size of every hidden vector")
+    d_ff: int = Field(3072, ge=1, le=262144, description="inner size of the feed-forward")
+    heads: int = Field(12, ge=1, le=1024, description="attention heads of a layer")
 
     @property
     def attention(self) -> Uses:
@@ -360,22 +344,15 @@ class StackSection(Attentive):
 class BertSection(StackSection):
     """Encoder only [Devlin19]; the defaults are BERT's base model."""
 
-    info: ClassVar[FamilyInfo] = FamilyInfo(
-        "Transformer encoder",
-        {"source": "encoder"},
-        {"encoder": _ENCODER},
-    )
+    info: ClassVar[FamilyInfo] = FamilyInfo("Transformer encoder", {"source": "encoder"}, {"encoder": _ENCODER})
     family: Literal["bert"] = Field("bert", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers that read")
-    d_model: int = Field(768, ge=1, le=65536, description="size of every hidden vector")
-    d_ff: int = Field(3072, ge=1, le=262144, description="inner size of the feed-forward")
-    heads: int = Field(12, ge=1, le=1024, description="attention heads of a layer")
     norm_epsilon: float = Field(1e-12, gt=0.0, le=0.1, description="added to the variance before its root")
-    activation: Activation = _activation("gelu")
-    positions: Positions = _positions("learned")
+    activation: Annotated[Activation, _ACTIVATION] = "gelu"
+    positions: Annotated[Positions, _POSITIONS] = "learned"
     segments: int = Field(2, ge=0, le=1024, description="kinds of segments, each with an embedding; 0: no such thing")
     embedding_norm: bool = Field(True, description="the sum of the embeddings is normalised")
-    word_features: int | None = _word_features()
+    word_features: WordFeatures = None
     pool: Literal["first", "mean", "max"] = Field(
         "first", description="pooling of a text, or a tagged word: its first token, the mean or maximum of all"
     )
@@ -385,20 +362,13 @@ class BertSection(StackSection):
 class GptSection(StackSection):
     """Decoder only: the encoder's layer, causal [Radford19]; the defaults are GPT-2's smallest model."""
 
-    info: ClassVar[FamilyInfo] = FamilyInfo(
-        "Transformer decoder",
-        {"source": "decoder"},
-        {"decoder": _DECODER},
-    )
+    info: ClassVar[FamilyInfo] = FamilyInfo("Transformer decoder", {"source": "decoder"}, {"decoder": _DECODER})
     directions: ClassVar[tuple[int, ...]] = (1,)
     family: Literal["gpt"] = Field("gpt", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers")
-    d_model: int = Field(768, ge=1, le=65536, description="size of every hidden vector")
-    d_ff: int = Field(3072, ge=1, le=262144, description="inner size of the feed-forward")
-    heads: int = Field(12, ge=1, le=1024, description="attention heads of a layer")
     norm_place: Literal["post", "pre"] = Field("pre", description="post: the paper; pre: trains without long warm-up")
-    activation: Activation = _activation("gelu_tanh")
-    positions: Positions = _positions("learned")
+    activation: Annotated[Activation, _ACTIVATION] = "gelu_tanh"
+    positions: Annotated[Positions, _POSITIONS] = "learned"
     max_positions: int = Field(1024, ge=1, le=10_000_000, description="learned positions: the longest sequence")
 
     @model_validator(mode="after")
@@ -412,10 +382,7 @@ class VitSection(StackSection):
     """An encoder of images: patches as tokens [Dosovitskiy21]; the defaults are the base model's."""
 
     info: ClassVar[FamilyInfo] = FamilyInfo(
-        "vision Transformer",
-        {"source": "encoder"},
-        {"encoder": _ENCODER},
-        reads_pieces=False,
+        "vision Transformer", {"source": "encoder"}, {"encoder": _ENCODER}, reads_pieces=False
     )
     family: Literal["vit"] = Field("vit", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers that read")
@@ -423,12 +390,9 @@ class VitSection(StackSection):
     width: int = Field(224, ge=1, le=65536, description="pixels of an image from left to right")
     channels: int = Field(3, ge=1, le=64, description="values of a pixel: 1 grey, 3 colour")
     patch: int = Field(16, ge=1, le=4096, description="pixels of a patch's side")
-    d_model: int = Field(768, ge=1, le=65536, description="size of every hidden vector")
-    d_ff: int = Field(3072, ge=1, le=262144, description="inner size of the feed-forward")
-    heads: int = Field(12, ge=1, le=1024, description="attention heads of a layer")
     norm_place: Literal["post", "pre"] = Field("pre", description="post: the paper; pre: trains without long warm-up")
     norm_epsilon: float = Field(1e-12, gt=0.0, le=0.1, description="added to the variance before its root")
-    activation: Activation = _activation("gelu")
+    activation: Annotated[Activation, _ACTIVATION] = "gelu"
     positions: Literal["learned", "grid", "none"] = Field(
         "learned", description="learned: a vector for each patch; grid: one for its row and one for its column"
     )
@@ -464,7 +428,7 @@ FAMILIES: dict[str, type[ModelSection]] = {
 """The word ``family`` to its section."""
 
 
-def _family(values: Any) -> str | None:
+def _family(values: object) -> str | None:
     if isinstance(values, Mapping):
         try:
             return str(values.get("family", "transformer"))

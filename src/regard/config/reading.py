@@ -6,20 +6,32 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from regard.config.families import FAMILIES, Model
-from regard.config.left import LEFT, LEFT_TASKS, saved_values, without_left
-from regard.config.recipe import Recipe
+from regard.config.recipe import TASKS, Recipe
 from regard.config.sections import FORMAT, Section
-from regard.config.tasks import TASKS
 from regard.system import disk
 from regard.system.errors import UsageError
+
+_CLASSES = "adversarial training is for classes alone now (classification.adversarial)"
+_SECOND_TASK = "the demonstration alone has a second task, which regard demo trains"
+LEFT: dict[str, tuple[tuple[object, ...], str]] = {
+    "disambiguation.words": (([], ()), _SECOND_TASK),
+    "disambiguation.weight": ((1.0,), _SECOND_TASK),
+    "tagging.adversarial": ((0.0,), _CLASSES),
+    "text_to_text.adversarial": ((0.0,), _CLASSES),
+    "masking.span": ((3.0,), "of text-to-text the mean length of spans is text_to_text.span_length"),
+}
+"""Dotted key → the values that change nothing, and a sentence for people who give another one."""
+LEFT_TASKS = {"span-corruption": 'learn spans by task = "text-to-text" with text_to_text.spans = true'}
+"""Task → what does the same."""
+REPLACED = {("training", "product", "numpy"): "auto"}
+"""Section, key and value → the value that stands for it where a finished model is read."""
 
 LIKE = 0.7
 """Minimum similarity of two words."""
@@ -68,6 +80,8 @@ MOST_DOTS = 200
 """In a line of TOML; no key has as many parts."""
 LARGEST = 1 << 20
 """Bytes a recipe may have; more are not read."""
+_MODEL: TypeAdapter[object] = TypeAdapter(Model, config=ConfigDict(defer_build=True))
+"""Of any family; it takes 8 ms to build, and is built when it is asked."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -111,11 +125,8 @@ def _similar(word: str, known: str) -> float:
             return 1.01 * PART
         if word in known.split("_") or known in word.split("_"):
             return PART
-    return max(_ratio(word, known), *(PART * _ratio(word, part) for part in known.split("_") if len(part) > 3), 0.0)
-
-
-def _ratio(word: str, known: str) -> float:
-    return difflib.SequenceMatcher(None, word, known).ratio()
+    parts = [(1.0, known), *((PART, part) for part in known.split("_") if len(part) > 3)]
+    return max(share * difflib.SequenceMatcher(None, word, part).ratio() for share, part in parts)
 
 
 def _plain(word: str) -> str:
@@ -147,6 +158,35 @@ def _there(name: str) -> str:
     return f" [{section}] has {', '.join(keys)}"
 
 
+def without_left(values: Mapping[str, Any], where: str | None = None) -> dict[str, Any]:
+    """The values of a recipe without what left.
+
+    Args:
+        values: nested, as a recipe of before has them.
+        where: where they were written, if they are to be followed; else they are of a finished model, which does not
+            depend on how it was trained.
+
+    Raises:
+        UsageError: a value that left is to be followed, and would change something.
+    """
+    found = {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+    for name, (unchanged, instead) in LEFT.items():
+        section, _, key = name.partition(".")
+        held = found.get(section)
+        if not isinstance(held, dict) or key not in held:
+            continue
+        if where is not None and held[key] not in unchanged:
+            raise UsageError(f"{name}: {instead}; leave it out", where)
+        del held[key]
+        if not held:
+            del found[section]
+    for (section, key, before), now in REPLACED.items():
+        held = found.get(section)
+        if where is None and isinstance(held, dict) and held.get(key) == before:
+            held[key] = now
+    return found
+
+
 def recipe_from(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
     """A recipe from nested plain values; one clear sentence if a key or value does not fit.
 
@@ -165,12 +205,17 @@ def recipe_from(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
 
 
 def saved_recipe(path: Path) -> Recipe:
-    """The recipe of a finished model, which an earlier Regard may have written.
+    """The recipe of a finished model, as an earlier Regard may have written it: a T5 of spans is text-to-text.
 
     Raises:
         UsageError: as :func:`recipe_values` and :func:`recipe_from`.
     """
-    return recipe_from(saved_values(recipe_values(path)), str(path))
+    values = recipe_values(path)
+    masking = values.get("masking")
+    if values.get("task") == "span-corruption" and isinstance(masking, Mapping):
+        spans = {"spans": True, "span_share": masking.get("share", 0.15), "span_length": masking.get("span", 3.0)}
+        values = {**values, "task": "text-to-text", "text_to_text": spans, "masking": {}}
+    return recipe_from(without_left(values), str(path))
 
 
 def check_value(name: str, value: object, where: str, family: str | None = None) -> None:
@@ -190,7 +235,7 @@ def check_value(name: str, value: object, where: str, family: str | None = None)
         if place[0] == "model" and len(place) == 2:
             fitting = [word for word, section in FAMILIES.items() if place[1] in section.model_fields]
             word = family if family in FAMILIES else fitting[0]
-            _model_section().validate_python({"family": word, place[1]: value})
+            _MODEL.validate_python({"family": word, place[1]: value})
         else:
             Recipe.model_validate({place[0]: {place[1]: value}} if len(place) == 2 else {name: value})
     except ValidationError as error:
@@ -200,12 +245,6 @@ def check_value(name: str, value: object, where: str, family: str | None = None)
                 said = _sentence({**own, "loc": place})
                 alone = where == "--" + place[-1].replace("_", "-")  # an option says itself which field it is
                 raise UsageError(said.removeprefix(f"{name}: ") if alone else said, where) from None
-
-
-@cache
-def _model_section() -> TypeAdapter[Any]:
-    """Of any family; building it takes 8 ms."""
-    return TypeAdapter(Model)
 
 
 def _place(error: ErrorDetails) -> tuple[str, ...]:
@@ -278,7 +317,7 @@ def toml_values(text: str) -> dict[str, Any]:
         values = tomllib.loads(text)
     except RecursionError:
         raise ValueError("brackets within brackets without end") from None
-    waiting: list[Any] = [values]
+    waiting: list[object] = [values]
     while waiting:
         one = waiting.pop()
         waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
@@ -332,7 +371,7 @@ def _toml(value: object) -> str:
     return repr(value)
 
 
-def dump_toml(values: Mapping[str, Any]) -> str:
+def dump_toml(values: Mapping[str, object]) -> str:
     """Plain nested values as TOML text; absent (``None``) values are left out."""
     lines = [f"{k} = {_toml(v)}" for k, v in values.items() if v is not None and not isinstance(v, Mapping)]
     for name, section in values.items():
@@ -365,7 +404,7 @@ def _field_lines(section: Section) -> list[str]:
     return lines
 
 
-def _words(annotation: Any) -> list[str]:
+def _words(annotation: object) -> list[str]:
     """The words a field can be, where it is a choice between words (or nothing)."""
     if get_origin(annotation) is Literal:
         return [str(word) for word in get_args(annotation)]

@@ -1,8 +1,10 @@
-"""The whole recipe: its sections, which of them each task uses, and cross-section validation."""
+"""The whole recipe: the tasks, which sections each uses, and cross-section validation."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -20,7 +22,171 @@ from regard.config.sections import (
     TextToTextSection,
     Training,
 )
-from regard.config.tasks import EVERYWHERE, TASKS, Task, TaskInfo
+
+EVERYWHERE = ("text", "data", "model", "training")
+"""Sections of the recipe that all tasks have."""
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """One task.
+
+    Args:
+        name: the recipe's word.
+        noun: its model, with an article.
+        synonyms: what the task is called elsewhere, for hints.
+        families: those it can be built with, its usual one first.
+        sections: of the recipe, in addition to :data:`EVERYWHERE`.
+        learns_from: kind of the training data; prefixed pairs may be made of running text (``text_to_text.spans``).
+        reads: what its model takes: text, text with gaps, or an image.
+        writes: what its model gives.
+        command: the command that uses the model.
+        texts: how many texts an example has.
+    """
+
+    name: str
+    noun: str
+    synonyms: str
+    families: tuple[str, ...]
+    sections: tuple[str, ...]
+    learns_from: Literal["pairs", "prefixed", "labels", "tags", "images", "documents", "nothing"]
+    reads: Literal["text", "gapped", "image"]
+    writes: Literal["text", "continuation", "words", "classes", "tags", "nothing"]
+    command: str
+    texts: int = 1
+
+    @property
+    def title(self) -> str:
+        """The noun as a heading, without its article."""
+        return self.noun.partition(" ")[2].capitalize()
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that serve the task and not all others."""
+        scored = ("evaluate",) if self.learns_from != "nothing" else ()
+        encoded = ("encode",) if self.texts == 1 else ()
+        return tuple(dict.fromkeys((self.command, *encoded, "attend", *scored)))
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether its model predicts named labels: classes or tags."""
+        return self.writes in ("classes", "tags")
+
+
+def import_name(name: str) -> Any:
+    """What stands behind ``module:name``."""
+    module, _, word = name.partition(":")
+    return getattr(import_module(module), word)
+
+
+_ROWS = (
+    TaskInfo(
+        "translation",
+        "a translator",
+        synonyms="mt nmt seq2seq",
+        families=("transformer", "rnn"),
+        sections=("decoding",),
+        learns_from="pairs",
+        reads="text",
+        writes="text",
+        command="translate",
+    ),
+    TaskInfo(
+        "text-to-text",
+        "a text-to-text model",
+        synonyms="text2text instructions summarisation summarization t5 spans denoising",
+        families=("transformer",),
+        sections=("decoding", "text_to_text"),
+        learns_from="prefixed",
+        reads="text",
+        writes="text",
+        command="ask",
+    ),
+    TaskInfo(
+        "classification",
+        "a text classifier",
+        synonyms="classifier sentiment intent intents",
+        families=("bert", "rnn-encoder"),
+        sections=("classification",),
+        learns_from="labels",
+        reads="text",
+        writes="classes",
+        command="classify",
+    ),
+    TaskInfo(
+        "sentence-pairs",
+        "a sentence-pair classifier",
+        synonyms="nli entailment paraphrase similarity sts pair_classification",
+        families=("bert", "rnn-encoder"),
+        sections=("classification",),
+        learns_from="labels",
+        reads="text",
+        writes="classes",
+        command="classify",
+        texts=2,
+    ),
+    TaskInfo(
+        "tagging",
+        "a tagger",
+        synonyms="ner pos tag token_classification sequence_labelling",
+        families=("bert", "rnn-encoder"),
+        sections=("tagging",),
+        learns_from="tags",
+        reads="text",
+        writes="tags",
+        command="tag",
+    ),
+    TaskInfo(
+        "language-model",
+        "a language model",
+        synonyms="lm gpt gpt2 causal_lm language_modelling language_modeling",
+        families=("gpt",),
+        sections=("decoding",),
+        learns_from="documents",
+        reads="text",
+        writes="continuation",
+        command="generate",
+    ),
+    TaskInfo(
+        "masked-lm",
+        "a masked language model",
+        synonyms="mlm bert masked_words",
+        families=("bert",),
+        sections=("masking",),
+        learns_from="documents",
+        reads="gapped",
+        writes="words",
+        command="fill",
+    ),
+    TaskInfo(
+        "image-classification",
+        "an image classifier",
+        synonyms="vit images image",
+        families=("vit",),
+        sections=("classification", "images"),
+        learns_from="images",
+        reads="image",
+        writes="classes",
+        command="classify",
+    ),
+    TaskInfo(
+        "encoding",
+        "a text encoder",
+        synonyms="sentence_transformers embeddings",
+        families=("bert",),
+        sections=("encoding",),
+        learns_from="nothing",
+        reads="text",
+        writes="nothing",
+        command="encode",
+    ),
+)
+TASKS = {row.name: row for row in _ROWS}
+"""The word ``task`` of a recipe to its row."""
+if TYPE_CHECKING:
+    Task = str
+else:
+    Task = Literal[tuple(TASKS)]
 
 
 class Recipe(Section):
@@ -43,9 +209,11 @@ class Recipe(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _usual_family(cls, values: Any) -> Any:
+    def _usual_family(cls, values: object) -> object:
         """A recipe that names no family has its task's usual one."""
-        task, model = (values.get(name) for name in ("task", "model")) if isinstance(values, dict) else (None, None)
+        if not isinstance(values, dict):
+            return values
+        task, model = values.get("task"), values.get("model")
         if not isinstance(task, str) or task not in TASKS or not (model is None or isinstance(model, dict)):
             return values
         return {**values, "model": {"family": TASKS[task].families[0], **(model or {})}}
@@ -69,16 +237,16 @@ class Recipe(Section):
             limit += f" / training.shards {self.training.shards}" if (self.training.shards or 1) > 1 else ""
             above = f"data.max_tokens {self.data.max_tokens} is above {limit}"
             raise ValueError(f"{above}; lower it, or raise training.tokens")
-        self._refuse_too_few_positions()
         if self.info.writes == "tags" and isinstance(self.model, RnnEncoderSection) and self.model.pool == "attention":
             raise ValueError('model.pool = "attention" weighs whole texts; for tags use "mean" or "max"')
         if self.text.bpe_dropout and self.text.units == "characters":
             raise ValueError('text.bpe_dropout leaves merges out; text.units = "characters" has none')
-        if self.text.bpe_dropout and not self.info.has_bpe_dropout:
+        drawn_anew = self.info.texts == 1 and self.info.learns_from in ("pairs", "prefixed", "labels", "tags")
+        if self.text.bpe_dropout and not drawn_anew:
             raise ValueError(f'text.bpe_dropout is not for task = "{self.task}"')
         if self.text.bpe_dropout and self.text_to_text.spans:
             raise ValueError("text.bpe_dropout is for pairs, not for the running text of text_to_text.spans")
-        if self.data.word_dropout and not self.info.has_word_dropout:
+        if self.data.word_dropout and self.info.learns_from != "labels":
             raise ValueError(f'data.word_dropout is not for task = "{self.task}"')
         if self.info.texts > 1 and isinstance(self.model, BertSection) and self.model.segments == 1:
             raise ValueError(f'model.segments = 1 has none for the second text of task = "{self.task}"')
@@ -91,10 +259,11 @@ class Recipe(Section):
             raise ValueError('training.weight_decay acts only with training.optimiser = "adamw"')
         return self
 
-    def _refuse_too_few_positions(self) -> None:
+    @model_validator(mode="after")
+    def _positions_suffice(self) -> Recipe:
         model = self.model
         if isinstance(model, RnnSection | RnnEncoderSection | VitSection) or model.positions != "learned":
-            return
+            return self
         more, said = 0, ""
         if isinstance(model, TransformerSection):
             more, said = self.decoding.max_extra + 1, " + decoding.max_extra + 1"
@@ -103,6 +272,7 @@ class Recipe(Section):
                 f"model.max_positions {model.max_positions} is below data.max_tokens{said} = "
                 f"{self.data.max_tokens + more}"
             )
+        return self
 
     @property
     def info(self) -> TaskInfo:

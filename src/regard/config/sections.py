@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
 
 FORMAT = 1
 """Version of every file we write; a newer one is refused with a sentence."""
 Uses = dict[str, tuple[int, int]]
 """Encoder, decoder, cross [Vaswani17 §3.2.3] or pool, the uses of attention, to how many layers and heads."""
-
-
-def _is_truth(annotation: Any) -> bool:
-    return annotation is bool or bool in get_args(annotation)
 
 
 class Section(BaseModel):
@@ -31,19 +28,20 @@ class Section(BaseModel):
 
         def decides(name: str) -> bool:
             extra = type(self).model_fields[name].json_schema_extra
-            only: Any = extra.get("only", {}) if isinstance(extra, dict) else {}
-            if isinstance(extra, dict) and extra.get("only_if_set") and getattr(self, name) is None:
-                return False
-            return all(getattr(self, other) == word for other, word in only.items())
+            if not isinstance(extra, dict):
+                return True
+            only = extra.get("only")
+            held = not isinstance(only, dict) or all(getattr(self, other) == word for other, word in only.items())
+            return held and not (extra.get("only_if_set") and getattr(self, name) is None)
 
         return {name: value for name, value in self.model_dump().items() if decides(name)}
 
     @model_validator(mode="before")
     @classmethod
-    def _no_truth_for_a_number(cls, values: Any) -> Any:
+    def _no_truth_for_a_number(cls, values: object) -> object:
         for name, value in values.items() if isinstance(values, Mapping) else ():
             field = cls.model_fields.get(name)
-            if isinstance(value, bool) and field and not _is_truth(field.annotation):
+            if isinstance(value, bool) and field and bool not in (field.annotation, *get_args(field.annotation)):
                 raise ValueError(f"{name} is no question of true or false")
         return values
 
@@ -186,7 +184,7 @@ class Decoding(Section):
     )
 
 
-_OF_SPANS: dict[str, Any] = {"only": {"spans": True}}
+_OF_SPANS: JsonDict = {"only": {"spans": True}}
 
 
 class TextToTextSection(Section):
@@ -252,10 +250,7 @@ class Images(Section):
     """Image augmentation during training."""
 
     shift: int = Field(
-        0,
-        ge=0,
-        le=1024,
-        description="random shift of an image by up to this many pixels; below its shorter side",
+        0, ge=0, le=1024, description="random shift of an image by up to this many pixels; below its shorter side"
     )
     warp: float = Field(
         0.0,

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.config import FORMAT
 from regard.config.checksum import refuse_newer_text
+from regard.config.sections import FORMAT
 from regard.system import disk
 from regard.system.errors import RegardError
 
@@ -65,7 +65,7 @@ def header_content(
     return len(text).to_bytes(8, "little") + text
 
 
-def wrong_weights(header: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]]) -> str | None:
+def wrong_weights(header: Mapping[str, object], expected: Mapping[str, tuple[int, ...]]) -> str | None:
     """What is wrong with the names, types and shapes of a header, in a sentence; ``None``: nothing."""
     if missing := expected.keys() - header.keys():
         return f"lacks {min(missing)!r}, which the recipe's model has"
@@ -83,9 +83,10 @@ TOO_LARGE = "the model computes numbers that are not finite: its weights are too
 """What is wrong where each weight is a number and an output is none."""
 
 
-def wrong_weight(header: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> str | None:
+def wrong_weight(header: Mapping[str, object], name: str, shape: tuple[int, ...]) -> str | None:
     """What is wrong with the type and shape of one tensor that a header names; ``None``: nothing."""
-    entry = header[name] if isinstance(header[name], dict) else {}
+    entry = header[name]
+    entry = entry if isinstance(entry, dict) else {}
     if entry.get("dtype") == "F32" and entry.get("shape") == list(shape):
         return None
     return f"{name!r} is {entry.get('dtype')} {entry.get('shape')}, the recipe's model has F32 {list(shape)}"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from regard.engine.parts import Linear
 from regard.kernels import _native
 from regard.kernels.packing import Precision, aligned_array
-from regard.system.memory import lazy_pages
+from regard.system.processor import lazy_pages
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]

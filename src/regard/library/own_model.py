@@ -40,7 +40,7 @@ from regard.training.log import Reporter, Start, StepMetrics, Summary
 from regard.training.objective import Done, Loss, Validation, Weights
 from regard.training.progress import Best
 from regard.training.reporters import reporter
-from regard.training.run import Hooks
+from regard.training.trainer import Hooks
 from regard.training.world import ALONE, World
 
 OwnModule = TypeVar("OwnModule", bound=nn.Module)

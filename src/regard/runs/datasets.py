@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from regard.config import TASKS, Recipe, TaskInfo
-from regard.config.tasks import import_name
+from regard.config import TASKS, Recipe, TaskInfo, import_name
 from regard.data.batches.sampler import refuse_weights
 from regard.data.checks.labels import ImageScan, LabelScan, report_labels
 from regard.data.checks.pairs import PairScan, report_pairs
@@ -17,7 +16,7 @@ from regard.data.corpora.images import one_shape
 from regard.data.corpora.scan import DataScan, Scan
 from regard.runs.options import corpora
 from regard.system.errors import UsageError
-from regard.system.map_reduce import Processes, alone
+from regard.system.forks import Processes, alone
 from regard.tasks.images.training import batch_defaults, refuse_other_sizes, size_defaults
 from regard.tasks.language.training import open_text
 from regard.tasks.model_folder import corpus_opener

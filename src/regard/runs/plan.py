@@ -17,15 +17,15 @@ from regard.data.batches.batch import Position
 from regard.models.presets import count_parameters
 from regard.nn import ops
 from regard.runs.workers.group import WorkerGroup, plain
-from regard.system.cores import usable_cores
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.system.keys import key
 from regard.system.processor import kind as processor_kind
+from regard.system.processor import usable_cores
 from regard.tasks.training.base import ProductPaths, TrainingJob, TrainingTask
 from regard.text.counts import counted
 from regard.training import budget, measure
 from regard.training.checkpoints import resolved
-from regard.training.run import Hooks, snapshot_steps, validation_interval
+from regard.training.trainer import Hooks, snapshot_steps, validation_interval
 from regard.training.update import MeasuredSteps
 
 Teach = Callable[[Recipe, ProductPaths], TrainingTask]

@@ -31,9 +31,8 @@ from regard.runs.workers.cores import useful_processes
 from regard.runs.workers.group import WorkerGroup, plain, torchrun_process, worker_group
 from regard.runs.workers.worker_run import refuse_others
 from regard.system import VERSION
-from regard.system.cores import usable_cores
 from regard.system.errors import Damaged, RegardError, UsageError
-from regard.system.memory import keep_pages
+from regard.system.processor import keep_pages, usable_cores
 from regard.tasks.model_folder import load
 from regard.tasks.training import model_writer
 from regard.tasks.training.base import TrainingJob, TrainingTask
@@ -45,8 +44,7 @@ from regard.training.checkpoints.output_folder import Action, Resume, claim_outp
 from regard.training.checkpoints.provenance import Provenance, RunInputs
 from regard.training.log import Summary
 from regard.training.measure import seconds_of
-from regard.training.run import Hooks
-from regard.training.trainer import fit
+from regard.training.trainer import Hooks, fit
 from regard.training.world import refuse_division
 
 CORE_TRIES = 5

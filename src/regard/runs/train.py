@@ -37,7 +37,7 @@ from regard.training.checkpoints import resolved
 from regard.training.checkpoints.output_folder import Resume, refuse_unusable
 from regard.training.checkpoints.provenance import RunInputs
 from regard.training.log import Reporter
-from regard.training.run import Hooks
+from regard.training.trainer import Hooks
 
 UNNAMED = ("resume", "reporter", "quiet", "should_stop", "job_class")
 """Arguments that do not belong to the command on the card."""

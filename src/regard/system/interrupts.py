@@ -63,7 +63,9 @@ def end(error: BaseException, frame: FrameType | None, code: int) -> NoReturn:
         frame: where the signal came.
         code: what the process exits with.
     """
-    if not _loading(frame):
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    if frame is None:  # no module is being loaded
         _asked[:] = [code]
         raise error
     if os.isatty(2):
@@ -88,14 +90,6 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     end(KeyboardInterrupt(), frame, INTERRUPTED)
-
-
-def _loading(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

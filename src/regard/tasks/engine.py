@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard import kernels
-from regard.config import Recipe
-from regard.config.tasks import import_name
+from regard.config import Recipe, import_name
 from regard.kernels.packing import Packer
 from regard.tasks.model_path import model_folder
 from regard.tasks.protocols import EngineTask, Task

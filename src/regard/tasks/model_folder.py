@@ -7,8 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.config import Recipe, saved_recipe
-from regard.config.tasks import import_name
+from regard.config import Recipe, import_name, saved_recipe
 from regard.engine.packed_file import MappedPacker, RecordingPacker, StalePack
 from regard.engine.weights import WeightFile
 from regard.kernels.packing import Packer, Precision

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from regard.config import Recipe, TaskInfo
 from regard.system.errors import UsageError
-from regard.system.map_reduce import Processes, alone
+from regard.system.forks import Processes, alone
 
 if TYPE_CHECKING:
     import torch

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from regard.config import Training
-from regard.text.counts import clock
+from regard.text.counts import clock, counted
 from regard.training.progress import OWN_SCORE
-from regard.training.reporters import steps
 
 MEASURING = 0.1
 """Of the minutes at most, but for two steps and a part of a validation."""
@@ -78,7 +77,7 @@ def length(minutes: float, costs: Costs, section: Training) -> Length:
     A step and a validation at least: where not even these fit, the run takes longer. Where one validation that
     translates would take half of the time, none does, unless the recipe itself says what is selected by.
     """
-    seconds = _SHARE * 60 * minutes - costs.spent - _kept_back(minutes, costs.final)
+    seconds = _SHARE * 60 * minutes - costs.spent - min(costs.final, _FINAL * 60 * minutes)
     select: Literal["loss"] | None = None
     if section.select == "auto" and costs.text > costs.loss and _beside(1, costs, section) > seconds / 2:
         select = "loss"
@@ -123,7 +122,7 @@ def review(minutes: float, costs: Costs, section: Training, first: Length, secon
     def ahead(steps: int) -> float:
         return (_whole(steps, every, costs, section, past) - made) * seconds / made
 
-    left = _SHARE * (60 * minutes - costs.spent - seconds) - _kept_back(minutes, costs.final * seconds / made)
+    left = _SHARE * (60 * minutes - costs.spent - seconds) - min(costs.final * seconds / made, _FINAL * 60 * minutes)
     fitting = bisect_right(range(at + 1, _LONGEST * first.steps + 1), left, key=ahead)
     steps = at + max(1, fitting)
     return Replanning(at, first.steps, first.steps if abs(steps / first.steps - 1) < _AS_BEFORE else steps)
@@ -136,8 +135,8 @@ def poor(minutes: float, costs: Costs, found: Length) -> str | None:
     only = ", and no validation translates" if found.select else ""
     needed = math.ceil((_ENOUGH * costs.step + costs.loss + costs.final + costs.spent) / 60 / _SHARE)
     return (
-        f"too little time to learn much: {steps(found.steps)} in {format_minutes(minutes)}{only} (a step takes "
-        f"{costs.step:.2g} s, a validation {clock(costs.loss)}, the final scores about {clock(costs.final)}); "
+        f"too little time to learn much: {counted(found.steps, 'step')} in {format_minutes(minutes)}{only} (a step "
+        f"takes {costs.step:.2g} s, a validation {clock(costs.loss)}, the final scores about {clock(costs.final)}); "
         f"give --minutes {needed} or more, or a smaller model (--preset, or --set model.d_model=...)"
     )
 
@@ -164,10 +163,6 @@ def time_summary(minutes: float | None, measuring: float, training: float, final
 def format_minutes(minutes: float) -> str:
     """``1 minute``, ``2.5 minutes``."""
     return f"{minutes:g} minute{'' if minutes == 1 else 's'}"
-
-
-def _kept_back(minutes: float, final: float) -> float:
-    return min(final, _FINAL * 60 * minutes)
 
 
 def _whole(steps: int, every: int, costs: Costs, section: Training, past: int = 0) -> float:

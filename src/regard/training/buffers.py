@@ -11,16 +11,67 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from regard.training.barrier import PLACE, SharedBarrier
+from regard.system.processor import allow_cores, allowed_cores, current_core
 from regard.training.world import World, tree_sum
 
+PLACE = 64
+"""Bytes of a process at a barrier: a line of the processor's cache."""
+_APART = 100
+"""Barriers behind which a process keeps to other cores, once it was found on one with another."""
 _FOLDER = "/dev/shm"
 """Where a file is memory, on Linux; elsewhere, or where it is full, messages are sent."""
+
+
+class SharedBarrier:
+    """Where processes of a machine wait for each other: in shared memory, so that nobody is woken by a message.
+
+    Beside other busy processes a message costs the time until its receiver is given a core; a process that looks
+    now and then has slept, and is given one at once.
+
+    Two processes of a run are kept from taking turns on one core, beside a process of others that has the next core.
+    The system counts how many processes a core has, not whose they are, and leaves two of ours on one core for seconds.
+    So behind a barrier the later of the two keeps to other cores. Whoever arrives first at the next barrier lets those
+    that are missing move again, to the core where it only waits. Where each has a core already, nothing happens.
+
+    Args:
+        shared: eight numbers for each process, zeros at first.
+        world: of the process.
+    """
+
+    def __init__(self, shared: Tensor, world: World) -> None:
+        places = shared.view(world.size, -1).numpy()
+        self._arrived, self._cores = places[:, 0], places[:, 1]
+        self._world, self._turn = world, 0
+        self._allowed, self._apart = allowed_cores(), 0
+        self._fence = Lock()  # taken and released, it orders what this process writes, on ARM too
+
+    def wait(self) -> None:
+        """Wait until all processes are here.
+
+        Raises:
+            LostProcess: one of them has ended.
+        """
+        rank = self._world.rank
+        self._turn += 1
+        self._cores[rank] = current_core()
+        with self._fence:  # what was written before is seen before the arrival
+            self._arrived[rank] = self._turn
+        for process, misses in zip(self._world.processes, self._arrived < self._turn, strict=False):
+            if misses:
+                allow_cores(self._allowed, process)
+        self._world.wait_until(lambda: not (self._arrived < self._turn).any())
+        earlier = set(self._cores[:rank].tolist())
+        if current_core() in earlier:
+            self._apart = _APART
+        if self._apart:
+            self._apart -= 1
+            allow_cores(self._allowed - earlier)
 
 
 class Buffers(Protocol):

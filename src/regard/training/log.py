@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from regard.system import disk
 from regard.system.errors import RegardError
@@ -104,7 +104,7 @@ class MetricsLog:
         self.path, self.files, self.silent = path, files, silent
         self.lost = 0
 
-    def write(self, kind: str, step: int, **values: Any) -> None:
+    def write(self, kind: str, step: int, **values: object) -> None:
         """Append one line; ``kind`` is start, planned, step, valid, sample, save or event."""
         if self.silent:
             return
@@ -133,7 +133,8 @@ class MetricsLog:
             (head if _step(line) <= step else tail).append(line)
         if tail:
             kept = b"".join(tail)
-            places = (_tail(self.path, step, n) for n in range(1_000_000))
+            stem = f"{self.path.stem}.after-{step:06d}"
+            places = (self.path.with_name(f"{stem}{f'-{n}' if n else ''}{self.path.suffix}") for n in range(1_000_000))
             aside = next(p for p in places if not p.exists() or disk.holds(p, kept))
             if not aside.exists():  # else a kill came between the two files
                 self.files.replace(aside, [kept])
@@ -154,10 +155,6 @@ class TensorBoardLog:
             if value is not None and math.isfinite(value):
                 self.writer.add_scalar(name, value, step)
 
-    def flush(self) -> None:
-        """Let a reader see them all."""
-        self.writer.flush()
-
 
 def _step(line: bytes) -> float:
     """The step of a line; a torn one (the machine died while it was written) counts as after every step."""
@@ -167,11 +164,7 @@ def _step(line: bytes) -> float:
         return math.inf
 
 
-def _tail(path: Path, step: int, number: int) -> Path:
-    return path.with_name(f"{path.stem}.after-{step:06d}{f'-{number}' if number else ''}{path.suffix}")
-
-
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """The same with every number that is not finite replaced by ``None``: JSON has no such numbers."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None

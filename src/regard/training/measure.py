@@ -28,7 +28,7 @@ from regard.training.checkpoints.files import Files
 from regard.training.objective import BatchSource, Objective
 from regard.training.optim import FlatOptimiser, schedule
 from regard.training.progress import divergence_error
-from regard.training.run import Hooks
+from regard.training.trainer import Hooks
 from regard.training.update import MeasuredStep, MeasuredSteps, Updates, make, read_steps
 from regard.training.world import ALONE, World
 
@@ -267,10 +267,7 @@ class _Trial:
 
 
 def _discarded_save(kept: MeasuredSteps, folder: Path, hooks: Hooks) -> None:
-    contents = {
-        "weights.safetensors": store.chunks(kept.weights),
-        "optimiser.safetensors": store.chunks(kept.moments),
-    }
+    contents = {"weights.safetensors": store.chunks(kept.weights), "optimiser.safetensors": store.chunks(kept.moments)}
     try:
         checkpoint.write_folder(folder / _PLACE, contents, hooks.files)
     finally:
@@ -311,8 +308,9 @@ def free_memory(device: torch.device) -> int | None:
     """Free bytes of a device; on the CPU the minimum of the machine's and the container's."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
-    limits = [_machine("/proc/meminfo"), *_container(Path("/sys/fs/cgroup"))]
-    known = [limit for limit in limits if limit is not None]
+    known = _container(Path("/sys/fs/cgroup"))
+    with contextlib.suppress(OSError, ValueError):
+        known.append(_bytes("MemAvailable", "/proc/meminfo"))
     return min(known) if known else None
 
 
@@ -342,25 +340,15 @@ def _bytes(name: str, path: str) -> int:
     return int(found[1]) * 1024
 
 
-def _machine(meminfo: str) -> int | None:
-    try:
-        return _bytes("MemAvailable", meminfo)
-    except (OSError, ValueError):
-        return None
-
-
-def _container(root: Path) -> list[int | None]:
+def _container(root: Path) -> list[int]:
     """Free bytes in the control groups, of either version; droppable pages count as free."""
-    return [
-        _free_bytes(root, "memory.max", "memory.current", "inactive_file"),
-        _free_bytes(root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-    ]
-
-
-def _free_bytes(group: Path, limit: str, used: str, droppable: str) -> int | None:
-    try:
-        most, taken = (int((group / name).read_text()) for name in (limit, used))  # "max" means no limit
-        cached = re.search(rf"^{droppable} (\d+)", (group / "memory.stat").read_text(), re.MULTILINE)
-    except (OSError, ValueError):
-        return None
-    return most - taken + (int(cached[1]) if cached else 0)
+    found = []
+    for group, limit, used, droppable in (
+        (root, "memory.max", "memory.current", "inactive_file"),
+        (root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        with contextlib.suppress(OSError, ValueError):
+            most, taken = (int((group / name).read_text()) for name in (limit, used))  # "max" means no limit
+            cached = re.search(rf"^{droppable} (\d+)", (group / "memory.stat").read_text(), re.MULTILINE)
+            found.append(most - taken + (int(cached[1]) if cached else 0))
+    return found

@@ -65,19 +65,16 @@ def ignore_progress(share: float) -> None:
     """The default callback: ignores progress."""
 
 
-def tick(parts: Sequence[_Part], done: Done) -> Iterator[_Part]:
-    """Iterate over parts, calling ``done`` with the share of parts done after each."""
-    for number, part in enumerate(parts, 1):
-        yield part
-        done(number / len(parts))
-
-
 def predict(
     parts: Sequence[_Part], work: Callable[[_Part], torch.Tensor], world: World, done: Done = ignore_progress
 ) -> list[torch.Tensor]:
     """What ``work`` gives for each part of the validation data, in order; the processes divide the parts."""
     if world.size == 1:
-        return [work(part) for part in tick(parts, done)]
+        found = []
+        for number, part in enumerate(parts, 1):
+            found.append(work(part))
+            done(number / len(parts))
+        return found
     sent = world.divide(parts, lambda part: save({"found": work(part)}))
     return [load(content)["found"] for content in sent]
 

@@ -196,16 +196,11 @@ class FlatOptimiser:
             self._partial[waiting - 1] += self._partial[waiting]
             number, waiting = number >> 1, waiting - 1
 
-    def exchange_gradients(self) -> None:
-        """The gradient of the whole step for the own slices, from all processes."""
+    def exchange_gradients(self) -> list[torch.Tensor]:
+        """Take the gradient of the whole step for the own slices from all processes; the squared norm of each slice."""
         self.own_gradients = self._buffers.reduce()
-
-    def squares(self) -> list[torch.Tensor]:
-        """The squared norm of each own slice of the gradient, in double precision."""
-        return [torch.linalg.vector_norm(part).double().square() for part in self._slices(self.own_gradients)]
-
-    def _slices(self, own: torch.Tensor) -> list[torch.Tensor]:
-        return list(own.chunk(len(self.world.mine)))
+        slices = self.own_gradients.chunk(len(self.world.mine))
+        return [torch.linalg.vector_norm(part).double().square() for part in slices]
 
     def norms(self) -> dict[str, float]:
         """The gradient's norm layer by layer, e.g. ``encoder.layers.0``, from all processes."""
@@ -214,7 +209,7 @@ class FlatOptimiser:
             groups.setdefault(_layer(name), []).append(name)
         each = len(self.weights) // self.world.shards
         rows = []
-        for shard, part in zip(self.world.mine, self._slices(self.own_gradients), strict=True):
+        for shard, part in zip(self.world.mine, self.own_gradients.chunk(len(self.world.mine)), strict=True):
             norms = []
             for names in groups.values():
                 ranges = (self._range(name, shard * each, each) for name in names)
@@ -248,10 +243,6 @@ class FlatOptimiser:
     def buffers_finite(self) -> bool:
         """Whether all buffers are numbers still."""
         return all(bool(t.isfinite().all()) for t in self.buffers.values())
-
-    def copy_buffers(self) -> dict[str, torch.Tensor]:
-        """The buffers as they are, for :meth:`restore_buffers`."""
-        return {name: t.clone() for name, t in self.buffers.items()}
 
     def restore_buffers(self, before: Tensors) -> None:
         """Restore the buffers from before a forward pass."""

@@ -91,8 +91,14 @@ class Progress:
         return self.step == steps or (patience is not None and self.worse >= patience)
 
     def judge(self, validation: Validation, section: Training) -> Best | None:
-        """This validation, if it is the best so far; or just the last, where that is to be kept."""
-        now = candidate(self.step, validation, section)
+        """This validation, if it is the best so far; or just the last, where that is to be kept.
+
+        It is judged by the loss where the wanted score was not made. ``auto`` and ``last``: by the task's first score,
+        wherever there is one; those that take long are not made in the first half.
+        """
+        scores = validation.scores
+        metric = next(iter(scores), "loss") if section.select in OWN_SCORE else section.select
+        now = Best(self.step, metric, scores[metric]) if metric in scores else Best(self.step, "loss", validation.loss)
         kept = section.select == "last" or better(now, self.best)
         return now if kept and math.isfinite(now.value) else None
 
@@ -105,7 +111,7 @@ class Progress:
         return json.dumps({"format": FORMAT, **asdict(self), "resolved": dict(resolved)}, indent=1).encode()
 
     @staticmethod
-    def of(values: Mapping[str, Any], path: Path) -> Progress:
+    def of(values: Mapping[str, object], path: Path) -> Progress:
         """What :meth:`dump` wrote into the checkpoint ``path``.
 
         Raises:
@@ -145,18 +151,6 @@ def is_scoring_step(step: int, section: Training) -> bool:
     if section.select in OWN_SCORE:
         return section.steps is not None and 2 * step > section.steps
     return section.select != "loss"
-
-
-def candidate(step: int, validation: Validation, section: Training) -> Best:
-    """The value a validation is judged by; the loss where the wanted score was not made.
-
-    ``auto`` and ``last``: the task's first score, wherever there is one; those that take long are not made in the first
-    half.
-    """
-    metric = next(iter(validation.scores), "loss") if section.select in OWN_SCORE else section.select
-    if metric in validation.scores:
-        return Best(step, metric, validation.scores[metric])
-    return Best(step, "loss", validation.loss)
 
 
 def better(now: Best, best: Best | None) -> bool:

@@ -39,15 +39,6 @@ def scores(step: int, validation: Validation, best: bool) -> str:
     return ", ".join(parts) + (" (best so far, saved)" if best else "")
 
 
-def sample_lines(validation: Validation, known: bool) -> Iterator[str]:
-    """A few examples: input and reference (marked ``=``) unless they are known, then the hypotheses (``>``)."""
-    for sample in validation.samples[:SAMPLES]:
-        if not known:
-            yield f"    {one_line(sample.source)}"
-            yield f"  = {one_line(sample.reference)}"
-        yield f"  > {one_line(sample.hypothesis)}"
-
-
 def one_line(text: str) -> str:
     """A sentence on one harmless line."""
     return crop(visible(text), 100) if text else "(nothing)"
@@ -122,7 +113,7 @@ class LineReporter(Reporter):
         self.pace.start(start)
         again = "going on" if self.started else "resuming"  # re-planned, in the same run
         verb, self.started = f"{again} from step {start.step:,}" if start.step else "training", True
-        many = f"{' of' if start.step else ''} {steps(start.steps)}" if start.steps else ""
+        many = f"{' of' if start.step else ''} {counted(start.steps, 'step')}" if start.steps else ""
         size = format_parameters(start.parameters) + (f", up to {start.tokens:,} tokens a step" if start.tokens else "")
         self.write(f"{verb}{many}: {size}")
 
@@ -136,8 +127,11 @@ class LineReporter(Reporter):
     def on_validation(self, step: int, validation: Validation, best: bool) -> None:
         """Show scores and samples."""
         self.write(scores(step, validation, best), "bold")
-        for line in sample_lines(validation, self.introduced):
-            self.write(line, "green" if line.startswith("  >") else "dim")
+        for sample in validation.samples[:SAMPLES]:
+            if not self.introduced:
+                self.write(f"    {one_line(sample.source)}", "dim")
+                self.write(f"  = {one_line(sample.reference)}", "dim")
+            self.write(f"  > {one_line(sample.hypothesis)}", "green")
         if self.watch and not self.introduced:
             self.write(f"watch it learn, in another terminal: {self.watch}", "yellow")
         self.introduced = True
@@ -153,7 +147,9 @@ class LineReporter(Reporter):
             best = f"; best at step {summary.best_step:,} ({summary.best_metric} {summary.best_value:.3f})"
         if summary.skipped:
             skipped = f"; {counted(summary.skipped, 'update')} skipped"
-        self.write(f"{summary.reason}: {steps(summary.step)} in {clock(summary.seconds)}{best}{skipped}", "bold")
+        self.write(
+            f"{summary.reason}: {counted(summary.step, 'step')} in {clock(summary.seconds)}{best}{skipped}", "bold"
+        )
 
 
 class NotebookReporter(LineReporter):
@@ -173,11 +169,6 @@ class NotebookReporter(LineReporter):
         """Write over the line that is there."""
         self.put(f"\r{line.ljust(self.there)}")
         self.there = len(line)
-
-
-def steps(count: int) -> str:
-    """``1 step``, ``2 steps``."""
-    return counted(count, "step")
 
 
 class BarReporter(LineReporter):

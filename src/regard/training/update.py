@@ -13,7 +13,7 @@ from itertools import islice
 import torch
 
 from regard.config import Recipe
-from regard.data.batches.batch import Batch, Position
+from regard.data.batches.batch import Batch, BatchRange, Position
 from regard.system.keys import key
 from regard.training.objective import BatchSource, Objective
 from regard.training.optim import FlatOptimiser, Schedule, Tensors, schedule
@@ -52,7 +52,8 @@ class StepSums:
     """Whether a process was asked to stop."""
 
 
-def _never() -> bool:
+def never() -> bool:
+    """The default of who asks to stop."""
     return False
 
 
@@ -65,7 +66,7 @@ class Updates:
     recipe: Recipe
     rate: Schedule
     reseed: Callable[[int], None]
-    should_stop: Callable[[], bool] = _never
+    should_stop: Callable[[], bool] = never
     """Asked in every step of several processes, so that all of them know of it."""
 
     def make(self, step: int, batches: Sequence[Batch]) -> tuple[Update, StepSums]:
@@ -75,7 +76,7 @@ class Updates:
             step: its number, from 1.
             batches: those of the shards of this process, as many for each.
         """
-        buffers = self.optimiser.copy_buffers()
+        buffers = {name: tensor.clone() for name, tensor in self.optimiser.buffers.items()}
         found = self._gradient(step, batches, buffers)
         norm, loss, nll = found.norm / found.count, found.loss / found.count, found.nll / found.count
         norms = None
@@ -102,8 +103,7 @@ class Updates:
             sums.append(self._shard(step, shard * each, batches[number * each : (number + 1) * each]))
             optimiser.end_shard(number)
             averages.append(optimiser.flat_buffers())
-        optimiser.exchange_gradients()
-        squares = optimiser.squares()
+        squares = optimiser.exchange_gradients()
         rows = [torch.cat([*parts, one.reshape(1)]) for *parts, one in zip(sums, averages, squares, strict=True)]
         total = tree_sum(world.rows(torch.stack(rows)))
         if self.optimiser.buffers and world.shards > 1:
@@ -165,7 +165,9 @@ def read_steps(
     if world.shards == 1:
         batches = feed.iterate(position)
     else:
-        batches = feed.iterate(position, world.batch_range(accumulate))
+        mine = world.mine
+        among = BatchRange(mine.start * accumulate, mine.stop * accumulate, world.shards * accumulate)
+        batches = feed.iterate(position, among)
     while True:
         yield list(islice(batches, accumulate * len(world.mine)))
 

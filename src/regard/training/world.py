@@ -19,10 +19,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from regard.data.batches.batch import BatchRange
 from regard.system.errors import RegardError, Stopped, UsageError
 
 Part = TypeVar("Part")
+Found = TypeVar("Found")
 LOST = "another process of this run ended or does not answer; rerun the same command to resume"
 """What is said where nothing more is known."""
 _EAGER = 50
@@ -96,10 +96,6 @@ class World:
         each = self.shards // self.size
         return range(self.rank * each, (self.rank + 1) * each)
 
-    def batch_range(self, accumulate: int) -> BatchRange:
-        """Which batches of a step this process reads, where a shard has ``accumulate``."""
-        return BatchRange(self.mine.start * accumulate, self.mine.stop * accumulate, self.shards * accumulate)
-
     def own(self, flat: Tensor) -> Tensor:
         """The part of a buffer that this process updates, a view."""
         each = len(flat) // self.size
@@ -137,12 +133,18 @@ class World:
         """Wait until all processes are here."""
         self.any(False)
 
-    def lead(self, work: Callable[[], Any]) -> Any:
+    def lead(self, work: Callable[[], Found]) -> Found:
         """What ``work`` gives in the first process, which alone calls it; plain values that JSON can hold."""
         if self.size == 1:
             return work()
-        found = json.dumps(work()).encode() if self.leads else b""
-        return json.loads(self._broadcast(found))
+        content = json.dumps(work()).encode() if self.leads else b""
+        length = torch.tensor(len(content))
+        self._finish(dist.broadcast(length, 0, async_op=True))
+        found = torch.zeros(int(length), dtype=torch.uint8)
+        if self.leads:
+            found = torch.frombuffer(bytearray(content), dtype=torch.uint8)
+        self._finish(dist.broadcast(found, 0, async_op=True))
+        return json.loads(found.numpy().tobytes())
 
     def divide(self, parts: Sequence[Part], work: Callable[[Part], bytes]) -> list[bytes]:
         """What ``work`` gives for each part, in order; each process works on some of them."""
@@ -196,15 +198,6 @@ class World:
         found = mine.new_empty(self.size, *mine.shape)
         self._finish(_all_gather(found.view(-1), mine.contiguous().view(-1), async_op=True))
         return found
-
-    def _broadcast(self, content: bytes) -> bytes:
-        length = torch.tensor(len(content))
-        self._finish(dist.broadcast(length, 0, async_op=True))
-        found = torch.zeros(int(length), dtype=torch.uint8)
-        if self.leads:
-            found = torch.frombuffer(bytearray(content), dtype=torch.uint8)
-        self._finish(dist.broadcast(found, 0, async_op=True))
-        return found.numpy().tobytes()
 
     def _finish(self, work: Any) -> None:
         """Wait for an exchange; an error of the connection to another process is a :class:`LostProcess`."""

@@ -11,7 +11,6 @@ import pytest
 
 from regard.system.errors import RegardError
 from regard.training.checkpoints import files
-from regard.training.checkpoints import files as layer
 from regard.training.checkpoints.files import Entry, Files, alone, leftovers, partial_path
 from tests.refusals import refused
 from tests.training.toy import Killer, in_child
@@ -32,13 +31,12 @@ def broken(number, work, path):
 
 
 def test_write_hashes_what_it_writes_and_never_overwrites(tmp_path, monkeypatch):
-    monkeypatch.setattr(layer, "PIECE", 5)
-    content = b"attention is all you need"
-    files = Files()
-    entry = files.write(tmp_path / "a", [content[:7], memoryview(content[7:])])
+    monkeypatch.setattr(files, "PIECE", 5)
+    content, written = b"attention is all you need", Files()
+    entry = written.write(tmp_path / "a", [content[:7], memoryview(content[7:])])
     assert (tmp_path / "a").read_bytes() == content
     assert entry == Entry(len(content), hashlib.sha256(content).hexdigest())
-    assert files.number == 1 + (2 + 4) + 1  # create, pieces of at most five bytes, fsync
+    assert written.number == 1 + (2 + 4) + 1  # create, pieces of at most five bytes, fsync
     with pytest.raises(FileExistsError):
         Files().write(tmp_path / "a", [b"x"])
     assert (tmp_path / "a").read_bytes() == content
@@ -159,8 +157,7 @@ def test_what_somebody_removes_before_it_is_locked_is_made_again(tmp_path: Path)
             path.touch()
 
     with partial_path(tmp_path / "a", make) as fresh:
-        assert fresh == made[2]
-    assert len(set(made)) == 3
+        assert (fresh, len(set(made))) == (made[2], 3)
 
 
 def test_where_there_are_no_locks_nothing_is_taken_for_a_killed_ones(tmp_path: Path, monkeypatch) -> None:

@@ -8,8 +8,8 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from regard import kernels
-from regard.system.cores import usable_cores
 from regard.system.errors import RegardError, UsageError
+from regard.system.processor import usable_cores
 
 if TYPE_CHECKING:
     from regard.config import TaskInfo

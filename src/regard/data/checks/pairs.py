@@ -33,7 +33,7 @@ from regard.data.checks.findings import (
     percent,
 )
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, Progress, TextPair, no_progress, text_hash
-from regard.system.map_reduce import join_parts, split_parts
+from regard.system.forks import join_parts, split_parts
 from regard.text.counts import counted
 from regard.text.tokenizers.byte_pieces import LONGEST
 from regard.text.tokenizers.tokenizer import Tokenizer

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from regard.data.corpora.corpus import Corpus, ExampleT, Progress, TextPair, no_progress, text_hash
 from regard.system.errors import RegardError
-from regard.system.forks import LostWorker
-from regard.system.map_reduce import MapReduce, Processes, alone, divide, join_parts, split_parts
+from regard.system.forks import LostWorker, MapReduce, Processes, alone, divide, join_parts, split_parts
 from regard.text.lines import InvalidLines, decode_piece
 
 BATCH = 2000

@@ -19,7 +19,7 @@ from regard.data.corpora.scan import Block, Noted
 from regard.data.prepare.encoders import PARTS, Encoder, RefusedExample
 from regard.data.prepare.shards import Ids, Numbers, narrowest_type
 from regard.data.prepare.split import SHARED, TRAIN, VALIDATION, SplitCorpora
-from regard.system.map_reduce import MapReduce, divide, join_parts, split_parts
+from regard.system.forks import MapReduce, divide, join_parts, split_parts
 from regard.text.confidence import WordCounter
 from regard.text.tokenizers.vocabulary import PairCounter, sample
 

@@ -22,7 +22,7 @@ from regard.data.prepare.split import Examples
 from regard.data.prepare.windowing import DocumentIndexWriter
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.system.map_reduce import divide
+from regard.system.forks import divide
 from regard.text.confidence import WORDS
 
 KINDS = ("empty", "too long", "shared with validation", "validation")

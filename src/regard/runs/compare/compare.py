@@ -23,7 +23,7 @@ from regard.training.checkpoints.files import alone
 from regard.training.checkpoints.output_folder import refuse_unusable
 from regard.training.checkpoints.provenance import RunInputs
 from regard.training.log import Reporter
-from regard.training.run import Hooks
+from regard.training.trainer import Hooks
 
 LOCK = "lock"
 """Held in the output by the process at work."""

@@ -32,7 +32,7 @@ from regard.tasks.translation.translator import Translation
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.provenance import RunInputs
-from regard.training.run import Hooks
+from regard.training.trainer import Hooks
 
 RESULTS = "results.jsonl"
 TRANSLATIONS = "translations"

@@ -13,10 +13,9 @@ from itertools import chain, islice
 from typing import Any
 
 from regard.runs.workers.cores import useful_processes
-from regard.system.cores import usable_cores
 from regard.system.errors import RegardError
 from regard.system.forks import SAFE, ForkedWorkers, LostWorker
-from regard.system.memory import keep_pages
+from regard.system.processor import keep_pages, usable_cores
 from regard.tasks.protocols import Divide, Find, find_at_once
 
 Content = Callable[[list[str], int], bytes | memoryview]

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from regard import kernels
-from regard.system.cores import usable_cores
+from regard.system.processor import usable_cores
 from regard.system.threads import ended_threads
 
 _ROUNDS, _SIZE, _PRODUCTS = 5, 384, 8

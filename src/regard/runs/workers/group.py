@@ -30,7 +30,7 @@ from torch.distributed.rendezvous import rendezvous
 from regard.config import Recipe
 from regard.runs.workers.heartbeat import SILENT, Heartbeat
 from regard.system.errors import UsageError
-from regard.system.interruptible import interruptible
+from regard.system.threads import interruptible
 from regard.training.world import ALONE, LOST, LostProcess, LostTorchrunProcess, World, refuse_division
 
 PLACE = "REGARD_PROCESS"

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from regard.system.forks import end_with
-from regard.system.interruptible import interruptible
+from regard.system.threads import interruptible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

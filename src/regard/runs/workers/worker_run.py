@@ -10,18 +10,16 @@ from typing import Any
 
 import torch
 
-from regard.config import recipe_from
-from regard.config.tasks import import_name
+from regard.config import import_name, recipe_from
 from regard.nn import ops
 from regard.runs.plan import ResolvedSettings, Teach, fingerprints, teacher
 from regard.system.errors import RegardError
-from regard.system.memory import keep_pages
+from regard.system.processor import keep_pages
 from regard.tasks.text.preparation import Pretrained
 from regard.tasks.training.base import ProductPaths, TrainingTask
 from regard.training.budget import Costs
 from regard.training.measure import measure as make_first_steps
-from regard.training.run import Hooks
-from regard.training.trainer import fit
+from regard.training.trainer import Hooks, fit
 from regard.training.update import MeasuredSteps
 from regard.training.world import World
 

@@ -22,7 +22,6 @@ from regard.config import FORMAT, checksum
 from regard.kernels.packing import Precision
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError, UsageError
-from regard.system.user_cache import user_cache
 from regard.tasks.model_path import weights_sha256
 from regard.training.checkpoints.files import Files
 
@@ -94,8 +93,14 @@ def refuse_unwritable(folder: Path, weights: str, name: str) -> None:
 
 
 def _cache_files(weights: str, name: str) -> list[Path]:
-    cache, path = user_cache(), Path(name)
-    return [cache / path.stem / f"{weights}{path.suffix}"] if cache else []
+    """Below ``XDG_CACHE_HOME``, else ``~/.cache``; none where the user has no home."""
+    cache, path = Path(os.environ.get("XDG_CACHE_HOME", "")), Path(name)
+    if not cache.is_absolute():
+        try:
+            cache = Path.home() / ".cache"
+        except RuntimeError:
+            return []
+    return [cache / "regard" / path.stem / f"{weights}{path.suffix}"]
 
 
 class Measured(BaseModel):

@@ -11,8 +11,8 @@ from torch import nn
 
 from regard.config import FAMILIES, TASKS, Model, Recipe, Training, merge
 from regard.models.presets import PRESETS, count_parameters, preset
-from regard.system.cores import usable_cores
 from regard.system.errors import RegardError
+from regard.system.processor import usable_cores
 from regard.training.measure import free_memory, step_seconds
 
 Values = Mapping[str, Mapping[str, object]]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from regard.system.errors import RegardError
+from regard.system.forks import join_parts, split_parts
 from regard.system.keys import generator
-from regard.system.map_reduce import join_parts, split_parts
 from regard.text.confidence import (
     CONFIDENCE,
     WORDS,

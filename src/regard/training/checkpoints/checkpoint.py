@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from safetensors import SafetensorError, safe_open
 
@@ -37,14 +37,6 @@ REMAINS = re.compile(r"step-\d{6,}\.(partial|removing)-.*")
 """Names of folders half written or half removed."""
 
 
-@dataclass(frozen=True)
-class LoadedCheckpoint:
-    """A verified checkpoint."""
-
-    path: Path
-    state: dict[str, Any]
-
-
 @dataclass
 class Checkpoints:
     """The checkpoints ``step-000500/`` of a run in one folder."""
@@ -55,7 +47,7 @@ class Checkpoints:
     report: Callable[[str], None] = lambda text: None
     resumed_from: Path | None = None
 
-    def load(self) -> LoadedCheckpoint | None:
+    def newest(self) -> Path | None:
         """The newest undamaged checkpoint, or ``None`` if there never was one; damaged ones are renamed.
 
         Raises:
@@ -63,13 +55,13 @@ class Checkpoints:
         """
         for path in reversed(whole(self.folder)):
             try:
-                state = verified_state(path)
+                verified_state(path)
             except Damaged as error:
                 with contextlib.suppress(OSError):  # where nothing can be renamed it is passed over again next time
                     self._set_aside(path, error)
                 continue
             self.resumed_from = path
-            return LoadedCheckpoint(path, state)
+            return path
         if self.folder.exists() and any(".corrupt-" in path.name for path in self.folder.iterdir()):
             raise NoValidCheckpoint(
                 "no checkpoint is whole; put a good one there, or start again with --resume never (nothing is deleted)",
@@ -84,7 +76,12 @@ class Checkpoints:
             OSError: the disk is full or broken; earlier checkpoints are untouched.
         """
         final = self.folder / name(step)
-        if not self._stands(final):
+        if final.exists():
+            try:
+                manifest.verify(final)
+            except Damaged as error:
+                self._set_aside(final, error)
+        if not final.exists():
             write_folder(final, contents, self.files)
         self.settle(final, best, finished)
         return final
@@ -102,7 +99,11 @@ class Checkpoints:
             self.files.replace(latest, [hint])
         if finished:
             self.resumed_from = None
-        self._prune(best)
+        paths = whole(self.folder)
+        kept = {*paths[-self.keep :], self.resumed_from, None if best is None else self.folder / name(best)}
+        for surplus in paths:
+            if surplus not in kept:
+                discard(surplus, self.files)
 
     def sweep(self) -> None:
         """Remove files left half-written or half-removed by a kill."""
@@ -110,29 +111,12 @@ class Checkpoints:
             if REMAINS.fullmatch(path.name) or path.name.startswith(".latest.partial-"):
                 self.files.remove(path)
 
-    def _stands(self, final: Path) -> bool:
-        if not final.exists():
-            return False
-        try:
-            manifest.verify(final)
-        except Damaged as error:
-            self._set_aside(final, error)
-            return False
-        return True
-
     def _set_aside(self, path: Path, error: Damaged) -> None:
         self.report(f"checkpoint {path.name} is damaged and set aside: {error}")
         self.files.rename(path, dated(path.with_name(f"{path.name}.corrupt-")))
 
-    def _prune(self, best: int | None) -> None:
-        paths = whole(self.folder)
-        kept = {*paths[-self.keep :], self.resumed_from, None if best is None else self.folder / name(best)}
-        for path in paths:
-            if path not in kept:
-                discard(path, self.files)
 
-
-def verified_state(path: Path) -> dict[str, Any]:
+def verified_state(path: Path) -> dict[str, object]:
     """The plain values of a checkpoint, after every file of it is verified.
 
     Raises:
@@ -172,7 +156,7 @@ def write_folder(final: Path, contents: Contents, files: Files) -> None:
     try:
         files.mkdir(partial)
         entries = {name: files.write(partial / name, chunks) for name, chunks in contents.items()}
-        manifest.seal(partial, entries, files)
+        files.replace(partial / manifest.NAME, [manifest.render(entries)])  # every file is already safe on the disk
         files.rename(partial, final)
     except OSError:
         with contextlib.suppress(OSError):

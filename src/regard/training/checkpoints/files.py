@@ -115,8 +115,7 @@ class Files:
     A test overrides :meth:`before` (kill or raise at operation *n*) or :meth:`put` (write half a piece, then die).
     """
 
-    def __init__(self) -> None:
-        self.number = 0
+    number = 0
 
     def before(self, operation: str, path: Path) -> None:
         """Called before each operation."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from regard.config import FORMAT, checksum
+from regard.config import checksum
 from regard.system import disk
 from regard.system.errors import Damaged
 from regard.training.checkpoints.files import Entry, Files
@@ -30,7 +30,7 @@ _ENTRIES = TypeAdapter(dict[str, Entry])
 def render(entries: Mapping[str, Entry]) -> bytes:
     """The bytes of a manifest."""
     listed = {name: {"size": e.size, "sha256": e.sha256} for name, e in sorted(entries.items())}
-    return checksum.dump_json({"format": FORMAT, "files": listed})
+    return checksum.dump_json({"files": listed})
 
 
 def read_manifest(path: Path) -> dict[str, Entry]:
@@ -95,11 +95,6 @@ def verify(folder: Path, *, extra: bool = False) -> None:
         for path in sorted(folder.iterdir()):
             if path.name not in known:
                 raise Damaged("does not belong here: the manifest does not name it", str(path))
-
-
-def seal(folder: Path, entries: Mapping[str, Entry], files: Files) -> None:
-    """Write the manifest of a folder in which every file is already safe on the disk."""
-    files.replace(folder / NAME, [render(entries)])
 
 
 def replace(folder: Path, contents: Mapping[str, Iterable[bytes | memoryview]], files: Files) -> None:

@@ -196,12 +196,12 @@ def foreign_files(training: Path) -> list[str]:
 
 def left_behind(output: Path) -> list[Path]:
     """What a model folder holds that only training needs: the run, earlier runs, what killed processes left."""
-
-    def needless(name: str) -> bool:
+    found = []
+    for name in sorted(_names(output)):
         final, unfinished, _ = name.partition(".partial-")
-        return name == "training" or name.startswith(_BEFORE) or bool(unfinished and _ours(final.removeprefix(".")))
-
-    return [output / name for name in sorted(_names(output)) if needless(name)]
+        if name == "training" or name.startswith(_BEFORE) or (unfinished and _ours(final.removeprefix("."))):
+            found.append(output / name)
+    return found
 
 
 def _set_aside(output: Path) -> bool:

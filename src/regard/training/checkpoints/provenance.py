@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from regard.config import FORMAT, checksum
+from regard.config import checksum
 from regard.system import disk
 from regard.system.errors import Damaged
 from regard.training.checkpoints import manifest
@@ -132,7 +132,8 @@ def record(
         except Damaged as damage:
             told(f"{damage}; the card tells what this start knows")
     if known is None:
-        data = tuple(DataFile(name, *_measure(path)) for name, path in given.files)
+        measured = [(name, manifest.measure(path)) for name, path in given.files]
+        data = tuple(DataFile(name, entry.size, entry.sha256) for name, entry in measured)
         processor = before.get("fingerprint.processor")
         known = Provenance((), (EARLIER,) if before else (), (processor,) if isinstance(processor, str) else (), data)
     made = Provenance(
@@ -142,15 +143,10 @@ def record(
         known.files,
         given.licence or known.licence,
     )
-    raw, path = checksum.dump_json({"format": FORMAT, **asdict(made)}), training / NAME
+    raw, path = checksum.dump_json(asdict(made)), training / NAME
     if not disk.holds(path, raw):
         files.replace(path, [raw])
     return made
-
-
-def _measure(path: Path) -> tuple[int, str]:
-    entry = manifest.measure(path)
-    return entry.size, entry.sha256
 
 
 def _union(before: Iterable[str], now: Iterable[str]) -> tuple[str, ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from regard.config import Recipe, checksum, nearest
-from regard.config.left import LEFT
+from regard.config import LEFT, Recipe, checksum, nearest
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.training.checkpoints.checkpoint import verified_state, whole
@@ -97,20 +97,14 @@ def known_fields(folder: Path) -> tuple[dict[str, Plain], Path | None]:
         return read_fields(folder), None
     except Damaged as damage:
         for path in reversed(checkpoints):
-            if fields := _of_checkpoint(path):
-                return fields, path
+            with suppress(Damaged):
+                found = verified_state(path).get("resolved")
+                if isinstance(found, dict) and found:
+                    return {name: _plain(value) for name, value in found.items()}, path
         if not any((folder / "checkpoints").glob("step-*")):
             return {}, None
         advice = "start again with --resume never (nothing is deleted)"
         raise Damaged(f"{damage.message}, and no valid checkpoint has its fields; {advice}", damage.where) from None
-
-
-def _of_checkpoint(path: Path) -> dict[str, Plain]:
-    try:
-        found = verified_state(path).get("resolved", {})
-    except Damaged:
-        return {}
-    return {name: _plain(value) for name, value in found.items()} if isinstance(found, dict) else {}
 
 
 def refuse_others(allow: Iterable[str]) -> None:
