@@ -10,7 +10,7 @@ import pytest
 
 import regard
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.inputs import text_inputs
+from regard.inspection.forward.record import text_inputs
 from regard.inspection.questions import attribution as questions
 from regard.inspection.questions.answers import answer
 from regard.system.errors import RegardError, UsageError

@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.inputs import image_inputs
-from regard.inspection.forward.record import entropy, record, record_attention
+from regard.inspection.forward.record import entropy, image_inputs, record, record_attention
 from regard.inspection.questions.answers import export_file
 from tests.page.language import digits
 from tests.page.models import data_of, made

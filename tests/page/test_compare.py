@@ -10,10 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.inputs import text_inputs
 from regard.inspection.forward.outputs import scores
 from regard.inspection.forward.passes import probabilities
-from regard.inspection.forward.record import record
+from regard.inspection.forward.record import record, text_inputs
 from regard.inspection.questions.attribution import affordable_passes, attribute, difference, integrate, piece_score
 from regard.inspection.requests import UNCHANGED
 from regard.models.ablation import Ablations

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from regard.inspection.forward.inputs import ModelInputs, image_inputs, text_inputs
-from regard.inspection.questions.equation import EquationSteps, equation
+from regard.inspection.forward.record import ModelInputs, image_inputs, text_inputs
+from regard.inspection.questions.layers import EquationSteps, equation
 from tests.page.language import digits
 from tests.page.numbers import clean, like, number, places, weight
 from tests.page.reading import BEFORE, FRAME, TaskOf, Visit, flipped, rows, settled

@@ -15,10 +15,20 @@ from numpy.typing import NDArray
 
 from regard.inspection.folders.folder import Folder
 from regard.inspection.forward.head_functions import FUNCTIONS, MEASURES
-from regard.inspection.forward.inputs import Token, by_word, image_inputs, text_inputs, words
 from regard.inspection.forward.outputs import scores
 from regard.inspection.forward.passes import probabilities
-from regard.inspection.forward.record import AttentionRecord, Kind, measures, record, record_attention
+from regard.inspection.forward.record import (
+    AttentionRecord,
+    Kind,
+    Token,
+    by_word,
+    image_inputs,
+    measures,
+    record,
+    record_attention,
+    text_inputs,
+    words,
+)
 from regard.inspection.questions.attribution import explained_score
 from regard.inspection.questions.heads import folder_texts
 from regard.models.ablation import Ablations, Head

@@ -272,8 +272,7 @@ def check_words(text: Locator, words: list[list[int]]) -> None:
 @pytest.mark.parametrize("name", ["translator", "tagger", "writer"])
 def test_no_word_is_torn_in_running_text(served: str, view: Watch, task: TaskOf, name: str) -> None:
     """At any width, in the text view and step by step: so it reads as the sentence does."""
-    from regard.inspection.forward.inputs import words
-    from regard.inspection.forward.record import record
+    from regard.inspection.forward.record import record, words
 
     told = record(task(name), BEFORE[name])
     source = [places for _, places in words(told.source, told.source_text)]

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 
 import regard
-from regard.inspection.forward.inputs import text_inputs
-from regard.inspection.forward.record import record, rollout
+from regard.inspection.forward.record import record, rollout, text_inputs
 from regard.inspection.forward.text_windows import windows
-from regard.inspection.questions.equation import equation
+from regard.inspection.questions.layers import equation
 from tests.page.language import pairs
 from tests.page.numbers import check_gaze, check_looks, clean, like, places, weight
 from tests.page.odd import LETTERS

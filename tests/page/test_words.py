@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.inputs import text_inputs
+from regard.inspection.forward.record import text_inputs
 from regard.inspection.questions.answers import answer
 from regard.inspection.questions.vectors import layer_paths
 from tests.inspection.payloads import unpack

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from regard.inspection.forward.inputs import text_inputs
 from regard.inspection.forward.outputs import Candidate, beam_search, prepare_search, scores
 from regard.inspection.forward.passes import probabilities
+from regard.inspection.forward.record import text_inputs
 from tests.inspection.forward.small_scenes import top_candidates
 from tests.page.language import pairs
 from tests.page.numbers import chance, clean, like, number

@@ -12,9 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.inputs import Token, by_word
 from regard.inspection.forward.passes import forward_pass
-from regard.inspection.forward.record import AttentionRecord, Kind, Words, entropy, is_self_attention, rollout
+from regard.inspection.forward.record import (
+    AttentionRecord,
+    Kind,
+    Token,
+    Words,
+    by_word,
+    entropy,
+    is_self_attention,
+    rollout,
+)
 from regard.inspection.forward.text_windows import fit_request
 from regard.inspection.pictures.view import View
 from regard.inspection.questions.export import SQUARES, describe_changes, export_file

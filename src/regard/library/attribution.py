@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.inspection.forward.inputs import Token, words
+from regard.inspection.forward.record import Token, words
 from regard.inspection.questions.attribution import FEWEST, Method, attribute, integrate
 from regard.inspection.requests import AblationRequest, check_finite
 from regard.library.attention import TokenLabels

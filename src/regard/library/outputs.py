@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from regard.inspection.folders.models import LoadedModel, Models
-from regard.inspection.forward.inputs import ModelInputs, piece, words
 from regard.inspection.forward.outputs import PIECE_SCORES
 from regard.inspection.forward.passes import inputs_of
+from regard.inspection.forward.record import ModelInputs, piece, words
 from regard.inspection.forward.text_windows import fit_request
 from regard.inspection.questions.attribution import (
     Score,

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from regard.inspection.folders.facts import NOTHING
-from regard.inspection.forward.inputs import Token
 from regard.inspection.forward.passes import ForwardPass
-from regard.inspection.forward.record import AttentionRecord, Kind
+from regard.inspection.forward.record import AttentionRecord, Kind, Token
 from regard.inspection.forward.text_windows import WindowedRequest
 from regard.inspection.pictures import svg
 from regard.inspection.questions.export import render_page

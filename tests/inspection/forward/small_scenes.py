@@ -4,8 +4,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from regard.config import RnnSection, TransformerSection
-from regard.inspection.forward.inputs import ModelInputs, Token
 from regard.inspection.forward.outputs import Candidate, candidates, scores
+from regard.inspection.forward.record import ModelInputs, Token
 from regard.models.build import rnn, transformer
 from regard.models.captured_attention import pass_over
 from tests.models.small_models import stir

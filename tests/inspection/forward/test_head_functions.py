@@ -8,8 +8,7 @@ import pytest
 from regard.inspection.forward import head_functions as heads
 from regard.inspection.forward.head_functions import NAMES, HeadCounts, KindRecord, count_heads
 from regard.inspection.forward.head_statistics import FEWEST, NONE, head_statistics
-from regard.inspection.forward.inputs import Token
-from regard.inspection.forward.record import AttentionRecord, Kind
+from regard.inspection.forward.record import AttentionRecord, Kind, Token
 
 TEXT = "The cat and the dog, it sleeps."
 WRITTEN = "The dog, cat 7."

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from regard.inspection.forward.inputs import text_inputs
 from regard.inspection.forward.outputs import OF_TEXTS, beam_search, branch, classes, ngram_shares, prepare_search, tree
+from regard.inspection.forward.record import text_inputs
 from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import FittedValues

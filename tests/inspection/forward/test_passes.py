@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.inputs import text_inputs
 from regard.inspection.forward.outputs import PIECE_SCORES, Candidate
 from regard.inspection.forward.passes import bytes_of, forward_pass, greedy_output
-from regard.inspection.forward.record import record
+from regard.inspection.forward.record import record, text_inputs
 from regard.inspection.requests import AblationRequest, ImageRequest, Request, read
 from regard.models.decoding import stepper
 from regard.system.errors import RegardError, UsageError

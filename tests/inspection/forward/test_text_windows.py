@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.inputs import text_inputs
+from regard.inspection.forward.record import text_inputs
 from regard.inspection.forward.text_windows import TextWindows, WindowedRequest, target_windows, windows
 from regard.inspection.questions.answers import export_file, stream_tokens
 from regard.text.languages import cut

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.inspection.pictures.arcs import ArcDiagram, arc_diagrams, bars, describe
-from regard.inspection.pictures.svg import heads, heatmap, text_width
-from regard.inspection.pictures.terminal_heatmap import ColourScheme
+from regard.inspection.pictures.svg import ArcDiagram, arc_diagrams, describe, heads, heatmap, text_width
+from regard.inspection.pictures.terminal_heatmap import ColourScheme, bars
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = ['<img onerror="alert()">', "</svg><script>alert(1)</script>", "a&b", "\x00\x1b\ud800\ufffe", "\"'"]

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.inputs import ModelInputs, image_inputs, text_inputs
 from regard.inspection.forward.outputs import scores
+from regard.inspection.forward.record import ModelInputs, image_inputs, text_inputs
 from regard.inspection.questions import attribution
 from regard.inspection.questions.answers import answer
 from regard.inspection.questions.attribution import attribute, explained_score, values_in_time

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.inputs import by_word
 from regard.inspection.forward.passes import forward_pass
-from regard.inspection.forward.record import downsample
+from regard.inspection.forward.record import by_word, downsample
 from regard.inspection.questions import look
 from regard.inspection.questions.answers import answer, stream_tokens
 from regard.inspection.questions.look import SIDES, first_head, merge_heads

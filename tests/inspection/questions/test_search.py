@@ -10,9 +10,9 @@ import pytest
 
 from regard.decoding.hypotheses import length_penalty
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.inputs import text_inputs
 from regard.inspection.forward.outputs import scores
 from regard.inspection.forward.passes import forward_pass, greedy_output
+from regard.inspection.forward.record import text_inputs
 from regard.inspection.questions.answers import stream_tokens
 from regard.inspection.requests import AblationRequest, Request
 from regard.nn.hooks import _PROBES

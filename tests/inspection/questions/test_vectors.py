@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard.config import VitSection
-from regard.inspection.forward.inputs import text_inputs
+from regard.inspection.forward.record import text_inputs
 from regard.inspection.questions.vectors import Plane, cosines, nearest, position_views
 from regard.models.ablation import Ablations
 from regard.models.build import vit

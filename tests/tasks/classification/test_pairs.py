@@ -14,8 +14,7 @@ from regard.data.checks.labels import check_labels
 from regard.data.corpora.corpus import TextPair
 from regard.data.prepare.encoders import LabelIds, RefusedExample
 from regard.data.prepare.windowing import Frame
-from regard.inspection.forward.inputs import text_inputs
-from regard.inspection.forward.record import record
+from regard.inspection.forward.record import record, text_inputs
 from regard.models.inputs import separate, tokens
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.classification import pairs as of_pairs

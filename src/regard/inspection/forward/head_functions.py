@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.inspection.forward.inputs import Token
 from regard.inspection.forward.record import (
     AttentionRecord,
     Kind,
+    Token,
     Weights,
     entropy,
     is_self_attention,

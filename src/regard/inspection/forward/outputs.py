@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from regard.decoding.search import search
 from regard.decoding.trace import Fate, Trace, TraceStep
-from regard.inspection.forward.inputs import ModelInputs, piece, shown_symbols, text_inputs, visible
+from regard.inspection.forward.record import ModelInputs, piece, shown_symbols, text_inputs, visible
 from regard.system.errors import UsageError
 from regard.tasks.kinds import (
     continues_text,

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from regard.inspection.folders.models import LoadedModel, Models
 from regard.inspection.forward import outputs
-from regard.inspection.forward.inputs import ModelInputs, greedy_outputs, hidden_states, image_inputs, text_inputs
 from regard.inspection.forward.outputs import (
     PIECE_SCORES,
     Candidate,
@@ -23,7 +22,15 @@ from regard.inspection.forward.outputs import (
     prepare_search,
     scores,
 )
-from regard.inspection.forward.record import AttentionRecord, record_attention
+from regard.inspection.forward.record import (
+    AttentionRecord,
+    ModelInputs,
+    greedy_outputs,
+    hidden_states,
+    image_inputs,
+    record_attention,
+    text_inputs,
+)
 from regard.inspection.forward.text_windows import WindowedRequest, fit_request
 from regard.inspection.requests import NO_NUMBERS, Request
 from regard.system.errors import RegardError, UsageError

@@ -1,20 +1,35 @@
-"""Attention records: the kinds of attention, every weight of every head in one pass, and measures of them."""
+"""One forward pass: its inputs by task, their tokens as displayed, its attention weights, and measures of these."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.inspection.forward.inputs import ModelInputs, Token, text_inputs, words
+from regard.decoding.search import search
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.kinds import answers_text, continues_text, has_one_stack, reads_text, writes_text
 
 if TYPE_CHECKING:
-    from regard.tasks.protocols import Task
+    from torch import Tensor
 
+    from regard.models.inputs import Tokens
+    from regard.tasks.images.classifier import Image, ImageClassification
+    from regard.tasks.protocols import SingleTextModel, TargetWriter, Task, TextModel, TextWriter
+    from regard.tasks.text.task import Read
+    from regard.text.tokenizers.vocabulary import AnyTokenizer
+
+_WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
+Target = str | Sequence[int] | None
+"""The target: a text or piece ids; ``None``: the model's own output."""
+BEGINNING = 16
+"""Most characters per token; of a longer text only a prefix is checked first."""
+CLASS = "class"
+"""The token before the patches of an image."""
 Kind = Literal["encoder", "decoder", "cross", "pool"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 TITLES: dict[Kind, str] = {
@@ -25,18 +40,234 @@ TITLES: dict[Kind, str] = {
 }
 NAMES: dict[Kind, str] = {"encoder": "encoder", "decoder": "decoder", "cross": "encoder–decoder", "pool": "pooling"}
 """Short names, in the name of a head."""
-
-
-def is_self_attention(kind: Kind) -> bool:
-    """Whether queries and keys are tokens of the same text."""
-    return kind in ("encoder", "decoder")
-
-
 WHOLE = "the whole text"
 """The query of attention pooling, where one learned query attends to all tokens of a text."""
 Weights = NDArray[np.floating]
 Words = list[tuple[str, list[int]]]
 """Words, each with the places of its tokens."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token's display text, and the characters it covers (none for ``<s>`` and ``</s>``)."""
+
+    text: str
+    start: int
+    end: int
+
+
+def piece(tokenizer: AnyTokenizer, id: int) -> str:
+    """The display text of a piece."""
+    return visible(tokenizer.piece(id))
+
+
+def visible(piece: str) -> str:
+    """A piece with invisible characters replaced by their code points, e.g. ``<0x0A>``."""
+    return piece if piece.isprintable() else "".join(c if c.isprintable() else f"<0x{ord(c):02X}>" for c in piece)
+
+
+def words(tokens: Sequence[Token], text: str) -> list[tuple[str, list[int]]]:
+    """The words of a sentence with the indices of their tokens; ``<s>`` and ``</s>`` are words of their own.
+
+    A token that is only a space belongs to the word after it.
+    """
+    spans = [(match.start(), match.end()) for match in _WORD.finditer(text)]
+    found: list[tuple[tuple[int, int] | None, str, list[int]]] = []
+    for place, token in enumerate(tokens):
+        first = next((i for i in range(token.start, len(text)) if not text[i].isspace()), token.start)
+        span = next(((a, b) for a, b in spans if a <= first < b), None) if token.end > token.start else None
+        if span is not None and found and found[-1][0] == span:
+            found[-1][2].append(place)
+        else:
+            found.append((span, text[slice(*span)] if span else token.text, [place]))
+    return [(word, places) for _, word, places in found]
+
+
+def by_word(weight_QK: Weights, queries: Sequence[list[int]], keys: Sequence[list[int]]) -> Weights:
+    """Word-level attention: summed over a key word's tokens, averaged over a query word's, so that rows sum to one."""
+    summed = np.stack([weight_QK[:, places].sum(axis=1) for places in keys], axis=1)
+    return np.stack([summed[places].mean(axis=0) for places in queries])
+
+
+@dataclass(frozen=True)
+class ModelInputs:
+    """The inputs of one pass: a text, a source and target, or an image whose tokens are its patches.
+
+    ``target`` is what the decoder reads: ``<s>``, then the target's tokens. ``written`` is what it predicts at each of
+    these places: the target's tokens, then ``</s>``. A single-text model has the same tokens in all three.
+
+    Args:
+        task: the model, ready to use.
+        source_text, target_text: what the tokens stand for.
+        run: one pass over all; ``hidden_TD`` of the stack that is looked at last, without a head.
+        read_ids, written_ids: the numbers of the pieces of ``source`` and ``written``; an image has none.
+    """
+
+    task: Task
+    source_text: str
+    target_text: str
+    source: tuple[Token, ...]
+    target: tuple[Token, ...]
+    written: tuple[Token, ...]
+    run: Callable[[], Tensor]
+    read_ids: tuple[int, ...] = ()
+    written_ids: tuple[int, ...] = ()
+
+
+def text_inputs(task: Task, source_text: str, target: Target = None) -> ModelInputs:
+    """Inputs for a sentence and its translation, or whatever the task reads and writes.
+
+    Args:
+        task: a loaded translator, or a text-to-text model; or another model of texts, which has a source alone.
+        source_text: one sentence.
+        target: its translation, or what is written; the model's own (greedy) one if none is given. Of a language model
+            the pieces that it goes on with, if any.
+
+    Raises:
+        RegardError: the source is empty or longer than the model's sentences were.
+        UsageError: a target for a model that writes none, or pieces that the model never writes.
+    """
+    if not source_text.strip():
+        raise RegardError("there is nothing to look at: the text is empty", "text")
+    if not reads_text(task):
+        raise UsageError("this model reads images", "text")
+    _refuse_endless(task, source_text)
+    if writes_text(task):
+        return _encoder_decoder_inputs(task, source_text, target)
+    assert has_one_stack(task)
+    return _single_text_inputs(task, source_text, target)
+
+
+def image_inputs(task: ImageClassification, image: Image) -> ModelInputs:
+    """Inputs for an image: the class token, then its patches, named by row and column from 1,1 on.
+
+    Raises:
+        RegardError: the image is not of the size the model reads.
+    """
+    (batch,) = task.batches(task.images([image]))
+    rows, columns = task.cut.shape.height // task.cut.patch, task.cut.shape.width // task.cut.patch
+    names = [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
+    patches = (Token(name, place, place + 1) for place, name in enumerate(names))
+    tokens = (Token(CLASS, 0, 0), *patches)
+    return ModelInputs(task, "", "", tokens, tokens, tokens, lambda: task.model.encoder(batch))
+
+
+def _single_text_inputs(task: SingleTextModel, text: str, target: Target) -> ModelInputs:
+    """Inputs for one text."""
+    known, read = task.reads(text)
+    if target is not None:
+        if isinstance(target, str) or not continues_text(task):
+            raise UsageError("this model reads a text and writes none", "--target")
+        more, said = _decode_target(task, target)
+        read = [*read, *((id, start + len(known), end + len(known)) for id, start, end in said)]
+        known += more
+    _refuse_long(len(read), task.recipe.data.max_tokens, "a part of it")
+    ids = tuple(id for id, _, _ in read)
+    given = task.pack(ids)
+    tokens = _tokens(task.source_tokenizer, read)
+    return ModelInputs(task, known, known, tokens, tokens, tokens, lambda: hidden_states(task, given), ids, ids)
+
+
+def hidden_states(task: SingleTextModel, given: Tokens) -> Tensor:
+    """``hidden_TD`` of one text, before a head; where pooling attends, the head runs too, so that this is captured."""
+    from regard.models.gpt import Gpt
+
+    hidden_TD: Tensor
+    if isinstance(task.model, Gpt):
+        hidden_TD = task.model(given)
+        return hidden_TD
+    hidden_TD = task.model.encoder(given)
+    if "pool" in task.recipe.model.attention:
+        task.model.head(hidden_TD, given.sequences)
+    return hidden_TD
+
+
+def _encoder_decoder_inputs(task: TargetWriter, text: str, target: Target) -> ModelInputs:
+    """Inputs for a text and what is written."""
+    from regard.models.captured_attention import pass_over
+
+    into, longest, start = task.target_tokenizer, task.recipe.data.max_tokens, task.symbols.start
+    known, read = task.reads(text)
+    read_ids = tuple(id for id, _, _ in read)
+    _refuse_long(len(read), longest, "a part of it")
+    if isinstance(target, str):
+        target_text, said = task.reads_target(target)
+        _refuse_long(1 + len(said), longest, "a part of it", "target")
+    else:
+        target_text, said = _decode_target(task, greedy_outputs(task, [read_ids])[0] if target is None else target)
+    ids = [id for id, _, _ in said]
+    return ModelInputs(
+        task,
+        known,
+        target_text,
+        _tokens(task.source_tokenizer, read),
+        (Token(piece(into, start), 0, 0), *_tokens(into, said)),
+        (*_tokens(into, said), Token(piece(into, into.end), len(target_text), len(target_text))),
+        pass_over(task.model, [read_ids], [[start, *ids]]),
+        read_ids,
+        (*ids, into.end),
+    )
+
+
+def greedy_outputs(task: TargetWriter, sources: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """The same for several inputs, searched together."""
+    from regard.models.decoding import stepper
+
+    decoding = task.recipe.decoding.model_copy(update={"beam": 1})
+    given = [np.array(source, np.int64) for source in sources]
+    return [one[0].tokens for one in search(stepper(task.model, task.device), given, decoding, task.symbols)]
+
+
+def _decode_target(task: TextWriter, ids: Sequence[int]) -> tuple[str, list[Read]]:
+    """The text of target pieces, and each piece with its characters; a final ``</s>`` is optional.
+
+    Raises:
+        RegardError: they are more than the model writes.
+        UsageError: the model never writes one of them.
+    """
+    from regard.tasks.text.task import decode_with_offsets, read_as
+
+    tokenizer = task.target_tokenizer
+    ids = list(ids[:-1] if ids and ids[-1] == tokenizer.end else ids)
+    never = {*task.symbols.without, tokenizer.end}
+    for id in ids:
+        if id in never or not 0 <= id < tokenizer.size:
+            raise UsageError(f"piece {id} is never written by this model", "branch")
+    data, decoding = task.recipe.data, task.recipe.decoding
+    _refuse_long(len(ids), data.max_tokens + decoding.max_extra, "fewer pieces", "branch")
+    text, read = read_as(tokenizer, tokenizer.decode(ids), ())
+    return (
+        (text, read) if [id for id, _, _ in read] == ids else decode_with_offsets(tokenizer, ids, shown_symbols(task))
+    )
+
+
+def shown_symbols(task: TextModel) -> Collection[int]:
+    """Symbols that a text shows by name: the sentinels of text to text."""
+    return task.target_tokenizer.sentinels if answers_text(task) else ()
+
+
+def _tokens(tokenizer: AnyTokenizer, read: Sequence[Read]) -> tuple[Token, ...]:
+    return tuple(Token(piece(tokenizer, id), start, end) for id, start, end in read)
+
+
+def _refuse_endless(task: TextModel, text: str) -> None:
+    """Refuse a far too long text by its prefix, so that the rest is not tokenized."""
+    limit = task.recipe.data.max_tokens
+    begun = text[: BEGINNING * limit]
+    if len(begun) < len(text):
+        tokens = len(task.source_tokenizer.encode(begun).ids)
+        if tokens > 2 * limit:
+            _refuse_long(tokens, limit, "a part of it")
+
+
+def _refuse_long(tokens: int, limit: int, instead: str, where: str = "text") -> None:
+    if tokens > limit:
+        raise RegardError(f"has {tokens} tokens, the model learned from {limit} at most; give {instead}", where)
+
+
+def is_self_attention(kind: Kind) -> bool:
+    """Whether queries and keys are tokens of the same text."""
+    return kind in ("encoder", "decoder")
 
 
 @dataclass(frozen=True)

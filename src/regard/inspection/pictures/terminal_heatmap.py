@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from regard.inspection.pictures.svg import ArcDiagram, Weights
 from regard.text.terminal import crop, fit, upright, visible, width
 
 Colours = Literal["true", "256", "16", "none"]
@@ -28,7 +28,6 @@ RAMP_256 = (233, 17, 18, 24, 25, 31, 37, 43, 78, 113, 149, 186, 228)
 SHADES = " ░▒▓█"
 SHADES_ASCII = " .:-=+*%#"
 RESET = "\x1b[0m"
-Weights = NDArray[np.floating]
 LABEL = 16
 """Most cells of a row label."""
 UPRIGHT = 12
@@ -181,3 +180,18 @@ def heads(weight_HQK: Weights, names: Sequence[str], look: ColourScheme, title: 
         lines.append("")
     left_out = _cropping_note(weight_HQK.shape[1] - ROWS, weight_HQK.shape[2] - across)
     return "\n".join(lines[:-1] + left_out) + "\n"
+
+
+def bars(glance: ArcDiagram, look: ColourScheme) -> str:
+    """An arc diagram for the terminal: one word per line, with a bar for its weight."""
+    names = [visible(word) for word in glance.words]
+    label_cells = min(max(map(width, names)), 20)
+    room = max(look.columns - label_cells - 10, 10)
+    top = float(np.max(glance.weight_K)) or 1.0
+    lines = [crop(visible(glance.caption), look.columns, look.mark)] if glance.caption else []
+    for k, (name, weight) in enumerate(zip(names, map(float, glance.weight_K), strict=True)):
+        mark = ">" if k == glance.query else " "
+        length = round(weight / top * room)
+        bar = paint(weight / top, "", length, look) if look.colours in ("true", "256") else (look.shades[-1] * length)
+        lines.append(f"{mark} {fit(name, label_cells, '>', look.mark)} {weight:5.1%} {bar}")
+    return "\n".join(lines) + "\n"

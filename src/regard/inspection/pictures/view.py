@@ -8,17 +8,17 @@ from math import isqrt
 
 import numpy as np
 
-from regard.inspection.forward.inputs import by_word
 from regard.inspection.forward.record import (
     TITLES,
     WHOLE,
     AttentionRecord,
     Kind,
     Weights,
+    by_word,
     downsample,
     is_self_attention,
 )
-from regard.inspection.pictures import arcs, svg, terminal_heatmap
+from regard.inspection.pictures import svg, terminal_heatmap
 from regard.inspection.pictures.terminal_heatmap import ColourScheme
 from regard.system.errors import RegardError, UsageError
 
@@ -67,7 +67,7 @@ class View:
                 found.append(by_word(weight_QK, queries, keys) if self.whole else weight_QK)
         return names, np.stack(found)
 
-    def arc_diagram(self, word: str) -> arcs.ArcDiagram:
+    def arc_diagram(self, word: str) -> svg.ArcDiagram:
         """Attention of one word (its last occurrence), in the head or averaged over the heads shown.
 
         Args:
@@ -79,15 +79,15 @@ class View:
         keys, place = self.labels()[1], self._word_index(word)
         names, weight_HQK = self.heads()
         caption = f"“{self.labels()[0][place]}”: {self._place(len(names))}"
-        return arcs.ArcDiagram(
+        return svg.ArcDiagram(
             keys, weight_HQK.mean(axis=0)[place], place if is_self_attention(self.kind) else -1, caption
         )
 
-    def alignment_lines(self, word: str) -> arcs.AlignmentLines:
+    def alignment_lines(self, word: str) -> svg.AlignmentLines:
         """Source attention of one target word, or of the whole text; the word is found as in :meth:`arc_diagram`."""
         queries, keys = self.labels()
         place = self._word_index(word)
-        return arcs.AlignmentLines(queries, place, keys, self.heads()[1].mean(axis=0)[place])
+        return svg.AlignmentLines(queries, place, keys, self.heads()[1].mean(axis=0)[place])
 
     def _word_index(self, word: str) -> int:
         queries, _ = self.labels()
@@ -106,7 +106,7 @@ class View:
         """The picture for a terminal; with a single query always its arc diagram."""
         word = WHOLE if word is None and self.kind == "pool" else word  # one learned query attends, whatever the text
         if word is not None:
-            return arcs.bars(self.arc_diagram(word), look)
+            return terminal_heatmap.bars(self.arc_diagram(word), look)
         names, weight_HQK = self.heads()
         if self.head is None or len(names) > 1:
             text = self.record.target_text if self.kind == "decoder" else self.record.source_text
@@ -181,6 +181,6 @@ def word_svg(views: Sequence[View], word: str, remark: str = "") -> str:
     who = " and ".join(f"“{one}”" for one in found)
     title = f"Where {who} look{'s' if len(found) == 1 else ''}: {place[:1].lower()}{place[1:]}"
     if not is_self_attention(views[0].kind):
-        return arcs.alignment_lines([view.alignment_lines(word) for view in views], title, remark=remark)
+        return svg.alignment_lines([view.alignment_lines(word) for view in views], title, remark=remark)
     glances = [replace(view.arc_diagram(word), caption=f"→ {view.record.target_text}") for view in views]
-    return arcs.arc_diagrams(glances, title, remark=remark)
+    return svg.arc_diagrams(glances, title, remark=remark)

@@ -13,11 +13,10 @@ from regard.inspection.folders.models import Models
 from regard.inspection.forward.passes import shown_pixels
 from regard.inspection.questions import (
     attribution,
-    equation,
     export,
     heads,
+    layers,
     look,
-    residual_stream,
     search,
     vectors,
 )
@@ -53,7 +52,7 @@ ANSWERS: Mapping[str, Callable[..., Answer]] = {
     "look": look.look,
     "head": look.head,
     "row": look.row,
-    "equation": equation.equation_of,
+    "equation": layers.equation_of,
     "tree": search.tree_of,
     "places": vectors.places_of,
     "drift": vectors.drift_of,
@@ -64,7 +63,7 @@ ANSWERS: Mapping[str, Callable[..., Answer]] = {
     "needs": attribution.head_ablation,
     "heads": heads.heads,
     "images": images,
-    "layers": residual_stream.layers_of,
+    "layers": layers.layers_of,
     "distribution": search.distribution,
 }
 """Answer functions by endpoint name."""

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.inputs import ModelInputs
 from regard.inspection.forward.outputs import PIECE_SCORES
 from regard.inspection.forward.passes import inputs_of
-from regard.inspection.forward.record import KINDS
+from regard.inspection.forward.record import KINDS, ModelInputs
 from regard.inspection.requests import (
     AblationRequest,
     Answer,

@@ -15,18 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.inspection.folders.models import LoadedModel, Models
-from regard.inspection.forward.inputs import ModelInputs, Token, by_word, words
 from regard.inspection.forward.outputs import PIECE_SCORES
 from regard.inspection.forward.passes import ForwardPass, bytes_of, forward_pass, inputs_of
 from regard.inspection.forward.record import (
     AttentionRecord,
     Kind,
+    ModelInputs,
+    Token,
     Weights,
     Words,
+    by_word,
     downsample,
     is_self_attention,
     measures,
     rollout,
+    words,
 )
 from regard.inspection.forward.text_windows import fit_request
 from regard.inspection.questions.attribution import explained_score, is_number, most_probable_piece, read_ablated

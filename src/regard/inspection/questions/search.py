@@ -14,7 +14,6 @@ from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import random_sampling
 from regard.decoding.strategies import Greedy
 from regard.inspection.folders.models import LoadedModel, Models
-from regard.inspection.forward.inputs import piece
 from regard.inspection.forward.outputs import (
     SearchInputs,
     beam_search,
@@ -25,6 +24,7 @@ from regard.inspection.forward.outputs import (
     tree,
 )
 from regard.inspection.forward.passes import inputs_of
+from regard.inspection.forward.record import piece
 from regard.inspection.forward.text_windows import fit_request
 from regard.inspection.requests import Answer, Count, Place, Request, Whole, question
 from regard.system.errors import UsageError

@@ -14,8 +14,8 @@ from pydantic import Field
 from regard.config.families import Model
 from regard.inspection.folders.facts import positions_of, sides
 from regard.inspection.folders.models import Models, refuse_replaced_weights
-from regard.inspection.forward.inputs import ModelInputs, piece
 from regard.inspection.forward.passes import inputs_of
+from regard.inspection.forward.record import ModelInputs, piece
 from regard.inspection.questions.look import token_values
 from regard.inspection.requests import (
     UNCHANGED,
