@@ -176,7 +176,7 @@ def _images() -> Look:
 
 
 def _tags() -> Look:
-    from regard.data.checks.tags import check_tags
+    from regard.data.checks.labels import check_tags
 
     return lambda corpora, kind, others: check_tags(corpora, None, others)
 

@@ -8,9 +8,8 @@ from typing import Any, Protocol
 
 from regard.config import TASKS, Recipe, TaskInfo, import_name
 from regard.data.batches.sampler import refuse_weights
-from regard.data.checks.labels import ImageScan, LabelScan, report_labels
+from regard.data.checks.labels import ImageScan, LabelScan, TagScan, report_labels, report_tags
 from regard.data.checks.pairs import PairScan, report_pairs
-from regard.data.checks.tags import TagScan, report_tags
 from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.images import one_shape
 from regard.data.corpora.scan import DataScan, Scan

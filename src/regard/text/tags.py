@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Scheme = Literal["none", "io", "bio", "bilou"]
 Written = Literal["none", "io", "iob1", "bio", "bilou"]
@@ -188,8 +188,7 @@ def _follows(before: tuple[str, str], now: tuple[str, str], scheme: Scheme) -> b
     return goes_on == is_open and (not goes_on or before[1] == now[1])
 
 
-@dataclass(frozen=True)
-class TaggedWords:
+class TaggedWords(NamedTuple):
     """A text, the places of its words in order, and a tag for each."""
 
     text: str

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard.data.checks.findings import Finding
-from regard.data.checks.tags import TagReport, check_tags
+from regard.data.checks.labels import TagReport, check_tags
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.tagged import open_tagged
 

@@ -41,7 +41,7 @@ def read(corpus: TwoFiles) -> list[TextPair]:
     """Through blocks that were sent to another process and back."""
     found = list[TextPair]()
     for block in module.blocks(corpus, np.zeros(10_000, np.int8), len):
-        some, noted = Block.unpack(block.pack(list), lambda sides: TextPair(*sides)).read()
+        some, noted = Block.unpack(block.pack(), TextPair).read()
         assert len(some) == block.content.count == len(block.marks_B)
         assert block.content.first == len(found)
         block.note(noted)
@@ -122,9 +122,9 @@ def test_examples_are_taken_by_number_and_size(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_examples_beyond_the_marks_are_those_a_corpus_has_grown_by() -> None:
-    block = Block(None, ExampleBlock(4, ["a", "é\ud800", "c"]), np.zeros(2, np.int8))
-    assert block.read() == (["a", "é\ud800"], [])
-    sent = Block.unpack(block.pack(str), str)
+    block = Block(None, ExampleBlock(4, [("a",), ("é\ud800",), ("c",)]), np.zeros(2, np.int8))
+    assert block.read() == ([("a",), ("é\ud800",)], [])
+    sent = Block.unpack(block.pack(), str)
     assert (list(sent.read()[0]), sent.marks_B.tolist()) == (["a", "é\ud800"], [0, 0])
 
 

@@ -13,7 +13,7 @@ import torch
 
 from regard.data.batches.batch import pack_sources
 from regard.data.batches.texts import Examples, WordMarks
-from regard.data.checks.tags import TagScan
+from regard.data.checks.labels import TagScan
 from regard.data.corpora.corpus import no_progress
 from regard.data.corpora.scan import DataScan
 from regard.data.corpora.tagged import open_tagged

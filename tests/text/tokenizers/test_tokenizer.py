@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from regard.data.prepare.bpe_dropout import Segmenter
 from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers import byte_pieces
-from regard.text.tokenizers.byte_pieces import ALPHABET, LONGEST, latin_words, normalise, spell
+from regard.text.tokenizers.byte_pieces import ALPHABET, LONGEST, normalise, spell
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from tests.refusals import refused
 
@@ -74,16 +74,6 @@ def test_offsets_are_the_characters_whose_bytes_a_piece_holds(learned, text: str
         assert offset == (character_of_byte[begin], character_of_byte[end - 1] + 1)
         begin = end
     assert begin == len(character_of_byte)
-
-
-LATIN = st.text(st.sampled_from(list(" '\"-_09aZsdévmÿÀʯ×÷¡ªµ\u02b0\u0300\t")), max_size=30)
-
-
-@given(LATIN)
-def test_latin_texts_are_split_as_the_library_splits(learned: dict[str, Tokenizer], text: str) -> None:
-    words = latin_words(text)
-    assert words is None or [spell(word) for word in words] == learned["none"].words(text)
-    assert (words is None) == any(sign in text for sign in "×÷¡ªµ\u02b0\u0300\t")
 
 
 def test_text_without_marks_is_composed_already() -> None:

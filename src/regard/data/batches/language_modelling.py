@@ -53,18 +53,14 @@ class Windows:
         self.tokens = documents.tokens
         self.longest = min(length, documents.longest)
 
-    def _phase(self, epoch: int) -> int:
-        """Offset of the second window of a long document, drawn per epoch."""
-        if self._seed is None:
-            return self._length
-        if epoch not in self._phases:
-            self._phases[epoch] = int(generator(self._seed, "windows", epoch).integers(1, self._length + 1))
-        return self._phases[epoch]
-
     def _cut(self, epoch: int, windows_B: Ids) -> tuple[Ids, Ids, Ids]:
         """Document, first token and length of each window."""
         document_B, place_B = self._document_W[windows_B], self._place_W[windows_B]
-        tokens_B, phase = self._tokens_D[document_B], self._phase(epoch)
+        tokens_B, phase = self._tokens_D[document_B], self._length  # phase: where the second window begins
+        if self._seed is not None:
+            if epoch not in self._phases:
+                self._phases[epoch] = int(generator(self._seed, "windows", epoch).integers(1, self._length + 1))
+            phase = self._phases[epoch]
         whole_B = tokens_B <= self._length
         first_B = np.where(whole_B | (place_B == 0), 0, phase + (place_B - 1) * self._length)
         last_B = np.where(whole_B, tokens_B, phase + place_B * self._length)

@@ -68,15 +68,12 @@ class EpochSampler:
         first, parts = 0, []
         for number, (size, share) in enumerate(zip(self.sizes, self._shares, strict=True)):
             if share:
-                parts.append(first + self._passes(number, size, epoch * share, share))
+                begin = epoch * share  # of the endless row of shuffled passes over this corpus
+                turns = range(begin // size, (begin + share - 1) // size + 1)
+                passes = [generator(self.seed, "pass", number, turn).permutation(size) for turn in turns]
+                parts.append(first + np.concatenate(passes)[begin - turns[0] * size :][:share])
             first += size
         return shuffle.permutation(np.concatenate(parts))
-
-    def _passes(self, corpus: int, size: int, begin: int, count: int) -> Ids:
-        """``count`` sentences from draw ``begin`` on of the endless row of shuffled passes over one corpus."""
-        first, last = begin // size, (begin + count - 1) // size
-        passes = [generator(self.seed, "pass", corpus, turn).permutation(size) for turn in range(first, last + 1)]
-        return np.concatenate(passes)[begin - first * size :][:count]
 
 
 def refuse_weights(weights: Sequence[float], corpora: int) -> None:
@@ -255,7 +252,10 @@ class BinPacking:
 
     def _best_set(self, source: Ids, target: Ids, room: list[int]) -> Ids:
         """The prefix of many random orders that leaves the least room."""
-        sets = self._orders(len(source))
+        if (count := len(source)) not in self._sets:
+            kept = self._tries[self._tries < count].reshape(len(self._tries), count)
+            self._sets[count] = np.ascontiguousarray(kept[:, :DEPTH])
+        sets = self._sets[count]
         source_left = room[0] - source[sets].cumsum(axis=1)
         target_left = room[1] - target[sets].cumsum(axis=1)
         fits = (source_left >= 0) & (target_left >= 0)
@@ -263,13 +263,6 @@ class BinPacking:
         waste = np.where(fits, target_left + np.maximum(source_left - self._slack, 0.0), np.inf)
         row, depth = divmod(int(waste.argmin()), waste.shape[1])
         return sets[row, : depth + 1]
-
-    def _orders(self, count: int) -> Ids:
-        """Random permutations of ``count`` items, truncated to the search depth; the same at every call."""
-        if count not in self._sets:
-            kept = self._tries[self._tries < count].reshape(len(self._tries), count)
-            self._sets[count] = np.ascontiguousarray(kept[:, :DEPTH])
-        return self._sets[count]
 
 
 def iterate_ahead(items: Iterator[Item], count: int = 2) -> Iterator[Item]:

@@ -1,8 +1,7 @@
-"""Checks of labelled texts and images: empty, repeated, contradicting and rare examples, leaks (``regard check``)."""
+"""Checks of labelled texts, tagged texts and images: empty, repeated, contradicting and rare ones, leaks."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from regard.data.checks.findings import (
     Example,
     ExamplePosition,
     Finding,
+    PatternKind,
     Report,
     Severity,
     draft,
@@ -32,6 +32,7 @@ from regard.data.corpora.corpus import EMPTY_HASH, Corpus, ExampleT, LabelledTex
 from regard.data.corpora.images import Image
 from regard.data.corpora.labelled import SEPARATOR, Kind, LabelledRows, parse_number, split_labels
 from regard.text.counts import agreeing, counted
+from regard.text.tags import Scheme, TaggedWords, Written, neighbours, scheme_of, spans_of, unrecognised_tags
 
 SHOWN = 5
 MANY = 50
@@ -39,6 +40,24 @@ MANY = 50
 CHARACTERS = 4
 """Characters of a token, about, before there is a vocabulary."""
 _OF_TEXTS = ("mojibake", "replacement", "control")
+LONG = 200
+"""A word of this many characters is suspect: the text was probably not split into words."""
+MANY_WORDS = 1_000
+"""Words from which on one text alone cannot be meant; fewer may be, but are too few to split a validation part off."""
+MANY_TAGS = 500
+"""Up to this many tags or span labels, swapped columns are not suspected."""
+
+OF_EXAMPLES: dict[str, PatternKind] = {
+    "empty": PatternKind("{said} [is|are] empty; [it is|they are] left out.", 0.01, 0.5),
+    "no label": PatternKind("{said} [has|have] no label; [it is|they are] left out.", 0.0, 0.5),
+    "not a number": PatternKind("{said} [has|have] a label that is not a number, which regression needs.", 0.0, 0.0),
+    "too long": PatternKind(
+        "{said} [is|are] longer than about {limit} tokens, both parts together; the longer part is cut at its end "
+        "(data.max_tokens).",
+        0.05,
+    ),
+}
+"""What else each kind means for examples with labels; the shares are of these."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +94,9 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
     noun: ClassVar[str] = "texts"
     report: ClassVar[type[LabelReport]] = LabelReport
     swapped: ClassVar[str] = "are the columns of text and label swapped? Name them."
+    has_text: ClassVar[bool] = True
+    has_labels: ClassVar[bool] = True
+    """Whether the second side of an example is its label, or its labels."""
 
     def __init__(self, corpus: Corpus[ExampleT], kind: Kind = "single", max_tokens: int = 256) -> None:
         super().__init__(corpus)
@@ -87,27 +109,26 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
     def look(self, example: ExampleT, first: str, second: str) -> None:
         self.characters += len(first)
         self.label_characters += len(second)
-        self.look_at_text(first)
-        self.look_at_label(second)
+        if self.has_text:
+            self._look_at_text(first)
+        if not self.has_labels:
+            return
+        if not second and self.kind != "multi":
+            self.note("no label", second)
+        elif self.kind == "regression" and parse_number(second) is None:
+            self.note("not a number", second)
+        given = [second] if self.kind == "single" and second else []
+        for label in split_labels(second) if self.kind == "multi" else given:
+            self.first.setdefault(label, self.count - 1)
+            self.labels[label] += 1
 
-    def look_at_text(self, text: str) -> None:
-        """Note what is wrong with the text of an example."""
+    def _look_at_text(self, text: str) -> None:
         for kind in match_patterns(text).intersection(_OF_TEXTS):
             self.note(kind, text)
         if not text.strip():
             self.note("empty", text)
         if "\n" in text and len(text) > CHARACTERS * self.max_tokens:  # two texts; one alone is read in windows
             self.note("too long", text)
-
-    def look_at_label(self, label: str) -> None:
-        """Count the label, or the labels, of an example."""
-        if not label and self.kind != "multi":
-            self.note("no label", label)
-        elif self.kind == "regression" and parse_number(label) is None:
-            self.note("not a number", label)
-        for one in split_labels(label) if self.kind == "multi" else [label] if self.kind == "single" and label else []:
-            self.first.setdefault(one, self.count - 1)
-            self.labels[one] += 1
 
     def hash_second(self, example: ExampleT, second: str) -> int:
         if self.kind == "multi":
@@ -140,31 +161,11 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
                 yield Draft(self._finding(kind, count, self.count), self.places[kind])
 
     def _finding(self, kind: str, count: int, total: int, examples: tuple[Example, ...] = ()) -> Finding:
-        share = count / max(1, total)
+        known, share = OF_EXAMPLES.get(kind) or KINDS[kind], count / max(1, total)
+        named = {"count": f"{count:,}", "share": percent(share), "limit": self.max_tokens}
         said = f"{counted(count, self.noun[:-1])} ({percent(share)})"
-        own: dict[str, tuple[Severity, str]] = {
-            "empty": (
-                severity_of(share, 0.01, 0.5),
-                agreeing(f"{said} [is|are] empty; [it is|they are] left out.", count),
-            ),
-            "too long": (
-                severity_of(share, 0.05, math.inf),
-                f"{said} [is|are] longer than about {self.max_tokens} tokens, both parts together; the longer part is "
-                "cut at its end (data.max_tokens).",
-            ),
-            "no label": (
-                severity_of(share, 0.0, 0.5),
-                agreeing(f"{said} [has|have] no label; [it is|they are] left out.", count),
-            ),
-            "not a number": (
-                "fatal",
-                agreeing(f"{said} [has|have] a label that is not a number, which regression needs.", count),
-            ),
-        }
-        if kind in own:
-            return Finding(kind, own[kind][0], count, share, examples, own[kind][1])
-        sentence = agreeing(KINDS[kind].sentence, count).format(count=f"{count:,}", share=percent(share))
-        return Finding(kind, KINDS[kind].severity(share), count, share, examples, sentence)
+        sentence = agreeing(known.sentence, count).format(said=said, **named)
+        return Finding(kind, known.severity(share), count, share, examples, sentence)
 
 
 class ImageScan(LabelScan[Image]):
@@ -173,9 +174,8 @@ class ImageScan(LabelScan[Image]):
     noun: ClassVar[str] = "images"
     report: ClassVar[type[LabelReport]] = ImageReport
     swapped: ClassVar[str] = "is the label in another column? Name it by --columns."
-
-    def look_at_text(self, text: str) -> None:
-        """Pixel values have none of its faults."""
+    has_text: ClassVar[bool] = False
+    """Pixel values have none of its faults."""
 
 
 AnyScan = LabelScan[Any]
@@ -398,3 +398,169 @@ def overlap_drafts(name: str, other: AnyScan, scans: Scans, labels: Counter[str]
         sentence = f"{said} that nothing is learned of: {quote_labels(unknown)}."
         severity: Severity = "fatal" if count == other.labels.total() else "warning"
         yield draft("unknown label", severity, count, share, sentence, first_places(unknown, [other]))
+
+
+@dataclass(frozen=True)
+class TagReport(LabelReport):
+    """A report on tagged texts; ``labels`` counts words by tag, or spans by label, the most frequent first.
+
+    ``target_characters`` is the mean number of words of a text.
+    """
+
+    words: int = 0
+    scheme: Written = "none"
+    """The tag scheme detected in the data, else the one asked for."""
+
+    @property
+    def verdict(self) -> str:
+        """Usable or not, and why, in plain words."""
+        if not self.usable:
+            return super().verdict
+        kinds = counted(len(self.labels), "kind")
+        spans = f"{counted(sum(self.labels.values()), 'span')} of {kinds}, written as {self.scheme.upper()}."
+        tags = f"{counted(len(self.labels), 'tag')}, one a word."
+        plain = super().verdict.partition(". ")[0].rstrip(".")
+        return f"{plain}. {counted(self.words, 'word')}, {tags if self.scheme == 'none' else spans}"
+
+
+class TagScan(LabelScan[TaggedWords]):
+    """Words, tags and spans of a corpus of tagged texts; :meth:`choose` then decides what :attr:`labels` counts."""
+
+    has_labels: ClassVar[bool] = False
+
+    def __init__(self, corpus: Corpus[TaggedWords]) -> None:
+        super().__init__(corpus, "multi")
+        self.words = 0
+        self.tags: Counter[str] = Counter()
+        self.neighbours: Counter[str] = Counter()
+        self.spans: Counter[str] = Counter()
+        self.first_tags: dict[str, int] = {}
+        self._first_spans: dict[str, int] = {}
+        self.scheme: Written = "none"
+
+    def look(self, example: TaggedWords, first: str, second: str) -> None:
+        self.words += len(example.places)
+        if any(end - begin > LONG for begin, end in example.places):
+            self.note("long word", max(example.words, key=len))
+        self.tags.update(example.tags)
+        self.neighbours.update(neighbours(example.tags))
+        spans = [label for _, _, label in spans_of(example.tags)]
+        self.spans.update(spans)
+        for names, firsts in ((example.tags, self.first_tags), (spans, self._first_spans)):
+            for name in names:
+                firsts.setdefault(name, self.count - 1)
+        super().look(example, first, second)
+
+    def hash_second(self, example: TaggedWords, second: str) -> int:
+        return hash_text(" ".join(example.tags))
+
+    def text_of(self, example: TaggedWords, side: int) -> str:
+        return example.text
+
+    def choose(self, scheme: Written) -> None:
+        """Count spans by label, or words by tag where tags are ``none`` of spans."""
+        self.scheme = scheme
+        self.labels, self.first = (self.tags, self.first_tags) if scheme == "none" else (self.spans, self._first_spans)
+
+
+def detect_scheme(scans: Sequence[TagScan]) -> Written:
+    """The scheme that the tags of all these corpora are written in."""
+    return scheme_of(
+        sum((scan.tags for scan in scans), Counter[str]()), sum((scan.neighbours for scan in scans), Counter[str]())
+    )
+
+
+def check_tags(
+    corpora: Sequence[Corpus[TaggedWords]],
+    scheme: Scheme | None = None,
+    others: Mapping[str, Corpus[TaggedWords]] | None = None,
+    progress: Progress = no_progress,
+) -> TagReport:
+    """Read tagged texts and check them; all findings and a verdict.
+
+    Args:
+        corpora: the training data.
+        scheme: how the tags are to be understood; default: as they look.
+        others: validation and test texts by name, searched for in the training texts.
+        progress: reports progress.
+    """
+    scanned = {name: TagScan(other).run(progress) for name, other in (others or {}).items()}
+    return report_tags([TagScan(corpus).run(progress) for corpus in corpora], scheme, scanned, read=True)
+
+
+def report_tags(
+    scans: Sequence[TagScan], scheme: Scheme | None, others: Mapping[str, TagScan], read: bool = False
+) -> TagReport:
+    """The report of scanned corpora.
+
+    Args:
+        scans: of the training data.
+        scheme: how the tags are to be understood; default: as they look.
+        others: of validation and test texts, by name.
+        read: whether examples show their text, for which the corpora are read again.
+    """
+    written = scheme or detect_scheme(scans)
+    for scan in (*scans, *others.values()):
+        scan.choose(written)
+    drafts = [draft for scan in scans for draft in (*_long_words(scan), *scan.drafts())]
+    texts, words = sum(scan.count for scan in scans), sum(scan.words for scan in scans)
+    labels = sum((scan.labels for scan in scans), Counter[str]())
+    if texts and not any(scan.error for scan in scans):
+        drafts += [*_tag_drafts(labels, scans, words), *corpus_drafts(scans)]
+        if texts == 1 and words > 1:
+            sentence = (
+                f"All {words:,} words are one text; in CoNLL an empty line stands between texts. Is this a file of "
+                "tagged words, as --columns says?"
+            )
+            severity: Severity = "warning" if has_validation(others) and words < MANY_WORDS else "fatal"
+            drafts.append(draft("one text", severity, 1, 1.0, sentence))
+        for name, other in others.items():
+            drafts += overlap_drafts(name, other, scans, labels, "words" if written == "none" else "spans")
+            drafts += _unexplained([other], f" of {name}")
+    means = [sum(getattr(scan, size) for scan in scans) / max(1, texts) for size in ("characters", "words")]
+    return TagReport(texts, means[0], means[1], look_up(drafts, read), dict(labels.most_common()), words, written)
+
+
+def _long_words(scan: TagScan) -> Iterator[Draft]:
+    """Texts that were hardly split into words."""
+    if count := scan.counts.pop("long word", 0):
+        share = count / max(1, scan.count)
+        said = f"{counted(count, 'text')} ({percent(share)}) {'has' if count == 1 else 'have'} a word"
+        sentence = f"{said} of more than {LONG} characters; were the words cut at all?"
+        yield draft("long word", severity_of(share, 0.01, 0.5), count, share, sentence, scan.places["long word"])
+
+
+def _unexplained(scans: Sequence[TagScan], where: str = "") -> Iterator[Draft]:
+    """Tags that the scheme does not explain; ``where`` they stand, for the sentence."""
+    scheme = scans[0].scheme
+    tags = sum((scan.tags for scan in scans), Counter[str]())
+    strange = Counter({tag: tags[tag] for tag in unrecognised_tags(tags)}) if scheme != "none" else Counter[str]()
+    if not strange:
+        return
+    count, named = strange.total(), quote_labels([tag for tag, _ in strange.most_common()])
+    share = count / max(1, count + sum(scan.labels.total() for scan in scans))
+    sentence = (
+        f"{counted(count, 'word')}{where} {'has a tag' if count == 1 else 'have tags'} that {scheme.upper()} does not "
+        f"explain: {named}. {'It is' if count == 1 else 'They are'} taken for "
+        'O; if each word has a tag of its own, set tagging.scheme = "none".'
+    )
+    places = [
+        ExamplePosition(scan, scan.first_tags[tag]) for scan in scans for tag in strange if tag in scan.first_tags
+    ]
+    yield draft("unexplained tag", severity_of(share, 0.0, 0.5), count, share, sentence, places[:EXAMPLES])
+
+
+def _tag_drafts(labels: Counter[str], scans: Sequence[TagScan], words: int) -> Iterator[Draft]:
+    """Findings on the tags of all corpora together."""
+    scheme = scans[0].scheme
+    yield from _unexplained(scans)
+    if not labels or (len(labels) == 1 and scheme == "none"):
+        tag = f"All words have one tag, {quote_labels(list(labels))}"
+        said = tag if scheme == "none" else "No word is part of a span"
+        yield draft("one label", "fatal", words, 1.0, f"{said}: there is nothing to learn.")
+        return
+    if len(labels) > max(MANY_TAGS, words // 20):
+        sentence = f"{len(labels):,} different tags: are the columns of words and tags swapped? Name them by --columns."
+        yield draft("too many labels", "fatal", len(labels), 1.0, sentence, first_places(list(labels), scans))
+        return
+    yield from label_drafts(labels, scans, max(1, sum(scan.count for scan in scans)))

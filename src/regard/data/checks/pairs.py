@@ -88,7 +88,11 @@ def misalignment(source: NDArray[np.integer], target: NDArray[np.integer]) -> Mi
         if not narrow and (found := _find_shift(*part)) is not None:
             suspect.append((begin, *found))
     share = len(suspect) / len(begins)
-    if suspect and (share >= 0.05 or _lasting([begin for begin, _, _ in suspect], begins[-1])):
+    places = [begin for begin, _, _ in suspect]
+    lasting = len(places) > 1 and places == list(
+        begins[-len(places) :]
+    )  # to the end, as when a line is missing near it
+    if suspect and (share >= 0.05 or lasting):
         shifts = [shift for _, shift, _ in suspect]
         usual = max(sorted(set(shifts)), key=shifts.count)
         begin = _change(source_B, target_B, usual) if usual else suspect[0][0]
@@ -125,11 +129,6 @@ def _change(source_B: NDArray[np.float64], target_B: NDArray[np.float64], shift:
     moved = np.abs(np.roll(target_B, -shift) - source_B - usual)
     before = np.concatenate([[0.0], np.cumsum(plain - moved)])
     return int(before.argmin())
-
-
-def _lasting(begins: list[int], last: int) -> bool:
-    """Whether the suspected chunks are the last ones of the corpus, as when a line is missing near the end."""
-    return begins == list(range(last - CHUNK * (len(begins) - 1), last + 1, CHUNK)) and len(begins) > 1
 
 
 class PairScan(CheckScan[TextPair]):
@@ -241,7 +240,9 @@ class PairScan(CheckScan[TextPair]):
         suspect = {"copy": (self.hashes_B2[:, 0] == self.hashes_B2[:, 1]) & filled}
         if characters_per_token is not None:
             suspect["too long"] = np.maximum(source, target) > characters_per_token * max_tokens
-        suspect["ratio"] = _ratio_outliers(source, target) & filled
+        ratio = np.log((target + 5.0) / (source + 5.0))
+        off = np.abs(ratio - np.median(ratio))  # an outlier is over five robust deviations, and over three times
+        suspect["ratio"] = (off > max(np.log(3.0), 5 * 1.4826 * float(np.median(off)))) & filled
         for kind, hits in suspect.items():
             if hits.any():
                 numbers = np.flatnonzero(hits)
@@ -379,13 +380,6 @@ def _leaks(name: str, other: PairScan, scans: Sequence[PairScan]) -> list[Draft]
             )
             drafts.append(draft(kind, severity, count, share, sentence, other.at(np.flatnonzero(hits))))
     return drafts
-
-
-def _ratio_outliers(source: NDArray[np.int32], target: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Pairs whose ratio of lengths is far from the corpus's: over five robust deviations, and over three times."""
-    ratio = np.log((target + 5.0) / (source + 5.0))
-    off = np.abs(ratio - np.median(ratio))
-    return np.asarray(off > max(np.log(3.0), 5 * 1.4826 * float(np.median(off))))
 
 
 def count_unknown_words(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[int, Counter[str]]:

@@ -124,8 +124,8 @@ class Records(ABC, Generic[ExampleT]):
     def where(self, number: int, side: int = 0) -> str:
         """``file:line`` of the line a record begins in; a record not yet read is searched for."""
         if number >= self._places.seen:
-            for _ in zip(range(number + 1), self._read(InvalidLines()), strict=False):
-                pass
+            for place, (line, _) in zip(range(number + 1), self.records(InvalidLines()), strict=False):
+                self._places.note(place, line)
         return f"{self.path}:{self._places.line(number)}" if number < self._places.seen else f"{self.path}:0"
 
     def examples(self) -> Iterator[ExampleT]:
@@ -134,10 +134,8 @@ class Records(ABC, Generic[ExampleT]):
         Raises:
             RegardError: a record cannot be read; with its line.
         """
-        self.notes = (InvalidLines(self.path),)
-        return self._read(self.notes[0])
-
-    def _read(self, notes: InvalidLines) -> Iterator[ExampleT]:
+        notes = InvalidLines(self.path)
+        self.notes = (notes,)
         for number, (line, example) in enumerate(self.records(notes)):
             self._places.note(number, line)
             yield example

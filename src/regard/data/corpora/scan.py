@@ -128,23 +128,20 @@ class Block:
         """``file:line`` of the example at a place of the block."""
         return self.corpus.where(self.content.first + place, side) if self.corpus else ""
 
-    def pack(self, plain: Callable[[Any], Any]) -> bytes:
-        """The block as bytes, without its corpus; ``plain`` makes of an example what JSON can hold."""
+    def pack(self) -> bytes:
+        """The block as bytes, without its corpus; of examples that JSON can hold."""
         marks, content = self.marks_B.tobytes(), self.content
         if isinstance(content, LineBlock):
             return join_parts(marks, content.pack())
-        values = json.dumps([plain(example) for example in content.examples], ensure_ascii=False)
+        values = json.dumps(content.examples, ensure_ascii=False)
         return join_parts(marks, b"", values.encode("utf-8", "surrogatepass"))
 
     @classmethod
-    def unpack(cls, packed: bytes, restore: Callable[[Any], Any]) -> Block:
-        """The opposite of :meth:`pack`; of no corpus."""
+    def unpack(cls, packed: bytes, example: Callable[..., Any]) -> Block:
+        """The opposite of :meth:`pack`; of no corpus. ``example`` makes one of its values."""
         marks, lines, *values = split_parts(packed)
-        content: Lines
-        if lines:
-            content = LineBlock.unpack(lines)
-        else:
-            content = ExampleBlock(0, list(map(restore, json.loads(values[0].decode("utf-8", "surrogatepass")))))
+        read = json.loads(values[0].decode("utf-8", "surrogatepass")) if values else ()
+        content = LineBlock.unpack(lines) if lines else ExampleBlock(0, [example(*value) for value in read])
         return cls(None, content, np.frombuffer(marks, np.int8))
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic
+from typing import ClassVar, Generic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from regard.text.tags import Scheme, TaggedWords, convert_tags
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, Vocabularies
 
 Ids = NDArray[np.int64]
-PARTS = ("train", "validation")
 Window = tuple[Ids, Ids]
 """The ids of both sides of an example; a text that is too long gives several windows."""
 UNKNOWN, OUTSIDE = 0, 1
@@ -89,6 +88,8 @@ class Encoder(ABC, Generic[ExampleT]):
     """Whether the validation examples are kept as text, too."""
     nothing: str = "every text is empty, or has no label"
     """Why no example may be left."""
+    example: ClassVar[Callable[..., object]]
+    """Makes an example of its values as JSON holds them, for an encoder that is divisible."""
     divisible: bool = False
     """Whether processes may encode the examples: no answer depends on those before."""
     piece_sizes: tuple[int, ...] = ()
@@ -109,15 +110,6 @@ class Encoder(ABC, Generic[ExampleT]):
     def encode_flat(self, examples: Sequence[ExampleT], part: str) -> FlatWindows:
         """As :meth:`encode`, end to end."""
         return FlatWindows.of(self.encode(examples, part))
-
-    def plain(self, example: ExampleT) -> Any:
-        """An example as values that JSON can hold, of an encoder that is divisible."""
-        return example
-
-    def restore(self, values: Any) -> ExampleT:
-        """The opposite."""
-        found: ExampleT = values
-        return found
 
     def read_texts(self, example: ExampleT) -> Sequence[str]:
         """The texts of an example that the model reads: what may hold words that it never saw."""
@@ -153,6 +145,7 @@ class PairEncoder(Encoder[TextPair]):
         recipe: its seed and the sections ``text`` and ``data`` are read.
     """
 
+    example = TextPair
     sides = ("source", "target")
     windowed = False
     keeps_validation = True
@@ -199,9 +192,6 @@ class PairEncoder(Encoder[TextPair]):
         return FlatWindows(
             {place: one for place, one in refused.items() if one}, np.ones(len(examples), np.int64), (source, target)
         )
-
-    def restore(self, values: Any) -> TextPair:
-        return TextPair(*values)
 
     def _refusal(self, pair: TextPair, source: int, target: int) -> RefusedExample | None:
         """Why a pair of so many tokens is left out, if it is."""
@@ -293,6 +283,7 @@ class LabelIds:
 class ClassEncoder(TextEncoder[LabelledText]):
     """Encodes a text and its label ids (:class:`LabelIds`)."""
 
+    example = LabelledText
     tokenizer: AnyTokenizer
 
     def __init__(self, tokenizer: AnyTokenizer, frame: Frame, labels: LabelIds) -> None:
@@ -305,9 +296,6 @@ class ClassEncoder(TextEncoder[LabelledText]):
     def encode(self, examples: Sequence[LabelledText], part: str) -> list[Encoded]:
         texts = self.tokenizer.ids_batch([text for text, _ in examples])
         return [self._windows(pieces, *example) for pieces, example in zip(texts, examples, strict=True)]
-
-    def restore(self, values: Any) -> LabelledText:
-        return LabelledText(*values)
 
     def _windows(self, pieces: Ids, text: str, label: str) -> Encoded:
         if not text.strip():
@@ -362,6 +350,7 @@ class TagEncoder(TextEncoder[TaggedWords]):
         others: those that occur in validation texts only; they are never predicted.
     """
 
+    example = TaggedWords
     tokenizer: AnyTokenizer
 
     def __init__(
@@ -384,13 +373,6 @@ class TagEncoder(TextEncoder[TaggedWords]):
             self._windows(pieces, of_words) if words.text.strip() else RefusedExample("empty")
             for words, pieces, of_words in zip(examples, self.pieces(examples), marks, strict=True)
         ]
-
-    def plain(self, example: TaggedWords) -> Any:
-        return example.text, example.places, example.tags
-
-    def restore(self, values: Any) -> TaggedWords:
-        text, places, tags = values
-        return TaggedWords(text, tuple(map(tuple, places)), tuple(tags))
 
     def read_texts(self, example: TaggedWords) -> Sequence[str]:
         return (example.text,)
@@ -439,6 +421,7 @@ class DocumentEncoder(TextEncoder[DocumentPart]):
             each batch: it would take a twentieth of a small model's step.
     """
 
+    example = DocumentPart
     tokenizer: AnyTokenizer
     nothing = "that part is nothing but white space"
 
@@ -452,9 +435,6 @@ class DocumentEncoder(TextEncoder[DocumentPart]):
     def encode(self, examples: Sequence[DocumentPart], part: str) -> list[Encoded]:
         texts = self.tokenizer.ids_batch([text for text, _ in examples])
         return [self._window(pieces, *example) for pieces, example in zip(texts, examples, strict=True)]
-
-    def restore(self, values: Any) -> DocumentPart:
-        return DocumentPart(*values)
 
     def _window(self, pieces: Ids, text: str, continues: bool) -> Encoded:
         if not text.strip():

@@ -18,8 +18,9 @@ from pydantic import BaseModel, Field, ValidationError
 from regard.config import FORMAT, checksum
 from regard.data.corpora.corpus import TextPair
 from regard.data.prepare.bpe_dropout import SegmentedShards
-from regard.data.prepare.encoders import PARTS, PairEncoder, TextEncoder
+from regard.data.prepare.encoders import PairEncoder, TextEncoder
 from regard.data.prepare.shards import Entry, Shards
+from regard.data.prepare.split import PARTS
 from regard.data.prepare.windowing import DocumentIndex
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError

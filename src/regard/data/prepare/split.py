@@ -18,6 +18,7 @@ from regard.system.keys import generator
 from regard.text.counts import agreeing, counted
 from regard.text.lines import InvalidLines
 
+PARTS = ("train", "validation")
 TRAIN, VALIDATION, SHARED = 0, 1, 2
 """Marks of examples: learned from; validated on; in neither, as they share a sentence with the validation part."""
 
@@ -29,8 +30,9 @@ class Examples(Protocol[ExampleT_co]):
     def corpora(self) -> Sequence[Corpus[ExampleT_co]]:
         """Those that are learned from."""
 
-    def files_of(self, part: str) -> str:
-        """The files of the training or validation examples, for messages."""
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The files of the examples of each part, for messages."""
 
     @property
     def inputs(self) -> Mapping[str, object]:
@@ -74,6 +76,8 @@ class SplitCorpora(Generic[ExampleT]):
         inputs: Mapping[str, object] | None = None,
     ) -> None:
         self._scanned, self._make_split, self._inputs = scanned, split, inputs or {}
+        held = scanned.validation
+        self.files = dict(zip(PARTS, (scanned.name, held.corpus.name if held else scanned.name), strict=True))
 
     @cached_property
     def _split(self) -> Split | None:
@@ -82,10 +86,6 @@ class SplitCorpora(Generic[ExampleT]):
     @property
     def corpora(self) -> Sequence[Corpus[ExampleT]]:
         return [scan.corpus for scan in self._scanned.learned]
-
-    def files_of(self, part: str) -> str:
-        given = self._scanned.validation
-        return given.corpus.name if part == "validation" and given else self._scanned.name
 
     @property
     def inputs(self) -> Mapping[str, object]:
@@ -214,10 +214,7 @@ class SplitDocuments:
             if sum(scan.count for scan in scans) % EVERY == 0:
                 progress("read", scans[0].count)
         self.inputs = {"data": DataScan([scans[0]]).fingerprint, "validation": DataScan([scans[1]]).fingerprint}
-        self.corpora = [held.text]
-
-    def files_of(self, part: str) -> str:
-        return self._held.text.name
+        self.corpora, self.files = [held.text], dict.fromkeys(PARTS, held.text.name)
 
     @property
     def notes(self) -> list[InvalidLines]:

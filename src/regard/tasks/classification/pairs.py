@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
@@ -159,6 +159,7 @@ def join_pieces(frame: Frame, first: Ids, second: Ids) -> Ids:
 class LabelledPairEncoder(TextEncoder[LabelledPair]):
     """Encodes two texts as one sequence, and their label ids (:class:`LabelIds`)."""
 
+    example = LabelledPair
     tokenizer: AnyTokenizer
     nothing = "every pair lacks a text, or has no label"
 
@@ -172,10 +173,6 @@ class LabelledPairEncoder(TextEncoder[LabelledPair]):
     def encode(self, examples: Sequence[LabelledPair], part: str) -> list[Encoded]:
         pieces = iter(self.tokenizer.ids_batch([text for example in examples for text in example.texts]))
         return [self._window(next(pieces), next(pieces), example) for example in examples]
-
-    def restore(self, values: Any) -> LabelledPair:
-        texts, label = values
-        return LabelledPair(TextPair(*texts), label)
 
     def read_texts(self, example: LabelledPair) -> Sequence[str]:
         return example.texts

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.data.batches.batch import pack_sources
 from regard.data.batches.texts import Examples, TextBatch, WordMarks, text_lengths
-from regard.data.checks.tags import TagScan, detect_scheme
+from regard.data.checks.labels import TagScan, detect_scheme
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare import split

@@ -21,10 +21,9 @@ from regard.data.checks.findings import Finding, announce, pattern_draft
 from regard.data.checks.pairs import PairScan, vocabulary_drafts
 from regard.data.corpora.corpus import Progress, TextPair
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare.division import count_sample
 from regard.data.prepare.encoders import PairEncoder
 from regard.data.prepare.folder import PreparedPairs
-from regard.data.prepare.preparation import LeftOut, prepare
+from regard.data.prepare.preparation import LeftOut, count_sample, prepare
 from regard.data.prepare.split import Split, SplitCorpora, split_pairs
 from regard.decoding.hypotheses import Rows
 from regard.decoding.trace import Trace

@@ -148,11 +148,6 @@ def assemble(model: models.BPE, normaliser: normalizers.Normalizer | None, units
     return core
 
 
-def latin_words(text: str) -> list[str] | None:
-    """The words of a text in Latin letters, as :data:`WORD` splits it; None for any other text."""
-    return _LATIN_WORD.findall(text) if _LATIN.fullmatch(text) else None
-
-
 def word_starts(held: Sequence[bytes], splitter: pre_tokenizers.PreTokenizer) -> NDArray[np.bool_]:
     """Which byte strings begin a word when ``splitter`` splits their concatenation.
 
@@ -257,8 +252,8 @@ def count_words(chunks: Mapping[str, int]) -> Counter[str]:
         if text.startswith("\n") and not chunk.startswith(FIRST):
             text = text[1:]
             others[_LINE_BREAK] += count
-        if (words := latin_words(text)) is not None:
-            for word in words:
+        if _LATIN.fullmatch(text):
+            for word in _LATIN_WORD.findall(text):
                 latin[word] += count
         else:
             for word, _ in splitter.pre_tokenize_str(text):

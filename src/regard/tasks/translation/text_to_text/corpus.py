@@ -184,6 +184,7 @@ class PrefixedEncoder(TextEncoder[PrefixedPair]):
         prefixes: those that are learned, for the index; the data determine them, so the fingerprint is without them.
     """
 
+    example = PrefixedPair
     tokenizer: AnyTokenizer
     keeps_validation = True
     windowed = False
@@ -205,9 +206,6 @@ class PrefixedEncoder(TextEncoder[PrefixedPair]):
         texts = [text for one in examples for text in (with_prefix(one.source, one.prefix), one.target)]
         pieces = iter(self.gaps.ids_batch(texts))
         return [self._window(example, next(pieces), next(pieces)) for example in examples]
-
-    def restore(self, values: Any) -> PrefixedPair:
-        return PrefixedPair(*values)
 
     def read_texts(self, example: PrefixedPair) -> Sequence[str]:
         return (with_prefix(example.source, example.prefix),)

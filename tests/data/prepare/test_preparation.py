@@ -17,8 +17,8 @@ from regard.data.corpora import pairs, scan
 from regard.data.corpora.corpus import TextPair
 from regard.data.corpora.pairs import TwoFiles, open_pairs
 from regard.data.corpora.scan import Block, DataScan, ExampleBlock
-from regard.data.prepare.division import BlockEncoder, count_sample
 from regard.data.prepare.encoders import Encoded, Encoder, FlatWindows, RefusedExample
+from regard.data.prepare.preparation import BlockEncoder, count_sample
 from regard.data.prepare.split import TRAIN, Split, SplitCorpora
 from regard.runs.datasets import training_job
 from regard.system.forks import SAFE, ForkedWorkers
@@ -58,6 +58,7 @@ def test_nothing_is_encoded_as_nothing() -> None:
 class Recording(Encoder[TextPair]):
     """Ids are the lengths of the texts; texts of an odd length are refused."""
 
+    example = TextPair
     keeps_validation = True
     piece_sizes = (99,)
 
@@ -66,9 +67,6 @@ class Recording(Encoder[TextPair]):
 
     def encode(self, examples: Sequence[TextPair], part: str) -> list[Encoded]:
         return [RefusedExample("odd", 0) if len(a) % 2 else [(ids(len(a)), ids(len(b), len(b)))] for a, b in examples]
-
-    def restore(self, values: Any) -> TextPair:
-        return TextPair(*values)
 
     def fields(self, counts: Sequence[int]) -> dict[str, Any]:
         return {}
