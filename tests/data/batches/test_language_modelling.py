@@ -18,9 +18,8 @@ from regard.config import Masking, Recipe, TextToTextSection
 from regard.data.batches import language_modelling as module
 from regard.data.batches.batch import Position
 from regard.data.batches.language_modelling import FramedWindows, MaskingSymbols, SpanWindows, Windows
-from regard.data.prepare.shards import Shards
+from regard.data.prepare.shards import Shards, SideWriter
 from regard.data.prepare.windowing import Frame
-from tests.data.batches.memory_sides import shards
 
 BEGIN, END, MASK = 2, 0, 3
 PIECES = np.arange(30, 80)
@@ -30,6 +29,13 @@ LENGTHS = [30, 3, 50, 9]
 DOCUMENTS = [np.append(ids, END) for ids in np.split(np.arange(100, 192), np.cumsum(LENGTHS)[:-1])]
 """Tokens that count up from 100 through all documents, each with an end."""
 STREAM = np.concatenate(DOCUMENTS)
+
+
+def shards(folder: Path, sentences, pieces: int = 1000, name: str = "text", file_tokens: int = 1 << 20) -> Shards:
+    """Sentences written to a folder."""
+    writer = SideWriter(folder, name, pieces, file_tokens)
+    writer.add(sentences)
+    return Shards(folder, writer.close()[0])
 
 
 def drawn(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,6 +1,7 @@
 """Running text comes as documents, to the character; a huge one comes in parts, and no part is large."""
 
 import gzip
+import itertools
 import json
 import random
 import tracemalloc
@@ -60,14 +61,10 @@ def test_parts_are_the_document(tmp_path_factory, unit: Unit, text: str, most: i
     read = list(lines(path))
     assume(all(line.strip() or len(line) < 12 for line in read))
     joined = "\n".join(read) + "\n" * text.endswith("\n")
-    expected = {"line": [line for line in read if line.strip()], "file": [joined] if joined else []}
-    blocks: list[list[str]] = [[]]
-    for line in read:
-        if line.strip():
-            blocks[-1].append(line)
-        else:
-            blocks.append([])
-    expected["paragraph"] = ["\n".join(block) for block in blocks if block]
+    groups = itertools.groupby(read, lambda line: bool(line.strip()))
+    paragraphs = ["\n".join(block) for filled, block in groups if filled]
+    lines_ = [line for line in read if line.strip()]
+    expected = {"line": lines_, "file": [joined] if joined else [], "paragraph": paragraphs}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "PART", part)
         patch.setattr(module.read_chunks, "__defaults__", (most,))
@@ -86,13 +83,9 @@ def test_a_line_in_pieces_is_the_line(tmp_path: Path) -> None:
     assert notes == reference
     assert {line for line, _ in found} == {1, 2, 3}
     assert max(len(text) for _, text in found) <= 64 + 16
-
-
-def test_pieces_end_between_words(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.txt", "word " * 1000)
-    found = [text for _, text in read_chunks(path, InvalidLines(), 128)]
-    assert len(found) > 10
-    assert all(text.startswith(" word") and text.endswith("word") for text in found[1:-1])
+    pieces = [text for _, text in read_chunks(write(path, "word " * 1000), InvalidLines(), 128)]
+    assert len(pieces) > 10
+    assert all(text.startswith(" word") and text.endswith("word") for text in pieces[1:-1])  # between words
 
 
 @pytest.mark.one_of(2)
@@ -124,13 +117,10 @@ def test_documents_of_json(tmp_path: Path) -> None:
     assert corpus.where(1) == corpus.where(2) == f"{path}:5"
     other = write(tmp_path / "b.jsonl", '{"body": "a"}\n')
     assert whole(open_documents(other, key="body")) == ["a"]
-
-
-@pytest.mark.parametrize("line", ['{"text": 1}', "{}"])
-def test_bad_json_is_said_with_its_line(tmp_path: Path, line: str) -> None:
-    path = write(tmp_path / "a.jsonl", '{"text": "a"}\n' + line + "\n")
-    with refused(RegardError, f"{path}:2"):
-        list(open_documents(path).examples())
+    for line in ('{"text": 1}', "{}"):
+        bad = write(tmp_path / "c.jsonl", '{"text": "a"}\n' + line + "\n")
+        with refused(RegardError, f"{bad}:2"):
+            list(open_documents(bad).examples())
 
 
 def test_a_file_that_breaks_off_is_said_with_its_line(tmp_path: Path) -> None:
@@ -174,13 +164,13 @@ def texts(corpus: Corpus) -> list[str]:
     return [text for text, _ in corpus.examples()]
 
 
-def sides(held: module.HeldOut) -> tuple[list[DocumentPart], list[DocumentPart]]:
+def sides(held: module.HeldOut) -> list[list[DocumentPart]]:
     """What is learned from, and what is held out."""
     parts = list(held.parts())
-    return [part for part, is_held in parts if not is_held], [part for part, is_held in parts if is_held]
+    return [[part for part, is_held in parts if is_held == side] for side in (False, True)]
 
 
-def split(corpora: list[Corpus], seed: int = 1) -> tuple[list[DocumentPart], list[DocumentPart]]:
+def split(corpora: list[Corpus], seed: int = 1) -> list[list[DocumentPart]]:
     return sides(module.split_documents(corpora, measure_corpora(corpora), seed))
 
 
@@ -230,17 +220,13 @@ def test_the_parts_of_a_document_stay_together(tmp_path: Path, monkeypatch: pyte
             assert whole == f"number {number} " + f"{number:03d} " * 12
 
 
-def test_little_is_kept_back_of_very_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    corpora = [by_line(tmp_path, [f"text {n:04d}" for n in range(1000)])]
-    monkeypatch.setattr(module, "MOST", 90)
-    assert len(split(corpora)[1]) == 10
-
-
-def test_of_few_documents_the_end_is_kept_back(tmp_path: Path) -> None:
+def test_little_is_kept_back_of_very_much_and_of_few_documents_the_end(tmp_path: Path, monkeypatch) -> None:
     corpora = [by_line(tmp_path, ["a" * 30, "b" * 45]), by_line(tmp_path, ["c" * 25], "b")]
     train, held = split(corpora)
     assert train == [("a" * 30, False), ("b" * 45, False), ("c" * 15, True)]  # it does not end there
     assert held == [("c" * 10, False)]
+    monkeypatch.setattr(module, "MOST", 90)
+    assert len(split([by_line(tmp_path, [f"text {n:04d}" for n in range(1000)])])[1]) == 10
 
 
 @pytest.mark.parametrize("cut", [0, 1, 30, 31, 74, 75, 100])

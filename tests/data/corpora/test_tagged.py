@@ -31,11 +31,8 @@ def in_columns(made: Sentences, form: str) -> str:
 
 
 def treebank(made: Sentences) -> str:
-    return "\n".join(
-        "# text = x\n"
-        + "".join(f"{number}\t{word}\t_\tX\t{tag}" + 5 * "\t_" + "\n" for number, (word, tag) in enumerate(one, 1))
-        for one in made
-    )
+    rows = [[f"{n}\t{word}\t_\tX\t{tag}" + 5 * "\t_" + "\n" for n, (word, tag) in enumerate(one, 1)] for one in made]
+    return "\n".join("# text = x\n" + "".join(one) for one in rows)
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".xz", ".zst"])
@@ -81,17 +78,9 @@ def test_columns_and_comments(tmp_path: Path, text: str, columns: str | None, ex
 
 
 def test_a_treebank_keeps_its_spacing(tmp_path: Path) -> None:
-    rows = [
-        ("1-2", "don't", "_", "SpaceAfter=No"),
-        ("1", "do", "AUX", "_"),
-        ("2", "n't", "PART", "_"),
-        ("3", ".", "PUNCT", "Gloss=x|SpaceAfter=No"),
-        ("3.1", "gone", "VERB", "_"),
-        ("4", "10 000", "NUM", "_"),
-        ("5-6", "zum", "_", "_"),
-        ("5", "zu", "ADP", "_"),
-        ("6", "dem", "DET", "_"),
-    ]
+    rows = [("1-2", "don't", "_", "SpaceAfter=No"), ("1", "do", "AUX", "_"), ("2", "n't", "PART", "_")]
+    rows += [("3", ".", "PUNCT", "Gloss=x|SpaceAfter=No"), ("3.1", "gone", "VERB", "_"), ("4", "10 000", "NUM", "_")]
+    rows += [("5-6", "zum", "_", "_"), ("5", "zu", "ADP", "_"), ("6", "dem", "DET", "_")]
     lines = [f"{number}\t{form}\t_\t{upos}" + 5 * "\t_" + f"\t{misc}\n" for number, form, upos, misc in rows]
     (words,) = open_tagged(write(tmp_path / "a.conllu", "# newdoc\n\n# x\n" + "".join(lines))).examples()
     assert words.text == "don't.10 000 zum"
@@ -108,11 +97,8 @@ def test_spans_become_tags_of_words(tmp_path: Path) -> None:
     assert words.text == "Die Berliner S-Bahn fährt 😀."
     assert words.words == ["Die", "Berlin", "er", "S", "-", "Bahn", "fährt", "😀", "."]
     assert words.tags == ("O", "B-LOC", "O", "B-PRO DUCT", "I-PRO DUCT", "I-PRO DUCT", "O", "O", "O")
-
-
-def test_keys_are_chosen_and_numbers_are_tags(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"text": "x", "parts": ["a\\nb", "c"], "codes": [0, 7]}\n\n')
-    assert sentences(open_tagged(path, "parts,codes")) == [[("a b", "0"), ("c", "7")]]
+    assert sentences(open_tagged(path, "parts,codes")) == [[("a b", "0"), ("c", "7")]]  # numbers are tags
     assert sentences(open_tagged(write(tmp_path / "b.jsonl", '{"text": "", "spans": []}\n'))) == [[]]
 
 
@@ -151,13 +137,10 @@ def test_what_is_wrong_is_said_with_file_and_line(tmp_path, name: str, text: str
         list(open_tagged(path, columns).examples())
 
 
-@pytest.mark.parametrize("name", ["a.conll", "a.conllu", "a.jsonl"])
-def test_a_file_without_sentences_is_refused(tmp_path: Path, name: str) -> None:
-    with refused(RegardError, tmp_path / name):
-        list(open_tagged(write(tmp_path / name, "\n\n")).examples())
-
-
-def test_columns_nobody_knows(tmp_path: Path) -> None:
+def test_files_without_sentences_and_columns_nobody_knows(tmp_path: Path) -> None:
+    for name in ("a.conll", "a.conllu", "a.jsonl"):
+        with refused(RegardError, tmp_path / name):
+            list(open_tagged(write(tmp_path / name, "\n\n")).examples())
     path = write(tmp_path / "a.conllu", treebank(TWO))
     with refused(UsageError, "--columns", "'colour'", "id, form"):
         list(open_tagged(path, "form,colour").examples())
@@ -208,8 +191,7 @@ def test_spans_hold_the_words_within_them(text: str, data: st.DataObject) -> Non
 
 def test_many_spans_take_no_time() -> None:
     """Twenty thousand spans of a text: a walk over all words for each took a minute."""
-    found = _of_spans("ab " * 20_000, [(3 * n, 3 * n + 2, "X") for n in range(20_000)])
-    assert set(found.tags) == {"B-X"}
+    assert set(_of_spans("ab " * 20_000, [(3 * n, 3 * n + 2, "X") for n in range(20_000)]).tags) == {"B-X"}
 
 
 SHARES = {
@@ -245,13 +227,6 @@ def row(number: str, form: str, upos: str = "X", misc: str = "_") -> list[str]:
     return [number, form, "_", upos, "_", "_", "_", "_", "_", misc]
 
 
-def test_a_range_that_is_never_filled_ends_with_what_there_is() -> None:
-    sentence = ConlluSentence(1, 3)
-    sentence.add(row("1-3", "dámelo"))
-    sentence.add(row("1", "da", "VERB"))
-    assert sentence.words().words == ["dámelo"]
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
@@ -272,3 +247,10 @@ def test_what_is_wrong_with_a_row_is_said(rows: list[list[str]], message: str) -
         sentence.add(cells)
     with pytest.raises(ValueError, match=message):
         sentence.add(rows[-1])
+
+
+def test_a_range_that_is_never_filled_ends_with_what_there_is() -> None:
+    sentence = ConlluSentence(1, 3)
+    for cells in (row("1-3", "dámelo"), row("1", "da", "VERB")):
+        sentence.add(cells)
+    assert sentence.words().words == ["dámelo"]

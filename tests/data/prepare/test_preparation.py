@@ -1,32 +1,54 @@
-"""Blocks of examples divided among processes become the same bytes as in one."""
+"""Examples become a folder of ids: every one once, in its part; made once, whole or not there, reused only if all fits.
+
+Blocks of examples divided among processes become the same bytes as in one. A sample of pairs counted in blocks gives
+the pairs, and the vocabularies, that drawing them one by one gives.
+"""
 
 import errno
+import io
 import itertools
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from regard.config import recipe_from
+from regard.config import Recipe, recipe_from
 from regard.data.checks.pairs import PairScan
-from regard.data.corpora import pairs, scan
-from regard.data.corpora.corpus import TextPair
+from regard.data.corpora import pairs as pair_files
+from regard.data.corpora import scan
+from regard.data.corpora.corpus import Corpus, TextPair, no_progress
+from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.pairs import TwoFiles, open_pairs
 from regard.data.corpora.scan import Block, DataScan, ExampleBlock
-from regard.data.prepare.encoders import Encoded, Encoder, FlatWindows, RefusedExample
+from regard.data.prepare.encoders import ClassEncoder, Encoded, Encoder, FlatWindows, LabelIds, RefusedExample
+from regard.data.prepare.folder import DataMismatch, PreparedExamples, PreparedPairs
 from regard.data.prepare.preparation import BlockEncoder, count_sample
 from regard.data.prepare.split import TRAIN, Split, SplitCorpora
+from regard.data.prepare.windowing import Frame
 from regard.runs.datasets import training_job
+from regard.system.errors import Damaged, RegardError
 from regard.system.forks import SAFE, ForkedWorkers
 from regard.tasks.protocols import InputFiles
-from regard.text.tokenizers.vocabulary import learn_vocabularies, sample
+from regard.tasks.text.preparation import prepare_texts
+from regard.text.tokenizers.tokenizer import learn
+from regard.text.tokenizers.vocabulary import learn_vocabularies, read_tokenizer, sample
+from tests.data.prepare.preparing import WORDS, prepare_pairs, written
+from tests.refusals import refused
 
+LABELS = ("a", "b", "c")
 PROCESSES = [1, *(pytest.param(count, marks=pytest.mark.skipif(not SAFE, reason="no copies")) for count in (2, 3))]
-WORDS = "red house boat Ärger 猫 runs far (away) it's d'accord 12".split()
+AWKWARD = "red house boat Ärger 猫 runs far (away) it's d'accord 12".split()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 def ids(*numbers: int) -> Any:
@@ -78,9 +100,9 @@ class Recording(Encoder[TextPair]):
 
 
 def test_a_block_is_the_same_here_and_in_another_process() -> None:
-    pairs = [TextPair("x" * n, "é" * n) for n in range(12)]
+    examples = [TextPair("x" * n, "é" * n) for n in range(12)]
     marks_B = np.array([0, 0, 1, 0, 0, 1, 2, 0, 0, 1, 0], np.int8)  # the corpus has grown by one
-    block = Block(None, ExampleBlock(7, pairs), marks_B)  # type: ignore[arg-type]
+    block = Block(None, ExampleBlock(7, examples), marks_B)  # type: ignore[arg-type]
     work, other, whole = (BlockEncoder(Recording(), False) for _ in range(3))
     (train, held), noted = work.do(block)
     sent = other.unpack_found(other.pack_found(other.do(other.unpack_item(other.pack_item(block)))))
@@ -102,10 +124,10 @@ def test_a_block_is_the_same_here_and_in_another_process() -> None:
     assert work.counts[0].sum() == 4
 
 
-def written(task: str, folder: Path) -> InputFiles:
+def input_files(task: str, folder: Path) -> InputFiles:
     """Some hundred examples of a task, of which some are left out."""
     draws = np.random.default_rng(1)
-    texts = [" ".join(draws.choice(WORDS, 4)) + f" n{n % 7}" for n in range(230)]
+    texts = [" ".join(draws.choice(AWKWARD, 4)) + f" n{n % 7}" for n in range(230)]
     texts[5] = texts[100] = ""
     texts[17] = "long " * 90
     labels = ["" if n == 50 else "ab"[n % 2] for n in range(230)]
@@ -126,12 +148,12 @@ def written(task: str, folder: Path) -> InputFiles:
     return InputFiles([path])
 
 
-def prepared(values: dict[str, Any], given: InputFiles, processes: int, folder: Path) -> dict[str, bytes]:
+def contents_by(values: dict[str, Any], given: InputFiles, processes: int, folder: Path) -> dict[str, bytes]:
     """The files that so many processes write."""
     read, folder = replace(given, processes=lambda: processes), folder / f"data{processes}"
     job = training_job(values["task"], read, lambda *_: recipe_from(values), lambda text: None, True)
     replace(job, processes=processes).prepare(folder, lambda stage, n: None)
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    return contents(folder)
 
 
 @pytest.mark.one_of(2)
@@ -145,13 +167,13 @@ def test_the_files_do_not_depend_on_the_processes(
 ) -> None:
     monkeypatch.setattr(scan, "BATCH", 20)
     monkeypatch.setattr(scan, "CHARACTERS", 900)
-    monkeypatch.setattr(pairs, "BLOCK", 700)
+    monkeypatch.setattr(pair_files, "BLOCK", 700)
     monkeypatch.setattr("regard.text.lines.HEAD", 300)
     started = []
     monkeypatch.setattr(ForkedWorkers, "__enter__", _noting(ForkedWorkers.__enter__, started))
-    given = written(task, tmp_path)
+    given = input_files(task, tmp_path)
     values = {"task": task, "text": {"vocabulary": 300, "bpe_dropout": dropout}, "data": {"max_tokens": 64}}
-    one, *others = (prepared(values, given, processes, tmp_path) for processes in (1, 2, 3))
+    one, *others = (contents_by(values, given, processes, tmp_path) for processes in (1, 2, 3))
     assert one
     assert others == [one, one]
     passes = 3 if task == "translation" else 1  # scanning, counting, encoding
@@ -171,18 +193,18 @@ def test_where_no_process_can_be_started_one_prepares_the_same(tmp_path: Path, m
     def no_memory() -> int:
         raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
 
-    monkeypatch.setattr(pairs, "BLOCK", 700)
+    monkeypatch.setattr(pair_files, "BLOCK", 700)
     monkeypatch.setattr("regard.text.lines.HEAD", 300)
-    given, values = written("translation", tmp_path), {"task": "translation", "text": {"vocabulary": 300}}
-    one = prepared(values, given, 1, tmp_path)
+    given, values = input_files("translation", tmp_path), {"task": "translation", "text": {"vocabulary": 300}}
+    one = contents_by(values, given, 1, tmp_path)
     monkeypatch.setattr(os, "fork", no_memory)
-    assert prepared(values, given, 2, tmp_path) == one
+    assert contents_by(values, given, 2, tmp_path) == one
 
 
 @pytest.fixture
 def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SplitCorpora[TextPair]:
     """Lines of two files, then rows of a table; some pairs are not learned from."""
-    monkeypatch.setattr(pairs, "BLOCK", 300)
+    monkeypatch.setattr(pair_files, "BLOCK", 300)
     monkeypatch.setattr("regard.text.lines.HEAD", 100)
     words = ["red", "Haus", "Ärger", "猫", "it's", "runs"]
     rows = [[f"{words[(n + side) % 6]} {words[n * 7 % 6]} {n % 9}" for side in (0, 1)] for n in range(240)]
@@ -216,3 +238,310 @@ def test_as_many_pairs_are_learned_from_as_there_are(corpora) -> None:
     assert corpora.train_count == len(list(corpora.train_examples()))
     marks = np.concatenate([block.marks_B for block in corpora.train_blocks(len)])
     assert (marks == TRAIN).sum() == corpora.train_count
+
+
+class Full(io.FileIO):
+    """A file on a full disk: the error names nothing, as the system's own."""
+
+    def write(self, content: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@contextmanager
+def no_room_for(number: int) -> Iterator[list[Path]]:
+    """Within, there is no room for one of the files that are opened to be written, counted from 0; gives them all."""
+    opened: list[Path] = []
+    real = io.open
+
+    def stand_in(path: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        if mode != "wb":
+            return real(path, mode, *rest, **more)
+        opened.append(Path(path))
+        return io.BufferedWriter(Full(path, "wb")) if len(opened) == number + 1 else real(path, mode, *rest, **more)
+
+    with patch.object(io, "open", stand_in):
+        yield opened
+
+
+def named_when_full(write: Callable[[], Any]) -> list[str]:
+    """The file that the error names for each file that is written, where there is no room for that one.
+
+    Args:
+        write: writes them, anew each time.
+    """
+    names: list[str] = []
+    while True:
+        fault = None
+        with no_room_for(len(names)) as opened:
+            try:
+                write()
+            except OSError as error:
+                fault = error
+        if fault is None:
+            assert len(opened) == len(names)
+            return names
+        assert fault.errno == errno.ENOSPC
+        names.append(Path(fault.filename).name if fault.filename else f"nothing, instead of {opened[len(names)]}")
+
+
+def sentences(count: int) -> list[str]:
+    draws = np.random.default_rng(0)
+    return [f"{' '.join(draws.choice(WORDS, draws.integers(2, 9)))} {number}" for number in range(count)]
+
+
+def recipe(**sections: dict[str, object]) -> Recipe:
+    text = {"vocabulary": 320, **sections.pop("text", {})}
+    return recipe_from({"text": text, "data": {"validation": 20, "max_tokens": 40}, **sections})
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Corpus:
+    sources = sentences(200)
+    return written(tmp_path, "train", sources, [text.upper() for text in sources])
+
+
+def decoded(prepared: PreparedPairs, side: str) -> list[str]:
+    shards, tokenizer = getattr(prepared, side), prepared.vocabularies.source
+    return [tokenizer.decode(shards.gather(0, np.array([number]))[0]) for number in range(shards.count)]
+
+
+def test_a_full_disk_names_the_file(tmp_path: Path, pairs: Corpus) -> None:
+    chosen = recipe(text={"bpe_dropout": 0.3, "joint": False}, model={"tie": "two"})
+    named = named_when_full(lambda: prepare_pairs([pairs], chosen, tmp_path / "data"))
+    assert sorted(named) == sorted(path.name for path in (tmp_path / "data").iterdir())
+    assert len(named) > 15
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_shards_and_validation_hold_the_text(tmp_path: Path, pairs: Corpus, dropout: float) -> None:
+    prepared = prepare_pairs([pairs], recipe(text={"bpe_dropout": dropout}), tmp_path / "data")
+    kept = prepared.validation_pairs()
+    assert len(kept) == 20 == prepared.validation_source.count
+    assert decoded(prepared, "validation_source") == [pair[0] for pair in kept]
+    train = list(zip(decoded(prepared, "source"), decoded(prepared, "target"), strict=True))
+    assert sorted(train + kept) == sorted(pairs.examples())
+    assert prepared.pairs == 180
+    assert all(prepared.source.gather(0, np.array([n]))[0][-1] == 0 for n in range(180))
+
+
+def test_pairs_that_do_not_fit_are_left_out_counted_and_named(tmp_path: Path) -> None:
+    sources = sentences(60)
+    targets = [text.upper() for text in sources]
+    sources[3], targets[7], sources[11], targets[12] = "", " ", "wide " * 80, "BOAT " * 80
+    prepared = prepare_pairs([written(tmp_path, "train", sources, targets)], recipe(), tmp_path / "data")
+    validated = {pair[0] for pair in prepared.validation_pairs()}
+    counts = prepared.left_out["counts"]
+    too_long = 2 - counts["validation"]  # one of the two may have been drawn to validate
+    assert (counts["empty"], counts["too long"]) == (2, too_long)
+    assert prepared.left_out["examples"]["empty"] == [f"{tmp_path}/train.en:4", f"{tmp_path}/train.de:8"]
+    assert prepared.pairs + len(validated) + 4 == 60
+    assert prepared.source.longest <= 40
+
+
+def test_invalid_bytes_are_mended_and_said(tmp_path: Path, pairs: Corpus) -> None:
+    path = tmp_path / "train.de"
+    path.write_bytes(path.read_bytes().replace(b"RED", b"R\xc4D", 1))
+    number = next(n for n, line in enumerate(path.read_bytes().split(b"\n"), 1) if b"\xc4" in line)
+    prepared = prepare_pairs([pairs], recipe(), tmp_path / "data")
+    assert prepared.mended == [f"{path}:{number}: 1 line is not valid UTF-8; bytes became U+FFFD"]
+    assert sum("\ufffd" in text for text in decoded(prepared, "target") + decoded(prepared, "validation_target")) == 1
+
+
+def test_given_validation_pairs_are_used_whole(tmp_path: Path, pairs: Corpus) -> None:
+    held = written(tmp_path, "valid", ["a new one", "another"], ["ein neuer", "noch einer"])
+    prepared = prepare_pairs([pairs], recipe(), tmp_path / "data", validation=held)
+    assert prepared.validation_pairs() == list(held.examples())
+    assert prepared.pairs == 200
+
+
+def test_what_fits_is_reused_and_what_does_not_is_named(tmp_path: Path, pairs: Corpus) -> None:
+    first = prepare_pairs([pairs], recipe(), tmp_path / "data")
+    before = {path.name: path.stat().st_mtime_ns for path in first.folder.iterdir()}
+    again = prepare_pairs([pairs], recipe(training={"rate": 0.5}), tmp_path / "data")
+    assert again.fingerprint == first.fingerprint
+    assert {path.name: path.stat().st_mtime_ns for path in again.folder.iterdir()} == before
+    for other, message in (
+        (recipe(text={"vocabulary": 310}), "text.vocabulary"),
+        (recipe(seed=2), "seed"),
+        (recipe(text={"bpe_dropout": 0.1}), "text.bpe_dropout"),
+    ):
+        with refused(DataMismatch, tmp_path / "data", message):
+            prepare_pairs([pairs], other, tmp_path / "data")
+    with refused(DataMismatch, tmp_path / "data", "data"):
+        prepare_pairs(
+            [written(tmp_path, "other", ["x"] * 30, ["y"] * 30)], recipe(), tmp_path / "data", validation=pairs
+        )
+
+
+def test_damage_is_found_and_the_data_made_again(tmp_path: Path, pairs: Corpus) -> None:
+    folder = tmp_path / "data"
+    first = prepare_pairs([pairs], recipe(), folder)
+    draws = np.random.default_rng(1)
+    for path in sorted(folder.iterdir()):
+        whole = bytearray(path.read_bytes())
+        if path.name != "index.json":
+            whole[draws.integers(len(whole))] ^= 1 << int(draws.integers(8))
+            path.write_bytes(whole)
+            with refused(Damaged, path):
+                PreparedPairs(folder)
+            whole[:] = b""
+        path.write_bytes(whole[: len(whole) // 2])
+        with refused(Damaged, path):
+            PreparedPairs(folder)
+        with pytest.raises(Damaged):
+            prepare_pairs([pairs], recipe(), folder)
+        shutil.rmtree(folder)
+        assert prepare_pairs([pairs], recipe(), folder).fingerprint == first.fingerprint
+
+
+def test_a_kill_leaves_nothing_that_looks_complete(tmp_path: Path, pairs: Corpus, monkeypatch) -> None:
+    syncs = 0
+    real = os.fsync
+
+    def counted(descriptor: int) -> None:
+        nonlocal syncs
+        syncs -= 1
+        if syncs == 0:
+            raise KeyboardInterrupt
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", counted)
+    last = 0
+    for last in range(1, 40):
+        syncs = last
+        try:
+            prepare_pairs([pairs], recipe(), tmp_path / "data")
+        except KeyboardInterrupt:
+            assert not (tmp_path / "data").exists()
+        else:
+            break
+    assert last > 5  # every file is brought to the disk before the folder gets its name
+    monkeypatch.undo()
+    assert PreparedPairs(tmp_path / "data").pairs == 180
+    assert not (tmp_path / "data.partial").exists()
+
+
+def prepared(
+    path: Path, folder: Path, valid: Path | None = None, rests: Any = None, **sections: Any
+) -> PreparedExamples:
+    data = {"max_tokens": 16, "validation": 6, **sections.pop("data", {})}
+    values = {"task": "classification", "data": data, "text": {"vocabulary": 300}, **sections}
+    recipe = Recipe.model_validate(values)
+
+    def learned(examples) -> ClassEncoder:
+        tokenizer = learn([text for text, _ in examples.train_examples()], recipe.text.vocabulary)
+        return ClassEncoder(tokenizer, Frame.of(tokenizer, recipe.data.max_tokens), LabelIds("single", LABELS))
+
+    scanned = DataScan.of([open_labelled(path)], open_labelled(valid) if valid else None)
+    return prepare_texts(scanned, recipe, folder, learned, rests or {}, no_progress)
+
+
+def table(path: Path, rows: list[tuple[str, str]]) -> Path:
+    path.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
+    return path
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    draws = np.random.default_rng(1)
+    rows = [(" ".join(draws.choice(["red", "house", "boat"], 3)) + f" n{n}", LABELS[n % 3]) for n in range(60)]
+    return table(tmp_path / "a.csv", rows)
+
+
+def said(made: PreparedExamples) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Every text with its label, of the training and of the validation part."""
+    tokenizer = read_tokenizer(made.folder / "tokenizer.json")
+    parts = (made.text, made.labels), (made.validation_text, made.validation_labels)
+    train, validation = (
+        [(tokenizer.decode(text.sentence(n)), LABELS[int(labels.sentence(n)[0])]) for n in range(text.count)]
+        for text, labels in parts
+    )
+    return train, validation
+
+
+def test_every_text_stands_in_one_part_with_its_label_by_seed(texts: Path, tmp_path: Path) -> None:
+    (train, validation), (_, other) = (said(prepared(texts, tmp_path / f"{n}", seed=n)) for n in (1, 2))
+    assert len(validation) == 6
+    assert sorted(train + validation) == sorted(open_labelled(texts).examples())
+    assert other != validation
+
+
+def test_what_waits_is_bounded_by_characters_and_changes_no_byte(texts: Path, tmp_path: Path, monkeypatch) -> None:
+    longest = max(len(text + label) for text, label in open_labelled(texts).examples())
+    first = prepared(texts, tmp_path / "data")
+    encode, encoded = ClassEncoder.encode, list[list[int]]()
+
+    def noted(self: ClassEncoder, examples: Any, part: str) -> Any:
+        encoded.append([len(text + label) for text, label in examples])
+        return encode(self, examples, part)
+
+    monkeypatch.setattr(scan, "CHARACTERS", 100)
+    monkeypatch.setattr(ClassEncoder, "encode", noted)
+    assert contents(prepared(texts, tmp_path / "again").folder) == contents(first.folder)
+    assert sum(map(len, encoded)) == 60
+    assert 100 <= max(map(sum, encoded)) < 100 + longest
+    assert sum(sum(batch) >= 100 for batch in encoded) > 5
+
+
+def test_what_rests_on_something_else_is_refused_by_name(texts: Path, tmp_path: Path) -> None:
+    prepared(texts, tmp_path / "data")
+    for changed, said in (
+        ({"seed": 2}, "seed"),
+        ({"data": {"max_tokens": 17}}, "data.max_tokens"),
+        ({"data": {"validation": 5}}, "data.validation"),
+        ({"text": {"vocabulary": 301}}, "text.vocabulary"),
+        ({"text": {"vocabulary": 300, "lowercase": True}}, "text.lowercase"),
+        ({"rests": {"kind": "multi"}}, "kind"),
+    ):
+        with refused(DataMismatch, tmp_path / "data", said):
+            prepared(texts, tmp_path / "data", **changed)
+    texts.write_text(texts.read_text().replace(",a", ",b", 1))
+    with refused(DataMismatch, tmp_path / "data", "data"):
+        prepared(texts, tmp_path / "data")
+
+
+def test_given_validation_takes_the_place_of_a_split_and_is_not_learned_from(texts: Path, tmp_path: Path) -> None:
+    valid = table(tmp_path / "v.csv", [("red moon", "c"), ("a boat", "a"), *[("zz zz", "c")] * 9])
+    train, validation = said(prepared(texts, tmp_path / "data", valid))
+    assert train == list(open_labelled(texts).examples())
+    assert validation == list(open_labelled(valid).examples())
+    tokenizer = read_tokenizer(tmp_path / "data" / "tokenizer.json")
+    assert not any("zz" in tokenizer.piece(id) for id in range(tokenizer.size))
+
+
+def test_what_is_left_out_is_counted_and_named(texts: Path, tmp_path: Path) -> None:
+    texts.write_text(texts.read_text() + '" ",a\nhello,\n')
+    valid = table(tmp_path / "v.csv", [("red", "a"), ("boat", ""), ("house", "b")])
+    made = prepared(texts, tmp_path / "data", valid)
+    places = {"empty": [f"{texts}:62"], "no label": [f"{texts}:63"], "validation": [f"{valid}:3"]}
+    assert made.left_out["examples"] == places
+    assert {kind: made.left_out["counts"][kind] for kind in places} == dict.fromkeys(places, 1)
+    assert (made.count, made.validation_text.count) == (60, 2)
+
+
+def test_where_nothing_is_left_or_all_is_alike_the_file_is_named(tmp_path: Path) -> None:
+    path = table(tmp_path / "a.csv", [(f"text {n}", "") for n in range(20)])
+    with refused(RegardError, path):
+        prepared(path, tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+    good = table(tmp_path / "b.csv", [(f"text {n}", "a") for n in range(20)])
+    with refused(RegardError, path, "--valid"):
+        prepared(good, tmp_path / "data", path)
+    alike = table(tmp_path / "c.csv", [("text", "a")] * 40)
+    with refused(RegardError, alike, "40", "--valid"):
+        prepared(alike, tmp_path / "data")
+
+
+def test_a_long_text_is_several_examples_with_one_label(texts: Path, tmp_path: Path) -> None:
+    valid = table(tmp_path / "v.csv", [(" ".join(["house"] * 60 + ["boat"]), "b"), ("red", "c")])
+    made = prepared(texts, tmp_path / "data", valid)
+    labels = [label for _, label in said(made)[1]]
+    assert len(labels) > 2
+    assert labels == ["b"] * (len(labels) - 1) + ["c"]
+    assert made.validation_text.longest <= 16
+    assert made.validation_wholes.windows_B.tolist() == [len(labels) - 1, 1]
+    assert (made.wholes.count, made.wholes.windows_B.sum()) == (60, made.count)
+    old = prepared(texts, tmp_path / "data", valid)
+    del old.index["wholes"]  # what an earlier version prepared is refused where it matters
+    with refused(RegardError, tmp_path / "data", "--resume"):
+        _ = old.wholes

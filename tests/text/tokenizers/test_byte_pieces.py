@@ -166,34 +166,31 @@ def test_the_vocabulary_of_counted_words_is_that_of_the_texts(setting: tuple[str
     assert learn_counted(whole, size).content == wanted
 
 
-def test_a_long_text_is_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_text_is_counted_in_parts_and_words_are_repeated_as_often_as_they_were(monkeypatch) -> None:
     monkeypatch.setattr(byte_pieces, "LONGEST", 7)
+    monkeypatch.setattr(byte_pieces, "FED", 20)
     counter = ChunkCounter("nfc")
     counter.add(["short", "abcdefghij klmnop", ""])
     wanted = Counter(word for part in ("short", "abcdefg", "hij klm", "nop") for word in library_words(part))
     assert counter.counts() == wanted
-
-
-def test_words_are_repeated_as_often_as_they_were_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(byte_pieces, "FED", 20)
     counts = {"ab": 3, "x": 9, "abcdef": 50, "y" * 30: 2, "cd": 1}
     fed = list(byte_pieces.repeat_words(counts))
     assert Counter(" ".join(fed).split()) == {word: count for word, count in counts.items() if len(word) > 1}
     assert max(map(len, fed)) <= 20 + len("y" * 30)
     assert list(byte_pieces.repeat_words({})) == list(byte_pieces.repeat_words({"x": 2})) == []
-
-
-def test_one_chunk_is_split_as_it_stands_in_its_text() -> None:
-    assert byte_pieces.count_words({"\0it's": 2, "it's": 3, "\nit's": 1}) == {"it": 3, "'s": 6, "Ġit": 3, "Ċ": 1}
+    chunks = {"\0it's": 2, "it's": 3, "\nit's": 1}  # one is split as it stands in its text
+    assert byte_pieces.count_words(chunks) == {"it": 3, "'s": 6, "Ġit": 3, "Ċ": 1}
 
 
 class Spelled:
-    """Ids of texts that are their bytes; notes what it is asked for."""
+    """Ids of texts that are their bytes; notes what it is asked for, and breaks off where it is told to."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.asked, self.fails = list[str](), False
 
     def __call__(self, texts: list[str]) -> list[list[int]]:
+        if self.fails and texts:
+            raise KeyboardInterrupt
         self.asked += texts
         return [list(text.encode()) for text in texts]
 
@@ -214,24 +211,17 @@ def test_a_chunk_is_encoded_once_until_too_many_are_held(monkeypatch: pytest.Mon
 
 def test_frequent_chunks_are_encoded_before_they_are_met(monkeypatch: pytest.MonkeyPatch) -> None:
     encode = Spelled()
-    ids = ChunkIds(encode, [1] * 256)
     monkeypatch.setattr(byte_pieces, "MOST", 4)
-    ids.remember({"rare": 1, "some": byte_pieces.OFTEN, "most": 90, "more": 80, "x" * 99: 99})
+    counts = {"rare": 1, "some": byte_pieces.OFTEN, "most": 90, "more": 80, "x" * 99: 99}
+    ChunkIds(encode, [1] * 256).remember(counts)
     assert encode.asked == [" most\n more"]
 
 
 def test_an_encoding_that_fails_leaves_nothing_half_known() -> None:
     encode = Spelled()
-    fails = True
-
-    def encoded(texts: list[str]) -> list[list[int]]:
-        if fails and texts:
-            raise KeyboardInterrupt
-        return encode(texts)
-
-    ids = ChunkIds(encoded, [1] * 256)
+    encode.fails, ids = True, ChunkIds(encode, [1] * 256)
     with pytest.raises(KeyboardInterrupt):
         ids.find(["\0ab", "cd"])
-    fails = False
+    encode.fails = False
     assert ids.find(["\0cd", "ab", "\0ab"])[0].tolist() == list(b"cd abab")
     assert isinstance(ids.find(["\0"])[0], np.ndarray)
