@@ -230,10 +230,6 @@ class SearchInputs:
         """The display text of an output piece."""
         return piece(self.task.target_tokenizer, id)
 
-    def trace(self) -> Trace:
-        """A recorder of the candidates that a search considers."""
-        return Trace(CANDIDATES, self.task.symbols.without)
-
     def decoding(self, beam: int) -> Decoding:
         """The recipe's decoding options with this beam size."""
         return self.task.recipe.decoding.model_copy(update={"beam": beam})

@@ -25,8 +25,6 @@ from regard.system.errors import UsageError
 from regard.text.counts import counted
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from regard.tasks.images.classifier import Image, ImageClassification
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -308,9 +306,13 @@ def distances(task: ImageClassification, images: Sequence[Image]) -> Distances:
     cut = task.cut
     rows, columns = cut.shape.height // cut.patch, cut.shape.width // cut.patch
     distance, reach = patch_distances(rows, columns, cut.patch)
-    parts = [given[begin : begin + AT_ONCE] for begin in range(0, len(given), AT_ONCE)]
-    batches = (batch for part in parts for batch in task.batches(part))
-    sums = [_sums(image_weights(task.model, batch), distance) for batch in batches]
+    sums = []
+    for begin in range(0, len(given), AT_ONCE):
+        for batch in task.batches(given[begin : begin + AT_ONCE]):
+            layers = [[one.double().cpu().numpy() for one in layer] for layer in image_weights(task.model, batch)]
+            far = [np.sum([mean_distance(weight, distance) for weight in layer], axis=0) for layer in layers]
+            share = [np.sum([weight[:, 1:, 0].mean(-1) for weight in layer], axis=0) for layer in layers]
+            sums.append((far, share))
     heads, first = np.sum(sums, axis=0) / len(given)
     depths = range(1, len(heads) + 1)
     fields_seen = (reach <= depth * (KERNEL // 2) for depth in depths)
@@ -318,11 +320,3 @@ def distances(task: ImageClassification, images: Sequence[Image]) -> Distances:
     fields = tuple(receptive_field([(cut.patch, cut.patch), *[(KERNEL, 1)] * depth]) for depth in depths)
     size = max(cut.shape.height, cut.shape.width)
     return Distances(heads, first, fields, within, float(distance.mean()), len(given), size)
-
-
-def _sums(layers: Sequence[Sequence[Tensor]], distance: Weights) -> tuple[Table, Table]:
-    """Over some images, layers × heads: the sum of their mean distances, and of the class token's shares."""
-    weights = [[one.double().cpu().numpy() for one in layer] for layer in layers]
-    far = [np.sum([mean_distance(weight, distance) for weight in layer], axis=0) for layer in weights]
-    first = [np.sum([weight[:, 1:, 0].mean(-1) for weight in layer], axis=0) for layer in weights]
-    return np.array(far), np.array(first)

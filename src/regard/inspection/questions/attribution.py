@@ -79,7 +79,16 @@ def input_attribution(
     seen, baseline = inputs_of(models, models.load_for(asked), asked), None
     score_of = explained_score(seen, place, label)
     if against is not None:
-        score_of = difference(score_of, _other_score(seen, place, against))
+        if isinstance(against, str):
+            other = explained_score(seen, place, against)
+        else:
+            if seen.task.info.writes not in PIECE_SCORES or place is None:
+                raise UsageError("this model predicts labels; name one of them", "against")
+            assert reads_text(seen.task)
+            if against >= (size := seen.task.target_tokenizer.size):
+                raise UsageError(f"a piece is named by its number, from 0 to {size - 1}", "against")
+            other = piece_score(seen, place, against)
+        score_of = difference(score_of, other)
     if method == "integrated_gradients":
         score, baseline, shares = integrate(seen, asked.changes, score_of, affordable_passes(seen))
     else:
@@ -92,18 +101,6 @@ def input_attribution(
 def difference(one: Score, other: Score) -> Score:
     """What one score is more than another, as of one output instead of another [Yin22 §2]."""
     return lambda hidden_TD: one(hidden_TD) - other(hidden_TD)
-
-
-def _other_score(seen: ModelInputs, place: int | None, against: int | str) -> Score:
-    """The score of another output."""
-    if isinstance(against, str):
-        return explained_score(seen, place, against)
-    if seen.task.info.writes not in PIECE_SCORES or place is None:
-        raise UsageError("this model predicts labels; name one of them", "against")
-    assert reads_text(seen.task)
-    if against >= (size := seen.task.target_tokenizer.size):
-        raise UsageError(f"a piece is named by its number, from 0 to {size - 1}", "against")
-    return piece_score(seen, place, against)
 
 
 def affordable_passes(seen: ModelInputs) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field, Strict
 
@@ -13,8 +13,10 @@ from regard.decoding.hypotheses import Choose
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import random_sampling
 from regard.decoding.strategies import Greedy
+from regard.decoding.trace import Trace
 from regard.inspection.folders.models import LoadedModel, Models
 from regard.inspection.forward.outputs import (
+    CANDIDATES,
     SearchInputs,
     beam_search,
     branch,
@@ -29,9 +31,6 @@ from regard.inspection.forward.text_windows import fit_request
 from regard.inspection.requests import Answer, Count, Place, Request, Whole, question
 from regard.system.errors import UsageError
 from regard.tasks.kinds import continues_text
-
-if TYPE_CHECKING:
-    from regard.decoding.trace import Trace
 
 WIDEST = 32
 """Most hypotheses of a tree."""
@@ -73,7 +72,7 @@ def _tokens(
     """The tokens; ablations are applied only during each decoding step, not while the consumer reads."""
     changes, section = asked.changes.ablations, loaded.task.recipe.model
     start = prepare_search(loaded.task, asked.text, most)
-    trace, ids, probabilities = start.trace(), list[int](), list[float]()
+    trace, ids, probabilities = Trace(CANDIDATES, start.task.symbols.without), list[int](), list[float]()
     tokens = _scheduler(start, trace, temperature, seed).tokens()
     while True:
         with changes.apply(section):
@@ -113,7 +112,7 @@ def tree_of(models: Models, asked: Request, beam: Annotated[Count, Field(le=WIDE
     asked, task = fit_request(models, loaded, asked).asked, loaded.task
     with asked.changes.ablations.apply(task.recipe.model):
         start = prepare_search(task, asked.text, AHEAD)
-        trace = start.trace()
+        trace = Trace(CANDIDATES, start.task.symbols.without)
         hypotheses = beam_search(start, beam, trace)
     nodes = tree(trace[0], start.piece)
     places = {(node.parent, node.id): number for number, node in enumerate(nodes)}

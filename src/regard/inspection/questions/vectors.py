@@ -261,11 +261,6 @@ class Table:
         return [id for id in whole if not CONTROL.fullmatch(self.piece(id))]
 
 
-def _is_word(piece: str) -> bool:
-    letters = piece.strip("▁#")
-    return len(letters) > 1 and letters.isalpha()
-
-
 @question
 def nearest_pieces(
     models: Models,
@@ -309,7 +304,9 @@ def embedding_map(
     marked = list(dict.fromkeys(table.pieces(text))) if text.strip() else []
     readable = table.readable()
     seen = readable if table.unseen is None else [id for id in readable if id not in table.unseen]
-    others = sorted(readable if unseen else seen, key=lambda id: not _is_word(table.piece(id)))
+    letters = {id: table.piece(id).strip("▁#") for id in readable}
+    words = {id for id, some in letters.items() if len(some) > 1 and some.isalpha()}
+    others = sorted(readable if unseen else seen, key=lambda id: id not in words)
     ids = list(dict.fromkeys([*marked, *others]))[: max(count, len(marked))]
     vector_ND = table.vector_VD[ids]
     plane = Plane.fit(vector_ND)
