@@ -165,7 +165,7 @@ def scored(examples: list[Example], said: list[Any], spans: bool) -> dict[str, A
     """The score of predictions, and the counts of each example."""
     from bootstrap import counts_of, packed
 
-    from regard.tasks.metrics.spans import tag_scores
+    from regard.tasks.metrics.labels import tag_scores
 
     gold = [one["label"] if "label" in one else one["tags"] for one in examples]
     counts_NK = counts_of(gold, said, spans)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.tasks.metrics.spans import tag_scores
+from regard.tasks.metrics.labels import tag_scores
 from regard.tasks.model_folder import corpus_opener
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"

@@ -14,8 +14,7 @@ from regard.data.corpora.documents import open_documents
 from regard.tasks.classification.classifier import ClassEvaluation
 from regard.tasks.language.generator import Perplexity
 from regard.tasks.metrics.bleu import score
-from regard.tasks.metrics.labels import class_scores, label_scores, number_scores
-from regard.tasks.metrics.spans import Counts, tag_scores
+from regard.tasks.metrics.labels import Counts, class_scores, label_scores, number_scores, tag_scores
 from regard.tasks.protocols import Divide
 
 

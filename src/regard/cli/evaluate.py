@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from regard.tasks.language.generator import Perplexity
     from regard.tasks.language.training import PredictionScores
     from regard.tasks.metrics.bleu import TranslationScores
-    from regard.tasks.metrics.spans import Counts, TagScores
+    from regard.tasks.metrics.labels import Counts, TagScores
     from regard.tasks.protocols import Divide, Task
 
 Found = tuple[Any, Callable[[Any], list[str]]]

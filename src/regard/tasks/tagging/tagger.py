@@ -22,8 +22,7 @@ from regard.data.prepare.windowing import Frame
 from regard.system.errors import UsageError
 from regard.tasks.assets import TagAssets
 from regard.tasks.engine import engine_of
-from regard.tasks.metrics.labels import refuse_unknown_labels
-from regard.tasks.metrics.spans import TagScores, tag_scores
+from regard.tasks.metrics.labels import TagScores, refuse_unknown_labels, tag_scores
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import (
     ENGINE_ROOM,

@@ -25,7 +25,7 @@ from regard.nn import ops
 from regard.nn.layout import Sequences
 from regard.tasks.assets import FittedValues, TagAssets
 from regard.tasks.metrics import calibration
-from regard.tasks.metrics.spans import TagScores, tag_scores
+from regard.tasks.metrics.labels import TagScores, tag_scores
 from regard.tasks.protocols import ShouldStop
 from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, word_scores
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, segmented_sides

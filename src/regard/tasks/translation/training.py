@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -37,13 +37,11 @@ from regard.tasks.protocols import ShouldStop, TargetWriter, Task
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.tasks.training.defaults import size_for
 from regard.tasks.training.model_writer import StoppableTrace
-from regard.tasks.translation.translator import Translation
+from regard.tasks.translation.text_to_text.writer import Answer, TextToText
+from regard.tasks.translation.translator import Hypothesis, Translation
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
 from regard.training.world import ALONE, World
-
-if TYPE_CHECKING:
-    from regard.tasks.translation.text_to_text.writer import TextToText
 
 SAMPLES = 3
 """Sample translations shown at a validation."""
@@ -55,31 +53,7 @@ BEAMS = 1.5
 """Times greedy search that each hypothesis of a beam takes: of five it was 1.4."""
 
 
-class GeneratedText(Protocol):
-    """A text that a search found."""
-
-    @property
-    def text(self) -> str:
-        """On one line."""
-
-
-class Writer(TargetWriter, Protocol):
-    """A task that writes the best texts for texts."""
-
-    def nbest(
-        self,
-        texts: Sequence[str],
-        n: int = 1,
-        beam: int | None = None,
-        *,
-        max_extra: int | None = None,
-        trace: Trace | None = None,
-        scores: bool = True,
-    ) -> Sequence[Sequence[GeneratedText]]:
-        """The ``n`` best of each text, best first; their scores may be left out."""
-
-
-AnyWriter = TypeVar("AnyWriter", bound=Writer)
+AnyWriter = TypeVar("AnyWriter", bound=Translation | TextToText)
 
 
 class TeacherForcing(BaseTraining[AnyWriter]):
@@ -165,7 +139,7 @@ class TeacherForcing(BaseTraining[AnyWriter]):
         """What is written for texts, as one process tells it to the others."""
         return json.dumps([hypothesis.text for hypothesis in self._greedy(group)]).encode()
 
-    def _greedy(self, texts: Sequence[TextPair], trace: Trace | None = None) -> list[GeneratedText]:
+    def _greedy(self, texts: Sequence[TextPair], trace: Trace | None = None) -> list[Hypothesis | Answer]:
         sources = [source for source, _ in texts]
         found = self.task.nbest(sources, 1, beam=1, max_extra=self.max_extra, trace=trace, scores=False)
         return [best[0] for best in found]

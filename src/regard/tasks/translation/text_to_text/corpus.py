@@ -155,7 +155,10 @@ def open_prefixed(path: Path | str, columns: str | None = None) -> Corpus[Prefix
     Raises:
         UsageError: neither the ending nor ``columns`` tells the form.
     """
-    path, named = Path(path), None if columns is None else _names(columns)
+    path, named = Path(path), None if columns is None else tuple(name.strip() for name in columns.split(","))
+    if named is not None and (len(named) not in (2, 3) or not all(named)):
+        message = f"{columns!r} must name source and target, or {', '.join(COLUMNS)}: such as 1,2 or task,input,output"
+        raise UsageError(message, "--columns")
     name = plain_name(path)
     if name.endswith(".csv"):
         return PrefixedRows(path, LabelledCsv(path), named)
@@ -165,14 +168,6 @@ def open_prefixed(path: Path | str, columns: str | None = None) -> Corpus[Prefix
         return PrefixedRows(path, LabelledTsv(path), named)
     refuse_binary(path)
     raise UsageError("is neither .csv, .tsv nor .jsonl; where tabs are between columns, say --columns 1,2", str(path))
-
-
-def _names(columns: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in columns.split(","))
-    if len(names) not in (2, 3) or not all(names):
-        message = f"{columns!r} must name source and target, or {', '.join(COLUMNS)}: such as 1,2 or task,input,output"
-        raise UsageError(message, "--columns")
-    return names
 
 
 class PrefixedEncoder(TextEncoder[PrefixedPair]):
