@@ -73,23 +73,12 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.one_of(3)
-@pytest.mark.parametrize("task", TASKS)
-def test_what_was_trained_can_be_loaded(taught, task: str) -> None:
-    model, folder, told = taught[task]
-    assert isinstance(model, TASKS[task])
-    assert isinstance(regard.load(folder, device="cpu"), TASKS[task])
-    assert any(re.match(r"400 documents, [\d,]+ characters", line) for line in told)
-    card = (folder / "card.md").read_text()
-    assert "tokens to learn from" in card
-    loss = float(re.search(r"\* loss ([\d.]+) nats", card)[1])
-    assert loss < 2.5  # of 420 pieces, log 420 = 6
-
-
 def test_words_and_pieces_that_training_never_saw_are_known(taught, tmp_path: Path) -> None:
     gap = {"masked-lm": " [MASK]", "language-model": ""}
-    for task, (_, folder, _) in taught.items():
+    for task, (_, folder, told) in taught.items():
+        assert any(re.match(r"400 documents, [\d,]+ characters", line) for line in told)
         model = regard.load(folder, device="cpu")
+        assert isinstance(model, TASKS[task])
         tokenizer, unseen = model.source_tokenizer, model.unseen_pieces("source")
         lines = (folder.parent / "a.txt").read_text().splitlines()
         assert [word.word for word in model.unseen_words(f"{lines[0]} zebra{gap[task]} {lines[1]}")] == ["zebra"]
