@@ -178,17 +178,6 @@ def test_a_run_is_scored_once_and_another_one_of_its_name_is_refused(load: Any, 
         done(results, run | {"settings": "model.dropout=0.3"}, test=False)
 
 
-def test_seeds_of_one_setting_are_averaged_with_an_interval(load: Any) -> None:
-    rows = [
-        {"run": f"a recipe {n}", "set": "a", "name": "recipe", "seed": n, "settings": "", "train minutes": 1.0} | scores
-        for n, scores in enumerate([{"test accuracy": 90.0}, {"test accuracy": 92.0}, {"test accuracy": 91.0}])
-    ]
-    seeds = load("seeds")
-    several, single = seeds.groups_of([*rows, {**rows[0], "run": "b", "set": "b"}])
-    assert seeds.mean(several)["test"] == "91.00 ± 2.48"  # 4.303 · 1 / √3
-    assert seeds.mean(single)["test"] == "90.00"
-
-
 def test_the_page_is_made_of_the_results_and_narrow(load: Any) -> None:
     """Whatever changes a table, a sentence or a picture of what was measured is seen here."""
     report = load("report")

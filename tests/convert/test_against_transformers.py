@@ -68,23 +68,6 @@ def test_bert_with_each_head(head: str, task: str, activation: str, dtype: torch
 
 
 @DTYPES
-def test_berts_bare_encoder_and_pooler(dtype: torch.dtype, tmp_path: Path) -> None:
-    config = transformers.BertConfig(**peers.BERT)
-    peer = peers.theirs("BertModel", config)
-    tensors = {f"bert.{name}": tensor for name, tensor in saved(peer, tmp_path).items()}
-    zeros = {"classifier.weight": torch.zeros(peers.COUNT, 12), "classifier.bias": torch.zeros(peers.COUNT)}
-    model, _ = ours(FORMATS["bert"], "classification", config, tensors | zeros, dtype)
-    texts = ids(LENGTHS)
-    padded_ids, mask = padded(texts)
-    expected = peer(input_ids=padded_ids, attention_mask=mask)  # all of the first segment where nothing is said
-    tokens = packed(texts)
-    hidden_TD = model.encoder(tokens)
-    pooled_BD = torch.tanh(model.head.dense(model.head.pool(hidden_TD, tokens.sequences)))
-    assert_near(hidden_TD, unpadded(expected.last_hidden_state, texts), tolerance(dtype))
-    assert_near(pooled_BD, expected.pooler_output, tolerance(dtype))
-
-
-@DTYPES
 def test_gpt2(dtype: torch.dtype, tmp_path: Path) -> None:
     config = transformers.GPT2Config(**peers.GPT2)
     peer = peers.theirs("GPT2LMHeadModel", config)

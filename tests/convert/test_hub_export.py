@@ -271,25 +271,6 @@ def test_out_is_in_backwards(kind: str, tmp_path: Path) -> None:
         assert again.unk_token == theirs.unk_token
 
 
-@pytest.mark.parametrize("kind", ["BertForMaskedLM", "T5ForConditionalGeneration"])
-def test_ctranslate2_reads_what_came_in_and_went_out(kind: str, tmp_path: Path) -> None:
-    ctranslate2 = pytest.importorskip("ctranslate2")
-    peer, theirs = folder_of(kind, tmp_path / "theirs")
-    import_model(tmp_path / "theirs", tmp_path / "ours")
-    export_model(tmp_path / "ours", tmp_path / "back")
-    ids, fast = theirs(TEXTS[0])["input_ids"], converted(tmp_path / "back", tmp_path / "fast")
-    if kind.startswith("Bert"):
-        said = ctranslate2.Encoder(fast, intra_threads=1).forward_batch([ids]).last_hidden_state
-        assert_near(np.array(said), peer.bert(torch.tensor([ids])).last_hidden_state, 1e-4)
-    else:
-        pieces = theirs.convert_ids_to_tokens(ids)
-        translator = ctranslate2.Translator(fast, intra_threads=1)
-        said = translator.translate_batch([pieces], beam_size=1, max_decoding_length=9)
-        expected = peer.generate(torch.tensor([ids]), do_sample=False, max_new_tokens=9)[0, 1:].tolist()
-        expected = expected[: expected.index(1)] if 1 in expected else expected
-        assert theirs.convert_tokens_to_ids(said[0].hypotheses[0]) == expected
-
-
 def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
     described = recipe("language-model", {"layers": 1, **POSITIONS})
     model = model_of(described, own_tokenizer().size)

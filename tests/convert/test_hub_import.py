@@ -16,15 +16,12 @@ from regard.convert.hub import NOT_YET
 from regard.convert.side_files import scale_of
 from regard.data.batches.patches import Scale
 from regard.models.build import outline
-from regard.models.inputs import Patches
 from regard.models.store import load_weights
-from regard.nn.layout import Sequences
 from regard.runs.conversion import import_model
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import ClassAssets, ImageAssets, TagAssets
 from regard.text.tokenizers.vocabulary import read_tokenizer
-from tests.convert.small_folders import LABELS, PAIRS, TAGS, TEXTS, around, config_of, folder_of, rewrite, untied_t5
-from tests.convert.small_peers import BERTS, framed, packed, pixels, transformers, unpadded
+from tests.convert.small_folders import LABELS, PAIRS, TAGS, TEXTS, around, config_of, folder_of, rewrite
+from tests.convert.small_peers import framed, packed, unpadded
 from tests.models.small_models import assert_near
 from tests.refusals import refused
 from tests.text.tokenizers import library_tokenizers as library
@@ -49,26 +46,6 @@ def unread(folder: Path, where: str | Path | None, *holds: str) -> None:
     """The folder is refused."""
     with refused(RegardError, where, *holds):
         read_hub_model(folder)
-
-
-@pytest.mark.parametrize(("head", "task"), BERTS.items())
-def test_bert_with_a_head(head: str, task: str, tmp_path: Path) -> None:
-    peer, theirs = folder_of(f"BertFor{head}", tmp_path / "theirs", labels=TAGS if task == "tagging" else LABELS)
-    recipe, tokenizer, model = imported(tmp_path)
-    assert recipe.task == task
-    assert recipe.data.max_tokens == recipe.model.max_positions == 40
-    assert recipe.tagging.scheme == ("bio" if task == "tagging" else "auto")
-    if task != "masked-lm":
-        assets = (TagAssets if task == "tagging" else ClassAssets).load(tmp_path / "ours")
-        assert assets.labels == (TAGS if task == "tagging" else LABELS)
-    batch = theirs(TEXTS, padding=True, return_tensors="pt")
-    texts = framed(tokenizer, TEXTS)
-    rows = zip(batch.input_ids, batch.attention_mask.bool(), strict=True)
-    assert [text.tolist() for text in texts] == [ids[mask].tolist() for ids, mask in rows]
-    expected = peer(input_ids=batch.input_ids, attention_mask=batch.attention_mask).logits
-    said = model(packed(texts))
-    found = model.head.scores(said) if task == "masked-lm" else said
-    assert_near(found, expected if task == "classification" else unpadded(expected, texts), 1e-4)
 
 
 @pytest.mark.parametrize("purpose", ["mrpc", "STS-B", "sst2", None])
@@ -96,30 +73,6 @@ def test_two_texts_put_together_in_another_way_are_refused(tmp_path: Path) -> No
         read_hub_model(tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["GPT2LMHeadModel", "GPT2Model"])
-def test_gpt2(kind: str, tmp_path: Path) -> None:
-    folder_of(kind, tmp_path / "theirs")
-    peer = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "theirs").eval()
-    recipe, tokenizer, model = imported(tmp_path)
-    assert recipe.task == "language-model"
-    texts = [torch.tensor(tokenizer.encode(text).ids) for text in TEXTS]
-    expected = torch.cat([peer(input_ids=text[None]).logits[0] for text in texts])
-    assert_near(model.output.scores(model(packed(texts))), expected, 1e-4)
-    assert tokenizer.decode(texts[0].tolist()) == TEXTS[0]
-
-
-@pytest.mark.parametrize("tied", [True, False])
-def test_t5(tied: bool, tmp_path: Path) -> None:
-    peer = folder_of(T5, tmp_path / "theirs")[0] if tied else untied_t5(tmp_path / "theirs")
-    recipe, tokenizer, model = imported(tmp_path)
-    assert (recipe.task, recipe.model.tie) == ("text-to-text", "three" if tied else "none")
-    sources = [torch.tensor([*tokenizer.encode(text).ids, tokenizer.end]) for text in TEXTS]
-    started = [torch.cat([torch.tensor([tokenizer.start]), text[:-1]]) for text in sources]
-    found = model.output.scores(model.decoder(packed(started), model.encoder(packed(sources)), packed(sources)))
-    expected = torch.cat([peer(input_ids=text[None], labels=text[None]).logits[0] for text in sources])
-    assert_near(found, expected, 1e-4)
-
-
 @pytest.mark.parametrize("kind", ["T5ForConditionalGeneration", "GPT2LMHeadModel", "GPT2Model", "BertForMaskedLM"])
 def test_an_output_that_is_not_tied_must_be_there(kind: str, tmp_path: Path) -> None:
     folder_of(kind, tmp_path)
@@ -136,17 +89,6 @@ def test_an_output_that_is_not_tied_must_be_there(kind: str, tmp_path: Path) -> 
         assert torch.equal(found.weights["output.weight"], tied.weights["encoder.input.tokens.weight"])
     else:
         assert found.weights.keys() == tied.weights.keys()
-
-
-def test_vit(tmp_path: Path) -> None:
-    peer, _ = folder_of("ViTForImageClassification", tmp_path / "theirs")
-    recipe, _, model = imported(tmp_path)
-    assets = ImageAssets.load(tmp_path / "ours")
-    assert (recipe.task, assets.labels) == ("image-classification", LABELS)
-    assert assets.scale == Scale(255.0, (0.5,), (0.5,))
-    images = torch.randn(2, 2, 8, 12)
-    patches = Patches(pixels(images, 4), Sequences.end_to_end([7, 7]))
-    assert_near(model(patches), peer(pixel_values=images).logits, 1e-4)
 
 
 @pytest.mark.parametrize(

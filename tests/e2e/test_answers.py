@@ -50,14 +50,6 @@ def test_a_text_with_its_prefix_is_answered(taught: Path, regard: Run) -> None:
     assert best[0].split("\t")[2] == "dab"
 
 
-def test_what_is_drawn_does_not_depend_on_who_draws_it(taught: Path, regard: Run) -> None:
-    (taught / "many.txt").write_text("".join(f"{text}: abcd\n" for text in ("large", "same") * 40))
-    drawn = ["ask", taught / "model", "--sample", "--temperature", "3", "--seed", "5", "--input", taught / "many.txt"]
-    one, other = (regard(*drawn, "--processes", processes).out for processes in (1, 2))
-    assert one == other
-    assert len(set(one.splitlines()[::2])) > 1
-
-
 def test_a_test_set_is_scored_for_each_prefix(taught: Path, regard: Run) -> None:
     done = regard("evaluate", taught / "model", "--test", taught / "test.tsv")
     first, *each, _ = done.out.splitlines()

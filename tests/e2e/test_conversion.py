@@ -62,17 +62,6 @@ def test_a_language_model(tmp_path: Path, regard: Run) -> None:
         assert said.out.removesuffix("\n") == written["generated_text"]
 
 
-def test_a_translator_taught_here_comes_back(world: Path, regard: Run) -> None:
-    assert regard("export", world / "model", world / "out").code == 0
-    done = regard("import", world / "out", world / "again")
-    assert f"regard translate {world / 'again'}" in done.out
-    before, after = (regard_package.load(world / name) for name in ("model", "again"))
-    texts = [*TEXTS, "the cat sees the dog", "the old woman loves the green snake"]
-    assert after.nbest(texts, 2, max_extra=5) == before.nbest(texts, 2, max_extra=5)
-    assert after.recipe.model == before.recipe.model
-    assert (after.recipe.text.source_language, after.recipe.text.target_language) == ("en", "de")
-
-
 @pytest.mark.one_of(2)
 @pytest.mark.parametrize("kind", ["BertModel", "BertForMaskedLM"])
 def test_a_classifier_begun_from_an_encoder_of_others(kind: str, tmp_path: Path, regard: Run) -> None:
@@ -112,5 +101,5 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path, regard: Run) -> None:
     assert [path.name for path in (tmp_path / "taken").iterdir()] == ["thesis.txt"]
     assert not (tmp_path / "out").exists()
     done = regard("train", "--task", "encoding", "--train", tmp_path / "a.csv", "--output", tmp_path / "new")
-    done.refuses("encoding is for encoders that regard import brings in")
+    assert "encoding is for encoders that regard import brings in" in done.sentence
     assert regard("export", tmp_path / "pre", tmp_path / "out", "--to", "onnx").code == 2

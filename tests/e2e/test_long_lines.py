@@ -1,8 +1,5 @@
 """A line of ten million characters without a blank: what comes before it, an answer to it, and what comes behind."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -46,20 +43,6 @@ def test_letters_without_a_blank(regard: Any, tmp_path: Path, name: str) -> None
 @pytest.mark.parametrize("name", COMMANDS)
 def test_other_lines_without_a_blank(regard: Any, tmp_path: Path, name: str, line: str) -> None:
     answered(regard, tmp_path, name, LINES[line])
-
-
-def test_what_comes_before_a_long_line_comes_out_first(tmp_path: Path) -> None:
-    """While the long one is still being written, and so before anything is made of it."""
-    put(tmp_path, EVERY["translator"]())
-    command = [sys.executable, "-m", "regard", "translate", str(tmp_path)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, bufsize=0) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(b"the animal\n" + b"a" * 60_000)
-        assert os.read(process.stdout.fileno(), 1 << 16).endswith(b"\n")
-        process.stdin.close()
-        assert process.stdout.readline().endswith(b"\n")
 
 
 def test_an_image_of_many_numbers_is_a_line_without_blanks(regard: Any, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 from regard.cli import main
 from tests.e2e.conftest import settings
 from tests.tasks.classification.small_classifiers import WORDS, rows, written
-from tests.tasks.small_tasks import EVERY, LABELS, put
 
 Run = Any
 """The fixture ``regard``: words in; code, out, err."""
@@ -42,16 +41,6 @@ def test_the_folder_holds_what_is_promised(taught: Path) -> None:
     assert {"start", "step", "valid", "sample", "save"} <= kinds
 
 
-def test_a_label_out_for_each_line_in(taught: Path, regard: Run) -> None:
-    given = "\ufeffmy bread soup\r\n\nnear moon star\n".encode() + b"\xff the ball race"
-    done = regard("classify", taught / "model", stdin=given)
-    assert done.code == 0
-    lines = done.out.split("\n")
-    assert [line.partition("\t")[0] for line in lines] == ["food", "", "sky", "sport", ""]
-    assert all(0 < float(line.partition("\t")[2]) <= 1 for line in lines if line)
-    assert "1 line was not valid UTF-8 and had bytes replaced: 4" in done.err
-
-
 def test_evaluation_says_what_the_model_is_worth_and_agrees_with_what_is_classified(taught: Path, regard: Run) -> None:
     values = json.loads(regard("evaluate", taught / "model", "--test", taught / "test.csv", "--json").out)
     assert values["texts"] == 60
@@ -69,16 +58,3 @@ def test_evaluation_says_what_the_model_is_worth_and_agrees_with_what_is_classif
     said = [line.partition("\t")[0] for line in done.out.splitlines()]
     right = sum(one == label for one, label in zip(said, labels, strict=True))
     assert values["accuracy"] == pytest.approx(100 * right / 60)
-
-
-def test_numbers_and_several_labels_are_printed(tmp_path: Path, regard: Run) -> None:
-    for kind in ("regression", "multi"):
-        put(tmp_path / kind, EVERY["classifier"](kind))
-    done = regard("classify", tmp_path / "regression", stdin=b"a cat\n\na dog\n").out
-    first, empty, last = done.split("\n")[:3]
-    found = regard("classify", tmp_path / "regression", "--json", stdin=b"a cat\n\n").out.splitlines()
-    assert json.loads(found[0])["value"] == pytest.approx(float(first), abs=1e-4)
-    assert (empty, first != last, json.loads(found[1])) == ("", True, {"value": None, "unseen": []})
-    done = regard("classify", tmp_path / "multi", "--json", "--threshold", "0", stdin=b"a cat\n")
-    assert set(json.loads(done.out)["labels"]) == set(LABELS)
-    assert json.loads(regard("classify", tmp_path / "multi", "--json", stdin=b"\n").out)["labels"] == []

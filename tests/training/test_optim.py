@@ -1,6 +1,5 @@
 """One flat buffer against torch's optimisers, parameter by parameter."""
 
-import copy
 import math
 import subprocess
 import sys
@@ -62,21 +61,6 @@ def test_as_torch_parameter_by_parameter(kind, decay):
         assert not torch.equal(parameter, dict(Bigram().named_parameters())[name])
 
 
-def test_a_backward_pass_adds_into_the_flat_gradient():
-    model, other = Bigram().eval(), Bigram().eval()
-    flat = FlatOptimiser(model, section())
-    ids_T = torch.tensor([1, 2, 3, 1])
-    for _ in range(2):
-        model(ids_T).square().sum().backward()
-    (2 * other(ids_T).square().sum()).backward()
-    total = torch.cat([p.grad.reshape(-1) for p in other.parameters()])
-    assert_close(flat.exchange_gradients()[0].sqrt().float(), torch.linalg.vector_norm(total))
-    for (name, parameter), twin in zip(model.named_parameters(), other.parameters(), strict=True):
-        assert_close(parameter.grad, twin.grad)
-        assert parameter.grad.untyped_storage().data_ptr() == flat.gradients.untyped_storage().data_ptr(), name
-        assert parameter.untyped_storage().data_ptr() == flat.weights.untyped_storage().data_ptr(), name
-
-
 def test_tied_parameters_are_held_and_saved_once_and_frozen_ones_stay():
     model = Bigram()
     flat = FlatOptimiser(model, section())
@@ -123,25 +107,6 @@ def test_averages_follow_the_weights():
         assert torch.equal(model.norm.weight, flat.averages_by_name()["norm.weight"])
         assert not torch.equal(flat.weights, own)
     assert torch.equal(flat.weights, own)
-
-
-def test_restored_to_the_bit():
-    def go_on(flat, steps):
-        for step in steps:
-            flat.gradients.copy_(torch.randn(len(flat.weights), generator=torch.Generator().manual_seed(step)))
-            flat.update(0.01, 1.0)
-
-    flat = FlatOptimiser(Bigram(), section(ema=0.99, optimiser="adamw", weight_decay=0.1))
-    go_on(flat, range(5))
-    saved = copy.deepcopy((flat.weights_by_name(), flat.moments_by_name(), flat.averages_by_name()))
-    go_on(flat, range(5, 9))
-    other = FlatOptimiser(Bigram(seed=8), section(ema=0.99, optimiser="adamw", weight_decay=0.1))
-    other.restore(*saved)
-    go_on(other, range(5, 9))
-    for part in ("weights_by_name", "moments_by_name", "averages_by_name"):
-        one, two = getattr(flat, part)(), getattr(other, part)()
-        assert set(one) == set(two)
-        assert all(torch.equal(one[name], two[name]) for name in one)
 
 
 def test_another_model_and_what_cannot_be_trained_are_refused():

@@ -1,12 +1,9 @@
 """Planned anew midway: the run ends near its minutes, everybody is told, and nothing else is different."""
 
-import json
-
 import pytest
 
 from regard.training.budget import Costs, Replanning, midway
 from regard.training.checkpoints import manifest, resolved
-from regard.training.checkpoints.checkpoint import whole
 from tests.training.timed import Clock, Minutes, SlowDisk
 from tests.training.toy import Full, Play, StopAt, assert_same, log, recipe
 
@@ -47,32 +44,6 @@ def test_a_machine_that_slows_down_by_a_tenth_behind_the_review_is_still_in_time
     play.go(clock, SlowDisk(clock), Slowing(midway(play.recipe.training.steps)))
     assert clock.slower == 1.1
     assert 0.97 * 300 < clock.now < 300
-
-
-def test_everybody_is_told_once(tmp_path):
-    play, clock = minutes(tmp_path, 1.0, select="loss"), Clock(0.5)
-    play.begun(40, COSTS)
-    play.go(clock)
-    steps = play.review.steps
-    said = f"re-planned at step 20: {steps} steps instead of 40 fit into 1 minute"
-    assert [line["text"] for line in log(play, "event")] == [said]
-    assert play.reporter.events == [said]
-    logged = [(line["kind"], line["step"], line["steps"]) for line in log(play, "start", "planned")]
-    assert logged == [("start", 0, 40), ("planned", 20, steps)]
-    assert play.reporter.starts == [(0, 40), (20, steps)]
-    assert play.told == [steps]
-
-
-def test_what_came_of_it_is_written_down_before_the_next_step(tmp_path):
-    play = minutes(tmp_path, 1.0, select="loss", save_every=7, keep=50)
-    play.begun(40, COSTS)
-    play.go(Clock(0.5))
-    found = play.review
-    assert (found.at, found.planned) == (20, 40)
-    saved = [json.loads((path / "state.json").read_text()) for path in whole(play.output / "training" / "checkpoints")]
-    assert [state["resolved"] for state in saved] == [found.fields() if state["step"] >= 20 else {} for state in saved]
-    assert 20 in [state["step"] for state in saved]  # at once, although 20 is no multiple of 7
-    assert min(state["step"] for state in saved) < 20 < max(state["step"] for state in saved)
 
 
 def test_the_rate_ends_where_the_run_does(tmp_path):

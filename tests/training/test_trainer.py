@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch.nn import functional
 
-from regard.config import Recipe, Training, TransformerSection
 from regard.data.batches.batch import Position
 from regard.system.errors import Diverged, RegardError, Stopped
 from regard.system.keys import key
@@ -334,22 +333,6 @@ def test_tensorboard_has_the_same_numbers(tmp_path):
     wanted = {line["step"]: line["loss"] for line in lines(tmp_path / "metrics.jsonl") if line["kind"] == "step"}
     assert {e.step: e.value for e in events.Scalars("loss")} == pytest.approx(wanted, rel=1e-6)
     assert [e.step for e in events.Scalars("valid/loss")] == [3, 6]
-
-
-def test_the_parts_own_dropout_is_reseeded(tmp_path):
-    """Without a ``reseed`` of its own, a caller gets the one of ``nn/dropout``."""
-    from regard.nn.dropout import Dropout
-
-    def run(folder):
-        toy = Toy()
-        toy.model.layers.append(Dropout(0.5))
-        toy.model.eval = lambda: toy.model  # keep the toy's own dropout out of it
-        settings = Recipe(seed=9, model=TransformerSection(d_model=8, heads=1), training=Training(steps=3, tokens=256))
-        RANDOM.manual_seed(1)
-        fit(toy, Corpus(), settings, folder, Hooks(files=Fast()))
-        return toy.model.embedding.weight
-
-    assert torch.equal(run(tmp_path / "one"), run(tmp_path / "two"))
 
 
 @pytest.mark.parametrize("settings", [{"validate_every": 1}, {"save_every": 1, "ema": 0.9}, {}])

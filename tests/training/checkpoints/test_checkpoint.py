@@ -75,20 +75,11 @@ def cut(folder):
     path.write_bytes(path.read_bytes()[:-1])
 
 
-def edited(folder):
-    path = folder / manifest.NAME
-    path.write_bytes(path.read_bytes().replace(b"weights", b"weightz"))
-
-
 DAMAGES = {
     "cut": cut,
-    "empty": lambda folder: (folder / "state.json").write_bytes(b""),
-    "missing": lambda folder: (folder / "optimiser.safetensors").unlink(),
-    "extra": lambda folder: (folder / "more.safetensors").write_bytes(b""),
     "swapped": lambda folder: shutil.copy(folder.parent / "step-000010" / "weights.safetensors", folder),
     "no manifest": lambda folder: (folder / manifest.NAME).unlink(),
     "another's manifest": lambda folder: shutil.copy(folder.parent / "step-000010" / manifest.NAME, folder),
-    "edited": edited,
     "a folder for a file": lambda folder: ((folder / "state.json").unlink(), (folder / "state.json").mkdir()),
 }
 
