@@ -78,25 +78,25 @@ def test_what_is_not_forbidden_comes_back_and_nothing_else(scheme: Scheme) -> No
         assert allowed == (tags_of(spans_of(written), 3, scheme) == written)
 
 
-@pytest.mark.parametrize(
-    ("sentences", "scheme"),
-    [
-        (["B-x I-x O", "O U-y"], "bilou"),
-        (["B-x I-x E-x O S-y"], "bilou"),
-        (["I-x I-x O", "I-y"], "io"),
-        (["I-x I-x O", "I-y B-y O"], "iob1"),
-        (["B-x I-x O", "B-y"], "bio"),
-        (["B-x O O"], "bio"),
-        (["B-x I-x O", "O I-y O", "B-x"], "bio"),
-        (["B I O O B"], "bio"),
-        (["I O I"], "none"),
-        (["DET NOUN VERB"], "none"),
-        (["-LRB- NN -RRB- B-x"], "none"),
-        (["O O"], "none"),
-        ([], "none"),
-        (["B-x I-x O " * 10 + "PER"], "bio"),
-    ],
-)
+SEEN = [
+    (["B-x I-x O", "O U-y"], "bilou"),
+    (["B-x I-x E-x O S-y"], "bilou"),
+    (["I-x I-x O", "I-y"], "io"),
+    (["I-x I-x O", "I-y B-y O"], "iob1"),
+    (["B-x I-x O", "B-y"], "bio"),
+    (["B-x O O"], "bio"),
+    (["B-x I-x O", "O I-y O", "B-x"], "bio"),
+    (["B I O O B"], "bio"),
+    (["I O I"], "none"),
+    (["DET NOUN VERB"], "none"),
+    (["-LRB- NN -RRB- B-x"], "none"),
+    (["O O"], "none"),
+    ([], "none"),
+    (["B-x I-x O " * 10 + "PER"], "bio"),
+]
+
+
+@pytest.mark.parametrize(("sentences", "scheme"), SEEN)
 def test_the_scheme_is_seen(sentences: list[str], scheme: module.Written) -> None:
     assert module.detect(sentence.split() for sentence in sentences) == scheme
 
@@ -143,20 +143,20 @@ def test_places_need_a_tag_each() -> None:
         TaggedWords("ab", ((0, 1), (1, 2)), ("O",)).sides()
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("He didn't, 3.5 x_y", "He didn ' t , 3 . 5 x_y"),
-        ("हिन्दी में।", "हिन्दी में ।"),
-        ("東京へ行く", "東 京 へ 行 く"),
-        ("가나 다", "가나 다"),
-        ("café cafe\u0301", "café cafe\u0301"),
-        ("\u0301a", "\u0301a"),
-        ("👍🏽!", "👍 🏽 !"),
-        ("ไป", "ไ ป"),
-        ("می‌خواهم", "می‌خواهم"),
-    ],
-)
+SCRIPTS = [
+    ("He didn't, 3.5 x_y", "He didn ' t , 3 . 5 x_y"),
+    ("हिन्दी में।", "हिन्दी में ।"),
+    ("東京へ行く", "東 京 へ 行 く"),
+    ("가나 다", "가나 다"),
+    ("café cafe\u0301", "café cafe\u0301"),
+    ("\u0301a", "\u0301a"),
+    ("👍🏽!", "👍 🏽 !"),
+    ("ไป", "ไ ป"),
+    ("می‌خواهم", "می‌خواهم"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), SCRIPTS)
 def test_words_of_every_script(text: str, words: str) -> None:
     assert [text[begin:end] for begin, end in places_of(text)] == words.split(" ")
 

@@ -21,12 +21,13 @@ def test_pack_lays_pairs_end_to_end(sources: list[np.ndarray], data: st.DataObje
     assert batch.source.count == batch.target.count == len(sources)
     assert batch.tokens == sum(map(len, targets)) == batch.weight_T.sum()
     for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
-        begin, length = batch.source.starts_B[number], batch.source.lengths_B[number]
-        assert batch.source.ids_T[begin : begin + length].tolist() == source.tolist()
-        begin, length = batch.target.starts_B[number], batch.target.lengths_B[number]
-        assert batch.target.ids_T[begin : begin + length].tolist() == [100, *target[:-1]]
-        assert batch.labels_T[begin : begin + length].tolist() == target.tolist()
-        assert batch.weight_T[begin : begin + length].all()
+        read, written = (
+            slice(s.starts_B[number], s.starts_B[number] + s.lengths_B[number]) for s in (batch.source, batch.target)
+        )
+        assert batch.source.ids_T[read].tolist() == source.tolist()
+        assert batch.target.ids_T[written].tolist() == [100, *target[:-1]]
+        assert batch.labels_T[written].tolist() == target.tolist()
+        assert batch.weight_T[written].all()
     for side in (batch.source, batch.target):
         used = side.lengths_B.sum()
         assert not side.ids_T[used:].any()
@@ -45,10 +46,12 @@ def test_the_shape_is_just_large_enough_unless_given() -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     end = np.array([0])
-    with refused(RegardError, None, "3", "2"):
-        pad_to_capacity(np.array([1, 2, 0]), np.array([3]), 2, 1)
-    with refused(RegardError, None, "2", "1"):
-        pad_to_capacity(np.array([0, 0]), np.array([1, 1]), 5, 1)
+    for args, holds in (
+        ((np.array([1, 2, 0]), np.array([3]), 2, 1), "32"),
+        ((np.array([0, 0]), np.array([1, 1]), 5, 1), "21"),
+    ):
+        with refused(RegardError, None, *holds):
+            pad_to_capacity(*args)
     with refused(RegardError, None, "2", "1"):
         pack([end, end], [end], start=9)
     with refused(RegardError, None, "</s>"):

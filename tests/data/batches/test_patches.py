@@ -6,7 +6,7 @@ import torch
 
 from regard.config import Images, Recipe
 from regard.data.batches.batch import Position
-from regard.data.batches.patches import ImageExamples, PatchGrid, Scale, pack_images, shift_images, warp_images
+from regard.data.batches.patches import ImageExamples, PatchGrid, Scale, shift_images, warp_images
 from regard.data.corpora.images import Image, Shape
 from regard.data.prepare.bpe_dropout import Ragged
 from regard.data.prepare.encoders import ImageEncoder, LabelIds
@@ -21,12 +21,8 @@ def drawn(count: int, shape: Shape, seed: int = 1) -> np.ndarray:
 def held(images: np.ndarray) -> ImageExamples:
     count, *sizes = images.shape
     cut = PatchGrid(Shape(*sizes), 2, Scale(255.0))
-    return ImageExamples.of(
-        Ragged(images.reshape(count, -1).tolist()),
-        Ragged([[place % 3] for place in range(count)]),
-        cut,
-        4 * cut.tokens + 1,
-    )
+    pixels, labels = Ragged(images.reshape(count, -1).tolist()), Ragged([[place % 3] for place in range(count)])
+    return ImageExamples.of(pixels, labels, cut, 4 * cut.tokens + 1)
 
 
 @pytest.mark.parametrize("shape", [Shape(4, 6), Shape(6, 4, 3)])
@@ -44,16 +40,6 @@ def test_a_patch_times_a_matrix_is_a_convolution(shape: Shape, patch: int) -> No
     torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-5)
 
 
-def test_spare_room_holds_no_image() -> None:
-    images = drawn(2, Shape(4, 4))
-    cut = PatchGrid(Shape(4, 4), 2, Scale(255.0))
-    pixels_TP, starts_B, lengths_B = pack_images(cut, images, 3)
-    assert pixels_TP.shape == (15, 4)
-    assert starts_B.tolist() == [0, 5, 10]
-    assert lengths_B.tolist() == [5, 5, 0]
-    assert not pixels_TP[10:].any()
-
-
 def test_every_image_is_validated_on_once_and_in_order() -> None:
     images = drawn(11, Shape(4, 4))
     examples = held(images)
@@ -61,11 +47,12 @@ def test_every_image_is_validated_on_once_and_in_order() -> None:
     assert examples.room == 4
     assert np.concatenate([batch.sentences for batch in found]).tolist() == list(range(11))
     assert np.concatenate([batch.labels_X for batch in found]).tolist() == [place % 3 for place in range(11)]
-    assert [batch.tokens for batch in found] == [20, 20, 15]
-    assert {batch.room for batch in found} == {20}
-    np.testing.assert_array_equal(
-        np.concatenate([batch.pixels_TP[: batch.tokens] for batch in found]), examples.cut.cut(images)
-    )
+    assert [(batch.tokens, batch.room) for batch in found] == [(20, 20), (20, 20), (15, 20)]
+    pixels = np.concatenate([batch.pixels_TP[: batch.tokens] for batch in found])
+    np.testing.assert_array_equal(pixels, examples.cut.cut(images))
+    last = found[-1]  # its spare room holds no image
+    assert (last.starts_B.tolist(), last.lengths_B.tolist()) == ([0, 5, 10, 15], [5, 5, 5, 0])
+    assert not last.pixels_TP[last.tokens :].any()
 
 
 def test_batches_are_a_pure_function_of_the_position() -> None:
@@ -116,11 +103,10 @@ def test_warped_images_are_read_between_their_pixels() -> None:
 
 
 def test_codes_are_the_pixel_values_and_the_label() -> None:
-    coding = ImageEncoder(LabelIds("single", ["a", "b"]), 9)
-    pixels = np.array([0, 9, 3, 1])
-    ((one,), (other,)) = coding.encode([Image(pixels, "b"), Image(pixels, "unknown")], "train")
-    assert one[0].tolist() == pixels.tolist()
-    assert one[1].tolist() == [1]
-    assert other[1].tolist() == [2]
-    assert coding.sizes("train") == (65_536, 4)
-    assert coding.own == {"labels": ["a", "b"], "largest": 9}
+    coding, pixels = ImageEncoder(LabelIds("single", ["a", "b"]), 9), np.array([0, 9, 3, 1])
+    coded = coding.encode([Image(pixels, "b"), Image(pixels, "unknown")], "train")
+    assert [(ids.tolist(), label.tolist()) for ((ids, label),) in coded] == [
+        (pixels.tolist(), [1]),
+        (pixels.tolist(), [2]),
+    ]
+    assert (coding.sizes("train"), coding.own) == ((65_536, 4), {"labels": ["a", "b"], "largest": 9})

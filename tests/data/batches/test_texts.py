@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -81,17 +82,15 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def texts_of(batch: PairBatch, prepared: PreparedPairs) -> list[tuple[str, str]]:
-    decode = prepared.vocabularies.source.decode
     found = []
     for number in range(batch.source.count):
-        source, target = batch.source, batch.target
-        left = source.ids_T[source.starts_B[number] :][: source.lengths_B[number]]
-        right = batch.labels_T[target.starts_B[number] :][: target.lengths_B[number]]
-        read = target.ids_T[target.starts_B[number] :][: target.lengths_B[number]]
+        places = [
+            slice(s.starts_B[number], s.starts_B[number] + s.lengths_B[number]) for s in (batch.source, batch.target)
+        ]
+        left, right, read = batch.source.ids_T[places[0]], batch.labels_T[places[1]], batch.target.ids_T[places[1]]
         assert left[-1] == right[-1] == 0
-        assert read[0] == prepared.vocabularies.target.start
-        assert read[1:].tolist() == right[:-1].tolist()
-        found.append((decode(left), decode(right)))
+        assert read.tolist() == [prepared.vocabularies.target.start, *right[:-1].tolist()]
+        found.append((prepared.vocabularies.source.decode(left), prepared.vocabularies.source.decode(right)))
     return found
 
 
@@ -134,9 +133,7 @@ def test_any_position_is_reached_at_once_with_and_without_a_thread(made: tuple[P
         stream = PairBatches(prepared, chosen).iterate(positions[number])
         for (expected, after), (batch, position) in zip(walk[number:], itertools.islice(stream, 2), strict=False):
             assert position == after
-            assert batch.labels_T.tolist() == expected.labels_T.tolist()
-            assert batch.source.ids_T.tolist() == expected.source.ids_T.tolist()
-            assert batch.sentences.tolist() == expected.sentences.tolist()
+            np.testing.assert_equal(asdict(batch), asdict(expected))
         stream.close()  # type: ignore[attr-defined]
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("regard-batches")]
 

@@ -71,16 +71,16 @@ def test_texts_are_compared_over_all_corpora_and_empty_files_are_named(tmp_path:
     assert [file for file, _ in places(finding)] == ["a.tsv", "b.tsv"]
 
 
-@pytest.mark.parametrize(
-    ("pairs", "kind", "message"),
-    [
-        ([(f"t{n}", "x") for n in range(9)], "one label", "All texts have one label, 'x'"),
-        ([(f"{n % 3}", f"text {n}") for n in range(99)], "too many labels", "columns of text and label swapped"),
-        ([(f"t{n}", "") for n in range(9)], "no label", "9 texts (100%) have no label"),
-        ([("", f"{n % 2}") for n in range(9)], "empty", "9 texts (100%) are empty"),
-        ([], "no texts", "There are no texts"),
-    ],
-)
+FATAL = [
+    ([(f"t{n}", "x") for n in range(9)], "one label", "All texts have one label, 'x'"),
+    ([(f"{n % 3}", f"text {n}") for n in range(99)], "too many labels", "columns of text and label swapped"),
+    ([(f"t{n}", "") for n in range(9)], "no label", "9 texts (100%) have no label"),
+    ([("", f"{n % 2}") for n in range(9)], "empty", "9 texts (100%) are empty"),
+    ([], "no texts", "There are no texts"),
+]
+
+
+@pytest.mark.parametrize(("pairs", "kind", "message"), FATAL)
 def test_what_nothing_can_be_learned_from_is_fatal(tmp_path: Path, pairs: Pairs, kind: str, message: str) -> None:
     report = check(tmp_path, pairs)
     assert not report.usable
@@ -219,15 +219,15 @@ def test_tagged_every_kind_of_trouble_is_found_where_it_stands(tmp_path: Path) -
     assert report.usable
 
 
-@pytest.mark.parametrize(
-    ("sentences", "scheme", "kind", "message"),
-    [
-        (PLAIN, "bio", "unexplained tag", "80 words have tags that BIO does not explain"),
-        ([[("a", "O"), ("b", "O")]] * 3, "bio", "one label", "No word is part of a span"),
-        ([[("a", "X"), (f"{n}", "X")] for n in range(9)], None, "one label", "All words have one tag, 'X'"),
-        ([[("a", f"t{n}")] for n in range(600)], None, "too many labels", "600 different tags: are the columns"),
-    ],
-)
+FATAL_TAGS = [
+    (PLAIN, "bio", "unexplained tag", "80 words have tags that BIO does not explain"),
+    ([[("a", "O"), ("b", "O")]] * 3, "bio", "one label", "No word is part of a span"),
+    ([[("a", "X"), (f"{n}", "X")] for n in range(9)], None, "one label", "All words have one tag, 'X'"),
+    ([[("a", f"t{n}")] for n in range(600)], None, "too many labels", "600 different tags: are the columns"),
+]
+
+
+@pytest.mark.parametrize(("sentences", "scheme", "kind", "message"), FATAL_TAGS)
 def test_tagged_what_nothing_can_be_learned_from_is_fatal(tmp_path: Path, sentences, scheme, kind, message) -> None:
     report = check_tagged(tmp_path, sentences, scheme)
     assert (report.usable, found(report)[kind].severity) == (False, "fatal")
@@ -242,15 +242,15 @@ def test_tagged_validation_texts_are_looked_for(tmp_path: Path) -> None:
     assert by_kind["unknown label"].sentence == said
 
 
-@pytest.mark.parametrize(
-    ("tags", "kind", "severity", "holds"),
-    [
-        (["NOUN", "VERB"], "unexplained tag", "fatal", "'NOUN', 'VERB'"),
-        (["B-PER", "I-PER", "B-LOC", "NOUN"], "unexplained tag", "warning", "'NOUN'"),
-        (["B-ORG", "O"], "unknown label", "fatal", "'ORG'"),
-        (["B-ORG", "B-PER"], "unknown label", "warning", "'ORG'"),
-    ],
-)
+STRANGE = [
+    (["NOUN", "VERB"], "unexplained tag", "fatal", "'NOUN', 'VERB'"),
+    (["B-PER", "I-PER", "B-LOC", "NOUN"], "unexplained tag", "warning", "'NOUN'"),
+    (["B-ORG", "O"], "unknown label", "fatal", "'ORG'"),
+    (["B-ORG", "B-PER"], "unknown label", "warning", "'ORG'"),
+]
+
+
+@pytest.mark.parametrize(("tags", "kind", "severity", "holds"), STRANGE)
 def test_validation_tags_that_training_never_has(tmp_path: Path, tags, kind, severity, holds) -> None:
     (finding,) = check_tagged(tmp_path, TAGGED, others=[[(f"new{n}", tag)] for n, tag in enumerate(tags)]).findings
     assert (finding.kind, finding.severity, finding.examples[0][0]) == (kind, severity, str(tmp_path / "b.conll"))

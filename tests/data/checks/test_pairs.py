@@ -199,12 +199,6 @@ def test_small_empty_and_absent(tmp_path: Path) -> None:
     assert not check_pairs([open_pairs(tmp_path / "absent.en", tmp_path / "train.de")]).usable
 
 
-def test_real_corpora_are_usable(data_folder: Path) -> None:
-    multi30k, wmt = data_folder / "multi30k", data_folder / "wmt-news"
-    assert check_pairs([open_pairs(multi30k / "val.en.gz", multi30k / "val.de.gz")]).usable
-    assert check_pairs([open_pairs(wmt / "newstest2012.fr.gz", wmt / "newstest2012.cs.gz")]).usable
-
-
 def test_a_line_without_end_costs_no_more_than_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[int] = []
 

@@ -37,15 +37,15 @@ def whole(corpus: Corpus) -> list[str]:
     return found
 
 
+UNITS = [
+    ("file", [TEXT], [1]),
+    ("paragraph", ["To be,\nor not", "to be:\n that is"], [1, 5]),
+    ("line", ["To be,", "or not", "to be:", " that is"], [1, 2, 5, 6]),
+]
+
+
 @pytest.mark.parametrize("ending", ["", ".gz", ".xz", ".zst"])
-@pytest.mark.parametrize(
-    ("unit", "expected", "lines"),
-    [
-        ("file", [TEXT], [1]),
-        ("paragraph", ["To be,\nor not", "to be:\n that is"], [1, 5]),
-        ("line", ["To be,", "or not", "to be:", " that is"], [1, 2, 5, 6]),
-    ],
-)
+@pytest.mark.parametrize(("unit", "expected", "lines"), UNITS)
 def test_documents_of_every_kind(tmp_path: Path, ending: str, unit: Unit, expected, lines: list[int]) -> None:
     path = write(tmp_path / f"a.txt{ending}", "\ufeff" + TEXT.replace("\n", "\r\n"))
     corpus = open_documents(path, unit)

@@ -30,36 +30,36 @@ def test_rows_are_values_and_then_the_label(tmp_path: Path) -> None:
     assert read(open_images(tmp_path / "some.tsv.gz")) == [("0,255,65535,3", "a b")]
 
 
-@pytest.mark.parametrize(
-    ("text", "columns"),
-    [
-        ("Label,p0,p1,p2,p3\n9,0,1,2,3\n", None),
-        ("p0,p1,p2,p3,digit\n0,1,2,3,9\n", None),
-        ("p0,digit,p1,p2,p3\n0,9,1,2,3\n", "Digit"),
-        ("0,1,2,3,Class\n0,1,2,3,9\n", None),
-        ("9,0,1,2,3\n", "1"),
-        ("p0,p1,p2,p3,x\n0,1,2,3,9\n", "5"),
-        ("0,1,2,3,nine\n", None),  # a label that is a word makes no header
-    ],
-)
+PLACES = [
+    ("Label,p0,p1,p2,p3\n9,0,1,2,3\n", None),
+    ("p0,p1,p2,p3,digit\n0,1,2,3,9\n", None),
+    ("p0,digit,p1,p2,p3\n0,9,1,2,3\n", "Digit"),
+    ("0,1,2,3,Class\n0,1,2,3,9\n", None),
+    ("9,0,1,2,3\n", "1"),
+    ("p0,p1,p2,p3,x\n0,1,2,3,9\n", "5"),
+    ("0,1,2,3,nine\n", None),  # a label that is a word makes no header
+]
+
+
+@pytest.mark.parametrize(("text", "columns"), PLACES)
 def test_label_stands_where_the_header_or_the_option_says(tmp_path: Path, text: str, columns: str | None) -> None:
     assert read(rows(tmp_path, text, columns)) == [("0,1,2,3", "nine" if "nine" in text else "9")]
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "line"),
-    [
-        ("0,1,2,3,a\n0,1,2,b\n", "5", 2),
-        ("0,1,2,3,a\n0,x,2,3,a\n", "'x', the 2.", 2),
-        ("0,1,x,3,a\n", "'x'", 1),
-        ("0,1,2,3,a\n0,1,2,,a\n", "'', the 4.", 2),
-        ("0,0.5,2,3,a\n", "'0.5'", 1),
-        ("0,-1,2,3,a\n", "'-1'", 1),
-        ("0,65536,2,3,a\n", "'65536'", 1),
-        ("0,nan,2,3,a\n", "'nan'", 1),
-        ("a\n", "", 1),
-    ],
-)
+WRONG_ROWS = [
+    ("0,1,2,3,a\n0,1,2,b\n", "5", 2),
+    ("0,1,2,3,a\n0,x,2,3,a\n", "'x', the 2.", 2),
+    ("0,1,x,3,a\n", "'x'", 1),
+    ("0,1,2,3,a\n0,1,2,,a\n", "'', the 4.", 2),
+    ("0,0.5,2,3,a\n", "'0.5'", 1),
+    ("0,-1,2,3,a\n", "'-1'", 1),
+    ("0,65536,2,3,a\n", "'65536'", 1),
+    ("0,nan,2,3,a\n", "'nan'", 1),
+    ("a\n", "", 1),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "line"), WRONG_ROWS)
 def test_what_is_no_image_is_said(tmp_path: Path, text: str, message: str, line: int) -> None:
     with refused(RegardError, f"{tmp_path}/some.csv:{line}", message):
         read(rows(tmp_path, text))
@@ -87,21 +87,21 @@ def test_arrays_are_read(tmp_path: Path, sizes: tuple[int, ...], kind: type) -> 
     assert (corpus.shape, corpus.where(2)) == (Shape(*sizes), f"{tmp_path}/some.npz:3")
 
 
-@pytest.mark.parametrize(
-    ("images", "labels", "message"),
-    [
-        (np.zeros((2, 2, 2), int), None, "labels"),
-        (np.zeros((2, 4), int), np.zeros(2, int), "(2, 4)"),
-        (np.zeros((2, 2, 2), int), np.zeros(3, int), "(3,)"),
-        (np.zeros((0, 2, 2), int), np.zeros(0, int), "(0, 2, 2)"),
-        (np.full((2, 2, 2), 0.25), np.zeros(2, int), "holds 0.25"),
-        (np.full((2, 2, 2), np.nan), np.zeros(2, int), "holds nan"),
-        (np.full((2, 2, 2), 1j), np.zeros(2, int), "complex128"),
-        (np.full((2, 2, 2), -1), np.zeros(2, int), "65,535"),
-        (np.zeros((2, 2, 2), int), np.array([None, "a"], object), ".npz"),
-        (np.zeros((1, 1 << 12, (1 << 12) + 1), np.uint8), np.arange(1), f"{(1 << 24) + (1 << 12):,}"),
-    ],
-)
+WRONG_ARRAYS = [
+    (np.zeros((2, 2, 2), int), None, "labels"),
+    (np.zeros((2, 4), int), np.zeros(2, int), "(2, 4)"),
+    (np.zeros((2, 2, 2), int), np.zeros(3, int), "(3,)"),
+    (np.zeros((0, 2, 2), int), np.zeros(0, int), "(0, 2, 2)"),
+    (np.full((2, 2, 2), 0.25), np.zeros(2, int), "holds 0.25"),
+    (np.full((2, 2, 2), np.nan), np.zeros(2, int), "holds nan"),
+    (np.full((2, 2, 2), 1j), np.zeros(2, int), "complex128"),
+    (np.full((2, 2, 2), -1), np.zeros(2, int), "65,535"),
+    (np.zeros((2, 2, 2), int), np.array([None, "a"], object), ".npz"),
+    (np.zeros((1, 1 << 12, (1 << 12) + 1), np.uint8), np.arange(1), f"{(1 << 24) + (1 << 12):,}"),
+]
+
+
+@pytest.mark.parametrize(("images", "labels", "message"), WRONG_ARRAYS)
 def test_arrays_that_are_no_images_are_said(tmp_path: Path, images, labels, message: str) -> None:
     np.savez_compressed(tmp_path / "some.npz", images=images, **({} if labels is None else {"labels": labels}))
     with refused(RegardError, tmp_path / "some.npz", message):

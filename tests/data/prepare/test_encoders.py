@@ -1,5 +1,7 @@
 """Texts and labels as ids: of one label, of several, of a number; what has none is left out."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -24,25 +26,19 @@ def coding(tokenizer: Tokenizer, kind="single", labels=("a", "b"), longest: int 
     return ClassEncoder(tokenizer, Frame.of(tokenizer, longest), LabelIds(kind, labels))
 
 
-def test_a_label_is_its_place_and_a_strange_one_stands_behind_the_last() -> None:
-    ids = LabelIds("single", ("a", "b|c", "d"))
-    assert [ids.of(label).tolist() for label in ("a", "b|c", "d", "e")] == [[0], [1], [2], [3]]
-    assert ids.size == 5
-    ids = LabelIds("single", ("a", "b"), "none")
-    assert [ids.of(label).tolist() for label in ("none", "strange")] == [[3], [2]]
-    assert LabelIds("multi", ("a", "b"), "none").of("b|none").tolist() == [1, 2]
-
-
-def test_several_labels_are_as_many_ids_each_once() -> None:
-    ids = LabelIds("multi", ("a", "b", "c"))
-    assert [ids.of(label).tolist() for label in ("c|a", "", "a|a", " b | x ")] == [[2, 0], [], [0], [1, 3]]
-
-
-def test_a_number_keeps_the_bits_of_its_float32() -> None:
-    ids = LabelIds("regression", ())
-    for number in ("0.1", "-3e7", "0", "-0.0", "1e-40"):
-        (found,) = ids.of(number)
-        assert 0 <= found < ids.size
+def test_labels_are_their_places_and_strange_ones_stand_behind_the_last() -> None:
+    for ids, wanted in (
+        (LabelIds("single", ("a", "b|c", "d")), {"a": [0], "b|c": [1], "d": [2], "e": [3]}),
+        (LabelIds("single", ("a", "b"), "none"), {"none": [3], "strange": [2]}),
+        (LabelIds("multi", ("a", "b"), "none"), {"b|none": [1, 2]}),
+        (LabelIds("multi", ("a", "b", "c")), {"c|a": [2, 0], "": [], "a|a": [0], " b | x ": [1, 3]}),
+    ):
+        assert {label: ids.of(label).tolist() for label in wanted} == wanted
+        assert ids.size == len(ids.labels) + 2
+    numbers = LabelIds("regression", ())
+    for number in ("0.1", "-3e7", "0", "-0.0", "1e-40"):  # the bits of its float32
+        (found,) = numbers.of(number)
+        assert 0 <= found < numbers.size
         assert np.array([found], np.int64).astype(np.uint32).view(np.float32)[0] == np.float32(number)
 
 
@@ -58,10 +54,8 @@ def test_what_has_no_label_has_no_ids(tokenizer: Tokenizer) -> None:
 
 def test_a_text_is_framed_and_a_long_one_says_its_label_in_every_window(tokenizer: Tokenizer) -> None:
     ((ids, label),) = coding(tokenizer).encode([(TEXTS[0], "b")], "train")[0]
-    assert ids[0] == tokenizer.begin[0]
-    assert ids[-1] == tokenizer.end
+    assert (ids[0], ids[-1], label.tolist()) == (tokenizer.begin[0], tokenizer.end, [1])
     assert tokenizer.decode(ids) == TEXTS[0]
-    assert label.tolist() == [1]
     windows = coding(tokenizer, longest=5).encode([(" ".join(TEXTS * 3), "b")], "train")[0]
     assert len(windows) > 2
     assert all(len(ids) <= 5 and label.tolist() == [1] for ids, label in windows)
@@ -84,23 +78,21 @@ def test_the_fingerprint_is_of_tokenizer_and_labels(tokenizer: Tokenizer, tmp_pa
     assert read_tokenizer(tmp_path / "tokenizer.json").sha256 == tokenizer.sha256
 
 
-@pytest.mark.parametrize("ended", [True, False])
-def test_a_document_ends_once_however_many_parts_it_has(tokenizer: Tokenizer, ended: bool) -> None:
-    made = DocumentEncoder(tokenizer, ended)
-    parts = made.encode([DocumentPart("the cat", True), DocumentPart(" sees the dog"), DocumentPart("old")], "train")
-    ids = [np.concatenate([window[0] for window in windows]) for windows in parts]
-    assert tokenizer.decode(np.concatenate(ids[:2])) == TEXTS[0]
-    assert [int((one == tokenizer.end).sum()) for one in ids] == ([0, 1, 1] if ended else [0, 0, 0])
-    assert made.own == {"ended": ended}
+def test_a_document_ends_once_however_many_parts_it_has(tokenizer: Tokenizer) -> None:
+    given = [DocumentPart("the cat", True), DocumentPart(" sees the dog"), DocumentPart("old")]
+    for ended, ends in ((True, [0, 1, 1]), (False, [0, 0, 0])):
+        made = DocumentEncoder(tokenizer, ended)
+        ids = [np.concatenate([window[0] for window in windows]) for windows in made.encode(given, "train")]
+        assert tokenizer.decode(np.concatenate(ids[:2])) == TEXTS[0]
+        assert [int((one == tokenizer.end).sum()) for one in ids] == ends
+        assert made.own == {"ended": ended}
 
 
 def test_word_starts_are_coded_beside_the_pieces(tokenizer: Tokenizer) -> None:
     made = DocumentEncoder(tokenizer, words=True)
     ((ids, starts),) = made.encode([DocumentPart("the cat sees")], "train")[0]
     assert starts.tolist() == tokenizer.word_starts(ids.tolist()).astype(int).tolist()
-    assert starts.sum() == 3
-    assert tokenizer.end not in ids
-    assert made.sizes("train") == (tokenizer.size, 2)
+    assert (starts.sum(), tokenizer.end in ids, made.sizes("train")) == (3, False, (tokenizer.size, 2))
 
 
 TEXT = "The quick brown fox, it's said, jumps over 1,234 lazy dogs in Übersee — daily."
@@ -161,25 +153,24 @@ def test_words_come_back_whole_once_and_in_order(fox: Tokenizer, max_tokens: int
         assert [fox.decode(part) for part in pieces] == [part for one in texts for part in word_parts(one)]
 
 
+def marks_of(windows: Sequence[tuple[np.ndarray, np.ndarray]]) -> WordMarks:
+    return WordMarks.of(pack_sources([ids for ids, _ in windows]), np.concatenate([marks for _, marks in windows]))
+
+
 def test_known_words_are_counted_by_window(fox: Tokenizer) -> None:
     coding = TagEncoder(fox, Frame.of(fox, 100), "none", TAGS[:2], TAGS[2:])
-    coded = [coding.encode([one], "train")[0][0] for one in (words("a b c d"), words("e"))]
-    marks = WordMarks.of(pack_sources([ids for ids, _ in coded]), np.concatenate([one for _, one in coded]))
-    known, counts = marks.known_words(2)
+    windows = [coding.encode([one], "train")[0][0] for one in (words("a b c d"), words("e"))]
+    known, counts = marks_of(windows).known_words(2)
     assert (known.tolist(), counts.tolist()) == ([True, True, False, True, True], [3, 1])
 
 
 def test_tags_are_converted_and_texts_without_tags_have_the_same_words(fox: Tokenizer) -> None:
     coding = TagEncoder(fox, Frame.of(fox, 12, 2), "bilou", ["O", "B-X", "I-X", "L-X", "U-X"])
     one = TaggedWords.from_words(["in", "New", "York", "or", "Rome"], ["O", "B-X", "I-X", "O", "B-X"])
-    tagged, plain = coding.encode([one], "train")[0], coding.encode_texts([one])[0]
-    sides = []
-    for windows in (tagged, plain):
-        batch = pack_sources([ids for ids, _ in windows])
-        sides.append(WordMarks.of(batch, np.concatenate([marks for _, marks in windows])))
-    assert [coding.tags[tag] for tag in sides[0].tags_R] == ["O", "B-X", "L-X", "O", "U-X"]
+    tagged, plain = marks_of(coding.encode([one], "train")[0]), marks_of(coding.encode_texts([one])[0])
+    assert [coding.tags[tag] for tag in tagged.tags_R] == ["O", "B-X", "L-X", "O", "U-X"]
     for name in ("starts_R", "lengths_R", "counts_B", "more_B"):
-        assert getattr(sides[0], name).tolist() == getattr(sides[1], name).tolist()
+        assert getattr(tagged, name).tolist() == getattr(plain, name).tolist()
 
 
 def test_a_word_that_shares_its_place_or_has_no_pieces_still_has_one(fox: Tokenizer) -> None:

@@ -9,7 +9,7 @@ import io
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,10 +26,10 @@ from regard.data.corpora import scan
 from regard.data.corpora.corpus import Corpus, TextPair, no_progress
 from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.pairs import TwoFiles, open_pairs
-from regard.data.corpora.scan import Block, DataScan, ExampleBlock
-from regard.data.prepare.encoders import ClassEncoder, Encoded, Encoder, FlatWindows, LabelIds, RefusedExample
+from regard.data.corpora.scan import DataScan
+from regard.data.prepare.encoders import ClassEncoder, FlatWindows, LabelIds, RefusedExample
 from regard.data.prepare.folder import DataMismatch, PreparedExamples, PreparedPairs
-from regard.data.prepare.preparation import BlockEncoder, count_sample
+from regard.data.prepare.preparation import count_sample
 from regard.data.prepare.split import TRAIN, Split, SplitCorpora
 from regard.data.prepare.windowing import Frame
 from regard.runs.datasets import training_job
@@ -61,7 +61,8 @@ CODED = [[(ids(1, 2, 1 << 32), ids())], RefusedExample("empty", 1), [(ids(3), id
 
 @pytest.mark.parametrize("kept", [*itertools.product([False, True], repeat=3)])
 def test_windows_end_to_end_are_those_of_the_examples_that_are_kept(kept: tuple[bool, ...]) -> None:
-    flat = FlatWindows.of(CODED)
+    nothing, flat = FlatWindows.of([]), FlatWindows.of(CODED)
+    assert [len(nothing.windows_B), *(len(array) for side in nothing.sides for array in side)] == [0] * 5
     assert flat.refused == {1: CODED[1]}
     found = flat.keep(np.array(kept))
     left = [[] if isinstance(one, RefusedExample) else one for one, keep in zip(CODED, kept, strict=True) if keep]
@@ -70,58 +71,6 @@ def test_windows_end_to_end_are_those_of_the_examples_that_are_kept(kept: tuple[
         rows = [window[side].tolist() for one in left for window in one]
         assert lengths_W.tolist() == [len(row) for row in rows]
         assert ids_T.tolist() == [id for row in rows for id in row]
-
-
-def test_nothing_is_encoded_as_nothing() -> None:
-    flat = FlatWindows.of([])
-    assert [len(flat.windows_B), *(len(array) for side in flat.sides for array in side)] == [0] * 5
-
-
-class Recording(Encoder[TextPair]):
-    """Ids are the lengths of the texts; texts of an odd length are refused."""
-
-    example = TextPair
-    keeps_validation = True
-    piece_sizes = (99,)
-
-    def sizes(self, part: str) -> tuple[int, int]:
-        return 99, 1 << 20
-
-    def encode(self, examples: Sequence[TextPair], part: str) -> list[Encoded]:
-        return [RefusedExample("odd", 0) if len(a) % 2 else [(ids(len(a)), ids(len(b), len(b)))] for a, b in examples]
-
-    def fields(self, counts: Sequence[int]) -> dict[str, Any]:
-        return {}
-
-    def save(self, folder: Path) -> None:
-        pass
-
-    sha256 = ""
-
-
-def test_a_block_is_the_same_here_and_in_another_process() -> None:
-    examples = [TextPair("x" * n, "é" * n) for n in range(12)]
-    marks_B = np.array([0, 0, 1, 0, 0, 1, 2, 0, 0, 1, 0], np.int8)  # the corpus has grown by one
-    block = Block(None, ExampleBlock(7, examples), marks_B)  # type: ignore[arg-type]
-    work, other, whole = (BlockEncoder(Recording(), False) for _ in range(3))
-    (train, held), noted = work.do(block)
-    sent = other.unpack_found(other.pack_found(other.do(other.unpack_item(other.pack_item(block)))))
-    assert noted == sent[1] == []
-    for part, found in zip((train, held), sent[0], strict=True):
-        assert (part.seen, list(part.refused), list(part.texts)) == (found.seen, list(found.refused), list(found.texts))
-        for (one, lengths), (more, others) in zip(part.sides, found.sides, strict=True):
-            assert (one.dtype, one.tolist(), lengths.tolist()) == (more.dtype, more.tolist(), others.tolist())
-    shared = "shared with validation"
-    assert list(train.refused) == [(1, "odd", 0), (3, "odd", 0), (6, shared, 0), (7, "odd", 0)]
-    assert list(held.refused) == [(5, "odd", 0), (9, "odd", 0)]
-    assert train.sides[0][0].tolist() == [0, 4, 8, 10]
-    assert (train.sides[0][0].dtype, train.sides[1][0].dtype) == (np.dtype("<u2"), np.dtype("<u4"))
-    assert list(held.texts) == [b"xx\n", "éé\n".encode()]
-    whole.merge(work.content)
-    whole.merge(other.content)
-    assert whole.words.counts == {word: 2 * count for word, count in work.words.counts.items()}
-    assert (whole.counts[0] == 2 * work.counts[0]).all()
-    assert work.counts[0].sum() == 4
 
 
 def input_files(task: str, folder: Path) -> InputFiles:
@@ -186,19 +135,6 @@ def _noting(enter: Any, started: list[Any]) -> Any:
         return enter(self)
 
     return noted
-
-
-@pytest.mark.skipif(not SAFE, reason="processes are not copied here")
-def test_where_no_process_can_be_started_one_prepares_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_memory() -> int:
-        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
-
-    monkeypatch.setattr(pair_files, "BLOCK", 700)
-    monkeypatch.setattr("regard.text.lines.HEAD", 300)
-    given, values = input_files("translation", tmp_path), {"task": "translation", "text": {"vocabulary": 300}}
-    one = contents_by(values, given, 1, tmp_path)
-    monkeypatch.setattr(os, "fork", no_memory)
-    assert contents_by(values, given, 2, tmp_path) == one
 
 
 @pytest.fixture
