@@ -28,10 +28,7 @@ def whole(corpus: Corpus) -> list[str]:
     found, going_on = [], False
     for part, flag in corpus.examples():
         assert len(part) <= PART
-        if going_on:
-            found[-1] += part
-        else:
-            found.append(part)
+        found.append(found.pop() + part if going_on else part)
         going_on = flag
     assert not going_on
     return found
@@ -133,19 +130,15 @@ def test_a_file_that_breaks_off_is_said_with_its_line(tmp_path: Path) -> None:
     assert int(str(caught.value.where).rpartition(":")[2]) > 1000
 
 
-def test_nothing_and_a_unit_nobody_knows(tmp_path: Path) -> None:
+def test_nothing_and_units_and_columns_nobody_knows(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "")
-    assert list(open_documents(path).examples()) == []
+    plain, keyed = open_documents(path), open_documents(tmp_path / "a.jsonl.gz", key="body")
+    assert list(plain.examples()) == []
     with refused(UsageError, "data.documents"):
         open_documents(path, "page")  # type: ignore[arg-type]
-
-
-def test_plain_text_has_no_columns(tmp_path: Path) -> None:
-    plain, keyed = open_documents(tmp_path / "a.txt"), open_documents(tmp_path / "a.jsonl.gz", key="body")
-    for corpora in ([plain], [plain, plain]):
-        with refused(UsageError, "--columns", "a.txt") as caught:
+    for corpora in ([plain], [plain, plain]):  # plain text has no columns
+        with refused(UsageError, "--columns", "a.txt"):
             module.refuse_columns("body", corpora)
-        assert caught.value.where == "--columns"
         module.refuse_columns(None, corpora)
     module.refuse_columns("body", [plain, keyed])
 
@@ -233,8 +226,8 @@ def test_little_is_kept_back_of_very_much_and_of_few_documents_the_end(tmp_path:
 def test_both_parts_are_the_whole(tmp_path: Path, cut: int) -> None:
     corpora = [by_line(tmp_path, ["a" * 30, "b" * 45]), by_line(tmp_path, ["c" * 25], "b")]
     left, right = sides(module.HeldOutSpan(module.DocumentSeries(corpora), cut))
-    assert "".join(plain(left) + plain(right)) == "a" * 30 + "b" * 45 + "c" * 25
-    assert len("".join(plain(left))) == cut
+    text = "a" * 30 + "b" * 45 + "c" * 25
+    assert ("".join(plain(left)), "".join(plain(right))) == (text[:cut], text[cut:])
     assert [part.continues for part in left + right].count(False) == 3
 
 

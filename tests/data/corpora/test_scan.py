@@ -61,11 +61,7 @@ def test_lines_across_borders_come_whole(tmp_path: Path, seed: int, ending: byte
     shown = [TextPair(*(text.removesuffix("\r") if ending == b"\n" else text for text in pair)) for pair in wanted]
     assert read(corpus) == shown == list(corpus.examples())
     assert [note.read for note in corpus.notes] == [len(wanted)] * 2
-
-
-@pytest.mark.parametrize("content", [b"", BOM])
-def test_files_without_a_line_have_no_block(tmp_path: Path, content: bytes) -> None:
-    assert read(two(tmp_path, content, b"")) == []
+    assert read(two(tmp_path, BOM, b"")) == read(two(tmp_path, b"", b"")) == []
 
 
 def test_invalid_bytes_are_noted_by_file_and_line_whoever_reads(tmp_path: Path) -> None:
@@ -105,12 +101,6 @@ def test_a_line_beyond_the_limit_is_named_after_those_before_it(
     assert seen == [TextPair("ok", "ok")] * 12
 
 
-def test_a_block_of_lines_is_the_same_when_it_was_sent() -> None:
-    block = LineBlock(7, 2, b"a\nb", b"\xff\n\0\n")
-    assert LineBlock.unpack(block.pack()) == block
-    assert block.read() == ([TextPair("a", "\ufffd"), TextPair("b", "\0")], [(0, []), (1, [8])])
-
-
 def test_examples_are_taken_by_number_and_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BATCH", 3)
     monkeypatch.setattr(module, "CHARACTERS", 10)
@@ -121,7 +111,12 @@ def test_examples_are_taken_by_number_and_size(monkeypatch: pytest.MonkeyPatch) 
     assert list(module.example_blocks(iter([]), int)) == []
 
 
-def test_examples_beyond_the_marks_are_those_a_corpus_has_grown_by() -> None:
+def test_blocks_are_the_same_when_they_were_sent_and_examples_beyond_the_marks_are_those_a_corpus_has_grown_by() -> (
+    None
+):
+    lines = LineBlock(7, 2, b"a\nb", b"\xff\n\0\n")
+    assert LineBlock.unpack(lines.pack()) == lines
+    assert lines.read() == ([TextPair("a", "\ufffd"), TextPair("b", "\0")], [(0, []), (1, [8])])
     block = Block(None, ExampleBlock(4, [("a",), ("é\ud800",), ("c",)]), np.zeros(2, np.int8))
     assert block.read() == ([("a",), ("é\ud800",)], [])
     sent = Block.unpack(block.pack(), str)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -52,11 +53,7 @@ def test_values_stand_beside_their_pieces(start: int) -> None:
 
 
 def test_the_frame_of_a_tokenizer() -> None:
-    class Symbols:
-        begin = (3,)
-        end = 0
-
-    assert Frame.of(Symbols(), 20) == Frame((3,), 0, 20, 64)
+    assert Frame.of(SimpleNamespace(begin=(3,), end=0), 20) == Frame((3,), 0, 20, 64)
 
 
 @pytest.mark.parametrize("parts", [[[1, 3, 2], [1], [], [4]], [[1, 1]], [[], []]])

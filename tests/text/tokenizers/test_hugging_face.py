@@ -23,6 +23,7 @@ TEXTS = [
     "Das Tier überquerte die Straße nicht: es war müde!",
     "A mask, a sep and a class; unk pad s end of text extra id 0 1.",
 ] * 4
+OURS = learn(TEXTS, 400)
 SYMBOLS = ("[CLS]", "[SEP]", "[MASK]", "[UNK]", "[PAD]", "</s>", "<unk>", "<pad>", "<|endoftext|>", "<extra_id_0>")
 ANY = st.one_of(
     st.text(max_size=40),
@@ -92,6 +93,9 @@ def test_pieces_and_offsets_are_the_librarys(raw, foreign, text: str, kind: str)
     ending = (foreign[kind].end,) if kind in ("bert", "t5") else ()
     assert whole == [*foreign[kind].begin, *wanted.ids, *ending]
     assert foreign[kind].decode(whole) == raw[kind].decode(wanted.ids, skip_special_tokens=True)
+    decoder, ids = Decoder(foreign[kind]), foreign[kind].encode(text * 3).ids  # text comes as ids come
+    if kind != "words":
+        assert "".join(map(decoder.feed, ids)) + decoder.finish() == foreign[kind].decode(ids)
 
 
 @given(ANY, KINDS)
@@ -144,14 +148,6 @@ def test_words_start_where_the_library_splits(raw, foreign, text: str, kind: str
     assert one.word_starts(encoding.ids).tolist() == wanted
     both = [*one.begin, *encoding.ids, one.end, *encoding.ids]
     assert one.word_starts(np.array(both)).tolist() == [True] * len(one.begin) + wanted + [True] + wanted
-
-
-@given(PLAIN, st.sampled_from(["bert", "gpt2", "t5"]))
-def test_text_comes_as_ids_come(foreign, text: str, kind: str) -> None:
-    one = foreign[kind]
-    ids = one.encode(text * 3).ids
-    decoder = Decoder(one)
-    assert "".join(map(decoder.feed, ids)) + decoder.finish() == one.decode(ids)
 
 
 def test_pieces_as_people_read_them(foreign) -> None:
@@ -230,16 +226,17 @@ def test_what_cannot_be_used_is_refused_with_a_sentence(raw, tmp_path: Path) -> 
 
 @given(st.data())
 def test_a_mutated_file_loads_or_is_refused(raw, tmp_path_factory, data: st.DataObject) -> None:
-    whole = bytearray(raw[data.draw(KINDS)].to_str().encode())
+    kind = data.draw(st.sampled_from([*BUILT, "ours"]))
+    whole = bytearray(OURS.content if kind == "ours" else raw[kind].to_str().encode())
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    path = tmp_path_factory.getbasetemp() / "mutated.json"
+    path, text = tmp_path_factory.getbasetemp() / "mutated.json", "any text ä [MASK]"
     path.write_bytes(whole)
     try:
-        one = HuggingFaceTokenizer.load(path)
-        ids = one.encode("any text ä [MASK]").ids
+        one = read_tokenizer(path)
+        ids = one.encode(text).ids
         assert max(ids, default=0) < one.size
         assert len(one.word_starts(ids)) == len(ids)
-        assert isinstance(one.decode(ids), str)
+        assert one.decode(ids) == text if isinstance(one, Tokenizer) else isinstance(one.decode(ids), str)
     except RegardError:
         return

@@ -243,20 +243,6 @@ def test_broken_files_are_refused_with_a_sentence(learned: dict[str, Tokenizer],
         Tokenizer.load(path)
 
 
-@given(st.data())
-def test_a_mutated_file_loads_or_is_refused(learned, tmp_path_factory, data: st.DataObject) -> None:
-    whole = bytearray(learned["nfc"].content)
-    for _ in range(data.draw(st.integers(1, 4))):
-        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    path = tmp_path_factory.getbasetemp() / "mutated_ours.json"
-    path.write_bytes(whole)
-    try:
-        one = Tokenizer.load(path)
-    except RegardError:
-        return
-    assert one.decode(one.encode("any text ä").ids) == "any text ä"
-
-
 @pytest.fixture(scope="module")
 def letters(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
     """Of characters: learned, written and read again."""
