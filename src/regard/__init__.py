@@ -12,13 +12,10 @@ from regard.system.errors import RegardError
 
 TYPE_CHECKING = False  # as typing's own, which the command line would have to load before it hears a signal
 if TYPE_CHECKING:
-    from typing import Any
-
     from regard import probe
-    from regard.library.attention import Attention, TokenLabels
+    from regard.library.attention import Attention, Figure, TokenLabels
     from regard.library.attribution import Attribution, TokenShares
     from regard.library.base import Model
-    from regard.library.figure import Figure
     from regard.library.heads import Estimate, HeadSummary, HeadTable
     from regard.library.models import (
         Classifier,
@@ -68,22 +65,16 @@ __all__ = [
 
 _LAZY = {
     **dict.fromkeys(set(__all__) - {"RegardError", "__version__"}, "regard.library.models"),
-    "Attention": "regard.library.attention",
-    "Attribution": "regard.library.attribution",
-    "Estimate": "regard.library.heads",
-    "Figure": "regard.library.figure",
-    "HeadSummary": "regard.library.heads",
-    "HeadTable": "regard.library.heads",
-    "Page": "regard.library.served",
-    "explore": "regard.library.served",
+    **dict.fromkeys(("Attention", "Figure", "TokenLabels"), "regard.library.attention"),
+    **dict.fromkeys(("Attribution", "TokenShares"), "regard.library.attribution"),
+    **dict.fromkeys(("Estimate", "HeadSummary", "HeadTable"), "regard.library.heads"),
+    **dict.fromkeys(("Page", "explore"), "regard.library.served"),
     "fit": "regard.library.own_model",
     "probe": "regard.probe",
-    "TokenLabels": "regard.library.attention",
-    "TokenShares": "regard.library.attribution",
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Import the public names that need torch when they are first used."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -20,7 +20,6 @@ command = importlib.import_module("regard.cli.explore")
 SERVING = """
 import importlib, signal, sys, time, types
 from regard.cli import main
-from regard.serve import app
 signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background inherit that it is ignored
 models = types.ModuleType("regard.inspection.folders.models")
 answers = types.ModuleType("regard.inspection.questions.answers")
@@ -34,6 +33,7 @@ def stream_tokens(models, asked):
         time.sleep(0.01)
 answers.stream_tokens = stream_tokens
 sys.modules |= {"regard.inspection.folders.models": models, "regard.inspection.questions.answers": answers}
+from regard.serve import app
 app.files = lambda folder: {"index.html": app.File("index.html", str(folder).encode())}
 importlib.import_module("regard.cli.explore")._import_torch = lambda threads: None
 sys.exit(main())

@@ -1,7 +1,8 @@
-"""``model.attention`` gives the page's numbers, with labels that fit them."""
+"""``model.attention`` gives the page's numbers, with labels that fit them, and a notebook the page or its picture."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,11 +11,17 @@ import regard
 from regard.inspection.folders.models import Models
 from regard.inspection.questions.answers import answer
 from regard.inspection.questions.look import SIDES
+from regard.library.attention import Figure, framed_page
 from regard.system.errors import RegardError, UsageError
 from tests.inspection.payloads import unpack
+from tests.page.view import BROWSERS, browsing, chromium
 from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, PIXELS, PLACELESS, SOURCE, TARGET, TEXTS, before, put, recurrent, speaker
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+ModelOf = Callable[[str], regard.Model]
 IMAGE = np.array(PIXELS).reshape(6, 4)
 
 
@@ -26,7 +33,7 @@ def given(name: str) -> str | np.ndarray:
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("positions", [True, False])
 def test_numbers_and_labels_are_the_pages(
-    name: str, positions: bool, model: Callable[[str], regard.Model], folder: Callable[[str], Path]
+    name: str, positions: bool, model: ModelOf, folder: Callable[[str], Path]
 ) -> None:
     changes = {} if positions else {"changes": {"positions": False}}
     values, arrays = unpack(answer(Models([folder(name)]), "look", {**before(name), **changes}))
@@ -51,7 +58,7 @@ def test_numbers_and_labels_are_the_pages(
 
 
 @pytest.mark.parametrize("name", ["translator", "classifier", "speaker"])
-def test_rollout_is_the_pages(name: str, model: Callable[[str], regard.Model], folder: Callable[[str], Path]) -> None:
+def test_rollout_is_the_pages(name: str, model: ModelOf, folder: Callable[[str], Path]) -> None:
     kind = "decoder" if name == "speaker" else "encoder"
     found = model(name).attention(SOURCE, kind=kind)
     for layer in (None, 1):
@@ -60,7 +67,7 @@ def test_rollout_is_the_pages(name: str, model: Callable[[str], regard.Model], f
         np.testing.assert_allclose(found.rollout(layer), arrays["weight"], atol=1e-6)
 
 
-def test_offsets_and_words_cover_the_text(model: Callable[[str], regard.Model]) -> None:
+def test_offsets_and_words_cover_the_text(model: ModelOf) -> None:
     found = model("translator").attention(SOURCE, TARGET)
     assert found.source == found.keys.text == SOURCE
     assert found.target == found.queries.text == TARGET
@@ -76,14 +83,14 @@ def test_offsets_and_words_cover_the_text(model: Callable[[str], regard.Model]) 
     np.testing.assert_allclose(words[:, :, rows], np.stack(summed, axis=-1), atol=1e-6)
 
 
-def test_a_line_of_pixels_is_an_image(model: Callable[[str], regard.Model]) -> None:
+def test_a_line_of_pixels_is_an_image(model: ModelOf) -> None:
     line = model("viewer").attention(",".join(map(str, PIXELS)))
     np.testing.assert_array_equal(line.weights, model("viewer").attention(IMAGE).weights)
     assert line.keys.tokens[:3] == ("class", "1,1", "1,2")
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_pictures_and_pages(name: str, model: Callable[[str], regard.Model], tmp_path: Path) -> None:
+def test_pictures_and_pages(name: str, model: ModelOf, tmp_path: Path) -> None:
     found = model(name).attention(given(name))
     every, one = found.plot(), found.plot(layer=1, head=1)
     assert every.svg.startswith("<svg")
@@ -99,14 +106,14 @@ def test_pictures_and_pages(name: str, model: Callable[[str], regard.Model], tmp
     assert str(len(found.keys)) in repr(found)
 
 
-def test_pictures_of_words(model: Callable[[str], regard.Model]) -> None:
+def test_pictures_of_words(model: ModelOf) -> None:
     found = model("translator").attention(SOURCE, TARGET)
     assert ">animal<" in found.plot(layer=1, head=1, words=True).svg
     assert "Where “es” looks" in found.plot(token="es").svg
     assert "1·2" in model("translator").without(heads=[("cross", 1, 2)]).attention(SOURCE).plot(layer=1, head=1).svg
 
 
-def test_what_does_not_fit_is_named(model: Callable[[str], regard.Model], tmp_path: Path) -> None:
+def test_what_does_not_fit_is_named(model: ModelOf, tmp_path: Path) -> None:
     translator, viewer = model("translator"), model("viewer")
     found = translator.attention(SOURCE)
     refusals = [
@@ -132,7 +139,7 @@ def test_what_does_not_fit_is_named(model: Callable[[str], regard.Model], tmp_pa
         found.plot().save(tmp_path / "none" / "one.svg")
 
 
-def test_a_long_text_is_seen_in_part(model: Callable[[str], regard.Model]) -> None:
+def test_a_long_text_is_seen_in_part(model: ModelOf) -> None:
     long = " ".join([SOURCE] * 9)
     with pytest.warns(UserWarning, match="part 1 of"):
         first = model("classifier").attention(long)
@@ -141,9 +148,7 @@ def test_a_long_text_is_seen_in_part(model: Callable[[str], regard.Model]) -> No
     assert second.source != first.source
 
 
-def test_a_pass_too_large_for_a_page_is_a_picture(
-    model: Callable[[str], regard.Model], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pass_too_large_for_a_page_is_a_picture(model: ModelOf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.inspection.questions.export.MOST", 10)
     found = model("speaker").attention(SOURCE)
     assert found._repr_html_() == found.plot().image
@@ -167,3 +172,41 @@ def test_answers_stay_of_the_weights_that_were_loaded(tmp_path: Path) -> None:
     put(place, other)
     np.testing.assert_array_equal(found.without().attention(SOURCE + " ").weights[..., :3, :3], first[..., :3, :3])
     assert not np.array_equal(regard.load(place, device="cpu").attention(SOURCE).weights, first)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    pytest.importorskip("playwright")
+    if chromium() is None:
+        pytest.skip(f"needs a browser: install one of {', '.join(BROWSERS)}, or name it: REGARD_CHROMIUM")
+    with browsing() as found:
+        yield found
+
+
+def test_a_page_is_quoted_once() -> None:
+    page = '<p title="a&amp;b">"x"</p><noscript>none</noscript>'
+    found = framed_page(page, Figure("<svg></svg>"))
+    assert "&quot;a&amp;amp;b&quot;" in found
+    assert "none" not in found
+    assert "SVG" in repr(Figure("<svg></svg>"))
+
+
+@pytest.mark.long(minutes=0.2)
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_notebook_shows_the_page_or_its_picture(
+    scripts: bool, browser: "Browser", model: ModelOf, tmp_path: Path
+) -> None:
+    file = tmp_path / "notebook.html"
+    view = model("translator").attention(SOURCE)._repr_html_()
+    file.write_text(f"<!doctype html><meta charset=utf-8><body>{view}", encoding="utf-8")
+    with browser.new_context(java_script_enabled=scripts) as context:
+        page, told = context.new_page(), list[str]()
+        page.on("pageerror", lambda error: told.append(str(error)))
+        page.on("console", lambda message: told.append(message.text))
+        page.goto(file.as_uri())
+        inside = page.frame_locator("iframe")
+        if scripts:
+            inside.get_by_role("button", name="layer 1 head 1:").click()
+        else:
+            assert inside.locator("noscript img").is_visible()
+        assert told == []

@@ -1,4 +1,4 @@
-"""``regard.load`` gives the public class of each task, which does what the task does."""
+"""``regard.load`` gives the public class of each task, which does what the task does, and says what it is."""
 
 import shutil
 from collections.abc import Callable
@@ -11,12 +11,13 @@ import pytest
 import regard
 from regard.config import TASKS
 from regard.library import models
+from regard.library.base import card_scores
 from regard.models.ablation import Ablations, Head
 from regard.system.errors import UsageError
 from regard.tasks import model_folder
 from regard.tasks.model_folder import model_class
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, PLACELESS, SOURCE, SPANNED, TEXTS
+from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, PLACELESS, SOURCE, SPANNED, TEXTS, put, translator
 
 CLASSES = {
     "translator": regard.Translator,
@@ -32,19 +33,26 @@ CLASSES = {
     "viewer": regard.ImageClassifier,
     "encoder": regard.TextEncoder,
 }
+ModelOf = Callable[[str], regard.Model]
 IMAGE = np.array(PIXELS).reshape(6, 4)
+
+
+def probabilities(model: Any, given: Any) -> list[float]:
+    return list(model.classify(given).probabilities.values())
+
+
 CALLS = {
     "translator": lambda m: [one.score for one in m.nbest([SOURCE], 2, 2)[0]],
     "recurrent": lambda m: [one.score for one in m.nbest([SOURCE])[0]],
-    "classifier": lambda m: list(m.classify(SOURCE).probabilities.values()),
-    "pairs": lambda m: list(m.classify(TEXTS["pairs"]).probabilities.values()),
-    "reader": lambda m: list(m.classify(SOURCE).probabilities.values()),
+    "classifier": lambda m: probabilities(m, SOURCE),
+    "pairs": lambda m: probabilities(m, TEXTS["pairs"]),
+    "reader": lambda m: probabilities(m, SOURCE),
     "tagger": lambda m: list(m.tag(SOURCE).probabilities),
     "filler": lambda m: [one.probability for one in m.fill(GAPPED)[0]],
     "speaker": lambda m: list(m.score(SOURCE).log_probabilities),
     "spanner": lambda m: [one.probability for one in m.nbest([SPANNED], 2)[0]],
     "asker": lambda m: [one.score for one in m.nbest([SOURCE], 2)[0]],
-    "viewer": lambda m: list(m.classify(IMAGE).probabilities.values()),
+    "viewer": lambda m: probabilities(m, IMAGE),
     "encoder": lambda m: m.encode(SOURCE).tolist(),
 }
 """Numbers of a call of each."""
@@ -53,12 +61,9 @@ KINDS = {"recurrent": "cross", "reader": "pool", "speaker": "decoder", "translat
 
 def test_every_task_has_a_class() -> None:
     assert CLASSES.keys() == EVERY.keys()
+    classes = [kind for kind in vars(models).values() if isinstance(kind, type)]
     for info in TASKS.values():
-        (public,) = [
-            kind
-            for kind in vars(models).values()
-            if isinstance(kind, type) and model_class(info.name) in kind.__bases__
-        ]
+        (public,) = [kind for kind in classes if model_class(info.name) in kind.__bases__]
         assert issubclass(public, regard.Model)
         assert getattr(regard, public.__name__) is public
 
@@ -75,9 +80,7 @@ def test_class_says_what_the_task_says(name: str, folder: Callable[[str], Path])
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", EVERY)
-def test_a_gpu_computes_the_same(
-    name: str, folder: Callable[[str], Path], model: Callable[[str], regard.Model]
-) -> None:
+def test_a_gpu_computes_the_same(name: str, folder: Callable[[str], Path], model: ModelOf) -> None:
     assert CALLS[name](regard.load(folder(name), device="cuda")) == pytest.approx(CALLS[name](model(name)), rel=1e-3)
 
 
@@ -87,7 +90,7 @@ def test_another_class_is_refused(folder: Callable[[str], Path]) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_methods_run_with_ablations(name: str, model: Callable[[str], regard.Model]) -> None:
+def test_methods_run_with_ablations(name: str, model: ModelOf) -> None:
     whole = model(name)
     kind = KINDS.get(name, "encoder")
     changed = whole.without(heads=[(kind, 1, 1)])
@@ -99,7 +102,7 @@ def test_methods_run_with_ablations(name: str, model: Callable[[str], regard.Mod
 
 
 @pytest.mark.parametrize("part", ["positions", "scaling", "mask"])
-def test_parts_are_left_out_once(part: str, model: Callable[[str], regard.Model]) -> None:
+def test_parts_are_left_out_once(part: str, model: ModelOf) -> None:
     """``score`` calls ``surprise``, and a stream goes on between two of its values: no change is applied twice."""
     whole = model("speaker")
     changed = whole.without(**{part: True})
@@ -111,7 +114,7 @@ def test_parts_are_left_out_once(part: str, model: Callable[[str], regard.Model]
     assert said.replace("|", "") == text
 
 
-def test_a_stream_leaves_others_alone(model: Callable[[str], regard.Model]) -> None:
+def test_a_stream_leaves_others_alone(model: ModelOf) -> None:
     whole = model("speaker")
     before = CALLS["speaker"](whole)
     parts = whole.without(positions=True).stream("The", temperature=0, max_tokens=5)
@@ -119,7 +122,7 @@ def test_a_stream_leaves_others_alone(model: Callable[[str], regard.Model]) -> N
     assert CALLS["speaker"](whole) == before
 
 
-def test_changes_add_up(model: Callable[[str], regard.Model]) -> None:
+def test_changes_add_up(model: ModelOf) -> None:
     whole = model("translator")
     step = whole.without(heads=[("cross", 1, 2)]).without(heads=[("encoder", 1, 1)], positions=True)
     both = whole.without(heads=[("encoder", 1, 1), ("cross", 1, 2)], positions=True)
@@ -128,7 +131,7 @@ def test_changes_add_up(model: Callable[[str], regard.Model]) -> None:
     assert whole.summary.changes == ""
 
 
-def test_what_is_not_there_cannot_be_left_out(model: Callable[[str], regard.Model]) -> None:
+def test_what_is_not_there_cannot_be_left_out(model: ModelOf) -> None:
     with refused(UsageError, "heads", "9", "cross", "3 heads"):
         model("translator").without(heads=[("cross", 1, 9)])
     with refused(UsageError, "heads", "cross", "encoder"):
@@ -138,7 +141,7 @@ def test_what_is_not_there_cannot_be_left_out(model: Callable[[str], regard.Mode
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_absent_parts_are_refused(name: str, model: Callable[[str], regard.Model]) -> None:
+def test_absent_parts_are_refused(name: str, model: ModelOf) -> None:
     """A part can be switched off if, and only if, that changes what passes in the model."""
     found = model(name)
     there = {
@@ -162,7 +165,7 @@ def test_a_model_survives_its_folder(folder: Callable[[str], Path], tmp_path: Pa
     assert found.without(positions=True).summary.changes
 
 
-def test_a_model_made_by_hand_says_so(model: Callable[[str], regard.Model]) -> None:
+def test_a_model_made_by_hand_says_so(model: ModelOf) -> None:
     found = model("classifier")
     made = regard.Classifier(found.recipe, found.assets, found.model)
     assert "Classifier" in repr(made)
@@ -178,3 +181,47 @@ def test_a_pair_may_be_two_texts(model: Callable[[str], Any]) -> None:
     assert len(pairs.heads([(first, second), line])) == len(pairs.heads([line]))
     with pytest.raises(UsageError, match="expected 1, not a tuple of 2 texts"):
         model("translator").attention((first, second))
+
+
+RUN = Path(__file__).parents[1] / "fixtures" / "runs" / "translator" / "model"
+CARD = """# A translator
+
+## Scores on the validation data
+
+* BLEU 23.10 (beam 5; `nrefs:1|case:mixed`)
+* chrF <40.20> (beam 5; `nrefs:1`)
+
+## Training
+
+12 steps.
+"""
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_one_line_of_every_model(name: str, model: ModelOf) -> None:
+    found = model(name)
+    count = sum(weight.numel() for weight in found.model.parameters())
+    assert repr(found).startswith(f"<{type(found).__name__} '{name}'")
+    assert f"{count:,} parameters" in repr(found)
+    assert "\n" not in repr(found)
+    assert f"{count:,} parameters" in found._repr_html_()
+
+
+def test_languages_labels_and_changes(model: ModelOf) -> None:
+    assert "en → de" in repr(model("translator"))
+    assert "bad, fair, good" in repr(model("classifier"))
+    assert "1·2" in repr(model("translator").without(heads=[("cross", 1, 2)]))
+
+
+def test_scores_are_those_of_the_card(tmp_path: Path) -> None:
+    folder = put(tmp_path / "model", translator())
+    assert card_scores(folder) == ()
+    (folder / "card.md").write_text(CARD, encoding="utf-8")
+    assert card_scores(folder) == ("BLEU 23.10 (beam 5; `nrefs:1|case:mixed`)", "chrF <40.20> (beam 5; `nrefs:1`)")
+    found = regard.load(folder, device="cpu")
+    assert "BLEU 23.10; chrF <40.20>" in repr(found)
+    assert "chrF &lt;40.20&gt;" in found._repr_html_()
+
+
+def test_scores_of_a_trained_model() -> None:
+    assert card_scores(RUN) == ("At step 5: loss 5.593 nats a token.",)

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 import regard
-from regard.library.own_page import own_page
+from regard.library.served import own_page
 from regard.nn.attention.multi_head import MultiHeadAttention
 from regard.nn.layout import Layout, Sequences
 from regard.system.errors import RegardError, UsageError

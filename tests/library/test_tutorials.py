@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,8 @@ QUICK: dict[str, dict[str, Any]] = {
 
 
 def cells(path: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return found
-
-
-def code(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """The source of each cell of code, and its tags."""
-    for cell in cells(path):
-        if cell["cell_type"] == "code":
-            yield "".join(cell["source"]), cell["metadata"].get("tags", [])
+    """The cells of code."""
+    return [one for one in json.loads(path.read_text(encoding="utf-8"))["cells"] if one["cell_type"] == "code"]
 
 
 def run(source: str, names: dict[str, Any]) -> None:
@@ -40,42 +32,28 @@ def run(source: str, names: dict[str, Any]) -> None:
     exec(compile(ast.Module(rest, []), "cell", "exec"), names)
     for one in shown:
         value = eval(compile(ast.Expression(one.value), "cell", "eval"), names)
-        picture = next(
-            (getattr(value, f"_repr_{kind}_")() for kind in ("html", "svg") if hasattr(value, f"_repr_{kind}_")),
-            repr(value),
-        )
-        assert isinstance(picture, str)
+        show = getattr(value, "_repr_html_", getattr(value, "_repr_svg_", value.__repr__))
+        assert isinstance(show(), str)
 
 
-def check(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(folder))
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
+TRAINED = [pytest.mark.long(minutes=0.3)]
+"""The mark of those that train a translator."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(one, marks=TRAINED if "PAIRS" in QUICK[one] else ()) for one in QUICK])
+def test_a_tutorial_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     names: dict[str, Any] = {"__name__": "__main__"}
-    for source, tags in code(TUTORIALS / f"{name}.ipynb"):
-        run(source, names)
-        if "parameters" in tags:
+    for cell in cells(TUTORIALS / f"{name}.ipynb"):
+        run("".join(cell["source"]), names)
+        if "parameters" in cell["metadata"].get("tags", []):
             assert set(QUICK[name]) <= set(names)
             names |= QUICK[name]
 
 
-def test_every_tutorial_is_run() -> None:
-    assert {path.stem for path in TUTORIALS.glob("*.ipynb")} == set(QUICK)
-
-
-@pytest.mark.parametrize("name", ["attention-by-hand", "your-own-model"])
-def test_short_ones_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check(name, tmp_path, monkeypatch)
-
-
-@pytest.mark.long(minutes=0.3)
-@pytest.mark.parametrize("name", ["your-own-translator", "what-a-head-is-for"])
-def test_those_that_train_a_translator_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check(name, tmp_path, monkeypatch)
-
-
-@pytest.mark.parametrize("path", sorted(TUTORIALS.glob("*.ipynb")), ids=lambda path: path.stem)
-def test_no_output_is_kept(path: Path) -> None:
+def test_every_tutorial_is_run_and_keeps_no_output() -> None:
     """Numbers differ by machine, and pages in outputs are large: who runs a cell sees its own."""
-    assert all(
-        not cell["outputs"] and cell["execution_count"] is None for cell in cells(path) if cell["cell_type"] == "code"
-    )
+    paths = list(TUTORIALS.glob("*.ipynb"))
+    assert {path.stem for path in paths} == set(QUICK)
+    assert all(not cell["outputs"] and cell["execution_count"] is None for path in paths for cell in cells(path))

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from regard.serve.app import files
-from regard.serve.connection import LIMITS, Limits
-from regard.serve.server import Server, listen
+from regard.serve import app
+from regard.serve.server import LIMITS, Limits, Server, listen
+from regard.serve.worker import Worker
 from regard.system.errors import UsageError
 
 PATIENCE = 10.0
@@ -36,7 +36,7 @@ HEAD, POST = get("/api/state"), post("look")
 
 
 class Answers:
-    """What is asked, and answered as its name says."""
+    """What is asked, and answered as its name says; it stands for the models, and its class for what answers."""
 
     ANSWERS = dict.fromkeys(("look", "wait", "usage", "fail", "large"))
     LONG = 99
@@ -54,16 +54,16 @@ class Answers:
         self.token = threading.Semaphore(0)
         self.threads: set[int] = set()
 
-    def state(self, models: Any) -> dict[str, Any]:
-        return {"models": models, "title": "für"}
+    def state(self) -> dict[str, Any]:
+        return {"models": 1, "title": "für"}
 
-    def course(self, models: Any, number: int, points: int) -> bytes:
+    def course(self, number: int, points: int) -> bytes:
         if number == self.LONG:
             self.begun.append("course")
             assert self.go.wait(PATIENCE)
-        return f"{models} {number} {points}".encode()
+        return f"course {number} {points}".encode()
 
-    def answer(self, models: Any, name: str, asked: dict[str, Any]) -> bytes:
+    def answer(self, name: str, asked: dict[str, Any]) -> bytes:
         self.threads.add(threading.get_ident())
         said = str(asked.get("said", name))
         self.begun.append(said)
@@ -76,7 +76,7 @@ class Answers:
         self.ended.append(said)
         return b"." * self.LARGE if name == "large" else said.encode()
 
-    def stream_tokens(self, models: Any, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def stream_tokens(self, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
         self.threads.add(threading.get_ident())
         try:
             for number in range(asked["most"]):
@@ -92,7 +92,7 @@ class Answers:
         finally:
             self.ended.append("written")
 
-    def export_file(self, models: Any, asked: dict[str, Any]) -> tuple[bytes, str, str]:
+    def export_file(self, asked: dict[str, Any]) -> tuple[bytes, str, str]:
         return b"<svg/>", "image/svg+xml", asked["name"]
 
 
@@ -148,6 +148,24 @@ class Site:
         made.sendall(content.replace(b"%d", b"%d" % self.port))
         return made
 
+    def occupy(self) -> socket.socket:
+        """A question that is computed until the answers' ``go`` is set."""
+        made = self.begin("/api/wait", {})
+        until(lambda: self.answers.begun == ["wait"])
+        return made
+
+    @property
+    def connections(self) -> set[Any]:
+        return self.server.server_state.connections
+
+    def queued(self) -> int:
+        """How many questions wait behind the one that is computed."""
+        return len(self.server.site.computing.waiting)
+
+    def idle(self) -> bool:
+        """Whether nothing is computed, and nothing waits."""
+        return not self.queued() and self.server.site.computing.now is None
+
     def begin(self, path: str, asked: dict[str, Any]) -> socket.socket:
         """A question whose answer is not waited for."""
         content = json.dumps(asked).encode()
@@ -196,11 +214,18 @@ def folder(tmp_path: Path) -> Path:
     return build(tmp_path)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _answers() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app, "answers", Answers)
+        yield
+
+
 @contextmanager
 def running(folder: Path, limits: Limits = LIMITS) -> Iterator[Site]:
     """A server until the end of the block."""
     answers = Answers()
-    server = Server("models", answers, files(folder), limits=limits)
+    server = Server(app.Site(answers, app.files(folder)), limits=limits)
     with listen(0) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
@@ -208,14 +233,20 @@ def running(folder: Path, limits: Limits = LIMITS) -> Iterator[Site]:
         server.should_exit = True
         thread.join(PATIENCE)
     assert not thread.is_alive()
-    assert server.site.computing.idle(PATIENCE)
-    assert server.site.reading.idle(PATIENCE)
-    assert server.site.following.idle(PATIENCE)
+    assert all(ended(worker) for worker in (server.site.computing, server.site.reading, server.site.following))
+
+
+def ended(worker: Worker, seconds: float = PATIENCE) -> bool:
+    """Whether a worker's thread ends within this time."""
+    worker.thread.join(seconds)
+    return not worker.thread.is_alive()
 
 
 @contextmanager
 def tidied(site: Site) -> Iterator[Site]:
-    """Nothing is computed, and no connection is open, at the end of the block."""
+    """Nothing is computed at the beginning of the block, and no connection is open at its end."""
+    until(site.idle)
+    site.answers.forget()
     try:
         yield site
     finally:
@@ -235,8 +266,6 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @pytest.fixture
 def site(_shared: Site) -> Iterator[Site]:
     """A server that the tests of a module share; it has nothing to do when a test begins."""
-    until(lambda: not _shared.server.site.computing.waiting and _shared.server.site.computing.free)
-    _shared.answers.forget()
     with tidied(_shared):
         yield _shared
 
@@ -262,8 +291,7 @@ def limited(_limited: Callable[[Limits], Site]) -> Iterator[Callable[..., Site]]
 
         def one(**limits: Any) -> Site:
             found = _limited(Limits(**limits))
-            until(lambda: not found.server.server_state.connections and found.server.site.computing.free)
-            found.answers.forget()
+            until(lambda: not found.connections)
             return stack.enter_context(tidied(found))
 
         yield one

@@ -7,8 +7,8 @@ import pytest
 
 import regard.serve.guard as asked
 from regard.inspection.requests import WeightsReplaced
-from regard.serve.connection import Limits
 from regard.serve.guard import MOST_BYTES, Guard, error_body
+from regard.serve.server import Limits
 from tests.serve.conftest import HEAD, POST, everything, get, post, reply, until
 
 POLICY = {
@@ -284,7 +284,7 @@ def test_a_refused_connection_is_closed(limited, status: int) -> None:
     found = reply(made)
     assert (found.status, found.headers["connection"]) == (status, "close")
     everything(made)
-    until(lambda: not site.server.server_state.connections)
+    until(lambda: not site.connections)
 
 
 @pytest.mark.parametrize("status", REFUSED)

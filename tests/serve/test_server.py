@@ -1,14 +1,29 @@
-"""The server's address, which is the loopback only."""
+"""The server's address, which is the loopback only; clients that are idle, slow or refused keep nobody away.
 
+Slow readers get the whole response, and a refusal is read by whoever is still sending.
+"""
+
+import contextlib
 import os
 import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import pytest
 
-import regard.serve.server as server
-from regard.serve.server import listen, page_url
+from regard.serve import guard, server
+from regard.serve.server import LOOKS, THROWN_AWAY, Limits, TimedTransport, listen, page_url
 from regard.system.errors import UsageError
 from tests.refusals import refused
+from tests.serve.conftest import HEAD, POST, everything, post, reply, until
+
+PATIENCE = 0.3
+LARGE = post("large") + b"Content-Length: 2\r\n\r\n{}"
+ROOM = 1 << 16
+"""Bytes that a connection takes at once, where that is to be little."""
 
 
 def test_the_first_free_port_is_taken(monkeypatch) -> None:
@@ -53,3 +68,320 @@ def test_no_other_address_of_this_machine_answers(site) -> None:
             other.settimeout(1)
             with pytest.raises(OSError):
                 other.connect((host, site.port))
+
+
+@pytest.fixture
+def site(limited):
+    return limited(head=PATIENCE, whole=2 * PATIENCE, drained=PATIENCE / 3)
+
+
+def refuse_listening_on(made: socket.socket) -> None:
+    """Send byte by byte until the other side has enough of it."""
+    with contextlib.suppress(ConnectionError):
+        for _ in range(10_000):
+            made.sendall(b"e")
+            time.sleep(0.02)
+        pytest.fail("it is still listened to")
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", HEAD])
+def test_half_a_head_is_not_waited_for_for_ever(site, sent: bytes) -> None:
+    before = time.monotonic()
+    everything(site.send(sent))
+    assert time.monotonic() - before >= 0.9 * PATIENCE
+    assert site.get("/").status == 200
+
+
+def test_a_head_that_comes_byte_by_byte_has_no_more_time(site) -> None:
+    refuse_listening_on(site.send(b"G"))
+
+
+def test_the_second_question_of_a_connection_has_no_more_time_than_the_first(site) -> None:
+    made = site.send(HEAD + b"\r\n")
+    assert reply(made).status == 200
+    made.sendall(b"GET /")
+    everything(made)
+
+
+@pytest.mark.parametrize("more", [b"", b"{", b"2\r\n{}\r\n"])
+def test_what_belongs_to_a_question_that_is_answered_is_not_waited_for_for_ever(site, more: bytes) -> None:
+    size = b"Transfer-Encoding: chunked" if b"\r" in more else b"Content-Length: 1000"
+    before = time.monotonic()
+    made = site.send(HEAD + size + b"\r\n\r\n")
+    assert reply(made).status == 200
+    made.sendall(more)
+    everything(made)
+    assert time.monotonic() - before >= 0.9 * 2 * PATIENCE
+
+
+def test_what_belongs_to_a_question_has_no_more_time_where_it_comes_byte_by_byte(site) -> None:
+    made = site.send(HEAD + b"Content-Length: 100000\r\n\r\n")
+    assert reply(made).status == 200
+    refuse_listening_on(made)
+
+
+def test_one_answered_before_it_was_whole_is_followed_by_another(limited) -> None:
+    """Which has its own time."""
+    site = limited(whole=0.5)
+    made = site.send(HEAD + b"Content-Length: 4\r\n\r\n")
+    assert reply(made).status == 200
+    time.sleep(0.1)
+    made.sendall(b"null" + HEAD % site.port)
+    time.sleep(0.5)
+    made.sendall(b"\r\n")
+    assert reply(made).status == 200
+
+
+def test_who_asks_too_slowly_is_told_before_the_connection_ends(site, monkeypatch) -> None:
+    assert Limits().whole > guard.SLOW
+    monkeypatch.setattr(guard, "SLOW", 0.2)
+    made = site.send(POST + b"Content-Length: 9\r\n\r\n{")
+    assert reply(made).status == 408
+    everything(made)
+
+
+def test_a_question_that_is_asked_may_take_longer_and_a_connection_may_rest(site) -> None:
+    waiting = site.occupy()
+    resting = site.send(HEAD + b"\r\n")
+    assert reply(resting).status == 200
+    time.sleep(2 * PATIENCE)
+    site.answers.go.set()
+    assert reply(waiting).status == 200
+    resting.sendall(HEAD % site.port)
+    time.sleep(PATIENCE / 3)
+    resting.sendall(b"\r\n")
+    assert reply(resting).status == 200
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"", id="silent"),
+        pytest.param(b"GET", id="half a head"),
+        pytest.param(HEAD + b"\r\n", id="answered"),
+        pytest.param(HEAD + b"Content-Length: 9\r\n\r\n", id="answered before it was whole"),
+        pytest.param(POST + b"Content-Length: 9\r\n\r\n{", id="half a question"),
+        pytest.param(POST + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n", id="waits to be told to go on"),
+        pytest.param(POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", id="chunks without an end"),
+    ],
+)
+def test_as_many_that_ask_nothing_as_there_may_be_keep_nobody_away(limited, sent: bytes) -> None:
+    """The one that has waited the longest makes room; one that is answered never does."""
+    site = limited(most=4)
+    waiting = site.occupy()
+    held = [site.send(sent) for _ in range(3)]
+    until(lambda: len(site.connections) == 4)
+    if sent.startswith(HEAD):
+        assert [reply(one).status for one in held] == [200] * 3
+    assert site.get("/").status == 200
+    everything(held[0])
+    site.answers.go.set()
+    assert reply(waiting).status == 200
+
+
+def test_where_all_are_at_work_there_is_no_room(limited) -> None:
+    site = limited(most=3)
+    working = [site.begin("/api/wait", {}) for _ in range(3)]
+    until(lambda: len(site.connections) == 3 and site.queued() == 2)
+    everything(site.send(b""))
+    working.pop().close()
+    until(lambda: len(site.connections) == 2)
+    assert site.get("/").status == 200
+    site.answers.go.set()
+    assert [reply(one).status for one in working] == [200, 200]
+
+
+def test_whoever_has_sent_all_and_stops_sending_holds_nothing(site) -> None:
+    made = site.send(HEAD + b"\r\n")
+    made.shutdown(socket.SHUT_WR)
+    until(lambda: not site.connections)
+
+
+class Sent:
+    """Stands for asyncio's transport; the other end takes as much as the test says."""
+
+    left, ended, half = 0, "", False
+
+    def write(self, data: bytes) -> None:
+        self.left += len(data)
+
+    def get_write_buffer_size(self) -> int:
+        return self.left
+
+    def is_closing(self) -> bool:
+        return bool(self.ended)
+
+    def write_eof(self) -> None:
+        self.half = True
+
+    def resume_reading(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        self.ended, self.left = "aborted", 0
+
+    def close(self) -> None:
+        self.ended = self.ended or "closed"
+
+
+@dataclass
+class Timer:
+    """Stands for what a loop will call."""
+
+    seconds: float
+    call: Callable[[], object]
+    cancelled: bool = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class Clock:
+    """Stands for a loop; the test says when a moment has passed."""
+
+    def __init__(self) -> None:
+        self.due: list[Timer] = []
+
+    def call_later(self, seconds: float, call: Callable[..., object], *args: Any) -> Timer:
+        self.due.append(Timer(seconds, partial(call, *args)))
+        return self.due[-1]
+
+    def moment(self) -> float:
+        """Let what is due first be done; how long that took."""
+        now = self.due.pop(0)
+        if not now.cancelled:
+            now.call()
+        return now.seconds
+
+
+def watched(sends: bool = False) -> tuple[Sent, Clock, TimedTransport]:
+    sent, clock = Sent(), Clock()
+    return sent, clock, TimedTransport(sent, clock, 20.0, 0.5, lambda: sends)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("closing", [False, True])
+def test_nothing_taken_for_so_long_is_the_end(closing: bool) -> None:
+    sent, clock, way = watched()
+    way.write(b"some")
+    way.write(b"more")
+    assert len(clock.due) == 1
+    if closing:
+        way.close()
+    assert sum(clock.moment() for _ in range(LOOKS)) == pytest.approx(20)
+    assert (sent.ended, clock.due) == ("aborted", [])
+
+
+def test_a_little_taken_in_time_again_and_again_is_enough() -> None:
+    """And when all is taken, nothing is waited for, until more is written."""
+    sent, clock, way = watched()
+    way.write(b"a" * 100)
+    for _ in range(99):
+        for _ in range(LOOKS - 1):
+            clock.moment()
+        way.write(b"b")  # as much as is taken
+        sent.left -= 1
+        clock.moment()
+    assert not sent.ended
+    sent.left = 0
+    clock.moment()
+    assert clock.due == []
+    way.write(b"more")
+    for _ in range(LOOKS):
+        clock.moment()
+    assert sent.ended == "aborted"
+
+
+def test_where_more_is_coming_it_is_half_closed_for_a_moment() -> None:
+    """Nothing is written behind; and only so much is thrown away. Where all was sent, it is closed at once."""
+    sent, clock, way = watched()
+    way.close()
+    assert (sent.ended, clock.due, sent.half) == ("closed", [], False)
+    sent, clock, way = watched(sends=True)
+    way.close()
+    way.close()
+    assert (sent.ended, way.is_closing(), sent.half) == ("", True, True)
+    way.write(b"nothing")
+    assert sent.left == 0
+    way.throw_away(b" " * 1000)
+    assert clock.moment() == 0.5
+    assert (sent.ended, clock.due) == ("closed", [])
+    sent, clock, way = watched(sends=True)
+    way.close()
+    way.throw_away(b" " * THROWN_AWAY)
+    assert not sent.ended
+    way.throw_away(b" ")
+    assert sent.ended == "aborted"
+
+
+def test_what_has_ended_is_forgotten() -> None:
+    _, clock, way = watched(sends=True)
+    way.write(b"some")
+    way.close()
+    way.forget()
+    assert [timer.cancelled for timer in clock.due] == [True, True]
+
+
+@pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"], ids=["kept", "closed behind"])
+def test_whoever_reads_nothing_holds_nothing(limited, more: bytes) -> None:
+    site = limited(stalled=0.3)
+    before = time.monotonic()
+    made = site.send(LARGE.replace(b"Content-Length", more + b"Content-Length"), ROOM)
+    until(lambda: site.connections)
+    until(lambda: not site.connections)
+    assert time.monotonic() - before >= 0.9 * 0.3
+    assert len(everything(made)) < site.answers.LARGE
+    assert site.get("/").status == 200
+
+
+def test_as_many_that_read_nothing_as_there_may_be_keep_nobody_away(limited) -> None:
+    """The one that has taken nothing for the longest time makes room, long before its own time is over."""
+    site = limited(most=3, stalled=20)
+    for _ in range(3):
+        site.send(LARGE, ROOM)
+    connections = site.connections
+    until(lambda: len(connections) == 3 and all(one.transport.stuck for one in connections))
+    before = time.monotonic()
+    assert site.get("/").status == 200
+    assert time.monotonic() - before < 10
+
+
+def test_whoever_asks_on_and_on_and_reads_nothing_holds_nothing(limited) -> None:
+    site = limited(stalled=0.3)
+    site.send(LARGE * 50, ROOM)
+    until(lambda: site.connections)
+    until(lambda: not site.connections)
+
+
+def test_whoever_reads_slowly_reads_all(limited) -> None:
+    """It takes longer than somebody may stay who reads nothing."""
+    site = limited(stalled=1)
+    made, before, found = site.send(LARGE, ROOM), time.monotonic(), b""
+    while time.monotonic() - before < 1.5:
+        found += made.recv(1 << 14)
+        time.sleep(0.01)
+    while len(found) < site.answers.LARGE:
+        some = made.recv(1 << 20)
+        assert some
+        found += some
+    assert found.endswith(b"." * 1000)
+    made.sendall(HEAD % site.port + b"\r\n")
+    assert reply(made).status == 200
+
+
+def test_who_still_sends_reads_why_it_is_refused(limited) -> None:
+    site = limited(drained=10)
+    size = THROWN_AWAY // 2
+    made = site.send(POST.replace(b"application/json", b"text/plain") + b"Content-Length: %d\r\n\r\n" % size)
+    made.sendall(b" " * size)
+    assert reply(made).status == 415
+
+
+def test_what_never_ends_is_not_thrown_away_for_ever(limited) -> None:
+    site = limited(drained=10)
+    made = site.send(post("nothing") + b"Transfer-Encoding: chunked\r\n\r\n")
+    sent = 0
+    with contextlib.suppress(ConnectionError):
+        while sent < 4 * THROWN_AWAY:
+            sent += made.send(b"%x\r\n%s\r\n" % (1 << 16, b" " * (1 << 16)))
+        pytest.fail("it is still listened to")
+    assert sent >= THROWN_AWAY

@@ -2,32 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
-
-import pytest
 
 from regard.serve.worker import ENDING, Worker, WorkerBusy
 from tests.refusals import refused
-
-PATIENCE = 10.0
-
-
-@pytest.fixture
-def worker() -> Iterator[Worker]:
-    found = Worker(most=2)
-    yield found
-    found.end()
-    assert found.idle(PATIENCE)
+from tests.serve.conftest import PATIENCE, ended
 
 
-async def soon(met) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while not met():
-            await asyncio.sleep(0.001)
-
-
-def test_what_is_done_first_is_done_before_anything_else(worker: Worker) -> None:
-    done = []
+def test_what_is_done_first_is_done_before_anything_else() -> None:
+    worker, done = Worker(), []
 
     def first() -> None:
         done.append("first")
@@ -41,27 +23,20 @@ def test_what_is_done_first_is_done_before_anything_else(worker: Worker) -> None
 
     assert asyncio.run(ask()) == 2
     assert done == ["first", "asked"]
+    worker.end()
+    assert ended(worker)
 
 
-def test_an_error_reaches_whoever_asked_and_nobody_else(worker: Worker) -> None:
-    async def ask() -> int:
-        worker.start()
-        with pytest.raises(ZeroDivisionError):
-            await worker.call(lambda: 1 // 0)
-        return await worker.call(lambda: 7)
-
-    assert asyncio.run(ask()) == 7
-
-
-def test_at_the_end_all_who_wait_are_told(worker: Worker) -> None:
-    go, done = threading.Event(), []
+def test_at_the_end_all_who_wait_are_told() -> None:
+    worker, go, done = Worker(), threading.Event(), []
 
     async def ask() -> list[object]:
         worker.start()
-        asked = [asyncio.ensure_future(worker.call(lambda: go.wait(PATIENCE)))]
-        await soon(lambda: not worker.free)
-        asked.append(asyncio.ensure_future(worker.call(lambda: done.append(1))))
-        await soon(lambda: worker.waiting == 1)
+        asked = [
+            asyncio.ensure_future(worker.call(work)) for work in (lambda: go.wait(PATIENCE), lambda: done.append(1))
+        ]
+        while worker.now is None or len(worker.waiting) != 1:
+            await asyncio.sleep(0.001)
         worker.end()
         found = await asyncio.gather(*asked, return_exceptions=True)
         with refused(WorkerBusy):
@@ -69,11 +44,7 @@ def test_at_the_end_all_who_wait_are_told(worker: Worker) -> None:
         return found
 
     assert [str(error) for error in asyncio.run(ask())] == [ENDING] * 2
-    assert not worker.idle(0)
+    assert not ended(worker, 0)
     go.set()  # what it says now reaches nobody, since the loop is closed
-    assert worker.idle(PATIENCE)
+    assert ended(worker)
     assert done == []
-
-
-def test_what_never_began_is_idle() -> None:
-    assert Worker().idle(0)

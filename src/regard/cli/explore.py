@@ -47,32 +47,6 @@ def explore(
         images: a file of images to look at, for models of images: CSV, TSV or .npz, labelled or not.
         threads: processor threads.
     """
-    _check_arguments(folders, threads, images)
-    require("torch", "starlette", "uvicorn")
-    for name, value in FEW.items():  # read when torch loads
-        os.environ.setdefault(name, value)
-    from regard.inspection import PAGE
-    from regard.inspection.folders.models import Models
-    from regard.inspection.questions import answers
-    from regard.serve.app import files
-    from regard.serve.server import Server, listen, page_url
-
-    page = files(PAGE)
-    with listen(port) as listener:
-        server = Server(Models(folders, images, threads), answers, page, lambda: _import_torch(threads))
-        result(f"The page is at {page_url(listener)} (Ctrl-C ends it)")
-        sys.stdout.flush()
-        if not no_browser:
-            _open_browser(page_url(listener))
-        try:
-            server.run([listener])
-        except KeyboardInterrupt:
-            _exit_at_once()
-    return 0
-
-
-def _check_arguments(folders: list[Path], threads: int, images: Path | None) -> None:
-    """Raise a UsageError for invalid arguments."""
     check_threads(threads)
     if len(folders) > MOST:
         raise UsageError(f"these are {len(folders)} models; a page shows at most {MOST}")
@@ -87,6 +61,28 @@ def _check_arguments(folders: list[Path], threads: int, images: Path | None) -> 
             raise UsageError("is a file; a model folder is needed", str(folder))
     if images is not None:
         refuse_no_file(images)
+    require("torch", "starlette", "uvicorn")
+    for name, value in FEW.items():  # read when torch loads
+        os.environ.setdefault(name, value)
+    from regard.inspection import PAGE
+    from regard.inspection.folders.models import Models
+    from regard.serve.app import Site, files
+    from regard.serve.server import Server, listen, page_url
+
+    page = files(PAGE)
+    with listen(port) as listener:
+        server = Server(Site(Models(folders, images, threads), page), lambda: _import_torch(threads))
+        result(f"The page is at {page_url(listener)} (Ctrl-C ends it)")
+        sys.stdout.flush()
+        if not no_browser:
+            _open_browser(page_url(listener))
+        try:
+            server.run([listener])
+        except KeyboardInterrupt:  # an orderly shutdown may take a second, and a running computation cannot be stopped
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(130)
+    return 0
 
 
 def _import_torch(threads: int) -> None:
@@ -109,10 +105,3 @@ def _open_browser(address: str) -> None:
             webbrowser.open(address)
 
     threading.Thread(target=show, daemon=True).start()
-
-
-def _exit_at_once() -> None:
-    """Exit at once: a running torch computation cannot be stopped, and an orderly shutdown may take a second."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(130)

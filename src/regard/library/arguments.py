@@ -31,7 +31,7 @@ _OPTION = re.compile(
         | [\w.]+=\w+(?:\.\w+)* | [a-z]+(?:\.[a-z_]+)+ ))?""",
     re.VERBOSE,
 )
-_SIMPLE: Mapping[Any, tuple[tuple[type, ...], str]] = {
+_SIMPLE: Mapping[object, tuple[tuple[type, ...], str]] = {
     str: ((str,), "a text"),
     bool: ((bool, np.bool_), "True or False"),
     int: ((Integral,), "a whole number"),
@@ -42,7 +42,7 @@ _SIMPLE: Mapping[Any, tuple[tuple[type, ...], str]] = {
 """What fits a type, and the type's name for people."""
 _SEVERAL = (list, tuple)
 _LISTS = (*_SEVERAL, Sequence, Iterable)
-_NAMED: Mapping[Any, str] = {
+_NAMED: Mapping[object, str] = {
     Literal: "a text",
     Mapping: "a dictionary",
     Callable: "a function",
@@ -57,14 +57,14 @@ class _Misfit(NamedTuple):
 
     where: str
     value: object
-    wanted: Any
+    wanted: object
 
 
-class _Names(dict[str, Any]):
+class _Names(dict[str, object]):
     """The names that annotations use; what a module imports for types alone is anything."""
 
-    def __missing__(self, name: str) -> Any:
-        return getattr(builtins, name, Any)
+    def __missing__(self, name: str) -> object:
+        return getattr(builtins, name, object)
 
 
 def checked(function: Callable[P, T]) -> Callable[P, T]:
@@ -109,7 +109,7 @@ def speak_python(error: RegardError, known: Signature) -> None:
 
 
 def _refuse_misfits(
-    function: Callable[..., Any], known: Signature, given: tuple[Any, ...], named: Mapping[str, Any]
+    function: Callable[..., object], known: Signature, given: tuple[object, ...], named: Mapping[str, object]
 ) -> None:
     """Raise a UsageError for the first argument that does not fit."""
     try:
@@ -119,7 +119,7 @@ def _refuse_misfits(
     kinds = _kinds(function)
     for name, value in bound.items():
         is_one = known.parameters[name].kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-        if is_one and (misfit := _misfit(value, kinds.get(name, Any), name)):
+        if is_one and (misfit := _misfit(value, kinds.get(name, object), name)):
             raise UsageError(f"expected {_type_name(misfit.wanted)}, not {_told(misfit.value)}", misfit.where)
     try:
         known.bind(*given, **named)
@@ -128,14 +128,14 @@ def _refuse_misfits(
 
 
 @cache
-def _kinds(function: Callable[..., Any]) -> dict[str, Any]:
+def _kinds(function: Callable[..., object]) -> dict[str, object]:
     """The types of a function's arguments."""
     inner = unwrap(function)
     names = getattr(inner, "__globals__", {})
     return get_type_hints(inner, names, _Names(names))
 
 
-def _misfit(value: object, kind: Any, where: str) -> _Misfit | None:
+def _misfit(value: object, kind: object, where: str) -> _Misfit | None:
     """What does not fit a type: the value, or the entry of a list."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
@@ -145,7 +145,7 @@ def _misfit(value: object, kind: Any, where: str) -> _Misfit | None:
     if origin in (Annotated, Literal):
         return _misfit(value, inner[0] if origin is Annotated else type(inner[0]), where)
     if isinstance(kind, TypeVar):
-        return _misfit(value, kind.__bound__ or Any, where)
+        return _misfit(value, kind.__bound__ or object, where)
     if not _is_of(value, kind if origin is None else origin):
         return _Misfit(where, value, kind)
     if not isinstance(value, (*_SEVERAL, np.ndarray)) or origin not in _LISTS:
@@ -157,7 +157,7 @@ def _misfit(value: object, kind: Any, where: str) -> _Misfit | None:
     return next(filter(None, (_misfit(one, inner[0], f"{where}[{place}]") for place, one in enumerate(value))), None)
 
 
-def _is_of(value: object, kind: Any) -> bool:
+def _is_of(value: object, kind: object) -> bool:
     """Whether a value is of a type without its parameters."""
     if kind in _SIMPLE:
         is_flag = kind in (int, float) and isinstance(value, bool)
@@ -175,7 +175,7 @@ def _is_of(value: object, kind: Any) -> bool:
     return kind is Any or not isinstance(kind, type) or isinstance(value, kind)
 
 
-def _type_name(kind: Any) -> str:
+def _type_name(kind: object) -> str:
     """A type for people."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):

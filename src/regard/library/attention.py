@@ -1,12 +1,14 @@
-"""Attention of one forward pass as labelled arrays, as the page shows it."""
+"""Attention of one forward pass as labelled arrays, as the page shows it, and its pictures and pages in notebooks."""
 
 from __future__ import annotations
 
+import re
 import warnings
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +30,67 @@ from regard.inspection.pictures.view import View
 from regard.inspection.questions.export import SQUARES, describe_changes, export_file
 from regard.inspection.requests import AblationRequest, Request, read
 from regard.library.arguments import checked
-from regard.library.figure import Figure, framed_page
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.kinds import reads_image
 from regard.tasks.protocols import Task
 from regard.text.counts import counted
+
+HEIGHT = 720
+"""Height of a page in a notebook, in pixels."""
+_NO_SCRIPT = re.compile(r"<noscript>.*?</noscript>", re.DOTALL)
+
+
+@dataclass(frozen=True, repr=False)
+class Figure:
+    """A picture.
+
+    Args:
+        svg: its source.
+    """
+
+    svg: str
+
+    def __repr__(self) -> str:
+        return f"<Figure: SVG of {len(self.svg):,} characters; save(path) writes it>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    @checked
+    def save(self, path: Path | str) -> Path:
+        """Write it to a file that ends in ``.svg``.
+
+        Raises:
+            UsageError: the name ends otherwise.
+            RegardError: the file cannot be written.
+        """
+        path = Path(path)
+        if path.suffix != ".svg":
+            raise UsageError("a picture is saved as .svg", str(path))
+        try:
+            path.write_text(self.svg, encoding="utf-8")
+        except OSError as error:
+            raise RegardError(f"cannot be written: {error.strerror or error}", str(path)) from None
+        return path
+
+    @property
+    def image(self) -> str:
+        """It as an HTML image, which needs no other file."""
+        content = b64encode(self.svg.encode()).decode("ascii")
+        return f'<img alt="attention" width="100%" src="data:image/svg+xml;base64,{content}">'
+
+
+def framed_page(page: str, still: Figure) -> str:
+    """A page in a frame; the picture shows instead where frames are taken out, or scripts are off.
+
+    Args:
+        page: a whole HTML document that needs no other file.
+        still: what it shows without its scripts.
+    """
+    alone = _NO_SCRIPT.sub(lambda _: f"<noscript>{still.image}</noscript>", page, count=1)
+    style = "position:absolute;inset:0;width:100%;height:100%;border:0;background:#fff"
+    frame = f'<iframe title="attention" style="{style}" srcdoc="{escape(alone)}"></iframe>'
+    return f'<div style="position:relative;min-height:{HEIGHT}px;overflow:hidden">{still.image}{frame}</div>'
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +275,7 @@ def request(
             raise UsageError("is not for a model of images", "window" if target is None else "target")
         if not isinstance(given, str | np.ndarray):
             raise UsageError("expected an array of pixel values, height × width (× channels)", "text")
-        asked: dict[str, Any] = {"image": {"pixels": task.images([given])[0].ravel().tolist()}}
+        asked: dict[str, object] = {"image": {"pixels": task.images([given])[0].ravel().tolist()}}
     else:
         asked = {"text": given, "target": target, "window": window}
     if target is not None and task.info.writes != "text":

@@ -1,21 +1,43 @@
-"""Attribution: how much each token contributes to an output, or to one output instead of another."""
+"""Attribution: how much each token contributes to an output, or to one output instead of another.
+
+The output is a text, a word of it, a label, or one of two instead of the other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.inspection.forward.record import Token, words
-from regard.inspection.questions.attribution import FEWEST, Method, attribute, integrate
-from regard.inspection.requests import AblationRequest, check_finite
+from regard.inspection.folders.models import LoadedModel, Models
+from regard.inspection.forward.outputs import PIECE_SCORES
+from regard.inspection.forward.passes import inputs_of
+from regard.inspection.forward.record import ModelInputs, Token, piece, words
+from regard.inspection.forward.text_windows import fit_request
+from regard.inspection.questions.attribution import (
+    FEWEST,
+    Method,
+    Score,
+    attribute,
+    difference,
+    explained_score,
+    integrate,
+    most_probable_piece,
+    piece_score,
+    pieces_score,
+    read_ablated,
+)
+from regard.inspection.requests import AblationRequest, Request, check_finite
 from regard.library.attention import TokenLabels
-from regard.library.outputs import OutputScore
-from regard.system.errors import UsageError
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.kinds import fills_words, reads_text
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LEAST, MOST = FEWEST, 100_000
 FOR, AGAINST = "31,79,214", "176,68,24"
@@ -125,3 +147,249 @@ def _coloured(side: TokenShares, largest: float) -> str:
         style = f"padding:2px 3px;border-radius:3px;background:{colour}"
         found.append(f"<span title='{share:+.4f}' style='{style}'>{escape(token)}</span>")
     return " ".join(found)
+
+
+@dataclass(frozen=True)
+class OutputRequest:
+    """What is to be explained.
+
+    Args:
+        models, asked: the model and its input.
+        target: the output; ``against``: another one, whose score is taken off.
+        word: of what is written or tagged: a word, or the index of a token.
+    """
+
+    models: Models
+    asked: Request
+    target: str | None
+    against: str | None
+    word: str | int | None
+
+    @property
+    def loaded(self) -> LoadedModel:
+        """The model."""
+        return self.models.load_for(self.asked)
+
+    def inputs(self, changed: Request | None = None) -> ModelInputs:
+        """The input, or a changed one."""
+        return inputs_of(self.models, self.loaded, changed or self.asked)
+
+
+@dataclass(frozen=True)
+class OutputScore:
+    """An output in one pass.
+
+    Args:
+        seen: the pass.
+        score: of the output, or its difference to that of ``against``.
+        output, against: what they are, for people.
+    """
+
+    seen: ModelInputs
+    score: Score
+    output: str
+    against: str | None = None
+
+
+def explained_output(given: OutputRequest) -> OutputScore:
+    """The requested output of a model of any task.
+
+    Raises:
+        UsageError: the model has no such output.
+        RegardError: the text is empty or too long.
+    """
+    task = given.loaded.task
+    if task.info.writes == "text":
+        return _of_text(given)
+    if task.info.writes == "continuation":
+        return _of_continuation(given)
+    if task.info.writes == "words":
+        return _of_gap(given)
+    return _of_label(given)
+
+
+def _of_text(given: OutputRequest) -> OutputScore:
+    """A whole text that is written, a word of it, or the first piece that is another in the other text."""
+    seen, against = given.inputs(), given.against
+    if against is None:
+        if given.word is None:
+            return OutputScore(seen, pieces_score(seen, range(len(seen.written))), seen.target_text)
+        return _word(seen, given.word)
+    if given.word is not None:
+        against = _replaced(seen, _places(seen, given.word), against)
+    return _contrast(seen, given.inputs(replace(given.asked, target=against, branch=None)))
+
+
+def _of_continuation(given: OutputRequest) -> OutputScore:
+    """What a language model goes on with, the most probable piece by default; or a word of the text."""
+    if given.word is not None:
+        _refuse("a word of the text is explained by itself", target=given.target, against=given.against)
+        return _word(given.inputs(), given.word)
+    asked = [replace(given.asked, text=given.asked.text + (end or "")) for end in (given.target, given.against)]
+    longest = max(asked, key=lambda one: len(one.text))
+    if fit_request(given.models, given.loaded, longest).source is not None:
+        raise RegardError("with its continuation this is longer than the model reads", "text")
+    seen = given.inputs(asked[0])
+    other = None if given.against is None else given.inputs(asked[1])
+    if given.target:
+        if other is not None:
+            return _contrast(seen, other)
+        begun = _first_difference(given.inputs().written_ids, seen.written_ids)
+        return OutputScore(seen, pieces_score(seen, range(begun, len(seen.written))), given.target)
+    place = len(seen.written)
+    id = _most_probable(given, seen, place)
+    if other is None:
+        return OutputScore(seen, piece_score(seen, place, id), _piece(seen, id))
+    if other.written_ids[:place] != seen.written_ids or len(other.written_ids) == place:
+        raise UsageError("does not go on with the text as it is; begin it with a space", "against")
+    return _difference(seen, place, id, other.written_ids[place])
+
+
+def _of_gap(given: OutputRequest) -> OutputScore:
+    """What fills a gap, the first by default; or a word that is there."""
+    seen = given.inputs()
+    assert fills_words(seen.task)
+    gaps = [place for place, id in enumerate(seen.written_ids) if id == seen.task.mask]
+    if given.word is None and not gaps:
+        raise UsageError("the text has no gap; write [MASK], or name a word", "word")
+    places = gaps[:1] if given.word is None else _places(seen, given.word)
+    if len(places) > 1 or (places[0] not in gaps and given.target is None and given.against is None):
+        _refuse("this word has several pieces; name one by its index", target=given.target, against=given.against)
+        return OutputScore(seen, pieces_score(seen, places), _text(seen, places))
+    (place,) = places
+    id = seen.written_ids[place]
+    if given.target is not None:
+        id = _filling(given, seen, place, "target")
+    elif place in gaps:
+        id = _most_probable(given, seen, place)
+    if given.against is None:
+        return OutputScore(seen, piece_score(seen, place, id), _piece(seen, id))
+    return _difference(seen, place, id, _filling(given, seen, place, "against"))
+
+
+def _of_label(given: OutputRequest) -> OutputScore:
+    """A label of a text, an image or a word, the most probable by default; of a regression the number."""
+    seen = given.inputs()
+    task, place = seen.task, None
+    labels: tuple[str, ...] = getattr(task.assets, "labels", ())
+    if task.info.writes == "tags":
+        if given.word is None:
+            raise UsageError("a tag is of a word; name it", "word")
+        place = _places(seen, given.word)[0]
+    else:
+        _refuse("this model predicts nothing for a single word", word=given.word)
+    whole = explained_score(seen, place, None)
+    if task.info.writes != "tags" and task.recipe.classification.kind == "regression":
+        _refuse("this model predicts a number, and no labels", target=given.target, against=given.against)
+        return OutputScore(seen, whole, labels[0])
+    for name, label in (("target", given.target), ("against", given.against)):
+        if label is not None and label not in labels:
+            raise UsageError(f"{label[:40]!r} is no label of this model; there are {', '.join(labels[:20])}", name)
+    scores = {label: explained_score(seen, place, label) for label in labels}
+
+    def most_probable(hidden_TD: Tensor) -> str:
+        best = float(whole(hidden_TD))
+        return min(labels, key=lambda label: abs(float(scores[label](hidden_TD)) - best))
+
+    target = given.target or read_ablated(seen, given.asked.changes, most_probable)
+    if given.against is None:
+        return OutputScore(seen, scores[target], target)
+    return OutputScore(seen, difference(scores[target], scores[given.against]), target, given.against)
+
+
+def _word(seen: ModelInputs, word: str | int) -> OutputScore:
+    places = _places(seen, word)
+    if seen.task.info.writes == "continuation" and 0 in places:
+        raise UsageError("the first token was given: nothing came before it", "word")
+    return OutputScore(seen, pieces_score(seen, places), _text(seen, places))
+
+
+def _contrast(seen: ModelInputs, other: ModelInputs) -> OutputScore:
+    """Where two written texts first differ: one piece instead of the other, after the same beginning [Yin22 §2]."""
+    place = _first_difference(seen.written_ids, other.written_ids)
+    if place == min(len(seen.written_ids), len(other.written_ids)):
+        raise UsageError("is written already, or says no more: the two do not differ", "against")
+    return _difference(seen, place, seen.written_ids[place], other.written_ids[place])
+
+
+def _difference(seen: ModelInputs, place: int, id: int, other: int) -> OutputScore:
+    if id == other:
+        raise UsageError("is the output itself: the two do not differ", "against")
+    score = difference(piece_score(seen, place, id), piece_score(seen, place, other))
+    return OutputScore(seen, score, _piece(seen, id), _piece(seen, other))
+
+
+def _first_difference(one: Sequence[int], other: Sequence[int]) -> int:
+    """The first index where two sequences differ; the length of the shorter, if it begins the other."""
+    shorter = min(len(one), len(other))
+    return next((place for place in range(shorter) if one[place] != other[place]), shorter)
+
+
+def _most_probable(given: OutputRequest, seen: ModelInputs, place: int) -> int:
+    """The most probable piece at a place."""
+    task, scores = seen.task, PIECE_SCORES[seen.task.info.writes]
+    assert reads_text(task)
+    row = place - int(task.info.writes == "continuation")
+
+    def best(hidden_TD: Tensor) -> int:
+        return most_probable_piece(task, scores(task.model, hidden_TD)[row])
+
+    return read_ablated(seen, given.asked.changes, best)
+
+
+def _filling(given: OutputRequest, seen: ModelInputs, place: int, name: str) -> int:
+    """The piece of a word in the place of a token.
+
+    Raises:
+        UsageError: it is not one piece of the vocabulary.
+    """
+    word: str = getattr(given, name)
+    ids = given.inputs(replace(given.asked, text=_replaced(seen, [place], word))).written_ids
+    rest = seen.written_ids[:place], seen.written_ids[place + 1 :]
+    if (ids[:place], ids[place + 1 :]) != rest or len(ids) != len(seen.written_ids):
+        raise UsageError(f"{word[:40]!r} is not one piece of the vocabulary", name)
+    return ids[place]
+
+
+def _places(seen: ModelInputs, word: str | int) -> list[int]:
+    """The places of a word's tokens: of its last occurrence, in capitals or not."""
+    if isinstance(word, int):
+        if not 0 <= word < len(seen.written):
+            raise UsageError(f"there is no token {word}; they count from 0 to {len(seen.written) - 1}", "word")
+        return [word]
+    there = words(seen.written, seen.target_text)
+    found = [places for one, places in there if one.casefold() == word.strip().casefold()]
+    if not found:
+        raise UsageError(f"{word[:40]!r} is not a word here; there are: {' '.join(one for one, _ in there)}", "word")
+    return found[-1]
+
+
+def _span(seen: ModelInputs, places: Sequence[int]) -> tuple[int, int]:
+    """The characters of some tokens, without the space before them; a gap, which covers none, reaches to the next."""
+    begin, end = seen.written[places[0]].start, seen.written[places[-1]].end
+    if begin == end and places[-1] + 1 < len(seen.written):
+        end = seen.written[places[-1] + 1].start
+    text = seen.target_text[begin:end]
+    return begin + len(text) - len(text.lstrip()), begin + len(text.rstrip())
+
+
+def _text(seen: ModelInputs, places: Sequence[int]) -> str:
+    begin, end = _span(seen, places)
+    return seen.target_text[begin:end] or seen.written[places[0]].text
+
+
+def _replaced(seen: ModelInputs, places: Sequence[int], word: str) -> str:
+    """The written text with another word in the place of some tokens."""
+    begin, end = _span(seen, places)
+    return seen.target_text[:begin] + word + seen.target_text[end:]
+
+
+def _piece(seen: ModelInputs, id: int) -> str:
+    assert reads_text(seen.task)
+    return piece(seen.task.target_tokenizer, id)
+
+
+def _refuse(why: str, **options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(why, name)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
+from dataclasses import dataclass
 from functools import wraps
+from html import escape
 from inspect import getattr_static
 from pathlib import Path
 from types import FunctionType, GeneratorType
-from typing import Any, Self, cast
+from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Recipe
@@ -20,25 +24,96 @@ from regard.inspection.folders.facts import positions_of
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.record import Kind
 from regard.inspection.questions.attribution import PASSES, Method
-from regard.inspection.requests import UNCHANGED, AblationRequest, Flag, Heads, question
+from regard.inspection.questions.export import describe_changes
+from regard.inspection.requests import UNCHANGED, AblationRequest, Flag, Heads, Request, question
 from regard.library.arguments import checked
 from regard.library.attention import Attention, attention_of, request, warn_of_parts
-from regard.library.attribution import Attribution, attribution
+from regard.library.attribution import Attribution, OutputRequest, attribution, explained_output
 from regard.library.heads import HeadTable, head_table
-from regard.library.outputs import OutputRequest, explained_output
-from regard.library.summary import Summary
-from regard.system.errors import UsageError
+from regard.models.presets import count_parameters
+from regard.system import disk
+from regard.system.errors import RegardError, UsageError
 from regard.tasks import model_folder
 from regard.tasks.engine import give_engine
 from regard.tasks.protocols import Task
 from regard.tasks.text.precisions import Wanted
 from regard.tasks.text.task import BETWEEN, BaseTask
+from regard.tasks.training.model_writer import CARD, SCORES, size_line
 from regard.text.counts import counted
+from regard.text.languages import UNKNOWN
 
-_CLASSES: dict[type[Any], type[Any]] = {}
+LABELS = 12
+"""Most labels named."""
+_SECTION = re.compile(rf"^## {SCORES}\n\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_SIGNATURE = re.compile(r" \([^()]*`[^`]*`[^()]*\)|[.:]$")
+_CLASSES: dict[type[object], Callable[..., Model]] = {}
 """The public class of each task's class."""
 _RUNNING: ContextVar[tuple[int, ...]] = ContextVar("running", default=())
 """The models whose ablations are applied already."""
+Input = str | tuple[str, str] | NDArray[np.generic]
+"""A text, two texts, or the pixel values of an image."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The description of a model.
+
+    Args:
+        title: the task, as in "A translator"; ``languages``: codes, of a translator.
+        sizes: family, parameters, layers.
+        labels: of a classifier or tagger.
+        scores: lines of its card on the validation data; empty if none are known.
+        changes: its ablations as sentences; empty if there are none.
+        folder: its name.
+    """
+
+    title: str
+    languages: str
+    sizes: str
+    labels: tuple[str, ...]
+    scores: tuple[str, ...]
+    changes: str
+    folder: str
+
+    @classmethod
+    def of(cls, task: Task, folder: Path, changes: AblationRequest) -> Summary:
+        """The description of a loaded task and its folder."""
+        section, text = task.recipe.model, task.recipe.text
+        known = task.info.learns_from == "pairs" and UNKNOWN not in (text.source_language, text.target_language)
+        count = count_parameters(task.model)
+        return cls(
+            task.info.noun.capitalize(),
+            f"{text.source_language} → {text.target_language}" if known else "",
+            f"{section.info.noun}, {count:,} parameters, {size_line(section)}",
+            tuple(getattr(task.assets, "labels", ())),
+            card_scores(folder),
+            describe_changes(Request(changes=changes)),
+            folder.name,
+        )
+
+    @property
+    def line(self) -> str:
+        """All in one line."""
+        scores = "; ".join(_SIGNATURE.sub("", score) for score in self.scores)
+        parts = [self.sizes, self._labels and f"labels {self._labels}", scores, self.changes.rstrip(".").lower()]
+        head = f"{self.folder!r} {self.languages}".strip()
+        return f"{head}: {'; '.join(part for part in parts if part)}"
+
+    @property
+    def html(self) -> str:
+        """A small table."""
+        title = f"{self.title}: {self.languages}" if self.languages else self.title
+        named = {"Folder": self.folder, "Sizes": self.sizes, "Labels": self._labels}
+        rows = [(name, escape(value)) for name, value in named.items() if value]
+        rows += [("Scores", "<br>".join(map(escape, self.scores)))] if self.scores else []
+        rows += [("Changes", escape(self.changes))] if self.changes else []
+        cells = "".join(f"<tr><th style='text-align:left'>{name}</th><td>{value}</td></tr>" for name, value in rows)
+        return f"<table><caption>{escape(title)}</caption>{cells}</table>"
+
+    @property
+    def _labels(self) -> str:
+        more = len(self.labels) - LABELS
+        return ", ".join([*self.labels[:LABELS], *([f"… {more:,} more"] if more > 0 else [])])
 
 
 class Model:
@@ -81,8 +156,7 @@ class Model:
             UsageError: it is a model of another task, or torch computes it, which has no such precision.
             RegardError: it is no model folder, or a file of it is damaged.
         """
-        task = model_folder.load(folder, device)
-        found = opened(task, folder, precision)
+        found = opened(model_folder.load(folder, device), folder, precision)
         if not isinstance(found, cls):
             raise UsageError(f"is a {type(found).__name__}, no {cls.__name__}", str(folder))
         return found
@@ -136,7 +210,7 @@ class Model:
     @checked
     def attention(
         self,
-        text: str | tuple[str, str] | NDArray[Any],
+        text: Input,
         target: str | None = None,
         kind: Kind | None = None,
         *,
@@ -155,17 +229,13 @@ class Model:
             UsageError: the model has no such kind of attention, or writes no text.
             RegardError: the text is empty, an image is of another size, or the model has no attention.
         """
-        models, asked = (
-            self._explored,
-            request(self._task, self._weights, self._changes, self._read(text), target, window),
-        )
+        models = self._explored
+        asked = request(self._task, self._weights, self._changes, self._read(text), target, window)
         warn_of_parts(models, asked)
         return attention_of(models, asked, kind)
 
     @checked
-    def heads(
-        self, texts: Iterable[str | tuple[str, str] | NDArray[Any]], targets: Iterable[str] | None = None
-    ) -> HeadTable:
+    def heads(self, texts: Iterable[Input], targets: Iterable[str] | None = None) -> HeadTable:
         """What each head does over many texts: how much it attends to the previous token, an equal word, marks …
 
         Of a model of images over many images: to the same patch, its neighbours, row and column, the class token.
@@ -189,7 +259,7 @@ class Model:
     @checked
     def attribute(
         self,
-        text: str | tuple[str, str] | NDArray[Any],
+        text: Input,
         target: str | None = None,
         against: str | None = None,
         *,
@@ -225,7 +295,7 @@ class Model:
         explained = explained_output(OutputRequest(models, asked, target, against, word))
         return attribution(explained, self._changes, method, passes)
 
-    def _read(self, given: Any) -> Any:
+    def _read(self, given: Input) -> str | NDArray[np.generic]:
         """Two texts as the one that a classifier of pairs reads; anything else as it is."""
         if not isinstance(given, tuple):
             return given
@@ -267,7 +337,7 @@ def opened(task: Task, folder: Path | str, precision: Wanted = "auto") -> Model:
     give_engine(found, folder, precision)
     found._models = Models([folder])
     found._weights = found._models.hold(task).weights
-    return cast(Model, found)
+    return found
 
 
 @question
@@ -286,7 +356,8 @@ def _refuse_absent(section: Section, asked: AblationRequest) -> None:
         f"{counted(layers, 'layer')} of {counted(count, 'head')} of {kind} attention"
         for kind, (layers, count) in section.attention.items()
     ]
-    there = f"this model has {_join_words([*heads, *(name for name, has in parts.items() if has)])}"
+    *most, last = [*heads, *(name for name, has in parts.items() if has)] or ["none of these parts"]
+    there = f"this model has {' and '.join([', '.join(most), last] if most else [last])}"
     for kind, layer, head in asked.off:
         layers, count = section.attention.get(kind, (0, 0))
         if layer > layers or head > count:
@@ -296,28 +367,32 @@ def _refuse_absent(section: Section, asked: AblationRequest) -> None:
             raise UsageError(f"there is nothing to switch off; {there}", name)
 
 
-def _join_words(words: Sequence[str]) -> str:
-    """Words as a list for people."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), *words[-1:]))) or "none of these parts"
-
-
-def _with_ablations(function: Callable[..., Any]) -> Any:
+def _with_ablations(function: Callable[..., object]) -> Callable[..., object]:
     """A method that runs with its model's ablations; a generator runs with them between two of its values."""
 
+    def each(model: Model, values: Iterator[object]) -> Iterator[object]:
+        while True:
+            with model._ablated():
+                try:
+                    value = next(values)
+                except StopIteration:
+                    return
+            yield value
+
     @wraps(function)
-    def run(self: Model, *given: Any, **named: Any) -> Any:
+    def run(self: Model, *given: object, **named: object) -> object:
         with self._ablated():
             found = function(self, *given, **named)
-        return _each_ablated(self, found) if isinstance(found, GeneratorType) else found
+        return each(self, found) if isinstance(found, GeneratorType) else found
 
     return run
 
 
-def _each_ablated(model: Model, values: Iterator[Any]) -> Iterator[Any]:
-    while True:
-        with model._ablated():
-            try:
-                value = next(values)
-            except StopIteration:
-                return
-        yield value
+def card_scores(folder: Path) -> tuple[str, ...]:
+    """The lines of a model's card on its scores; none if it has no card that can be read."""
+    try:
+        card = disk.content(folder / CARD, kind="card").decode("utf-8", "replace")
+    except (OSError, RegardError):
+        return ()
+    found = _SECTION.search(card)
+    return tuple(line.removeprefix("* ") for line in found[1].splitlines() if line.strip()) if found else ()

@@ -17,7 +17,7 @@ from regard.tasks.protocols import Task
 from regard.text.counts import counted
 
 if TYPE_CHECKING:
-    from regard.tasks.images.classifier import ImageClassification
+    from regard.tasks.images.classifier import Image, ImageClassification
 
 __all__ = ["Estimate", "HeadSummary", "HeadTable", "head_table"]
 
@@ -52,7 +52,7 @@ def head_table(
 
 
 def _images(
-    task: ImageClassification, given: Iterable[Any], targets: object, changes: AblationRequest
+    task: ImageClassification, given: Iterable[Image], targets: object, changes: AblationRequest
 ) -> Iterator[TextCounts]:
     if targets is not None:
         raise UsageError("this model reads images and writes no text", "targets")
@@ -65,7 +65,7 @@ def _images(
 
 
 def _texts(
-    task: Task, texts: Iterable[str], targets: Iterable[str] | None, changes: AblationRequest
+    task: Task, texts: Iterable[object], targets: Iterable[object] | None, changes: AblationRequest
 ) -> Iterator[TextCounts]:
     sources = _list(texts, "texts")
     written = None if targets is None else _list(targets, "targets")
@@ -85,10 +85,11 @@ def _texts(
     return count_texts(task, pairs, changes)
 
 
-def _list(texts: Iterable[str], name: str) -> list[str]:
+def _list(texts: Iterable[object], name: str) -> list[str]:
     if isinstance(texts, str):
         raise UsageError("expected several texts, not one", name)
-    found = list(texts)
-    if not all(isinstance(text, str) for text in found):
+    given = list(texts)
+    found = [text for text in given if isinstance(text, str)]
+    if len(found) < len(given):
         raise UsageError("expected texts", name)
     return found

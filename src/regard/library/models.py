@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import Any, ParamSpec, overload
+from typing import ParamSpec, overload
 
 from regard.library.arguments import checked
 from regard.library.base import Model, opened
@@ -19,6 +19,7 @@ from regard.tasks.classification.classifier import Classification
 from regard.tasks.classification.pairs import PairClassification
 from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.language import generator, masked
+from regard.tasks.protocols import Task
 from regard.tasks.tagging.tagger import Tagging
 from regard.tasks.text.encoding import Encoding
 from regard.tasks.text.precisions import Wanted, refuse_where_torch_computes
@@ -99,7 +100,7 @@ def load(
     return opened(model_folder.load(folder, device), folder, precision)
 
 
-def _public(function: Callable[P, Any]) -> Callable[P, Model]:
+def _public(function: Callable[P, Task | None]) -> Callable[P, Model]:
     """The same function with the public model of the task that it returns."""
     known = signature(function)
 

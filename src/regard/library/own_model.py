@@ -44,7 +44,7 @@ from regard.training.trainer import Hooks
 from regard.training.world import ALONE, World
 
 OwnModule = TypeVar("OwnModule", bound=nn.Module)
-Batches = Iterable[Any] | Callable[[int], Iterable[Any]]
+Batches = Iterable[object] | Callable[[int], Iterable[object]]
 NAME, WEIGHTS, RUN = OWN, "model.safetensors", "fit.json"
 _LARGEST = 1 << 20
 """Bytes that ``own.json`` may have."""
@@ -52,21 +52,25 @@ _LARGEST = 1 << 20
 
 @dataclass(frozen=True)
 class _OwnBatch:
-    """A batch as it was given; an item is an entry of the first axis of its first tensor."""
+    """A batch as it was given.
 
-    given: Any
+    Args:
+        given: of any type.
+        tokens: items, which are the entries of the first axis of its first tensor; 1 where there is no tensor.
+        room: the same: own batches have no fixed shape.
+    """
 
-    @property
-    def tokens(self) -> int:
-        """Items, or 1 where there is no tensor."""
-        parts = self.given.values() if isinstance(self.given, Mapping) else self.given
-        some = [self.given] if isinstance(self.given, Tensor) else parts if isinstance(parts, Iterable) else ()
-        return next((len(one) for one in some if isinstance(one, Tensor) and one.dim()), 1)
+    given: object
+    tokens: int
+    room: int
 
-    @property
-    def room(self) -> int:
-        """The same: own batches have no fixed shape."""
-        return self.tokens
+    @classmethod
+    def of(cls, given: object) -> _OwnBatch:
+        """A batch with its items counted."""
+        parts = given.values() if isinstance(given, Mapping) else given
+        some = [given] if isinstance(given, Tensor) else parts if isinstance(parts, Iterable) else ()
+        items = next((len(one) for one in some if isinstance(one, Tensor) and one.dim()), 1)
+        return cls(given, items, items)
 
 
 @dataclass(frozen=True)
@@ -80,20 +84,16 @@ class _OwnBatches:
     def iterate(self, position: Position, among: BatchRange = EVERY_BATCH) -> Iterator[tuple[_OwnBatch, Position]]:
         """The batches from a position on; one process reads them all."""
         while True:
-            number = 0
-            for number, batch in enumerate(self.epoch(position.epoch), 1):
+            number, epoch = 0, position.epoch
+            every = self.batches(epoch) if callable(self.batches) else self.batches
+            reseed(key(self.seed, "batches", epoch))
+            for number, batch in enumerate(every, 1):
                 if number > position.batch:
                     position = Position(position.epoch, 0, number)
-                    yield _OwnBatch(batch), position
+                    yield _OwnBatch.of(batch), position
             if not number:
                 raise UsageError("there is no batch", "batches")
             position = Position(position.epoch + 1)
-
-    def epoch(self, number: int) -> Iterator[Any]:
-        """The batches of one epoch, from the first on."""
-        every = self.batches(number) if callable(self.batches) else self.batches
-        reseed(key(self.seed, "batches", number))
-        return iter(every)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class _OwnObjective:
 
     model: nn.Module
     function: Callable[[Any, Any], Tensor] | None
-    valid: Iterable[Any] | None
+    valid: Iterable[object] | None
     passed: list[float] = field(default_factory=lambda: [math.inf])
     """Where there are no batches for one, the last validation's loss and those of training since then.
 
@@ -120,23 +120,19 @@ class _OwnObjective:
 
     def validate(self, generate: bool, world: World = ALONE) -> Validation:
         """The mean loss of the validation batches; without them of the batches since the last time."""
-        if self.valid is None:
-            return Validation(self._passed_mean())
+        if self.valid is None:  # where every update was skipped, the loss of the last time
+            losses = self.passed[1:] or self.passed
+            self.passed[:] = [math.fsum(losses) / len(losses)]
+            return Validation(self.passed[0])
         losses = [float(self._value(batch)) for batch in self.valid]
         if not losses:
             raise UsageError("there is no batch", "valid")
         return Validation(math.fsum(losses) / len(losses))
 
-    def _passed_mean(self) -> float:
-        """The mean loss since the last validation; where every update was skipped that of then."""
-        losses = self.passed[1:] or self.passed
-        self.passed[:] = [math.fsum(losses) / len(losses)]
-        return self.passed[0]
-
     def trial(self, generate: bool, done: Done) -> None:
         """Nothing is measured here."""
 
-    def _value(self, batch: Any) -> Tensor:
+    def _value(self, batch: object) -> Tensor:
         """A loss with one entry and no axis."""
         found: object
         if self.function is not None:
@@ -195,9 +191,9 @@ def fit(
     *,
     steps: int,
     loss: Callable[[OwnModule, Any], Tensor] | None = None,
-    valid: Iterable[Any] | None = None,
+    valid: Iterable[object] | None = None,
     out: Path | str | None = None,
-    arguments: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, object] | None = None,
     seed: int = 1,
     rate: float = 2e-3,
     warmup: int = 400,
@@ -322,7 +318,7 @@ def _recipe(seed: int, **options: Any) -> Recipe:
         raise UsageError(said, ".".join(map(str, first["loc"])) or None) from None
 
 
-def _describe(model: nn.Module, arguments: Mapping[str, Any], seed: int, section: Training) -> dict[str, Any]:
+def _describe(model: nn.Module, arguments: Mapping[str, object], seed: int, section: Training) -> dict[str, Any]:
     """The contents of ``own.json``; its arguments make this very model."""
     kept = dict(arguments)
     try:
@@ -341,7 +337,7 @@ def _describe(model: nn.Module, arguments: Mapping[str, Any], seed: int, section
     return {"format": FORMAT, "class": type(model).__name__, "arguments": kept, "seed": seed, "training": told}
 
 
-def _made(kind: type[OwnModule], arguments: Mapping[str, Any]) -> OwnModule:
+def _made(kind: type[OwnModule], arguments: Mapping[str, object]) -> OwnModule:
     """A module of a class, its weights not drawn."""
     try:
         with undrawn():

@@ -7,11 +7,11 @@ import contextlib
 import gzip
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 from starlette.applications import Starlette
@@ -22,7 +22,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from regard.serve.guard import API, ClientDisconnected, Guard, error_body, parse_object, read_body
+from regard.inspection.folders.models import Models
+from regard.inspection.questions import answers
+from regard.serve.guard import API, ClientDisconnected, Guard, error_body, read_object
 from regard.serve.worker import Worker
 from regard.system.errors import RegardError, UsageError
 
@@ -93,34 +95,16 @@ def files(folder: Path) -> dict[str, File]:
     return {name: File(name, path.read_bytes()) for name, path in zip(names, paths, strict=True)}
 
 
-class Answers(Protocol):
-    """The module :mod:`regard.inspection.questions.answers`, or its stand-in in tests."""
-
-    @property
-    def ANSWERS(self) -> Mapping[str, object]: ...
-
-    def state(self, models: Any, /) -> dict[str, Any]: ...
-
-    def course(self, models: Any, number: int, points: int, /) -> bytes: ...
-
-    def answer(self, models: Any, name: str, asked: dict[str, Any], /) -> bytes: ...
-
-    def stream_tokens(self, models: Any, asked: dict[str, Any], /) -> Iterator[dict[str, Any]]: ...
-
-    def export_file(self, models: Any, asked: dict[str, Any], /) -> tuple[bytes, str, str]: ...
-
-
 class Site:
     """The page's HTTP endpoints.
 
     Args:
         models: to explore.
-        answers: the answer functions.
         files: of the page, by name.
     """
 
-    def __init__(self, models: Any, answers: Answers, files: Mapping[str, File]) -> None:
-        self.models, self.answers, self.files = models, answers, files
+    def __init__(self, models: Models, files: Mapping[str, File]) -> None:
+        self.models, self.files = models, files
         self.computing = Worker()
         """The thread for model computations."""
         self.reading = Worker()
@@ -151,47 +135,59 @@ class Site:
 
     async def state(self, request: Request) -> Response:
         """The state of all models."""
-        return JSONResponse(await _unless_left(request, self.reading.call(lambda: self.answers.state(self.models))))
+        return JSONResponse(await _unless_left(request, self.reading.call(lambda: answers.state(self.models))))
 
     async def course(self, request: Request) -> Response:
         """The metrics of a training."""
         number, points = _number(request, "model", 0), _number(request, "points", POINTS)
-        work = self.following.call(lambda: self.answers.course(self.models, number, points))
-        return _binary_response(await _unless_left(request, work))
+        work = self.following.call(lambda: answers.course(self.models, number, points))
+        return Response(await _unless_left(request, work), media_type=OTHER)
 
     async def answer(self, request: Request) -> Response:
         """The answer of an endpoint, by name."""
         name = request.path_params["name"]
-        if name not in self.answers.ANSWERS:
+        if name not in answers.ANSWERS:
             raise HTTPException(405, headers={"Allow": "GET"}) if name in GET else HTTPException(404)
-        asked = parse_object(await read_body(request))
-        work = self.computing.call(lambda: self.answers.answer(self.models, name, asked))
-        return _binary_response(await _unless_left(request, work))
+        asked = await read_object(request)
+        work = self.computing.call(lambda: answers.answer(self.models, name, asked))
+        return Response(await _unless_left(request, work), media_type=OTHER)
 
     async def export(self, request: Request) -> Response:
         """A file to download."""
-        asked = parse_object(await read_body(request))
-        work = self.computing.call(lambda: self.answers.export_file(self.models, asked))
+        asked = await read_object(request)
+        work = self.computing.call(lambda: answers.export_file(self.models, asked))
         content, kind, name = await _unless_left(request, work)
         disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
         return Response(content, headers={"Content-Type": kind, "Content-Disposition": disposition})
 
     async def write(self, request: Request) -> Response:
         """Generated tokens, streamed one JSON object per line."""
-        asked = parse_object(await read_body(request))
-        said = self.computing.stream(lambda: self.answers.stream_tokens(self.models, asked))
-        first = await _unless_left(
-            request, anext(said, None)
-        )  # before the first token, an error becomes an HTTP status instead of a line
-        return StreamingLines(first, said)
+        asked = await read_object(request)
+        said = self.computing.stream(lambda: answers.stream_tokens(self.models, asked))
+        # Before the first token, an error becomes an HTTP status instead of a line.
+        return StreamingLines(await _unless_left(request, anext(said, None)), said)
 
     def route_error(self, request: Request, error: Exception) -> Response:
         """Response to an unknown path or a wrong method; unknown paths answer every method alike."""
         path = request.scope["path"]
-        if path.startswith(API) and path.removeprefix(API) not in {*GET, *POST, *self.answers.ANSWERS}:
+        if path.startswith(API) and path.removeprefix(API) not in {*GET, *POST, *answers.ANSWERS}:
             error = HTTPException(404)
         status, said = error_body(error)
         return JSONResponse(said, status, headers=getattr(error, "headers", None))
+
+    def app(self) -> Starlette:
+        """The page's web application."""
+        routes = [
+            Route("/", self.file, methods=["GET"]),
+            Route("/assets/{name:path}", self.file, methods=["GET"]),
+            *(Route(f"{API}{name}", getattr(self, name), methods=["GET"]) for name in GET),
+            *(Route(f"{API}{name}", getattr(self, name), methods=["POST"]) for name in POST),
+            Route(f"{API}{{name}}", self.answer, methods=["POST"]),
+        ]
+        handlers = {HTTPException: self.route_error}
+        found = Starlette(routes=routes, middleware=[Middleware(Guard)], exception_handlers=handlers)
+        found.router.redirect_slashes = False
+        return found
 
 
 class StreamingLines(StreamingResponse):
@@ -202,7 +198,7 @@ class StreamingLines(StreamingResponse):
         rest: those that follow.
     """
 
-    def __init__(self, first: dict[str, Any] | None, rest: AsyncGenerator[dict[str, Any], None]) -> None:
+    def __init__(self, first: Mapping[str, object] | None, rest: AsyncGenerator[Mapping[str, object], None]) -> None:
         self._first = first
         self._rest = rest
         super().__init__(self._lines(), media_type="application/x-ndjson")
@@ -221,12 +217,8 @@ class StreamingLines(StreamingResponse):
             yield _json_line({"error": error_body(error)[1]["error"]})
 
 
-def _json_line(value: dict[str, Any]) -> bytes:
+def _json_line(value: Mapping[str, object]) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode() + b"\n"
-
-
-def _binary_response(content: bytes) -> Response:
-    return Response(content, media_type="application/octet-stream")
 
 
 def _number(request: Request, name: str, default: int) -> int:
@@ -242,7 +234,12 @@ async def _unless_left(request: Request, work: Awaitable[T]) -> T:
     Raises:
         ClientDisconnected: the client has disconnected.
     """
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_wait_for_disconnect(request.receive))
+
+    async def leave() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(leave())
     try:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -252,24 +249,3 @@ async def _unless_left(request: Request, work: Awaitable[T]) -> T:
         working.cancel()
         leaving.cancel()
         await asyncio.gather(working, leaving, return_exceptions=True)
-
-
-async def _wait_for_disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def create_app(site: Site) -> Starlette:
-    """The page's web application."""
-    routes = [
-        Route("/", site.file, methods=["GET"]),
-        Route("/assets/{name:path}", site.file, methods=["GET"]),
-        *(Route(f"{API}{name}", getattr(site, name), methods=["GET"]) for name in GET),
-        *(Route(f"{API}{name}", getattr(site, name), methods=["POST"]) for name in POST),
-        Route(f"{API}{{name}}", site.answer, methods=["POST"]),
-    ]
-    found = Starlette(
-        routes=routes, middleware=[Middleware(Guard)], exception_handlers={HTTPException: site.route_error}
-    )
-    found.router.redirect_slashes = False
-    return found

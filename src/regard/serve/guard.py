@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import traceback
-from typing import Any
 
 from pydantic_core import from_json
 from starlette.datastructures import Headers, MutableHeaders
@@ -64,39 +63,30 @@ class ClientDisconnected(Exception):
     """The client has disconnected."""
 
 
-async def read_body(request: Request) -> bytes:
-    """The whole request body.
+async def read_object(request: Request) -> dict[str, object]:
+    """The JSON object that is the request's body.
 
     Raises:
-        RequestRefused: it is too large, or arrives too slowly.
+        RequestRefused: it is too large, arrives too slowly, or is no JSON object in UTF-8.
         ClientDisconnected: the client has disconnected.
     """
     length = request.headers.get("content-length", "0")
-    found, more, large = bytearray(), True, len(length) > 9 or int(length) > MOST_BYTES
+    content, more, large = bytearray(), True, len(length) > 9 or int(length) > MOST_BYTES
     try:
         async with asyncio.timeout(SLOW):
             while more and not large:
                 message = await request.receive()
                 if message["type"] == "http.disconnect":
                     raise ClientDisconnected
-                found += message.get("body", b"")
+                content += message.get("body", b"")
                 more = message.get("more_body", False)
-                large = len(found) > MOST_BYTES
+                large = len(content) > MOST_BYTES
     except TimeoutError:
         raise RequestRefused(408, f"what is asked did not arrive within {SLOW:.0f} seconds") from None
     if large:
         raise RequestRefused(413, f"a request may have at most {MOST_BYTES:,} bytes")
-    return bytes(found)
-
-
-def parse_object(content: bytes) -> dict[str, Any]:
-    """The JSON object in a request body.
-
-    Raises:
-        RequestRefused: it is no JSON object in UTF-8.
-    """
     try:
-        found = from_json(content, allow_inf_nan=False)
+        found = from_json(bytes(content), allow_inf_nan=False)
     except ValueError as error:
         raise RequestRefused(400, f"the request is not valid JSON: {error}") from None
     if not isinstance(found, dict):
@@ -143,20 +133,18 @@ class Guard:
             await JSONResponse(values, status)(scope, receive, send_guarded)
 
 
-def error_body(error: Exception) -> tuple[int, dict[str, Any]]:
+def error_body(error: Exception) -> tuple[int, dict[str, str | None]]:
     """Status and JSON body of an error; an unexpected one is printed to stderr."""
     if isinstance(error, RegardError):
         status = error.status if isinstance(error, RequestRefused) else STATUS.get(type(error), 400)
-        return status, {"error": error.message, "where": _field(error.where)}
+        where = error.where
+        if where and where.startswith("--"):  # a command's option; a request has a field of that name
+            where = where.lstrip("-").replace("-", "_")
+        return status, {"error": error.message, "where": where}
     if isinstance(error, HTTPException):
         return error.status_code, {"error": SAID.get(error.status_code, error.detail), "where": None}
     traceback.print_exception(error, file=sys.stderr)
     return 500, {"error": UNEXPECTED, "where": None}
-
-
-def _field(where: str | None) -> str | None:
-    """The request field that an error is about, also if it is named as a command's option."""
-    return where.lstrip("-").replace("-", "_") if where and where.startswith("--") else where
 
 
 def refuse(scope: Scope) -> None:

@@ -38,7 +38,7 @@ class _WorkItem:
         left: whether the caller is gone.
     """
 
-    work: Callable[[], Iterable[Any]]
+    work: Callable[[], Iterable[object]]
     loop: asyncio.AbstractEventLoop
     said: asyncio.Queue[Any] = field(default_factory=asyncio.Queue)
     left: bool = False
@@ -72,21 +72,12 @@ class Worker:
 
     def __init__(self, most: int = WAITING) -> None:
         self._most = most
-        self._waiting: deque[_WorkItem] = deque()
-        self._now: _WorkItem | None = None
+        self.waiting: deque[_WorkItem] = deque()
+        self.now: _WorkItem | None = None
+        """What is running."""
         self._ended = False
         self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-
-    @property
-    def waiting(self) -> int:
-        """Number of waiting items, without the running one."""
-        return len(self._waiting)
-
-    @property
-    def free(self) -> bool:
-        """Whether nothing is running."""
-        return self._now is None
+        self.thread: threading.Thread | None = None
 
     def start(self, first: Callable[[], object] | None = None) -> None:
         """Start the thread.
@@ -94,25 +85,19 @@ class Worker:
         Args:
             first: run before any work; its exceptions are ignored, as later work meets them again.
         """
-        self._thread = threading.Thread(target=self._run, args=(first,))
-        self._thread.start()
+        self.thread = threading.Thread(target=self._run, args=(first,))
+        self.thread.start()
 
     def end(self) -> None:
         """Fail all waiting items and accept no more."""
         with self._changed:
             self._ended = True
-            turns = [*self._waiting, *([self._now] if self._now else [])]
-            self._waiting.clear()
+            turns = [*self.waiting, *([self.now] if self.now else [])]
+            self.waiting.clear()
             self._changed.notify_all()
         for turn in turns:
             turn.left = True
             turn.deliver(WorkerBusy(ENDING))
-
-    def idle(self, seconds: float) -> bool:
-        """Whether the thread has ended, now or within this many seconds."""
-        if self._thread is not None:
-            self._thread.join(seconds)
-        return self._thread is None or not self._thread.is_alive()
 
     async def call(self, work: Callable[[], T]) -> T:
         """Run the work on the thread and return its result.
@@ -135,9 +120,9 @@ class Worker:
         with self._changed:
             if self._ended:
                 raise WorkerBusy(ENDING)
-            if len(self._waiting) >= self._most:
+            if len(self.waiting) >= self._most:
                 raise WorkerBusy(BUSY)
-            self._waiting.append(turn)
+            self.waiting.append(turn)
             self._changed.notify_all()
         try:
             while (value := await turn.said.get()) is not _END:
@@ -147,19 +132,17 @@ class Worker:
         finally:
             turn.left = True
             with self._changed, contextlib.suppress(ValueError):
-                self._waiting.remove(turn)
+                self.waiting.remove(turn)
 
     def _run(self, first: Callable[[], object] | None) -> None:
         if first is not None:
             with contextlib.suppress(Exception):
                 first()
-        while (turn := self._next()) is not None:
+        while True:
+            with self._changed:
+                self.now = None
+                self._changed.wait_for(lambda: self.waiting or self._ended)
+                if self._ended:
+                    return
+                self.now = turn = self.waiting.popleft()
             turn.take()
-
-    def _next(self) -> _WorkItem | None:
-        with self._changed:
-            self._now = None
-            self._changed.wait_for(lambda: self._waiting or self._ended)
-            if not self._ended:
-                self._now = self._waiting.popleft()
-            return self._now
