@@ -1,4 +1,4 @@
-"""``regard attend``: views of sentences and images, and invalid options."""
+"""``regard attend``: views of sentences and images, tables of heads, and invalid options."""
 
 import json
 import re
@@ -16,7 +16,8 @@ from tests.cli.conftest import reading
 from tests.inspection.payloads import unpack
 from tests.tasks import small_tasks
 
-LONG = " ".join([small_tasks.SOURCE] * 4)
+SOURCE, TARGET = small_tasks.SOURCE, small_tasks.TARGET
+LONG = " ".join([SOURCE] * 4)
 
 
 @pytest.fixture
@@ -100,7 +101,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [("translator", small_tasks.SOURCE), ("translator", small_tasks.SOURCE, "--target", "a"), ("viewer", "one.csv")],
+    [("translator", SOURCE), ("translator", SOURCE, "--target", "a"), ("viewer", "one.csv")],
 )
 def test_a_page_of_its_own(regard, folders, words: tuple[str, ...]) -> None:
     regard("attend", *words, "--html", "page.html").refuses("wrote page.html", 0)
@@ -126,7 +127,7 @@ def test_a_page_of_its_own(regard, folders, words: tuple[str, ...]) -> None:
         (("translator", LONG, "--window", 5), "--window: there is no part 5; the text has 4, counted from 1"),
         (("translator", LONG, "--window", 5, "--html", "p.html"), "--window: there is no part 5"),
         (("translator", LONG, "--window", 0), "--window: there is no part 0"),
-        (("translator", small_tasks.SOURCE, "--window", 2), "--window: there is no part 2; the text has 1"),
+        (("translator", SOURCE, "--window", 2), "--window: there is no part 2; the text has 1"),
         (("viewer", "one.csv", "--window", 1), "--window: is not for this model, which reads images"),
         (("viewer", "one.csv", "--window", 1, "--html", "p.html"), "--window: is not for this model"),
     ],
@@ -161,14 +162,14 @@ def test_what_cannot_be_written_is_said_before_anything_is_computed(
         pytest.fail("the model was loaded")
 
     monkeypatch.setattr("regard.tasks.model_folder.load", never)
-    done = regard("attend", "translator", small_tasks.SOURCE, option, where)
+    done = regard("attend", "translator", SOURCE, option, where)
     done.refuses(said)
     assert done.err.startswith(f"regard: {where}: ")
 
 
 @pytest.mark.parametrize("option", ["--html", "--svg"])
 def test_a_file_is_whole_or_as_it_was(regard, folders, monkeypatch, option: str) -> None:
-    words = ("attend", "translator", small_tasks.SOURCE, option)
+    words = ("attend", "translator", SOURCE, option)
     Path("there").mkdir()
     Path("there/p").write_text("before")
     Path("link").symlink_to("there/p")
@@ -191,7 +192,7 @@ def test_a_file_is_whole_or_as_it_was(regard, folders, monkeypatch, option: str)
 
 def test_what_is_no_file_is_written_as_it_is(regard, folders) -> None:
     with reading("pipe") as found:
-        assert regard("attend", "translator", small_tasks.SOURCE, "--svg", "pipe").code == 0
+        assert regard("attend", "translator", SOURCE, "--svg", "pipe").code == 0
     assert found[0].startswith(b"<svg")
     assert Path("pipe").is_fifo()
 
@@ -200,11 +201,11 @@ def test_of_a_long_text_one_part_is_seen_and_said(regard, folders) -> None:
     """The first, or the one that is named; in the terminal, as numbers, and in files."""
     parts = [json.loads(regard("attend", "translator", LONG, "--json", *more).out) for more in ((), ("--window", 3))]
     for number, values in zip((1, 3), parts, strict=True):
-        assert values["source_text"] == values["window"]["text"] == small_tasks.SOURCE
+        assert values["source_text"] == values["window"]["text"] == SOURCE
         assert [values["window"][name] for name in ("number", "count")] == [number, 4]
-    assert "window" not in json.loads(regard("attend", "translator", small_tasks.SOURCE, "--json").out)
+    assert "window" not in json.loads(regard("attend", "translator", SOURCE, "--json").out)
     done = regard("attend", "translator", LONG, "--window", 2)
-    assert (done.code, done.out) == (0, regard("attend", "translator", small_tasks.SOURCE).out)
+    assert (done.code, done.out) == (0, regard("attend", "translator", SOURCE).out)
     told = "Of the text this is part 2 of 4: tokens 14–26 of 52."
     assert done.err == f"regard: {told} --window shows another.\n"
     for more in ((), ("--token", "it"), ("--kind", "cross", "--layer", 1, "--head", 1)):
@@ -218,10 +219,93 @@ def test_of_a_long_text_one_part_is_seen_and_said(regard, folders) -> None:
 
 
 def test_what_is_forced_and_a_second_sentence_may_be_long_too(regard, folders) -> None:
-    done = regard("attend", "translator", LONG, "--target", f"{small_tasks.TARGET} " * 9, "--kind", "cross", "--json")
+    done = regard("attend", "translator", LONG, "--target", f"{TARGET} " * 9, "--kind", "cross", "--json")
     assert json.loads(done.out)["target_window"]["number"] == 1
     assert "Of what it is made to write this is part 1 of" in done.err
-    done = regard("attend", "translator", small_tasks.SOURCE, "--beside", LONG, "--token", "it", "--json")
+    done = regard("attend", "translator", SOURCE, "--beside", LONG, "--token", "it", "--json")
     first, second = map(json.loads, done.out.splitlines())
     assert "window" not in first
     assert second["window"]["count"] == 4
+
+
+@pytest.fixture
+def files(loaded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A translator, and files of texts and pairs."""
+    loaded(small_tasks.translator())
+    (tmp_path / "a.txt").write_text(f"{SOURCE}\n\n{SOURCE} {SOURCE}\n{SOURCE}\n")
+    (tmp_path / "a.tsv").write_text(f"{SOURCE}\t{TARGET}\n{SOURCE}\t{TARGET} {TARGET}\n")
+    (tmp_path / "a.jsonl").write_text(json.dumps({"source": SOURCE, "target": TARGET}) + "\n")
+    (tmp_path / "wide.tsv").write_text(f"package\ttitle\t{SOURCE}\t{TARGET}\n")
+    (tmp_path / "empty.txt").write_text("\n")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "texts"), [("a.txt", 2), ("a.tsv", 2), ("a.jsonl", 1)])
+def test_a_table_of_a_file(regard: Any, files: None, name: str, texts: int) -> None:
+    done = regard("attend", "model", "--input", name, "--table")
+    assert done.code == 0, done.err
+    for title in ("Encoder self-attention", "Decoder self-attention", "Encoder-decoder attention"):
+        assert f"{title} · {texts} text" in done.out
+    assert max(map(len, done.out.split("\n"))) <= 80
+    assert ("1 empty lines" in done.err) == (name == "a.txt")
+
+
+def test_one_object_a_head(regard: Any, files: None) -> None:
+    done = regard("attend", "model", "--input", "-", "--table", "--json", stdin=f"{SOURCE}\n".encode())
+    found = [json.loads(line) for line in done.out.splitlines()]
+    assert len(found) == 3 * (2 + 3 + 3)
+    assert [(one["kind"], one["layer"], one["head"]) for one in found[:4]] == [
+        ("encoder", 1, 1), ("encoder", 1, 2), ("encoder", 1, 3), ("encoder", 2, 1)
+    ]  # fmt: skip
+    one = found[0]["estimates"]["previous"]
+    assert one["low"] <= one["mean"] <= one["high"]
+    assert found[0]["function"] is None  # one text names no head
+    assert "next" not in found[-1]["estimates"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (("--table",), "--table: ", 2),
+        (("--input", "a.txt"), "--input: ", 2),
+        ((SOURCE, "--input", "a.txt", "--table"), "--table: ", 2),
+        (("--input", "a.txt", "--table", "--layer", "1"), "--layer: ", 2),
+        (("--input", "absent.txt", "--table"), "absent.txt: ", 2),
+        (("--input", "empty.txt", "--table"), "empty.txt: ", 1),
+        (
+            ("--input", "wide.tsv", "--table"),
+            "wide.tsv: has 4 columns; pairs are the keys source and target, or two",
+            1,
+        ),
+        ((), "TEXT: ", 2),
+    ],
+)
+def test_what_does_not_go_with_a_table(regard: Any, files: None, words: tuple[str, ...], said: str, code: int) -> None:
+    regard("attend", "model", *words).refuses(said, code)
+
+
+def test_a_table_of_other_models(regard: Any, files: None, loaded: Any) -> None:
+    loaded(small_tasks.classifier())
+    regard("attend", "model", "--input", "a.tsv", "--table").refuses("a.tsv: ")
+    assert regard("attend", "model", "--input", "a.txt", "--table").code == 0
+
+
+def test_a_table_of_images(regard: Any, loaded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    viewer = small_tasks.viewer()
+    loaded(viewer)
+    monkeypatch.chdir(tmp_path)
+    rows = [",".join([str((n + v) % 9) for v in range(viewer.cut.shape.values)]) for n in range(3)]
+    (tmp_path / "a.csv").write_text("\n".join(rows))
+    done = regard("attend", "model", "--input", "a.csv", "--table")
+    assert done.code == 0, done.err
+    assert "Encoder self-attention · 3 images" in done.out
+    found = [
+        json.loads(line) for line in regard("attend", "model", "--input", "a.csv", "--table", "--json").out.splitlines()
+    ]
+    assert set(found[0]["estimates"]) >= {"same_patch", "neighbours", "class_token", "distance"}
+    monkeypatch.setattr("regard.cli.attend.MOST", 2)
+    done = regard("attend", "model", "--input", "a.csv", "--table")
+    assert "· 2 images" in done.out
+    assert "the first 2 images" in done.err
+    regard("attend", "model", "--input", "-", "--table", stdin=b"1").refuses("--input: ")
+    regard("attend", "model", "--input", "absent.csv", "--table").refuses("absent.csv: ")

@@ -53,10 +53,7 @@ def test_the_table_names_model_and_baselines() -> None:
     assert max(map(len, text.splitlines())) <= 140
     assert "this model without positions" in table(replace(FOUND, ablated=FOUND.nearest))
     assert "none tested" in table(replace(FOUND, majority=Accuracy(0, 0)))
-
-
-def test_the_german_pronoun_may_look_at_the_english_one() -> None:
-    shares = Shares(0.01, 0.02, 0.01, 0.05, 0.97)
+    shares = Shares(0.01, 0.02, 0.01, 0.05, 0.97)  # the German pronoun may look at the English one
     text = table(replace(FOUND, cross=PronounAttention(1, 2, shares, shares)))
     assert "layer 1 head 2   97% on “it”, 1% on the antecedent, 2% on the other noun; nouns: 5%" in text
     assert max(map(len, text.splitlines())) <= 140
@@ -89,17 +86,25 @@ def test_a_file_in_the_place_of_a_folder_is_refused_at_once(regard, tmp_path, op
     assert place.read_text() == "mine"
 
 
-@pytest.mark.parametrize(("folder", "named"), [("demo", "demo"), ("my demo", "'my demo'")])
-def test_it_ends_with_the_command_that_opens_the_page(regard, tmp_path, monkeypatch, folder: str, named: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("regard.runs.demo.translation.demonstrate", lambda *_: FOUND)
+@pytest.fixture
+def demo(regard, monkeypatch):
+    """The command, which finds at once what is given."""
+
+    def run(folder, found, *more: str):
+        monkeypatch.setattr("regard.runs.demo.translation.demonstrate", lambda *_: found)
+        return regard("demo", "--output", folder, *more)
+
     monkeypatch.setattr(sys.modules[table.__module__], "picture", lambda *_: "a picture\n")
     monkeypatch.setattr("regard.inspection.folders.folder.weights_sha256", lambda *_: "0" * 64)
+    return run
+
+
+@pytest.mark.parametrize(("folder", "named"), [("demo", "demo"), ("my demo", "'my demo'")])
+def test_it_ends_with_the_command_that_opens_the_page(demo, tmp_path, monkeypatch, folder: str, named: str) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / folder).mkdir()
-    done = regard("demo", "--output", folder)
-    assert done.out.rstrip().endswith(f"regard explore {named}")
-    done = regard("demo", "--output", folder, "--json")
-    assert "explore" not in done.out
+    assert demo(folder, FOUND).out.rstrip().endswith(f"regard explore {named}")
+    assert "explore" not in demo(folder, FOUND, "--json").out
 
 
 def test_a_link_in_the_place_of_the_walk_is_refused(regard, tmp_path) -> None:
@@ -111,16 +116,13 @@ def test_a_link_in_the_place_of_the_walk_is_refused(regard, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("study", [STUDY, None])
-def test_the_study_is_printed_written_and_in_the_json(regard, tmp_path, monkeypatch, study) -> None:
-    monkeypatch.setattr("regard.runs.demo.translation.demonstrate", lambda *_: replace(FOUND, study=study))
-    monkeypatch.setattr(sys.modules[table.__module__], "picture", lambda *_: "a picture\n")
-    monkeypatch.setattr("regard.inspection.folders.folder.weights_sha256", lambda *_: "0" * 64)
-    done = regard("demo", "--output", tmp_path)
+def test_the_study_is_printed_written_and_in_the_json(demo, tmp_path, study) -> None:
+    done = demo(tmp_path, replace(FOUND, study=study))
     assert ("297 of 300 right" in done.out) == bool(study)
     assert (tmp_path / "walk.json").exists() == bool(study)
     if study:
         walk = json.loads((tmp_path / "walk.json").read_text(encoding="utf-8"))
         assert walk["study"] == json.loads(json.dumps(study.to_dict()))
         assert walk["weights"] == "0" * 64
-    found = json.loads(regard("demo", "--output", tmp_path, "--json").out)["study"]
+    found = json.loads(demo(tmp_path, replace(FOUND, study=study), "--json").out)["study"]
     assert (found and found["right"], found and found["spare"]) == ((297, 0) if study else (None, None))

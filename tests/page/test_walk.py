@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from regard.cli.demo import study_values
 from regard.config import checksum
 from regard.inspection import PAGE
 from regard.inspection.folders import folder as folder_module
 from regard.inspection.folders.models import Models
-from regard.inspection.folders.walk import CORPUS, NAME
+from regard.inspection.folders.walk import CORPUS, NAME, write_walk
 from regard.inspection.forward.record import record
 from regard.inspection.pictures.view import View
 from regard.library.served import Page as ServedPage
@@ -41,7 +40,8 @@ def demo(page_models: Path, task: Any, tmp_path_factory: pytest.TempPathFactory)
     shutil.copytree(made("translator", page_models), folder / "model")
     (folder / CORPUS).mkdir()
     deciding = [pair for pair in pairs("test") if pair.pronoun and pair.pronoun.decides][:SENTENCES]
-    (folder / NAME).write_bytes(study_values(folder, study_heads(task("translator"), deciding)))
+    weights = folder_module.weights_sha256(folder / "model")
+    (folder / NAME).write_bytes(write_walk(study_heads(task("translator"), deciding), weights))
     return folder
 
 

@@ -11,12 +11,12 @@ import sys
 import warnings
 from collections.abc import Sequence
 from keyword import iskeyword
-from typing import Any, get_args
+from pathlib import Path
+from typing import Literal, get_args
 
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError, UnusedCliTokensError
 
 from regard import __version__
-from regard.cli.completion import completion_command
 from regard.cli.io.input_texts import refuse_file_names
 from regard.cli.io.terminal import say
 from regard.system import disk
@@ -89,11 +89,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "demo": ("regard demo --output demo", "regard demo --images --output digits"),
 }
 """The commands in the order of the help page, each with shell lines that show it."""
-FOLDERS = ("average", "import", "export", "slim")
-"""Commands of the module ``model_folders``."""
-INFERENCE = ("translate", "ask", "classify", "tag", "generate", "fill", "encode")
-"""Commands of the modules in ``inference``."""
-OF_TEXTS = (*INFERENCE, "attend")
+MODULES = {
+    **dict.fromkeys(("average", "import", "export", "pack", "slim"), "model_folders"),
+    **dict.fromkeys(("translate", "ask", "generate"), "generation"),
+    **dict.fromkeys(("classify", "tag", "fill"), "prediction"),
+}
+"""The modules of commands that have none of their own name."""
+OF_TEXTS = ("translate", "ask", "classify", "tag", "generate", "fill", "encode", "attend")
 """Commands that take texts as arguments."""
 BEGIN = ("regard demo", "regard train --source train.en --target train.de --output model")
 """First steps for new users."""
@@ -105,6 +107,9 @@ NO_NEGATIVES = Parameter(  # no --no-json, no --empty-source; and that a flag is
 LIBRARIES = ("torch", "tokenizers", "safetensors", "numpy", "sacrebleu")
 """Libraries whose version changes what a run computes or reads."""
 _FRACTION = re.compile(r"[+-]?\d*\.\d+")
+Shell = Literal["bash", "zsh", "fish"]
+STARTUP: dict[Shell, str] = {"bash": "~/.bashrc", "zsh": "~/.zshrc"}
+"""Files that load the completion; fish finds it by itself."""
 
 
 def epilogue(lines: tuple[str, ...], word: str) -> str:
@@ -130,15 +135,40 @@ app = App(
     help_epilogue=epilogue(BEGIN, "To begin"),
 )
 for _order, _name in enumerate(EXAMPLES):
-    _module = "model_folders" if _name in FOLDERS else f"inference.{_name}" if _name in INFERENCE else _name
-    _path = f"regard.cli.{_module}:{_name}{'_' * iskeyword(_name)}"  # imported when it is used, or help asked for
+    _function = f"{_name}{'_' * iskeyword(_name)}"
+    _path = f"regard.cli.{MODULES.get(_name, _name)}:{_function}"  # imported when it is used, or help asked for
     app.command(_path, name=_name, sort_key=_order, help_epilogue=epilogue(EXAMPLES[_name], "For example"))
-app.command(
-    completion_command(app),
+
+
+@app.command(
     name="--install-completion",
     group="Shell",
     help_epilogue=epilogue(("regard --install-completion", "regard --install-completion --shell zsh"), "For example"),
 )
+def install_completion(*, shell: Shell | None = None, output: Path | None = None) -> int:
+    """Let the shell complete commands, options, choices and paths when Tab is pressed.
+
+    Args:
+        shell: which one; default: that of this terminal.
+        output: where the script goes, instead of the shell's own folder; then the shell's startup file is left
+            as it is.
+    """
+    if shell is None:
+        from cyclopts.completion import detect_shell
+        from cyclopts.completion.detect import ShellDetectionError
+
+        try:
+            found = detect_shell()
+        except ShellDetectionError:
+            raise UsageError("the shell is not known; name it: bash, zsh or fish", "--shell") from None
+        if found == "powershell":
+            raise UsageError("PowerShell is not supported; name another: bash, zsh or fish", "--shell")
+        shell = found
+    path = app.install_completion(shell=shell, output=output, add_to_startup=output is None)
+    say(f"wrote {path}")
+    if output is None:
+        say(f"{STARTUP.get(shell, 'fish')} loads it; open a new shell, or run: exec {shell}")
+    return 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -146,7 +176,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Whatever goes wrong is one sentence on stderr; ``REGARD_DEBUG=1`` adds where it came from.
     """
-    _make_printing_safe()
+    if sys.stderr is None:  # closed
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if reconfigure := getattr(sys.stdout, "reconfigure", None):
+        reconfigure(errors="replace")  # characters that the terminal lacks
     forget_asked()
     words = list(sys.argv[1:] if argv is None else argv)
     if sys.stdin is None or sys.stdout is None:
@@ -175,10 +208,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _print_error(str(sentence), sentence.exit_code)
         if "allocate memory" in str(error) or "out of memory" in str(error):  # torch's, which is no MemoryError
             return _print_error(_memory_message(words), 1)
-        first = (
-            error.__cause__ if isinstance(error, ImportError) and error.__cause__ else error
-        )  # of a command's module
-        _print_error(f"unexpected error: {type(first).__name__}: {first}", 1)
+        if isinstance(error, ImportError) and isinstance(error.__cause__, Exception):  # of a command's module
+            error = error.__cause__
+        _print_error(f"unexpected error: {type(error).__name__}: {error}", 1)
         return _print_error("REGARD_DEBUG=1 shows where; please report it", 1)
     finally:
         _discard_unwritable_output()
@@ -228,31 +260,21 @@ def _check_options(argv: list[str]) -> None:
         raise UsageError(f"unknown command {argv[0]!r}.{hint} Known: {', '.join(commands)}")
     arguments = app[argv[0]].assemble_argument_collection(default_parameter=NO_NEGATIVES)
     known = [name for argument in arguments for name in argument.names]
-    whole = {name for argument in arguments if _is_whole(argument.hint) for name in argument.names}
+    kinds = {name: {argument.hint, *get_args(argument.hint)} for argument in arguments for name in argument.names}
     for place, word in enumerate(argv[1:], 1):
         name, written, value = word.partition("=")
         if word == "--":
             return
-        if name in whole:
-            _refuse_fraction(name, value if written else "".join(argv[place + 1 : place + 2]))
+        number = value if written else "".join(argv[place + 1 : place + 2])
+        takes_whole = int in kinds.get(name, ()) and float not in kinds[name]
+        if takes_whole and _FRACTION.fullmatch(number) and not float(number).is_integer():
+            raise UsageError(f"must be a whole number, not {number}", name)  # the option library would round it
         if name.startswith("--") and any(letter.isspace() for letter in name) and argv[0] in OF_TEXTS:
             raise UsageError(_option_message(argv[0], word))
         if word.startswith("--") and name not in [*known, "--help", "--version"]:
             key = did_you_mean(name, known_keys()) if "--set" in known else None
             other = f" Did you mean --set {key}=VALUE?" if key else f" See regard {argv[0]} --help."
             raise UsageError(f"unknown option {name!r}.{nearest(name, known) or other}")
-
-
-def _is_whole(hint: Any) -> bool:
-    """Whether an option takes whole numbers alone."""
-    kinds = {hint, *get_args(hint)} - {type(None)}
-    return int in kinds and float not in kinds
-
-
-def _refuse_fraction(name: str, value: str) -> None:
-    """Raise a UsageError for 1.5 where a whole number belongs; the option library would round it."""
-    if _FRACTION.fullmatch(value) and not float(value).is_integer():
-        raise UsageError(f"must be a whole number, not {value}", name)
 
 
 def _option_message(command: str, word: str) -> str:
@@ -308,11 +330,3 @@ def _discard_unwritable_output() -> None:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-
-
-def _make_printing_safe() -> None:
-    """Substitute characters that the terminal lacks instead of failing; ignore a closed stderr."""
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-    if reconfigure := getattr(sys.stdout, "reconfigure", None):
-        reconfigure(errors="replace")

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from cyclopts import Group, Parameter
 
+from regard.cli.io.input_texts import STDIN, InputTexts
 from regard.cli.io.load_model import (
     check_threads,
     open_model,
+    refuse_given,
     refuse_no_file,
     refuse_other_tasks,
     refuse_unwritable,
     write,
 )
-from regard.cli.io.terminal import colour_scheme, result, result_json, say
-from regard.system.errors import UsageError
+from regard.cli.io.terminal import colour_scheme, progress, result, result_json, say, say_invalid_lines
+from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
     from regard.inspection.forward.record import Kind
@@ -31,6 +34,11 @@ OF_TEXTS = Group("Of texts", sort_key=1)
 OF_IMAGES = Group("Of images", sort_key=2)
 NOT_OF_TEXTS = "is not for this model, which reads images"
 NOT_OF_IMAGES = "is not for this model, which reads texts"
+PAIRS = (".tsv", ".tab", ".jsonl", ".ndjson", ".json")
+"""Endings of files that hold texts and what is written to them."""
+MOST = 10_000
+"""Most texts or images that a table reads: its intervals hardly change with more."""
+One = TypeVar("One")
 
 
 @Parameter(name="*")
@@ -89,12 +97,6 @@ class AttendOptions:
             raise UsageError(f"there is no image {self.image}; they count from 1", "--image")
         return self.image or 1
 
-    def refuse(self, why: str, *names: str) -> None:
-        """Raise a UsageError for the first of these options that was given."""
-        for name in names:
-            if (value := getattr(self, name)) is not None and value is not False:
-                raise UsageError(why, f"--{name}")
-
 
 NO_OPTIONS = AttendOptions()
 
@@ -132,7 +134,7 @@ def attend(
             refuse_unwritable(file, option)
     if options.html is not None:
         page = "does not go with --html: the page shows all heads, and all that can be chosen"
-        options.refuse(page, "kind", "layer", "head", "token", "beside", "words", "svg", "json", "device")
+        refuse_given(options, page, "kind", "layer", "head", "token", "beside", "words", "svg", "json", "device")
         write(options.html, _page(folder, text, options).encode())
         say(f"wrote {options.html}")
         return 0
@@ -152,23 +154,81 @@ def attend(
 
 
 def _table(folder: Path, text: str | None, options: AttendOptions) -> int:
-    """What each head does over the texts or images of a file."""
-    from regard.cli.inference.head_table import show_head_table
-
+    """What each head does over the texts or images of a file, in the terminal or as JSON lines."""
     if not options.table:
         raise UsageError("goes with --table, which says what each head does over many texts or images", "--input")
     if options.input is None or text is not None:
         raise UsageError("goes with --input FILE instead of a text", "--table")
-    why = "does not go with --table, which has all heads and texts"
-    options.refuse(why, "kind", "layer", "head", "token", "beside", "words", "target", "window", "image", "svg", "html")
-    return show_head_table(folder, options.input, options.json, options.device, options.threads)
+    others = ("kind", "layer", "head", "token", "beside", "words", "target", "window", "image", "svg", "html")
+    refuse_given(options, "does not go with --table, which has all heads and texts", *others)
+    file, given = options.input, InputTexts((), options.input)
+    from regard.library.heads import head_table
+    from regard.tasks.images.classifier import some_images
+    from regard.tasks.kinds import reads_image
+
+    task = open_model(folder, options.device, options.threads, "attend")
+    sources: Sequence[object]
+    targets: list[str] | None = None
+    if reads_image(task):
+        if file == STDIN:
+            raise UsageError("images are read from a file: CSV, TSV or .npz", "--input")
+        sources = [pixels for pixels, _ in _first(some_images(task, file, MOST + 1), str(file), "images")]
+    else:
+        sources, targets = _texts_of(task, file, given)
+    with progress(0, 0.0) as shown:
+        found = head_table(task, sources, targets, done=lambda: shown.add(1, (shown.done + 1) / len(sources)))
+    if options.json:
+        for head in found:
+            result_json(head.to_dict())
+    else:
+        result(found.table())
+    return 0
+
+
+def _texts_of(task: Task, file: Path, given: InputTexts) -> tuple[list[str], list[str] | None]:
+    """The texts of a file that are not empty, and what is written to them where it holds that."""
+    from regard.data.corpora.corpus import plain_name
+    from regard.text.lines import InvalidLines
+
+    targets = None
+    if file != STDIN and plain_name(file).endswith(PAIRS):
+        if task.info.writes != "text":
+            raise UsageError("holds pairs, but this model writes no text; give a text a line", str(file))
+        from regard.data.corpora.pairs import open_pairs
+
+        corpus = open_pairs(file)
+        try:
+            pairs = _first(corpus.examples(), given.name)
+        except RegardError as error:  # this command has no --columns
+            message = error.message.partition(": name two by")[0].partition("; say which")[0]
+            raise RegardError(f"{message}; pairs are the keys source and target, or two columns", error.where) from None
+        for notes in corpus.notes:
+            say_invalid_lines(str(file), notes)
+        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    else:
+        invalid = InvalidLines()
+        sources = _first(given.lines(invalid), given.name)
+        say_invalid_lines(given.name, invalid)
+    kept = [place for place, text in enumerate(sources) if text.strip() and (not targets or targets[place].strip())]
+    if not kept:
+        raise RegardError("there is no text", given.name)
+    if len(kept) < len(sources):
+        say(f"{given.name}: {len(sources) - len(kept):,} empty lines are left out")
+    return [sources[place] for place in kept], targets and [targets[place] for place in kept]
+
+
+def _first(values: Iterable[One], name: str, of: str = "texts") -> list[One]:
+    found = list(islice(values, MOST + 1))
+    if len(found) > MOST:
+        say(f"{name}: the first {MOST:,} {of} are read")
+    return found[:MOST]
 
 
 @dataclass(frozen=True)
 class AttentionView:
     """The attention to show, in each output format."""
 
-    values: Callable[[], list[dict[str, Any]]]
+    values: Callable[[], list[dict[str, object]]]
     terminal: Callable[[ColourScheme], str]
     svg: Callable[[], str]
 
@@ -179,7 +239,7 @@ def _texts(task: Task, text: str, options: AttendOptions) -> AttentionView:
     from regard.inspection.forward.text_windows import WindowedRequest
     from regard.inspection.pictures.view import View, word_svg
 
-    options.refuse(NOT_OF_IMAGES, "image")
+    refuse_given(options, NOT_OF_IMAGES, "image")
     token, layer, beside = options.token, options.layer, options.beside
     given = [(text, options.target, options.window), *([(beside, None, None)] if beside else [])]
     cut = [WindowedRequest.of(task, *one) for one in given]
@@ -221,8 +281,8 @@ def _image(task: ImageClassification, path: str, options: AttendOptions) -> Atte
     from regard.tasks.images.classifier import some_images
 
     if options.kind != "encoder":
-        options.refuse(NOT_OF_TEXTS, "kind")
-    options.refuse(NOT_OF_TEXTS, "beside", "words", "target", "window")
+        refuse_given(options, NOT_OF_TEXTS, "kind")
+    refuse_given(options, NOT_OF_TEXTS, "beside", "words", "target", "window")
     refuse_no_file(Path(path))
     number, layer, head = options.image_number, options.layer, options.head
     found = some_images(task, Path(path), max(number, FIRST))
@@ -250,9 +310,10 @@ def _page(folder: Path, text: str, options: AttendOptions) -> str:
     check_threads(options.threads)
     info = load_recipe_and_assets(folder)[0].info
     refuse_other_tasks(folder, info, "attend")
-    models, asked = Models([folder], None, options.threads or 1), dict[str, Any]({"model": 0, "form": "html"})
+    models = Models([folder], None, options.threads or 1)
+    asked: dict[str, object] = {"model": 0, "form": "html"}
     if info.reads == "image":
-        options.refuse(NOT_OF_TEXTS, "target", "window")
+        refuse_given(options, NOT_OF_TEXTS, "target", "window")
         refuse_no_file(Path(text))
         number = options.image_number
         models.gallery = Gallery(Path(text), number)
@@ -261,7 +322,7 @@ def _page(folder: Path, text: str, options: AttendOptions) -> str:
         _refuse_no_image(number, models.gallery.batch(task, 0, number).total, text)
         asked["image"] = {"number": number - 1}
     else:
-        options.refuse(NOT_OF_IMAGES, "image")
+        refuse_given(options, NOT_OF_IMAGES, "image")
         request = WindowedRequest.of(models.load(0).task, text, options.target, options.window)
         _windows_note([request], options.window)
         asked |= {"text": text, "target": options.target, "window": options.window}

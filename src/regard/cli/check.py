@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from cyclopts import Parameter
 
-from regard.cli.io.load_model import refuse_no_file
+from regard.cli.io.load_model import refuse_given, refuse_no_file
 from regard.cli.io.terminal import result, result_json, say
 from regard.system.errors import UsageError
 from regard.text.counts import counted
@@ -26,8 +25,6 @@ UNCHECKED = {
 """Kinds of data that are not checked, and why."""
 LISTED = 20
 """Most labels to name."""
-Look = Callable[..., Any]
-"""Checks corpora."""
 
 
 @Parameter(name="*")
@@ -83,11 +80,11 @@ def check(*, options: CheckOptions = NO_OPTIONS) -> int:
 
     if options.task not in TASKS or TASKS[options.task].learns_from != "pairs":
         of_translators = ("source", "target", "pairs", "test_source", "test_target", "model")
-        _refuse(options, of_translators, f"task = {options.task} takes --train")
+        refuse_given(options, f"is not for this task: task = {options.task} takes --train", *of_translators)
         found = _scan(options)
     else:
-        others = ("train", "valid", "test")
-        _refuse(options, others, "task = translation takes --source and --target, or name another --task")
+        instead = "task = translation takes --source and --target, or name another --task"
+        refuse_given(options, f"is not for this task: {instead}", "train", "valid", "test")
         found = _pairs(options)
     if options.json:
         result_json(found.to_dict())
@@ -96,13 +93,6 @@ def check(*, options: CheckOptions = NO_OPTIONS) -> int:
     for finding in found.findings[: not found.usable]:  # the worst comes first
         say(f"not usable: {finding.sentence}")
     return 0 if found.usable else 1
-
-
-def _refuse(options: CheckOptions, names: Sequence[str], instead: str) -> None:
-    """Raise a UsageError for the first of these options that was given."""
-    for name in names:
-        if getattr(options, name):
-            raise UsageError(f"is not for this task: {instead}", f"--{name.replace('_', '-')}")
 
 
 def _pairs(options: CheckOptions) -> Report:
@@ -141,52 +131,37 @@ def _scan(options: CheckOptions) -> Report:
     from regard.tasks.model_folder import corpus_opener
 
     task, train, columns = options.task, options.train or [], options.columns
-    checked = [info.name for info in TASKS.values() if info.learns_from in ("pairs", *LOOKS)]
+    checked = [info.name for info in TASKS.values() if info.learns_from not in UNCHECKED]
     known = ", ".join(checked)
     if task not in TASKS:
         raise UsageError(f"{task!r} is no task that is looked at.{nearest(task, checked)} Known: {known}", "--task")
     kind = TASKS[task].learns_from
-    if kind not in LOOKS:
+    if kind in UNCHECKED:
         raise UsageError(f"{task} {UNCHECKED[kind]}; known: {known}", "--task")
     if not train:
         raise UsageError("nothing to look at: give --train FILE")
     others = {"validation": [options.valid] if options.valid else [], "test": options.test or []}
     for path in (*train, *(path for paths in others.values() for path in paths)):
         _refuse_unusable(path)
-    opened, look = corpus_opener(task), LOOKS[kind]()
+    opened = corpus_opener(task)
     named = {
         f"the {name} texts" if len(paths) == 1 else str(path): opened(path, columns)
         for name, paths in others.items()
         for path in paths
     }
-    found: Report = look([opened(path, columns) for path in train], options.kind, named)
-    return found
+    learned = [opened(path, columns) for path in train]
+    if kind == "tags":
+        from regard.data.checks.labels import check_tags
 
+        return check_tags(learned, None, named)
+    from regard.data.checks.labels import check_images, check_labels
 
-def _labels() -> Look:
-    from regard.data.checks.labels import check_labels
-
-    return check_labels
-
-
-def _images() -> Look:
-    from regard.data.checks.labels import check_images
-
-    return check_images
-
-
-def _tags() -> Look:
-    from regard.data.checks.labels import check_tags
-
-    return lambda corpora, kind, others: check_tags(corpora, None, others)
-
-
-LOOKS: dict[str, Callable[[], Look]] = {"labels": _labels, "tags": _tags, "images": _images}
-"""The check of each kind of data."""
+    return (check_images if kind == "images" else check_labels)(learned, options.kind, named)
 
 
 def format_report(found: Report) -> str:
     """The report as text: each finding with examples, worst first, and the verdict at the end."""
+    from regard.data.checks.findings import percent
     from regard.text.terminal import crop, visible
 
     lines = []
@@ -195,23 +170,14 @@ def format_report(found: Report) -> str:
         for file, line, text in finding.examples:
             place = f"{file}:{line}" if line else file
             lines.append(f"    {visible(place)}" + (f"  {crop(visible(text), 80)}" if text else ""))
-    if found.pairs:
-        lines += _sizes(found)
-    return "\n".join([*lines, visible(found.verdict)]) + "\n"
-
-
-def _sizes(found: Report) -> list[str]:
-    """Size of the data, and its labels."""
-    from regard.data.checks.findings import percent
-    from regard.text.terminal import crop, visible
-
     labels: dict[str, int] | None = getattr(found, "labels", None)
-    if labels is None:
+    if found.pairs and labels is None:
         means = f"{found.source_characters:.0f} and {found.target_characters:.0f}"
-        return [f"{counted(found.pairs, 'pair')}, {means} characters on average."]
-    every = max(1, sum(labels.values()))
-    lines = [
-        f"    {count:>7,} ({percent(count / every)})  {crop(visible(label), 60)}"
-        for label, count in list(labels.items())[:LISTED]
-    ]
-    return [*lines, *([f"    … and {counted(len(labels) - LISTED, 'label')} more"] if len(labels) > LISTED else [])]
+        lines.append(f"{counted(found.pairs, 'pair')}, {means} characters on average.")
+    elif found.pairs and labels is not None:
+        every = max(1, sum(labels.values()))
+        for label, count in list(labels.items())[:LISTED]:
+            lines.append(f"    {count:>7,} ({percent(count / every)})  {crop(visible(label), 60)}")
+        if len(labels) > LISTED:
+            lines.append(f"    … and {counted(len(labels) - LISTED, 'label')} more")
+    return "\n".join([*lines, visible(found.verdict)]) + "\n"

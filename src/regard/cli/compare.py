@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Group, Parameter
 
 from regard.cli.io.load_model import check_threads
 from regard.cli.io.terminal import Stop, result, result_json
 from regard.system.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from regard.runs.compare.results import Result
 
 DATA = Group("Data", sort_key=1)
 BUDGET = Group("Budget", sort_key=2)
@@ -81,9 +76,14 @@ def compare(
         raise UsageError(f"{name!r} is no plain name of a file, e.g. table", "--name")
     check_threads(threads)
     from regard.runs.compare import compare as comparing
-    from regard.runs.compare.report import ComparisonReport
-    from regard.runs.compare.results import to_json
+    from regard.runs.compare.report import ComparisonReport, page
+    from regard.runs.compare.results import Result, to_json
+    from regard.training.checkpoints.files import Files
     from regard.training.reporters import reporter
+
+    def write(results: list[Result]) -> None:
+        """Replace the page of tables."""
+        Files().replace(output / f"{name}.md", [page(ComparisonReport(results, lowercase)).encode()])
 
     budget = comparing.Budget(minutes, steps, tuple(seeds or (1,)), tuple(fraction or (1.0,)))
     with Stop() as stop, reporter() as shown:
@@ -97,7 +97,7 @@ def compare(
             despite_check=despite_check,
             reporter=shown,
             should_stop=stop,
-            shown=_writer(output, name, lowercase),
+            shown=write,
         )
     if json:
         for one in results:
@@ -117,14 +117,3 @@ def _require_both(name: str, source: Path | None, target: Path | None) -> tuple[
     if (source is None) != (target is None):
         raise UsageError(f"give both --{name}-source FILE and --{name}-target FILE, or neither")
     return (source, target) if source is not None and target is not None else None
-
-
-def _writer(output: Path, name: str, lowercase: bool) -> Callable[[list[Result]], None]:
-    """A function that rewrites the page atomically."""
-    from regard.runs.compare.report import ComparisonReport, page
-    from regard.training.checkpoints.files import Files
-
-    def write(results: list[Result]) -> None:
-        Files().replace(output / f"{name}.md", [page(ComparisonReport(results, lowercase)).encode()])
-
-    return write

@@ -12,8 +12,6 @@ from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.inspection.pictures.terminal_heatmap import ColourScheme
-    from regard.runs.demo.ablation_study import AblationStudy
-    from regard.runs.demo.images import ImageDemonstration
     from regard.runs.demo.pronoun import PronounAttention
     from regard.runs.demo.translation import Demonstration, DemoScores
 
@@ -69,14 +67,22 @@ def demo(
     with Stop() as stop, reporter(watch=explore_command(output)) as shown:
         found = demonstrate(output, seed, steps, ablate, shown, stop, threads)
     if found.study:
-        write(walk, study_values(output, found.study))
+        from regard.inspection.folders.folder import weights_sha256
+        from regard.inspection.folders.walk import write_walk
+
+        weights = weights_sha256(output / "model")
+        assert weights  # a finished model has them in its manifest
+        write(walk, write_walk(found.study, weights))
     if json:
         result_json(found.to_dict())
     else:
         result(table(found))
         result(picture(output, found, colour_scheme()))
         if found.study:
-            result(study_table(found.study))
+            from regard.runs.demo.findings import study_lines
+
+            title = f"How it finds what “{PRONOUN}” stands for, by switching heads off:"
+            result("\n".join([title, *study_lines(found.study)]) + "\n")
         begins = "See it step by step, and try" if found.study else "Look into it with"
         result(f"{begins} sentences of your own, on a page in the browser: {explore_command(output)}\n")
     return 0
@@ -96,23 +102,18 @@ def _images(output: Path, seed: int, steps: int | None, threads: int | None, jso
     if json:
         result_json({**asdict(found), "distances": far.values()})
     else:
-        result(image_table(found))
+        lines = [
+            f"{found.test:,} test images, {found.train:,} to learn from: four digits each; which one is there twice?",
+            "",
+            f"{'this model':<42} {found.model:>7.1f} %",
+            f"{'the training image with the nearest pixels':<42} {found.nearest:>7.1f} %",
+            f"{'looking at one digit only, at best':<42} {found.one_digit:>7.1f} %",
+            f"{'guessing':<42} {found.chance:>7.1f} %",
+        ]
+        result("\n".join(lines) + "\n")
         result(f"{far.terminal()}\n")
         result(f"Look into it on a page in the browser: {explore_command(output)}\n")
     return 0
-
-
-def image_table(found: ImageDemonstration) -> str:
-    """Accuracy of finding the repeated digit, for each method."""
-    lines = [
-        f"{found.test:,} test images, {found.train:,} to learn from: four digits each; which one is there twice?",
-        "",
-        f"{'this model':<42} {found.model:>7.1f} %",
-        f"{'the training image with the nearest pixels':<42} {found.nearest:>7.1f} %",
-        f"{'looking at one digit only, at best':<42} {found.one_digit:>7.1f} %",
-        f"{'guessing':<42} {found.chance:>7.1f} %",
-    ]
-    return "\n".join(lines) + "\n"
 
 
 def table(found: Demonstration) -> str:
@@ -174,24 +175,6 @@ def picture(output: Path, found: Demonstration, look: ColourScheme) -> str:
     if (word := pronoun_of(view.labels()[0])) is not None:
         pictures.append(view.terminal(look, word))
     return "\n".join(pictures)
-
-
-def study_table(found: AblationStudy) -> str:
-    """How the model resolves the pronoun, in a few lines."""
-    from regard.runs.demo.findings import study_lines
-
-    title = f"How it finds what “{PRONOUN}” stands for, by switching heads off:"
-    return "\n".join([title, *study_lines(found)]) + "\n"
-
-
-def study_values(output: Path, found: AblationStudy) -> bytes:
-    """The same for the guided walk of ``regard explore``."""
-    from regard.inspection.folders.folder import weights_sha256
-    from regard.inspection.folders.walk import write_walk
-
-    weights = weights_sha256(output / "model")
-    assert weights  # a finished model has them in its manifest
-    return write_walk(found, weights)
 
 
 def pronoun_of(words: list[str]) -> str | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.io.load_model import check_threads, open_model, refuse_no_file
+from regard.cli.io.load_model import check_threads, open_model, refuse_given, refuse_no_file
 from regard.cli.io.terminal import result, result_json, say_invalid_lines
 from regard.system.errors import RegardError, UsageError
 from regard.text.counts import counted
@@ -20,15 +20,24 @@ from regard.text.terminal import visible, width
 if TYPE_CHECKING:
     from regard.data.corpora.corpus import Corpus
     from regard.tasks.classification.classifier import ClassEvaluation
-    from regard.tasks.language.generator import Perplexity
-    from regard.tasks.language.training import PredictionScores
     from regard.tasks.metrics.bleu import TranslationScores
     from regard.tasks.metrics.labels import Counts, TagScores
     from regard.tasks.protocols import Divide, Task
 
-Found = tuple[Any, Callable[[Any], list[str]]]
-"""Scores, and a function that formats them as lines."""
-OF_TRANSLATORS = ("source", "reference", "beam", "lowercase")
+Scored = tuple[Mapping[str, object], list[str]]
+"""Scores as plain values, and as lines."""
+OF_LABELS = ("test", "columns", "threshold")
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "translation": ("source", "reference", "beam", "lowercase"),
+    "text-to-text": ("test", "columns", "beam"),
+    "classification": OF_LABELS,
+    "sentence-pairs": OF_LABELS,
+    "tagging": ("test", "columns"),
+    "language-model": ("test", "columns", "stride"),
+    "masked-lm": ("test", "columns"),
+    "image-classification": OF_LABELS,
+}
+"""The options that not all tasks have, of each."""
 WIDEST = 40
 """Most characters of a label's column."""
 SHOWN = 5
@@ -70,23 +79,6 @@ class EvaluateOptions:
     threads: int | None = None
     processes: int | None = None
 
-    def divide(self, task: Task) -> Divide:
-        """How examples are divided among processes."""
-        from regard.runs.workers.answers import divider
-
-        return divider(lambda: self._processes(task))
-
-    def divide_batches(self, task: Task) -> Divide:
-        """How batches are divided among processes, each of which holds many texts."""
-        from regard.runs.workers.answers import divider
-
-        return divider(lambda: self._processes(task), block=1)
-
-    def _processes(self, task: Task) -> int:
-        from regard.runs.workers.answers import answer_processes
-
-        return answer_processes(self.processes, self.threads, str(task.device))
-
     def both(self) -> tuple[Path, Path]:
         """Source and reference.
 
@@ -97,12 +89,6 @@ class EvaluateOptions:
             missing = "--source" if not self.source else "--reference"
             raise UsageError(f"give both --source FILE and --reference FILE; {missing} is missing")
         return self.source, self.reference
-
-    def refuse_elsewhere(self, what: str, instead: str, *names: str) -> None:
-        """Raise a UsageError for the first of these options that was given."""
-        for name in names:
-            if (given := getattr(self, name)) is not None and given is not False:
-                raise UsageError(f"is not for {what}; {instead}", f"--{name}")
 
     @contextmanager
     def corpus(self, opened: Callable[[Path, str | None], Corpus[Any]]) -> Iterator[Corpus[Any]]:
@@ -145,98 +131,74 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
         options.both()
     check_threads(options.processes, "--processes")
     task = open_model(folder, options.device, options.threads, "evaluate")
-    scores, show = SCORERS[task.info.name](task, options)
+    mine = OPTIONS[task.info.name]
+    every = dict.fromkeys(name for names in OPTIONS.values() for name in names)
+    instead = "give --test" if "test" in mine else "give --source and --reference"
+    others = [name for name in every if name not in mine]
+    refuse_given(options, f"is not for {task.info.noun}; {instead}", *others)
+    values, lines = _score(task, options)
     if options.json:
-        result_json(scores.to_dict())
+        result_json(values)
     else:
-        result("\n".join(show(scores)))
+        result("\n".join(lines))
     return 0
 
 
-def translation(task: Task, asked: EvaluateOptions) -> Found:
-    """Scores of a translator on a test set."""
-    asked.refuse_elsewhere(task.info.noun, "give --source and --reference", "test", "columns", "threshold", "stride")
-    from regard.tasks.kinds import translates
-    from regard.text.lines import InvalidLines, matching_lines
-
-    assert translates(task)
-
-    paths, notes = asked.both(), (InvalidLines(), InvalidLines())
-    sources, references = matching_lines(*paths, notes)
-    for path, mended in zip(paths, notes, strict=True):
-        say_invalid_lines(str(path), mended)
-    found = task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase, divide=asked.divide(task))
-    return found, bleu_lines
-
-
-def answers(task: Task, asked: EvaluateOptions) -> Found:
-    """Scores of the outputs of a text-to-text model on a test set."""
-    asked.refuse_elsewhere(task.info.noun, "give --test", "source", "reference", "lowercase", "threshold", "stride")
-    from regard.tasks.kinds import answers_text
+def _score(task: Task, asked: EvaluateOptions) -> Scored:
+    """The scores of a model of any task."""
+    from regard.runs.workers.answers import answer_processes, divider
+    from regard.tasks.kinds import answers_text, continues_text, fills_words, labels_examples, tags_words, translates
     from regard.tasks.model_folder import corpus_opener
 
-    assert answers_text(task)
+    divided = partial(divider, partial(answer_processes, asked.processes, asked.threads, task.device_name))
+    if translates(task):
+        from regard.text.lines import InvalidLines, matching_lines
+
+        paths, notes = asked.both(), (InvalidLines(), InvalidLines())
+        sources, references = matching_lines(*paths, notes)
+        for path, mended in zip(paths, notes, strict=True):
+            say_invalid_lines(str(path), mended)
+        bleu = task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase, divide=divided())
+        return bleu.to_dict(), bleu_lines(bleu)
+    if continues_text(task) or fills_words(task):
+        with asked.corpus(partial(_documents, task)) as corpus:
+            return _score_running_text(task, corpus, asked.stride, divided(block=1))
     with asked.corpus(corpus_opener(task.info.name)) as corpus:
-        return task.evaluate(corpus, asked.beam, divide=asked.divide(task)), lambda scores: scores.lines()
+        if answers_text(task):
+            answers = task.evaluate(corpus, asked.beam, divide=divided())
+            return answers.to_dict(), answers.lines()
+        if labels_examples(task):
+            labels = task.evaluate(corpus, asked.threshold, divided())
+            return labels.to_dict(), class_lines(labels)
+        assert tags_words(task)
+        tags = task.evaluate(corpus, divided())
+        return tags.to_dict(), tag_lines(tags)
 
 
-def labels(task: Task, asked: EvaluateOptions) -> Found:
-    """Scores of labels on a test set."""
-    asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "stride")
-    from regard.tasks.kinds import labels_examples
-    from regard.tasks.model_folder import corpus_opener
+def _score_running_text(task: Task, corpus: Corpus[Any], stride: int | None, divide: Divide) -> Scored:
+    """The scores of predicting running text, or masked tokens in it."""
+    from regard.tasks.kinds import continues_text, fills_words
 
-    assert labels_examples(task)
-    with asked.corpus(corpus_opener(task.info.name)) as corpus:
-        return task.evaluate(corpus, asked.threshold, asked.divide(task)), class_lines
-
-
-def tags(task: Task, asked: EvaluateOptions) -> Found:
-    """Scores of tags on a test set."""
-    asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
-    from regard.tasks.kinds import tags_words
-    from regard.tasks.model_folder import corpus_opener
-
-    assert tags_words(task)
-    with asked.corpus(corpus_opener(task.info.name)) as corpus:
-        return task.evaluate(corpus, asked.divide(task)), tag_lines
-
-
-def running_text(task: Task, asked: EvaluateOptions) -> Found:
-    """Scores of predicting running text."""
-    asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold")
-    from regard.tasks.kinds import continues_text
-
-    assert continues_text(task)
-    with asked.corpus(partial(_documents, task)) as corpus:
+    if continues_text(task):
         texts = [text for text in _whole_documents(corpus) if text.strip()]
         if not texts:
             raise RegardError("nothing to score: there is no text", corpus.name)
-        return task.perplexity(texts, asked.stride, asked.divide_batches(task)), perplexity_lines
-
-
-def hidden_tokens(task: Task, asked: EvaluateOptions) -> Found:
-    """The scores of predicting masked tokens in running text."""
-    asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
-    from regard.tasks.kinds import fills_words
+        found = task.perplexity(texts, stride, divide)
+        nats = found.nats / max(1, found.tokens)
+        return found.to_dict(), [
+            f"perplexity of a token {found.per_token:.2f}  ({counted(found.tokens, 'token')}, {nats:.4f} nats each)",
+            f"perplexity of a word {found.per_word:.2f}  ({counted(found.words, 'word')})",
+            f"bits a byte {found.bits_per_byte:.4f}  ({counted(found.bytes, 'byte')})",
+        ]
     from regard.tasks.language.training import evaluate_corpus
 
     assert fills_words(task)
-    with asked.corpus(partial(_documents, task)) as corpus:
-        return evaluate_corpus(task, corpus, asked.divide_batches(task)), guess_lines
-
-
-SCORERS: dict[str, Callable[[Any, EvaluateOptions], Found]] = {
-    "translation": translation,
-    "text-to-text": answers,
-    "classification": labels,
-    "sentence-pairs": labels,
-    "tagging": tags,
-    "language-model": running_text,
-    "masked-lm": hidden_tokens,
-    "image-classification": labels,
-}
-"""What scores a model, by its task."""
+    guesses = evaluate_corpus(task, corpus, divide)
+    return guesses.to_dict(), [
+        f"loss {guesses.loss:.4f} nats a hidden token  ({counted(guesses.tokens, 'token')})",
+        f"perplexity of a hidden token {guesses.perplexity:.2f}",
+        f"guessed right {guesses.accuracy:.2f} %  ({guesses.right:,})",
+    ]
 
 
 def _documents(task: Task, path: Path, key: str | None) -> Corpus[Any]:
@@ -331,23 +293,6 @@ def tag_lines(scores: TagScores) -> list[str]:
         for name, counts in parts.items()
     ]
     return [*told, *lines, "", *table(scores.spans.types, "type", "there")]
-
-
-def perplexity_lines(found: Perplexity) -> list[str]:
-    """Scores of a language model."""
-    nats = found.nats / max(1, found.tokens)
-    return [
-        f"perplexity of a token {found.per_token:.2f}  ({counted(found.tokens, 'token')}, {nats:.4f} nats each)",
-        f"perplexity of a word {found.per_word:.2f}  ({counted(found.words, 'word')})",
-        f"bits a byte {found.bits_per_byte:.4f}  ({counted(found.bytes, 'byte')})",
-    ]
-
-
-def guess_lines(found: PredictionScores) -> list[str]:
-    """Scores of a masked-language model."""
-    loss = f"loss {found.loss:.4f} nats a hidden token  ({counted(found.tokens, 'token')})"
-    right = f"guessed right {found.accuracy:.2f} %  ({found.right:,})"
-    return [loss, f"perplexity of a hidden token {found.perplexity:.2f}", right]
 
 
 def table(rows: Mapping[str, Counts], what: str, there: str) -> list[str]:

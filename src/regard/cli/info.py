@@ -14,8 +14,6 @@ from regard.text.counts import counted
 if TYPE_CHECKING:
     from regard.config import Attentive, BertSection, GptSection, Model, TransformerSection, VitSection
     from regard.models.presets import Part
-    from regard.tasks.text.precisions import PrecisionFile
-
 
 WORDS = {
     "attention": "self-attention",
@@ -29,6 +27,7 @@ WORDS = {
 """The paper's terms for the parts."""
 MOST_PIECES = 1_000_000_000
 SHARED = {"none": "nothing shared", "two": "output shared", "three": "embeddings and output shared"}
+WAYS = {True: "two ways", False: "one way"}
 POOLED = {
     "mean": "a text, or a tagged word, is the mean of its hidden vectors",
     "max": "a text, or a tagged word, is the largest of its hidden vectors, entry by entry",
@@ -61,12 +60,13 @@ def info(
             raise UsageError("--vocabulary goes with a preset; a model folder has its own")
         from regard.runs.conversion import exports_of
         from regard.tasks.model_folder import load_recipe_and_assets, outline
-        from regard.tasks.model_path import model_folder
+        from regard.tasks.model_path import MODEL, model_folder
+        from regard.tasks.text.precisions import read
 
         recipe, assets = load_recipe_and_assets(found := model_folder(folder))
         model, sizes, built = recipe.model, assets.sizes, outline(recipe, assets)  # which hardly reads a weight
         exported = f"\n{exports_of(found, recipe, assets).line}\n"
-        packed = _precisions(found)
+        packed = read(found) if (found / MODEL).exists() else None
         known, title = None, f"{name if found == folder else found}, a model folder"
     else:
         if folder.exists() or "/" in name:
@@ -99,14 +99,6 @@ def info(
     return 0
 
 
-def _precisions(folder: Path) -> PrecisionFile | None:
-    """What ``regard pack`` measured of a model folder."""
-    from regard.tasks.model_path import MODEL
-    from regard.tasks.text.precisions import read
-
-    return read(folder) if (folder / MODEL).exists() else None
-
-
 def table(title: str, model: Model, sizes: tuple[int, int], parts: list[Part], known: int | None) -> str:
     """The parts as a table; identical layers share a row."""
     total = sum(part.parameters for part in parts)
@@ -126,28 +118,18 @@ def describe(model: Model, sizes: tuple[int, int]) -> list[str]:
     """A family in two lines: its sizes, then its components and input."""
     if model.family == "rnn-encoder":
         layers = f"{counted(model.layers, 'layer')} of {model.cell} cells"
-        first = f"d_model {model.d_model}, {layers}, reading {_directions(model.two_way)}"
+        first = f"d_model {model.d_model}, {layers}, reading {WAYS[model.two_way]}"
         return [first, f"{sizes[0]:,} pieces, {POOLED[model.pool]}"]
     if model.family == "rnn":
         attention = "no attention" if model.score == "none" else f"{model.score} attention"
-        first = f"d_model {model.d_model}, {model.cell} cells, reading {_directions(model.two_way)}, {attention}"
+        first = f"d_model {model.d_model}, {model.cell} cells, reading {WAYS[model.two_way]}, {attention}"
         return [first, f"{_pieces(sizes)}, {SHARED[model.tie]}"]
-    kinds = f"{model.positions} positions, {model.norm_place}-norm; {_attention_text(model, sizes)}"
-    return [_sizes(model), kinds]
-
-
-def _directions(two: bool) -> str:
-    return "two ways" if two else "one way"
-
-
-def _sizes(model: Attentive) -> str:
-    from regard.config import TransformerSection
-
     stacks: list[Attentive] = [model]
-    if isinstance(model, TransformerSection) and model.decoder.heads != model.heads:
+    if model.family == "transformer" and model.decoder.heads != model.heads:
         stacks.append(model.decoder)
     heads = " + ".join(f"{counted(one.heads, 'head')} (d_k {one.key_size}, d_v {one.value_size})" for one in stacks)
-    return f"d_model {model.d_model}, d_ff {model.d_ff}, {heads}"
+    kinds = f"{model.positions} positions, {model.norm_place}-norm; {_attention_text(model, sizes)}"
+    return [f"d_model {model.d_model}, d_ff {model.d_ff}, {heads}", kinds]
 
 
 def _attention_text(model: TransformerSection | BertSection | GptSection | VitSection, sizes: tuple[int, int]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -107,7 +106,11 @@ def train(*, options: TrainOptions = NO_OPTIONS) -> int:
     if options.output is None:
         raise UsageError("say where the model goes: --output DIR")
     if options.task in (None, "translation") and not options.train:
-        _require_data(options.source or (), options.target or (), options.pairs or ())
+        source, target = options.source or (), options.target or ()
+        if not (source or target or options.pairs):
+            raise UsageError("nothing to learn from: give --source FILE and --target FILE, or --pairs FILE")
+        if len(source) != len(target):
+            raise UsageError(f"{len(source)} --source but {len(target)} --target; they go in pairs")
     if (options.valid_source is None) != (options.valid_target is None):
         raise UsageError("give both --valid-source FILE and --valid-target FILE, or neither")
     check_threads(options.threads)
@@ -126,11 +129,3 @@ def train(*, options: TrainOptions = NO_OPTIONS) -> int:
     use, look = example(made.info, options.output), explore_command(options.output)
     result(f"The model is in {options.output}. To use it, and to look into it:\n\n  {use}\n  {look}\n")
     return 0
-
-
-def _require_data(source: Sequence[Path], target: Sequence[Path], pairs: Sequence[Path]) -> None:
-    """Raise a UsageError that names the missing option."""
-    if not (source or target or pairs):
-        raise UsageError("nothing to learn from: give --source FILE and --target FILE, or --pairs FILE")
-    if len(source) != len(target):
-        raise UsageError(f"{len(source)} --source but {len(target)} --target; they go in pairs")

@@ -18,6 +18,7 @@ from regard.text.lines import InvalidLines
 from tests.refusals import refused
 
 OF_TEXTS = ("translate", "classify", "tag", "fill", "encode", "generate")
+ONE_OBJECT = '{"text": "--JSON", "tokens": [6, 0], "pieces": ["▁6", "▁0"], "score": -0.5, "confidence": 1.0}\n'
 
 
 @pytest.mark.parametrize(
@@ -33,10 +34,7 @@ OF_TEXTS = ("translate", "classify", "tag", "fill", "encode", "generate")
         (["a", "--", "--b"], "A\n--B\n"),
         (["a", "--beam", "2", "b"], "A\nB\n"),
         (["--beam", "2", "a", "b"], "A\nB\n"),
-        (
-            ["--json", "--", "--json"],
-            '{"text": "--JSON", "tokens": [], "pieces": [], "score": 0.0, "confidence": 1.0}\n',
-        ),
+        (["--json", "--", "--json"], ONE_OBJECT),
         (["a=b", "['x']", '{"y": 1}'], "A=B\n['X']\n{\"Y\": 1}\n"),
         (["x" * 5000], "X" * 5000 + "\n"),
         (["日本 🙂"], "日本 🙂\n"),

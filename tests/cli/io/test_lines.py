@@ -3,7 +3,6 @@
 import os
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from regard.cli.io.lines import (
     AHEAD,
     ReadAhead,
-    _read_ahead,
     bursts,
     chunks,
     json_line,
@@ -39,13 +37,17 @@ def test_chunks_are_the_same_from_any_boundary_on(texts: list[str], most: int, r
 
 
 def test_what_comes_before_a_long_text_does_not_wait_for_it() -> None:
-    assert list(chunks(["a", "b", "x" * 99, "c"], 10, 50)) == [["a", "b"], ["x" * 99], ["c"]]
-
-
-def test_a_long_line_is_answered_alone_once_those_before_it_are() -> None:
     lines = ["a", "b", "x" * 99, "c", "d"]
-    found = list(bursts(iter(lines), 10, 30.0, room=50))
-    assert found == [["a", "b"], ["x" * 99], ["c", "d"]]
+    for found in (chunks(lines, 10, 50), bursts(iter(lines), 10, 30.0, room=50)):
+        assert list(found) == [["a", "b"], ["x" * 99], ["c", "d"]]
+
+
+def test_bursts_keep_order_and_lose_nothing() -> None:
+    lines = [str(i) for i in range(10_000)]
+    found = list(bursts(iter(lines), most=64))
+    assert [line for burst in found for line in burst] == lines
+    assert max(map(len, found)) <= 64
+    assert list(bursts(iter([]))) == []
 
 
 @pytest.mark.parametrize("grouped", [chunks, bursts])
@@ -68,14 +70,11 @@ def test_no_more_is_read_ahead_than_there_is_room_for() -> None:
             asked.append(number)
             yield "x" * AHEAD
 
-    waiting = ReadAhead()
-    thread = threading.Thread(target=_read_ahead, args=(lines(), waiting))
-    thread.start()
+    waiting = ReadAhead(lines())
     for number in range(10):
         assert waiting.get() == "x" * AHEAD
         assert len(asked) <= number + 3
     assert waiting.get() is None
-    thread.join()
 
 
 def test_a_line_of_stdin_that_is_too_long_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli import EXAMPLES
-from regard.cli.evaluate import SCORERS
+from regard.cli.evaluate import OPTIONS
 from regard.cli.io.load_model import (
     check_threads,
     example,
@@ -37,7 +37,7 @@ def test_every_task_has_a_noun_and_a_command(info: TaskInfo) -> None:
 
 
 def test_commands_know_what_to_do_with_each_of_their_tasks() -> None:
-    assert set(SCORERS) == {name for name, info in TASKS.items() if "evaluate" in info.commands}
+    assert set(OPTIONS) == {name for name, info in TASKS.items() if "evaluate" in info.commands}
 
 
 def test_a_task_it_is_for_is_opened(loaded) -> None:

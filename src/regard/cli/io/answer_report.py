@@ -88,7 +88,10 @@ class AnswerReport:
         for number, (text, words, answer) in enumerate(zip(texts, unseen or repeat(()), answers, strict=False), first):
             empty = bool(text.strip()) and not answer.text.strip()
             if words or answer.unsure or empty:
-                self._group.append((number, _shown(words), answer.confidence if answer.unsure else None, empty))
+                each = dict.fromkeys(one.word for one in words)
+                shown = [word if len(word) <= LONGEST else f"{word[:LONGEST]}…" for word in [*each][:FEW]]
+                shown += ["…"] if len(each) > FEW else []
+                self._group.append((number, shown, answer.confidence if answer.unsure else None, empty))
 
     def pack(self, answers: bytes | memoryview) -> bytes:
         """The answers of a group behind a line of what was noted of it, from a copy of this process."""
@@ -104,14 +107,20 @@ class AnswerReport:
     def close_group(self, texts: int) -> None:
         """Tell of a group of so many texts, or keep count, now that it is answered."""
         for number, words, confidence, empty in self._group:
-            if self._each:
-                self._tell_each(number, words, confidence, empty)
+            told = []
             if words:
-                self._unseen.add(f"line {number} {_quote(words)}")
+                quoted = ", ".join(word if word == "…" else f"“{word}”" for word in words)
+                self._unseen.add(f"line {number} {quoted}")
+                told.append(f"{quoted} {'is' if len(words) == 1 else 'are'} in no training text")
             if confidence is not None:
                 self._unsure.add(f"{number}")
+                sure = f"probability {confidence:.3f} a token, where {self._below:.3f} or more is usual"
+                told.append(f"the model is unsure ({sure})")
             if empty:
                 self._empty.add(f"{number}")
+                told.append("the model wrote nothing")
+            for sentence in told if self._each else ():
+                self._tell(f"line {number}: {sentence}")
         self._group, self._texts = [], self._texts + texts
 
     def tell_all(self) -> None:
@@ -128,24 +137,3 @@ class AnswerReport:
             self._tell(f"{sure}: {self._unsure.lines()}")
         if self._empty.count:
             self._tell(f"the model wrote nothing for {self._empty.count:,} {of}: {self._empty.lines()}")
-
-    def _tell_each(self, number: int, words: list[str], confidence: float | None, empty: bool) -> None:
-        if words:
-            verb = "is" if len(words) == 1 else "are"
-            self._tell(f"line {number}: {_quote(words)} {verb} in no training text")
-        if confidence is not None:
-            sure = f"probability {confidence:.3f} a token, where {self._below:.3f} or more is usual"
-            self._tell(f"line {number}: the model is unsure ({sure})")
-        if empty:
-            self._tell(f"line {number}: the model wrote nothing")
-
-
-def _shown(unseen: Sequence[UnseenWord]) -> list[str]:
-    """The first words, each once, and shortened."""
-    words = list(dict.fromkeys(one.word for one in unseen))
-    shown = [word if len(word) <= LONGEST else f"{word[:LONGEST]}…" for word in words[:FEW]]
-    return [*shown, "…"] if len(words) > FEW else shown
-
-
-def _quote(words: Sequence[str]) -> str:
-    return ", ".join(word if word == "…" else f"“{word}”" for word in words)

@@ -6,15 +6,16 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from cyclopts import Parameter
 
+from regard.cli.io.answer_report import AnswerReport
 from regard.cli.io.input_texts import Input, InputTexts
 from regard.cli.io.lines import bursts, chunks, encode_line, number_groups, poll_lines
 from regard.cli.io.load_model import check_threads, open_model, refuse_unwritable
@@ -24,7 +25,6 @@ from regard.system.errors import RegardError, Stopped, UsageError
 from regard.system.installation import version_of
 
 if TYPE_CHECKING:
-    from regard.cli.io.answer_report import AnswerReport
     from regard.runs.results_file import Whole
     from regard.runs.workers.answers import Content
     from regard.tasks.protocols import Task
@@ -142,15 +142,17 @@ class Exchange:
     """
 
     def __init__(
-        self, command: str, folder: Path, texts: Sequence[str], given: TextOptions, options: Mapping[str, Any]
+        self, command: str, folder: Path, texts: Sequence[str], given: TextOptions, options: Mapping[str, object]
     ) -> None:
         self.command, self.folder, self._options = command, folder, given
         self.given = InputTexts(texts, given.input)
         self.target = OutputFile(given.output, self.given)
         self._device, self._by_engine = "cpu", False
-        self._about: dict[str, Any] = {"command": command, **options}
+        self._about: dict[str, object] = {"command": command, **options}
         self._stop = Stop(EARLY, ASKED)
-        self.report: AnswerReport | None = None
+        self._in_blocks = self.given.steady or (given.processes or 1) > 1
+        """Whether texts wait until many are there, instead of being answered as they arrive."""
+        self.report = AnswerReport(None, self.given.by_hand)
         """What is told of texts beside their answers, where ``answer`` adds to it."""
 
     def __enter__(self) -> Exchange:
@@ -199,17 +201,13 @@ class Exchange:
                     for part in map(encode_line, answer(group, first)) if found is None else [found]:
                         stream.write(part)
                     stream.flush()
-                    self._close_group(group)
-        self._tell_report()
+                    self.report.close_group(len(group))
+        self.report.tell_all()
 
-    @property
-    def _in_blocks(self) -> bool:
-        """Whether texts wait until many are there, instead of being answered as they arrive."""
-        return self.given.steady or (self._options.processes or 1) > 1
-
+    @contextlib.contextmanager
     def _answers(
         self, content: Content, groups: Iterator[tuple[list[str], int]]
-    ) -> contextlib.closing[Generator[tuple[list[str], int, bytes | None], None, None]]:
+    ) -> Iterator[Iterator[tuple[list[str], int, bytes | None]]]:
         """Groups of texts and their answers by other processes; one process where texts are answered as they arrive."""
         from regard.runs.workers.answers import answer_groups, answer_processes
 
@@ -217,28 +215,15 @@ class Exchange:
         if self._by_engine:  # each process has one thread
             asked, threads = asked or threads, None
         processes = partial(answer_processes, asked, threads, self._device) if self._in_blocks else None
-        report = self.report
-        if report is None:
-            return contextlib.closing(answer_groups(content, groups, processes))
 
         def pack(texts: list[str], first: int) -> bytes:
             """Answers of another process, with its notes."""
-            return report.pack(content(texts, first))
+            return self.report.pack(content(texts, first))
 
-        def unpack() -> Generator[tuple[list[str], int, bytes | None], None, None]:
-            with contextlib.closing(answer_groups(pack, groups, processes)) as answered:
-                for texts, first, found in answered:
-                    yield texts, first, None if found is None else report.unpack(found)
-
-        return contextlib.closing(unpack())
-
-    def _close_group(self, texts: list[str]) -> None:
-        if self.report is not None:
-            self.report.close_group(len(texts))
-
-    def _tell_report(self) -> None:
-        if self.report is not None:
-            self.report.tell_all()
+        with contextlib.closing(answer_groups(pack, groups, processes)) as answered:
+            yield (
+                (texts, first, None if found is None else self.report.unpack(found)) for texts, first, found in answered
+            )
 
     @contextlib.contextmanager
     def _lines(self) -> Iterator[Iterator[str]]:
@@ -291,20 +276,16 @@ class Exchange:
             rest = results.rest(texts)
             if results.texts:
                 say(f"{self.target.path}: resuming after text {results.texts:,}")
-                if self.report is not None:
-                    self.report.before = results.texts
+                self.report.before = results.texts
             groups = number_groups(grouped(rest), results.texts + 1)
-            with (
-                progress(results.texts, self.given.share) as shown,
-                self._answers(content, groups) as answered,
-            ):
+            with progress(results.texts, self.given.share) as shown, self._answers(content, groups) as answered:
                 for group, first, found in answered:
                     self._check()
                     results.add(group, content(group, first) if found is None else found)
                     shown.add(len(group), self.given.share)
-                    self._close_group(group)
+                    self.report.close_group(len(group))
             results.finish(whole)
-        self._tell_report()
+        self.report.tell_all()
         say(f"wrote {self.target.path}")
 
     def _check(self) -> None:

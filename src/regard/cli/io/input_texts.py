@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import sys
@@ -65,40 +66,26 @@ class InputTexts:
         self.arguments = [os.fsencode(text).decode(errors="replace") for text in texts]
         self._mended = [n for n, text in enumerate(texts, 1) if text != self.arguments[n - 1]]
         self.path = None if input == STDIN else input
+        if self.path is not None:
+            refuse_no_file(self.path)
+        self.name = "arguments" if texts else "stdin" if self.path is None else str(self.path)
+        """The source's name in messages about its lines."""
+        self.by_hand = bool(texts) or (self.path is None and sys.stdin.isatty())
+        """Whether a person gives the texts one by one: as arguments, or at a terminal."""
+        self.stat: os.stat_result | None = None
+        """The file status of the source; ``None`` if unknown."""
+        if not texts:
+            with contextlib.suppress(OSError, ValueError):  # a stand-in without a descriptor
+                self.stat = os.fstat(sys.stdin.fileno()) if self.path is None else self.path.stat()
+        self._is_file = self.stat is not None and stat.S_ISREG(self.stat.st_mode)
+        self.steady = bool(texts) or self._is_file
+        """Whether all input exists already, so that reading never waits for a writer."""
         self.rows = False
         """Whether a line is a row of numbers instead of text."""
         self.end = False
         """Whether truncation keeps the end of a text instead of its start."""
         self.read = 0
         """Approximate bytes of the lines read so far."""
-        if self.path is not None:
-            refuse_no_file(self.path)
-
-    @property
-    def name(self) -> str:
-        """The source's name in messages about its lines."""
-        return "arguments" if self.arguments else "stdin" if self.path is None else str(self.path)
-
-    @property
-    def stat(self) -> os.stat_result | None:
-        """The file status of the source; ``None`` if unknown."""
-        if self.arguments:
-            return None
-        try:
-            return os.fstat(sys.stdin.fileno()) if self.path is None else self.path.stat()
-        except (OSError, ValueError):  # a stand-in without a descriptor
-            return None
-
-    @property
-    def steady(self) -> bool:
-        """Whether all input exists already, so that reading never waits for a writer."""
-        found = self.stat
-        return bool(self.arguments) or (found is not None and stat.S_ISREG(found.st_mode))
-
-    @property
-    def by_hand(self) -> bool:
-        """Whether a person gives the texts one by one: as arguments, or at a terminal."""
-        return bool(self.arguments) or (self.path is None and sys.stdin.isatty())
 
     @property
     def share(self) -> float | None:
@@ -112,30 +99,27 @@ class InputTexts:
 
         if self.arguments:
             return sum(len(text.encode()) + 1 for text in self.arguments)
-        found = self.stat
-        if found is None or not stat.S_ISREG(found.st_mode):
+        if self.stat is None or not self._is_file:
             return None
         if self.path is not None:
             with self.path.open("rb") as file:
                 if file.read(8).startswith(tuple(MAGIC.values())):
                     return None
-        return found.st_size
+        return self.stat.st_size
 
     def lines(self, notes: InvalidLines) -> Iterator[str]:
         """The texts; invalid UTF-8 lines are noted, and excessively long words are truncated with a message."""
         for number, text in enumerate(self._lines(notes), 1):
             self.read += len(text.encode("utf-8", "replace")) + 1
-            yield text if self.rows or len(text) <= LONGEST_WORD else self._shorten(text, number)
+            if not self.rows and len(text) > LONGEST_WORD:
+                from regard.text.languages import shorten_words
 
-    def _shorten(self, text: str, number: int) -> str:
-        from regard.text.languages import shorten_words
-
-        kept, lost = shorten_words(text, LONGEST_WORD, end=self.end)
-        if lost:
-            which = f"the {'last' if self.end else 'first'} {LONGEST_WORD:,} characters of each word"
-            rest = f"{counted(lost, 'character')} {'is' if lost == 1 else 'are'} left out"
-            say(f"warning: {self.name}: of line {number} {which} are read; {rest}")
-        return kept
+                text, lost = shorten_words(text, LONGEST_WORD, end=self.end)
+                if lost:
+                    which = f"the {'last' if self.end else 'first'} {LONGEST_WORD:,} characters of each word"
+                    rest = f"{counted(lost, 'character')} {'is' if lost == 1 else 'are'} left out"
+                    say(f"warning: {self.name}: of line {number} {which} are read; {rest}")
+            yield text
 
     def _lines(self, notes: InvalidLines) -> Iterator[str]:
         if self.arguments:

@@ -9,14 +9,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from regard.cli.io.terminal import say
 from regard.system import disk
 from regard.system.errors import RegardError
 
 if TYPE_CHECKING:
-    from regard.tasks.images.classifier import ImageClassification
+    from regard.tasks.images.classifier import Image, ImageClassification
     from regard.tasks.protocols import TextModel
 
 One = TypeVar("One")
@@ -56,19 +56,19 @@ def read_until_error(given: Iterator[One]) -> tuple[list[One], RegardError | Non
     return read, None
 
 
-def unseen_values(task: TextModel, text: str) -> dict[str, Any]:
+def unseen_values(task: TextModel, text: str) -> dict[str, object]:
     """The words of a text that training never saw, as plain values; nothing where the model folder does not say."""
     unseen = task.unseen_words(text)
     return {} if unseen is None else {"unseen": [[word.word, word.begin, word.end] for word in unseen]}
 
 
-def piece_values(task: TextModel, ids: Iterable[int]) -> dict[str, Any]:
+def piece_values(task: TextModel, ids: Iterable[int]) -> dict[str, object]:
     """Tokens that a model wrote, as plain values: their numbers, and the pieces as people read them (▁ is a space)."""
     found = list(ids)
     return {"tokens": found, "pieces": [task.target_tokenizer.piece(id) for id in found]}
 
 
-def image_of(task: ImageClassification, line: str, number: int) -> Any:
+def image_of(task: ImageClassification, line: str, number: int) -> Image | None:
     """The pixel values of a line for an image model; ``None`` for an empty line or a header, which is reported.
 
     Raises:
@@ -90,7 +90,7 @@ def one_cell(text: str) -> str:
     return one_line(text).replace("\t", " ")
 
 
-def json_line(value: Any) -> str:
+def json_line(value: object) -> str:
     """A JSON object on one line.
 
     Raises:
@@ -131,9 +131,8 @@ def bursts(lines: Iterable[str], most: int = BURST, linger: float = LINGER, *, r
 
     A line of more characters than ``room`` is answered alone, once those before it are.
     """
-    waiting = ReadAhead(most)
-    threading.Thread(target=_read_ahead, args=(lines, waiting), daemon=True).start()
-    item = waiting.get()
+    waiting = ReadAhead(lines, most)
+    item: object = waiting.get()
     while isinstance(item, str):
         burst, size, item = [item], len(item), NOTHING
         deadline = time.monotonic() + linger
@@ -147,36 +146,48 @@ def bursts(lines: Iterable[str], most: int = BURST, linger: float = LINGER, *, r
                 size, item = size + len(item), NOTHING
         yield burst
         item = waiting.get() if item is NOTHING else item
-    if item is not None:
+    if isinstance(item, BaseException):
         raise item
 
 
-class ReadAhead(queue.Queue[Any]):
-    """A read-ahead queue, bounded by a number of lines and by :data:`AHEAD` characters, but never below one line.
+class ReadAhead(queue.Queue[str | BaseException | None]):
+    """Lines that a thread reads ahead, then ``None``, or the error that ended them.
+
+    There are never more than a number of lines and :data:`AHEAD` characters, unless one line has more.
 
     Args:
+        lines: to read.
         most: lines.
     """
 
-    def __init__(self, most: int = BURST) -> None:
+    def __init__(self, lines: Iterable[str], most: int = BURST) -> None:
         self._each = max(1, AHEAD // most)
         super().__init__(self._each * most)
+        threading.Thread(target=self._read, args=(lines,), daemon=True).start()
+
+    def _read(self, lines: Iterable[str]) -> None:
+        try:
+            for line in lines:
+                self.put(line)
+            self.put(None)
+        except BaseException as error:
+            self.put(error)
 
     def _init(self, maxsize: int) -> None:
         super()._init(maxsize)
         self._size = 0
 
-    def _cost(self, item: Any) -> int:
+    def _cost(self, item: str | BaseException | None) -> int:
         return self._each + (len(item) if isinstance(item, str) else 0)
 
     def _qsize(self) -> int:
         return self._size
 
-    def _put(self, item: Any) -> None:
+    def _put(self, item: str | BaseException | None) -> None:
         super()._put(item)
         self._size += self._cost(item)
 
-    def _get(self) -> Any:
+    def _get(self) -> str | BaseException | None:
         item = super()._get()
         self._size -= self._cost(item)
         return item
@@ -184,8 +195,7 @@ class ReadAhead(queue.Queue[Any]):
 
 def poll_lines(lines: Iterable[str], check: Callable[[], None]) -> Iterator[str]:
     """The lines, read ahead; while waiting, ``check`` is called periodically and may raise."""
-    waiting = ReadAhead()
-    threading.Thread(target=_read_ahead, args=(lines, waiting), daemon=True).start()
+    waiting = ReadAhead(lines)
     while True:
         try:
             item = waiting.get(timeout=0.2)
@@ -197,16 +207,6 @@ def poll_lines(lines: Iterable[str], check: Callable[[], None]) -> Iterator[str]
         if isinstance(item, BaseException):
             raise item
         yield item
-
-
-def _read_ahead(lines: Iterable[str], waiting: queue.Queue[Any]) -> None:
-    """Put each line into the queue, then ``None``, or the error that ended them."""
-    try:
-        for line in lines:
-            waiting.put(line)
-        waiting.put(None)
-    except BaseException as error:
-        waiting.put(error)
 
 
 def raw_lines() -> Iterator[bytes]:
@@ -226,7 +226,11 @@ def raw_lines() -> Iterator[bytes]:
         return
     begun: list[bytes] = []
     size, line = 0, 1
-    while block := _read_block(number):
+    while True:
+        with disk.naming("stdin"):
+            block = os.read(number, 1 << 16)
+        if not block:
+            break
         first, *rest = block.split(b"\n")
         begun.append(first)
         if (size := size + len(first)) > LONGEST:
@@ -236,8 +240,3 @@ def raw_lines() -> Iterator[bytes]:
             begun, size, line = [following], len(following), line + 1
     if last := b"".join(begun):
         yield last
-
-
-def _read_block(number: int) -> bytes:
-    with disk.naming("stdin"):
-        return os.read(number, 1 << 16)

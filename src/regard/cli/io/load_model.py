@@ -157,3 +157,10 @@ def refuse_other_tasks(folder: Path, info: TaskInfo, command: str | None) -> Non
     """
     if command is not None and command not in info.commands:
         raise UsageError(f"is {info.noun}; use regard {info.command}", str(folder))
+
+
+def refuse_given(options: object, why: str, *names: str) -> None:
+    """Raise a UsageError for the first of these options that was given."""
+    for name in names:
+        if (given := getattr(options, name)) is not None and given is not False:
+            raise UsageError(why, f"--{name.replace('_', '-')}")

@@ -36,7 +36,7 @@ def result(text: str) -> None:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
-def result_json(value: Any) -> None:
+def result_json(value: object) -> None:
     """Write one JSON object on one line to stdout."""
     result(json.dumps(value, ensure_ascii=False, allow_nan=False))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from regard.tasks.images.classifier import Image
     from regard.tasks.text.encoding import Floats, ImageVectors, Pool, TextVectors
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, NDArray[np.generic]]
 SIZE = 8
 """Bytes of the length prefix of a frame."""
 
@@ -99,7 +99,7 @@ class ImageWriter:
         """One row per image."""
         return self.vectors.images(images, self.pool, self.normalise)
 
-    def object_fields(self, found: Floats) -> dict[str, Any]:
+    def object_fields(self, found: Floats) -> dict[str, object]:
         """The JSON fields of one image."""
         return {"vector": round_floats(found)}
 
@@ -119,7 +119,7 @@ class PatchWriter(ImageWriter):
         """For each image, one row per patch."""
         return self.vectors.patches(images, self.normalise)
 
-    def object_fields(self, found: Floats) -> dict[str, Any]:
+    def object_fields(self, found: Floats) -> dict[str, object]:
         """The patches of one image."""
         places = zip(self.places, found, strict=True)
         return {
@@ -135,17 +135,14 @@ class PatchWriter(ImageWriter):
         }
 
 
-def read_images(vectors: ImageVectors, lines: list[str], first: int) -> tuple[list[int], list[Any], RegardError | None]:
+def read_images(
+    vectors: ImageVectors, lines: list[str], first: int
+) -> tuple[list[int], list[Image], RegardError | None]:
     """The images of some lines with their numbers, up to the first unreadable line, and that line's error."""
     numbered = enumerate(lines, first)
     read, wrong = read_until_error((number, image_of(vectors.task, line, number)) for number, line in numbered)
     found = [(number, image) for number, image in read if image is not None]
     return [number for number, _ in found], [image for _, image in found], wrong
-
-
-def join_arrays(parts: Sequence[Arrays]) -> Arrays:
-    """The arrays of several chunks, concatenated."""
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def round_floats(row: NDArray[np.float32]) -> list[float]:
@@ -159,11 +156,14 @@ def frame_arrays(arrays: Arrays) -> bytes:
     return len(content).to_bytes(SIZE, "little") + content
 
 
-def read_frames(file: BinaryIO) -> Iterator[Arrays]:
-    """The arrays of each frame in a file."""
+def join_frames(way: VectorWriter, file: BinaryIO) -> memoryview:
+    """The arrays of all frames in a file, concatenated, as the content of an .npz file."""
+    parts: list[Arrays] = []
     while head := file.read(SIZE):
         with np.load(io.BytesIO(file.read(int.from_bytes(head, "little"))), allow_pickle=False) as found:
-            yield {name: found[name] for name in found.files}
+            parts.append({name: found[name] for name in found.files})
+    first, *rest = parts or [way.arrays([], 1)]
+    return pack_npz({name: np.concatenate([array, *(part[name] for part in rest)]) for name, array in first.items()})
 
 
 def pack_npz(arrays: Arrays) -> memoryview:

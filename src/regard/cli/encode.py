@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -74,23 +75,15 @@ def encode(
     with Exchange("encode", folder, texts, given, options) as exchange:
         if exchange.target.file is not None and output is not None and output.suffix not in KINDS:
             raise UsageError(f"must end in {' or '.join(KINDS)}; without --output JSON goes to stdout", str(output))
+        from regard.cli.io.vectors import frame_arrays, join_frames
+
         task = exchange.open_model()
         way = (_images if task.info.reads == "image" else _texts)(task, each, layer, pool, normalise)
         if arrays:
-            _write_npz(exchange, way)
+            exchange.keep(lambda lines, first: frame_arrays(way.arrays(lines, first)), whole=partial(join_frames, way))
         else:
             exchange.answer(way.objects)
     return 0
-
-
-def _write_npz(exchange: Exchange, way: VectorWriter) -> None:
-    """Write an .npz file from the arrays of all chunks."""
-    from regard.cli.io.vectors import frame_arrays, join_arrays, pack_npz, read_frames
-
-    def whole(file: BinaryIO) -> memoryview:
-        return pack_npz(join_arrays(list(read_frames(file)) or [way.arrays([], 1)]))
-
-    exchange.keep(lambda texts, first: frame_arrays(way.arrays(texts, first)), whole=whole)
 
 
 def _texts(task: Task, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:

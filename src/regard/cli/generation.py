@@ -1,0 +1,346 @@
+"""``regard translate``, ``ask`` and ``generate``: what a model writes for each text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from cyclopts import Group, Parameter
+
+from regard.cli.io.answer_report import AnswerReport
+from regard.cli.io.exchange import NO_OPTIONS, Exchange, Output, Precision, TextOptions
+from regard.cli.io.input_texts import Input, InputTexts, Text, refuse_document
+from regard.cli.io.lines import json_line, one_cell, one_line, piece_values, unseen_values
+from regard.cli.io.terminal import say, say_invalid_lines
+from regard.system.errors import RegardError, UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.protocols import TextModel
+    from regard.tasks.translation.text_to_text.writer import Answer
+    from regard.tasks.translation.translator import Hypothesis
+
+MOST = 100
+"""Outputs of a text, and hypotheses of a beam, at most."""
+LONGEST = 64 << 20
+"""Most characters of a prompt."""
+BETWEEN = "\n---\n"
+"""The separator between two texts."""
+PROMPTS = (
+    "what stands before, each between quotes; each is written on as if it were alone. Behind -- if one begins with -. "
+    "Default: all of --input, or of stdin, but its last line feed; nothing on a terminal."
+)
+DRAWING = Group("Drawing", sort_key=1)
+Number = Annotated[float | None, Parameter(group=DRAWING)]
+Whole = Annotated[int | None, Parameter(group=DRAWING)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class SamplingOptions:
+    """The options of every command that draws texts.
+
+    Args:
+        temperature: 1 samples from the model, less is safer, 0 takes the most probable token every time.
+        top_k: sample from this many tokens, the most probable ones.
+        top_p: sample from the fewest tokens whose total probability reaches this.
+        min_p: sample from tokens with at least this share of the most probable one's probability.
+        typical: sample from the tokens closest to the expected surprisal, up to this total probability.
+        repetition_penalty: penalise tokens that occurred before; 1 does nothing.
+    """
+
+    temperature: Number = None
+    top_k: Whole = None
+    top_p: Number = None
+    min_p: Number = None
+    typical: Number = None
+    repetition_penalty: Number = None
+
+    @property
+    def values(self) -> dict[str, float | None]:
+        """The options by name, ``None`` where not given.
+
+        Raises:
+            UsageError: a value does not fit.
+        """
+        from regard.config import check_value
+
+        found = asdict(self)
+        for name, value in found.items():
+            if value is not None:
+                check_value(f"decoding.{name}", value, "--" + name.replace("_", "-"))
+        return found
+
+
+NO_SAMPLING = SamplingOptions()
+Written = TypeVar("Written")
+
+
+def translate(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *texts: Text,
+    beam: int | None = None,
+    nbest: int = 1,
+    json: bool = False,
+    given: TextOptions = NO_OPTIONS,
+) -> int:
+    """Translate texts, a line out for each: arguments, the lines of a file, or those of stdin.
+
+    Lines of stdin are translated as they come; a pause in the input brings out what there is. Empty texts stay empty.
+
+    Args:
+        folder: the model folder.
+        beam: hypotheses kept while searching; 1 is fastest; default: the recipe's.
+        nbest: show this many translations of each line, each as line number, score and text, separated by tabs;
+            the beam is widened if necessary, and one given may not be narrower.
+        json: one JSON object a line, with text, tokens (their numbers), pieces (the same as text, ▁ is a space), score
+            and confidence (the geometric mean of the tokens' probabilities), and, where the model folder knows them,
+            with the words that training never saw (``unseen``: word, begin and end in characters) and whether the model
+            is ``unsure``: less confident than usual on the validation texts.
+    """
+    if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
+        raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
+    options = {"--beam": beam, "--nbest": nbest, "--json": json}
+    refuse_document(given.input)
+    with Exchange("translate", folder, texts, given, options) as exchange:
+        from regard.tasks.kinds import translates
+
+        task = exchange.open_model()
+        assert translates(task)
+        if not json:
+            exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
+
+        def values(one: Hypothesis) -> dict[str, object]:
+            found = {"text": one_line(one.text), **piece_values(task, one.tokens), "score": round(one.score, 6)}
+            found["confidence"] = round(one.confidence, 6)
+            return found if one.unsure is None else {**found, "unsure": one.unsure}
+
+        def answer(lines: list[str], first: int) -> Iterator[str]:
+            scores = json or nbest > 1 or exchange.given.by_hand
+            found = task.nbest(lines, n=nbest, beam=beam, first=first, scores=scores)
+            if json:
+                return _objects(task, lines, found, values, "nbest" if nbest > 1 else None)
+            exchange.report.add(first, lines, task.unseen_words_batch(lines), [best for best, *_ in found])
+            return _lines(found, nbest, first, one_line)
+
+        exchange.answer(answer)
+    return 0
+
+
+def ask(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *texts: Text,
+    prefix: str | None = None,
+    beam: int | None = None,
+    n: int = 1,
+    sample: Annotated[bool, Parameter(group=DRAWING)] = False,
+    seed: Annotated[int | None, Parameter(group=DRAWING)] = None,
+    drawing: SamplingOptions = NO_SAMPLING,
+    json: bool = False,
+    given: TextOptions = NO_OPTIONS,
+) -> int:
+    """Give texts to a text-to-text model, a line out for each: arguments, the lines of a file, or those of stdin.
+
+    The text begins with the prefix of its task, "sort: d a c b", or --prefix names it for all texts; a prefix that the
+    model never learned gives a warning. Empty texts stay empty.
+
+    Args:
+        folder: the model folder.
+        prefix: of the task, put before each text with a colon.
+        beam: hypotheses kept while searching; 1 is greedy; default: the recipe's.
+        n: outputs of each text, the best or drawn ones, each as line number, log-probability and text, separated by
+            tabs; the beam is widened if necessary.
+        sample: draw the outputs instead of searching for the most probable.
+        seed: another seed, other drawn outputs; default: the recipe's.
+        json: one JSON object a line, with text, tokens (their numbers), pieces (the same as text, ▁ is a space),
+            probability, score and confidence (the geometric mean of the tokens' probabilities), and, where the model
+            folder knows them, with the words that training never saw (``unseen``: word, begin and end in characters)
+            and whether the model is ``unsure``: less confident than usual on the validation texts.
+    """
+    for option, number in (("--n", n), ("--beam", beam)):
+        if number is not None and not 1 <= number <= MOST:
+            raise UsageError(f"{number} must lie between 1 and {MOST}", option)
+    drawn = drawing.values
+    if sample and beam is not None:
+        raise UsageError("is for searching, but --sample draws; leave one out", "--beam")
+    if not sample and (there := [name for name, value in {"seed": seed, **drawn}.items() if value is not None]):
+        raise UsageError("is for drawing; add --sample", "--" + there[0].replace("_", "-"))
+    options: dict[str, object] = {
+        "--prefix": prefix,
+        "--beam": beam,
+        "--n": n,
+        "--json": json,
+        "--sample": sample,
+        "--seed": seed,
+    }
+    refuse_document(given.input)
+    with Exchange("ask", folder, texts, given, options) as exchange:
+        from regard.tasks.kinds import answers_text
+        from regard.tasks.translation.text_to_text.corpus import with_prefix
+
+        task = exchange.open_model()
+        assert answers_text(task)
+        tells = not json and not sample  # of drawn outputs many are improbable
+        if tells:
+            exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
+
+        def warn_once(lines: Iterator[str]) -> Iterator[str]:
+            """The lines, and a warning before the first whose prefix the model never learned."""
+            warned = False
+            for line in lines:
+                if not warned and line.strip() and (sentence := task.prefix_warning(line, prefix or "")):
+                    say(f"warning: {sentence}")
+                    warned = True
+                yield line
+
+        def values(one: Answer) -> dict[str, object]:
+            found = asdict(one) | {"text": one_line(one.text), **piece_values(task, one.tokens)}
+            found |= {name: round(found[name], 6) for name in ("score", "confidence")}
+            return {name: value for name, value in found.items() if value is not None}
+
+        def answer(lines: list[str], first: int) -> Iterator[str]:
+            whole = [with_prefix(line, prefix or "") if line.strip() else line for line in lines]
+            if sample:
+                found = task.sample(whole, n, seed=seed, first=first, **drawn)
+            else:
+                found = task.nbest(whole, n, beam, first=first, scores=json or n > 1 or exchange.given.by_hand)
+            if json:
+                return _objects(task, whole, found, values, "outputs" if n > 1 else None)
+            if tells:
+                exchange.report.add(first, whole, task.unseen_words_batch(whole), [best for best, *_ in found])
+            return _lines(found, n, first, one_cell)
+
+        exchange.answer(answer, warn_once)
+    return 0
+
+
+def _objects(
+    task: TextModel,
+    texts: list[str],
+    found: list[list[Written]],
+    values: Callable[[Written], dict[str, object]],
+    several: str | None,
+) -> Iterator[str]:
+    """A JSON object for each text: the best that was written, all of it under a name, and the unseen words."""
+    for text, written in zip(texts, found, strict=True):
+        each = [values(one) for one in written]
+        yield json_line({**each[0], **({several: each} if several else {}), **unseen_values(task, text)})
+
+
+def _lines(
+    found: Sequence[Sequence[Answer | Hypothesis]], n: int, first: int, shown: Callable[[str], str]
+) -> Iterator[str]:
+    """What was written for each text, a line each; of several the number of the text and the score before it."""
+    for number, written in enumerate(found, first):
+        for one in written:
+            yield one_line(one.text) if n == 1 else f"{number}\t{one.score:.4f}\t{shown(one.text)}"
+
+
+"""The separator between two texts."""
+PROMPTS = (
+    "what stands before, each between quotes; each is written on as if it were alone. Behind -- if one begins with -. "
+    "Default: all of --input, or of stdin, but its last line feed; nothing on a terminal."
+)
+
+
+def generate(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *texts: Annotated[str, Parameter(name="PROMPT...", help=PROMPTS)],
+    prompt: str | None = None,
+    max_tokens: int = 256,
+    n: int = 1,
+    stop: list[str] | None = None,
+    seed: int | None = None,
+    drawing: SamplingOptions = NO_SAMPLING,
+    json: bool = False,
+    input: Annotated[Input, Parameter(help="a file that is the prompt, plain or gz, xz, zst; -: stdin.")] = None,
+    output: Output = None,
+    device: str | None = None,
+    threads: int | None = None,
+    precision: Precision = "auto",
+) -> int:
+    """Write on from prompts with a language model; what is written comes out as it is made, without the prompt.
+
+    Args:
+        folder: the model folder.
+        prompt: the same as one argument.
+        max_tokens: tokens to write at most.
+        n: texts to write for each prompt; a line of --- stands between two.
+        stop: end before this text; may be given several times.
+        seed: another seed, another text; default: the recipe's.
+        json: one JSON object for each text, with prompt, text, tokens (their numbers), pieces (the same as text),
+            log-probability and what ended it.
+        device: cpu, cuda ...
+        threads: processor threads; the engine uses at most 8.
+        precision: how the engine, which computes without torch, stores weights: fp32 (auto), bf16 or int8.
+    """
+    if n < 1:
+        raise UsageError(f"{n} texts cannot be written; give 1 or more", "--n")
+    if max_tokens < 1:
+        raise UsageError(f"{max_tokens} tokens cannot be written; give 1 or more", "--max-tokens")
+    if prompt is not None and (texts or input is not None):
+        raise UsageError("a prompt is there already; give one of them", "--prompt")
+    options: dict[str, Any] = {"max_tokens": max_tokens, "stop": tuple(stop or ()), "seed": seed, **drawing.values}
+    given, about = TextOptions(input, output, device, threads, precision, 1), {"--n": n, "--json": json, **options}
+    with Exchange("generate", folder, texts, given, about) as exchange:
+        from regard.tasks.kinds import continues_text
+
+        task = exchange.open_model()
+        assert continues_text(task)
+        prompts = _prompts(exchange.given) if prompt is None else [prompt]
+
+        def objects(prompts: Sequence[str]) -> Iterator[str]:
+            for one in prompts:
+                unseen = unseen_values(task, one)
+                for written in task.generate(one, n, **options):
+                    pieces = piece_values(task, written.tokens)
+                    yield json_line({"prompt": one, **asdict(written), **pieces, **unseen}) + "\n"
+
+        def parts() -> Iterator[str]:
+            """Parts of the texts as they are decoded, one text after another."""
+            for place, (one, number) in enumerate(product(prompts, range(n))):
+                if place:
+                    yield BETWEEN
+                yield from task.stream(one, number, **options)
+            yield "\n"
+
+        def content(prompts: list[str], first: int) -> bytes:
+            """What is kept of prompts in a file: their objects, or one text."""
+            if json:
+                return "".join(objects(prompts)).encode("utf-8", "replace")
+            between = "" if first == 1 else BETWEEN.removeprefix("\n")
+            found = "".join(task.stream(prompts[0], (first - 1) % n, **options))
+            return f"{between}{found}\n".encode("utf-8", "replace")
+
+        if exchange.target.file is not None:
+            asked = prompts if json else (one for one in prompts for _ in range(n))
+            exchange.make(content, asked, lambda rest: ([one] for one in rest))
+            return 0
+        with exchange.target.stream() as stream:
+            for part in objects(prompts) if json else parts():
+                stream.write(part.encode("utf-8", "replace"))
+                stream.flush()
+    return 0
+
+
+def _prompts(given: InputTexts) -> list[str]:
+    """The arguments, or the whole file or stdin as one prompt."""
+    if not given.arguments and given.path is None and sys.stdin.isatty():
+        return [""]
+    from regard.text.lines import InvalidLines
+
+    notes = InvalidLines()
+    given.end = True
+    lines, size = list[str](), 0
+    for line in given.lines(notes):
+        lines.append(line)
+        if (size := size + len(line)) > LONGEST:
+            raise RegardError(f"is longer than {LONGEST:,} characters; a prompt stands in memory", given.name)
+    say_invalid_lines(given.name, notes)
+    return lines if given.arguments else ["\n".join(lines)]

@@ -1,0 +1,438 @@
+"""``regard translate``, ``ask`` and ``generate``: a line or an object for each text, and texts as they are written."""
+
+import contextlib
+import io
+import json
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+
+from regard.cli import generation
+from regard.cli.io.input_texts import LONGEST_WORD
+from regard.cli.io.lines import bursts
+from regard.config import TASKS
+from regard.tasks.translation.text_to_text.writer import NOTHING, Answer
+from regard.tasks.translation.translator import Hypothesis
+from regard.text.confidence import SeenWords
+from tests.cli.fakes import Shouts, Unaware
+
+
+@pytest.fixture
+def translate(regard, loaded):
+    loaded(Shouts())
+    return partial(regard, "translate", "model")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "told"),
+    [
+        (b"", "", ()),
+        (b"a\nb\n", "A\nB\n", ()),
+        (b"a\nb", "A\nB\n", ()),
+        (b"\n\na\n\n", "\n\nA\n\n", ()),
+        (b"a\r\nb\r\n", "A\nB\n", ()),
+        (b"\xef\xbb\xbfa\n", "A\n", ()),
+        (b"a\xe2\x80\xa8b\x0cc\x85\n", "A\u2028B\x0cC\ufffd\n", ("1 line was not valid UTF-8",)),
+        (b"a\x00b\n", "A\x00B\n", ()),
+        (b"x\ry\n", "X Y\n", ()),
+        (b"good\nb\xffd\nfine\n\xc3\n", "GOOD\nB\ufffdD\nFINE\n\ufffd\n", ("2 lines were not valid UTF-8", "2, 4")),
+        (b"a " * 500_000 + b"\nb\n", "A " * 500_000 + "\nB\n", ()),
+        (
+            b"b\na " + b"a" * 1_000_000 + b" c\nd\n",
+            f"B\nA {'A' * LONGEST_WORD} C\nD\n",
+            ("line 2", f"{1_000_000 - LONGEST_WORD:,} characters are left out"),
+        ),
+    ],
+    ids=lambda given: str(given[:20]),
+)
+def test_lines_out_are_lines_in(translate, given: bytes, expected: str, told: tuple[str, ...]) -> None:
+    done = translate(stdin=given)
+    assert (done.code, done.out) == (0, expected)
+    assert all(words in done.err for words in told) if told else done.err == ""
+
+
+def test_json_is_one_object_a_line(translate) -> None:
+    values = [json.loads(line) for line in translate("--json", stdin=b"a\n\n").out.splitlines()]
+    assert values[0] == {"text": "A", "tokens": [1, 0], "pieces": ["▁1", "▁0"], "score": -0.5, "confidence": 1.0}
+    assert values[1]["text"] == ""
+    value = json.loads(translate("--json", "--nbest", "2", stdin=b"a\n").out)
+    assert value["text"] == "A"
+    assert [h["text"] for h in value["nbest"]] == ["A", "A!"]
+
+
+def test_nbest_is_number_score_and_text(translate) -> None:
+    done = translate("--nbest", "2", stdin=b"a\nb\n")
+    assert done.out == "1\t-0.5000\tA\n1\t-1.5000\tA!\n2\t-0.5000\tB\n2\t-1.5000\tB!\n"
+
+
+CHILD = """
+import signal, sys, types
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
+from tests.cli.fakes import Shouts
+bundle = types.ModuleType("regard.tasks.model_folder")
+bundle.load = lambda folder, device=None, **rest: Shouts()
+bundle.open_without_torch = lambda *given, **named: None
+sys.modules["regard.tasks.model_folder"] = bundle
+from regard.cli import main
+sys.exit(main(["translate", "model"]))
+"""
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[bytes]]:
+    pipe, root = subprocess.PIPE, Path(__file__).parents[2]
+    process = subprocess.Popen([sys.executable, "-c", CHILD], stdin=pipe, stdout=pipe, stderr=pipe, cwd=root)
+    yield process
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        with contextlib.suppress(BrokenPipeError):
+            stream.close()
+
+
+def test_a_closed_pipe_ends_it_quietly(child) -> None:
+    def feed() -> None:
+        with contextlib.suppress(BrokenPipeError):
+            for _ in range(20_000):
+                child.stdin.write(b"word " * 20 + b"\n")
+            child.stdin.close()
+
+    writer = threading.Thread(target=feed)
+    writer.start()
+    assert child.stdout.readline() == b"WORD " * 20 + b"\n"
+    child.stdout.close()
+    assert child.wait(timeout=30) == 0
+    writer.join(timeout=30)
+    assert child.stderr.read() == b""
+
+
+def test_each_line_is_answered_while_the_pipe_stays_open(child) -> None:
+    for word in (b"one\n", b"two\n"):
+        child.stdin.write(word)
+        child.stdin.flush()
+        assert child.stdout.readline() == word.upper()
+    child.stdin.close()
+    assert child.wait(timeout=30) == 0
+
+
+def test_an_interrupt_is_quiet(child) -> None:
+    child.stdin.write(b"one\n")
+    child.stdin.flush()
+    assert child.stdout.readline() == b"ONE\n"
+    child.send_signal(signal.SIGINT)
+    assert child.wait(timeout=30) == 130
+    assert child.stderr.read() == b""
+
+
+def test_warnings_are_sentences_too(regard, loaded, recwarn, monkeypatch) -> None:
+    class Warns(Shouts):
+        def nbest(
+            self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1, scores: bool = True
+        ) -> Any:
+            warnings.simplefilter("always")
+            for line in range(first, first + len(texts)):
+                warnings.warn(f"line {line} is cut", stacklevel=2)
+            return super().nbest(texts, n, beam, first)
+
+    loaded(Warns())
+    monkeypatch.setattr(bursts, "__defaults__", (2, 0.05))
+    done = regard("translate", "model", stdin=b"a\nb\nc\n")
+    assert done.out == "A\nB\nC\n"
+    assert done.err == "".join(f"regard: warning: line {line} is cut\n" for line in (1, 2, 3))
+
+
+def test_what_the_model_cannot_know_is_told_of_or_is_in_the_object(regard, loaded) -> None:
+    class Knows(Shouts):
+        assets = SimpleNamespace(doubted_below=0.6)
+        asked: ClassVar[list[bool]] = []
+
+        def unseen_words(self, text: str) -> Any:
+            return SeenWords.of({"the": 1}).unseen_words(text)
+
+        def unseen_words_batch(self, texts: list[str]) -> Any:
+            return list(map(self.unseen_words, texts))
+
+        def nbest(self, texts: list[str], *given: Any, scores: bool = True, **more: Any) -> Any:
+            self.asked.append(scores)
+            return [[Hypothesis(text.upper(), (1,), -0.5, confidence=0.25, unsure=text != "the")] for text in texts]
+
+    loaded(Knows())
+    sure = "probability 0.250 a token, where 0.600 or more is usual"
+    done = regard("translate", "model", "the", "the zebra")
+    assert done.out == "THE\nTHE ZEBRA\n"
+    assert done.err == (
+        f"regard: line 2: “zebra” is in no training text\nregard: line 2: the model is unsure ({sure})\n"
+    )
+    done = regard("translate", "model", stdin=b"the\nzebra\n")
+    assert done.out == "THE\nZEBRA\n"
+    assert len(done.err.splitlines()) == 2
+    assert all("1 of 2 lines" in line for line in done.err.splitlines())
+    assert Knows.asked == [True, False]
+    done = regard("translate", "model", "--json", "zebra", "the")
+    first, second = map(json.loads, done.out.splitlines())
+    assert (first["confidence"], first["unsure"], first["unseen"]) == (0.25, True, [["zebra", 0, 5]])
+    assert (second["unsure"], second["unseen"], done.err) == (False, [], "")
+
+
+class Letters(Unaware):
+    """Writes a text in capitals, a mark behind the less good ones; behind drawn ones seed, number and options."""
+
+    info = TASKS["text-to-text"]
+
+    def prefix_warning(self, text: str, prefix: str) -> str:
+        strange = prefix or text.partition(": ")[0]
+        return f"{strange} is new" if strange.startswith("foo") else ""
+
+    def nbest(self, texts: list[str], n: int, beam: int | None, *, first: int, scores: bool) -> list[list[Answer]]:
+        ends = ["" if beam is None else str(beam), *("!" * number for number in range(1, n))]
+        return [self._answers(text, ends) if text.strip() else [NOTHING] for text in texts]
+
+    def sample(self, texts: list[str], n: int, *, seed: int | None, first: int, **options: Any) -> list[list[Answer]]:
+        given = "".join(f" {name}={value}" for name, value in options.items() if value is not None)
+        ends = [[f" {seed} {number}.{one}{given}" for one in range(n)] for number in range(first, first + len(texts))]
+        return [self._answers(text, end) for text, end in zip(texts, ends, strict=True)]
+
+    def _answers(self, text: str, ends: list[str]) -> list[Answer]:
+        return [Answer(text.upper() + end, (5,), 0.5, -0.25) for end in ends]
+
+
+def test_a_line_for_each_text(regard, loaded) -> None:
+    loaded(Letters())
+    done = regard("ask", "model", stdin=b"sort: b a\n\nc\td\n")
+    assert done.code == 0
+    assert done.out == "SORT: B A\n\nC\tD\n"
+    assert regard("ask", "model", "--beam", "3", "a", "b").out == "A3\nB3\n"
+
+
+def test_a_prefix_is_put_before_all_but_blank_texts(regard, loaded) -> None:
+    loaded(Letters())
+    assert regard("ask", "model", "--prefix", "sort", stdin=b"b a\n\nd c\n").out == "SORT: B A\n\nSORT: D C\n"
+
+
+def test_a_prefix_that_was_not_learned_is_warned_of_once(regard, loaded, tmp_path: Path) -> None:
+    loaded(Letters())
+    done = regard("ask", "model", stdin=b"a: b\n\nfoo: a\nfood: b\n")
+    assert (done.code, done.out) == (0, "A: B\n\nFOO: A\nFOOD: B\n")
+    assert done.err == "regard: warning: foo is new\n"
+    (tmp_path / "a.txt").write_text("\na\nb\n")
+    done = regard("ask", "model", "--prefix", "foo", "--input", tmp_path / "a.txt", "--output", tmp_path / "b.txt")
+    assert done.err.count("foo is new") == 1
+    assert regard("ask", "model", "--prefix", "sort", "a").err == ""
+
+
+def test_the_best_are_numbered(regard, loaded) -> None:
+    loaded(Letters())
+    done = regard("ask", "model", "--n", "2", "a\tb", "c")
+    assert done.out.splitlines() == ["1\t-0.2500\tA B", "1\t-0.2500\tA B!", "2\t-0.2500\tC", "2\t-0.2500\tC!"]
+
+
+def test_what_is_drawn_depends_on_the_line_the_seed_and_the_options(regard, loaded) -> None:
+    loaded(Letters())
+    options = ["--sample", "--seed", "4", "--temperature", "0.5", "--top-k", "3"]
+    done = regard("ask", "model", *options, stdin=b"a\nb\n")
+    assert done.out.splitlines() == ["A 4 1.0 temperature=0.5 top_k=3", "B 4 2.0 temperature=0.5 top_k=3"]
+    assert regard("ask", "model", "--sample", "--n", "2", "a").out.splitlines() == [
+        "1\t-0.2500\tA None 1.0",
+        "1\t-0.2500\tA None 1.1",
+    ]
+
+
+def test_json_has_an_object_for_each_text(regard, loaded) -> None:
+    loaded(Letters())
+    sure = {"confidence": 1.0}
+    first, second = map(json.loads, regard("ask", "model", "--json", stdin=b"a\n\n").out.splitlines())
+    likely = {"probability": 0.5, "score": -0.25, "finished": True}
+    assert first == {"text": "A", "tokens": [5], "pieces": ["▁5"], **likely, **sure}
+    sure |= {"probability": 1.0, "score": 0.0, "finished": True}
+    assert second == {"text": "", "tokens": [], "pieces": [], **sure}
+    (both,) = map(json.loads, regard("ask", "model", "--json", "--n", "2", "a").out.splitlines())
+    assert [one["text"] for one in both["outputs"]] == ["A", "A!"]
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        (["--n", "0"], "--n: 0 must lie between 1 and 100"),
+        (["--beam", "0"], "--beam: 0 must lie between 1 and 100"),
+        (["--beam", "101"], "--beam: 101 must"),
+        (["--sample", "--beam", "2"], "--beam"),
+        (["--seed", "2"], "--seed"),
+        (["--temperature", "1"], "--temperature"),
+        (["--sample", "--top-p", "0"], "--top-p"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(regard, options: list[str], where: str) -> None:
+    regard("ask", "nowhere", *options, "a").refuses(where)
+
+
+def test_an_answer_that_the_model_is_unsure_of_is_told_of_unless_it_was_drawn(regard, loaded) -> None:
+    class Unsure(Letters):
+        assets = SimpleNamespace(doubted_below=0.6)
+
+        def _answers(self, text: str, ends: list[str]) -> list[Answer]:
+            return [Answer(text.upper() + end, (5,), 0.5, -0.25, True, 0.25, True) for end in ends]
+
+    loaded(Unsure())
+    assert "line 2: the model is unsure (probability 0.250" in regard("ask", "model", "", "a").err
+    assert regard("ask", "model", stdin=b"a\n\nb\n").err.startswith("regard: the model is unsure of 2 of 3 lines")
+    assert regard("ask", "model", "--sample", "a").err == ""
+    done = regard("ask", "model", "--json", "a")
+    assert (json.loads(done.out)["unsure"], done.err) == (True, "")
+
+
+@dataclass
+class Written:
+    text: str
+    tokens: tuple[int, ...]
+    log_probability: float
+    end: str
+
+
+class Echoes(Unaware):
+    """Writes the prompt backwards, letter by letter."""
+
+    info = TASKS["language-model"]
+
+    def __init__(self) -> None:
+        self.options: dict[str, Any] = {}
+        self.prompts: list[str] = []
+
+    def stream(self, prompt: str, number: int, **options: Any) -> Iterator[str]:
+        self.options = options
+        self.prompts.append(prompt)
+        yield from prompt[::-1][: options["max_tokens"]] + str(number)
+
+    def generate(self, prompt: str, n: int, **options: Any) -> list[Written]:
+        self.options = options
+        return [Written(f"{prompt[::-1]}{number}", (1, 2), -0.5, "limit") for number in range(n)]
+
+
+@pytest.fixture
+def model(loaded) -> Echoes:
+    found = Echoes()
+    loaded(found)
+    return found
+
+
+@pytest.fixture
+def generate(regard, model):
+    return partial(regard, "generate", "model")
+
+
+@pytest.mark.parametrize(
+    ("stdin", "prompt"),
+    [
+        (b"", ""),
+        (b"abc", "abc"),
+        (b"abc\n", "abc"),
+        (b"abc\n\n", "abc\n"),
+        (b"a\r\nb\n", "a\nb"),
+        (b"\xef\xbb\xbfa", "a"),
+    ],
+)
+def test_stdin_is_the_prompt(generate, model, stdin: bytes, prompt: str) -> None:
+    done = generate(stdin=stdin)
+    assert (done.code, done.out, model.prompts) == (0, prompt[::-1] + "0\n", [prompt])
+
+
+def test_of_a_prompt_without_blanks_the_end_is_read(generate, model) -> None:
+    done = generate(stdin=b"first " + b"a" * (LONGEST_WORD + 5) + b"b\n")
+    assert done.code == 0
+    assert model.prompts == [f"first {'a' * (LONGEST_WORD - 1)}b"]
+    assert "line 1 the last 131,072 characters of each word are read; 6 characters are left out" in done.err
+
+
+def test_a_prompt_that_would_fill_the_memory_is_refused(generate, monkeypatch) -> None:
+    monkeypatch.setattr(generation, "LONGEST", 10)
+    assert generate(stdin=b"a b\nc d\n").code == 0
+    generate(stdin=b"a b\n" * 99).refuses("stdin: is longer than 10 characters", 1)
+
+
+def test_a_prompt_is_taken_as_it_is_and_stdin_left_alone(generate, model) -> None:
+    assert generate("--prompt", " a b ", stdin=b"other").out == " b a 0\n"
+    assert generate("--prompt", "", stdin=b"other").out == "0\n"
+
+
+def test_bad_bytes_are_replaced_and_told(generate) -> None:
+    done = generate(stdin=b"a\xffb")
+    assert done.out == "b\ufffda0\n"
+    assert "not valid UTF-8" in done.err
+
+
+def test_several_texts_are_written_one_after_the_other(generate) -> None:
+    assert generate("--prompt", "ab", "--n", "3").out == "ba0\n---\nba1\n---\nba2\n"
+
+
+def test_every_option_arrives(generate, model) -> None:
+    words = (
+        "--max-tokens 7 --seed 3 --stop x --stop y --temperature 0.5 --top-k 4 --top-p 0.9 --min-p 0.1 --typical 0.8 "
+        "--repetition-penalty 1.2"
+    )
+    assert generate("--prompt", "a", *words.split()).code == 0
+    assert model.options == {
+        "max_tokens": 7,
+        "seed": 3,
+        "stop": ("x", "y"),
+        "temperature": 0.5,
+        "top_k": 4,
+        "top_p": 0.9,
+        "min_p": 0.1,
+        "typical": 0.8,
+        "repetition_penalty": 1.2,
+    }
+
+
+def test_of_a_prompt_json_has_an_object_for_each_text(generate) -> None:
+    done = generate("--prompt", "ä", "--n", "2", "--json")
+    first, second = map(json.loads, done.out.splitlines())
+    written = {"text": "ä0", "tokens": [1, 2], "pieces": ["▁1", "▁2"], "log_probability": -0.5, "end": "limit"}
+    assert first == {"prompt": "ä", **written}
+    assert second["text"] == "ä1"
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["--n", "0"], "--n"),
+        (["--max-tokens", "0"], "--max-tokens"),
+        (["--top-p", "2"], "--top-p"),
+        (["--temperature", "-1"], "--temperature"),
+        (["--repetition-penalty", "0.5"], "--repetition-penalty"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_a_model_is_loaded(regard, words: list[str], what: str) -> None:
+    regard("generate", "nowhere", *words).refuses(what)
+
+
+def test_each_part_is_out_before_the_next_is_made(regard, loaded, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bytes] = []
+
+    class Watched(Echoes):
+        def stream(self, prompt: str, number: int, **options: Any) -> Iterator[str]:
+            for letter in "xyz":
+                seen.append(out.getvalue())
+                yield letter
+
+    class Out(io.BytesIO):
+        flushed = 0
+
+        def flush(self) -> None:
+            self.flushed += 1
+
+    out = Out()
+    loaded(Watched())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
+    assert generation.generate("model") == 0
+    assert seen == [b"", b"x", b"xy"]
+    assert out.flushed >= 3
