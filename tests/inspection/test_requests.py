@@ -62,40 +62,30 @@ def test_the_same_question_is_the_same_key() -> None:
     assert one != Request(text="a")
 
 
-@pytest.mark.parametrize(
-    ("given", "where"),
-    [
-        *(({"model": value}, "model") for value in (-1, 10**6 + 1, 10**5000, True, 1.0, "0", DEEP)),
-        ({"snapshot": 5}, "snapshot"),
-        ({"text": None, "target": {}}, "target"),
-        ({"text": "x" * (requests.LONGEST + 1)}, "text"),
-        ({"branch": "12"}, "branch"),
-        ({"branch": [1, -1]}, "branch"),
-        ({"branch": [1, [2]]}, "branch"),
-        ({"branch": [0] * (requests.LONGEST + 1)}, "branch"),
-        ({"branch": [1], "target": "a"}, "target"),
-        ({"window": 0}, "window"),
-        ({"image": 5}, "image"),
-        ({"image": {}}, "image"),
-        ({"image": {"number": 1, "pixels": [1]}}, "image"),
-        ({"image": {"number": -1}}, "number"),
-        ({"image": {"pixels": [70_000]}}, "pixels"),
-        ({"image": {"pixels": [1.5]}}, "pixels"),
-        ({"image": {"number": 1, "size": 2}}, "size"),
-        ({"changes": []}, "changes"),
-        ({"changes": {"mask": 0}}, "mask"),
-        ({"changes": {"of": []}}, "of"),
-        *(
-            ({"changes": {"off": [head]}}, "off")
-            for head in (["cross", 1], ["elsewhere", 1, 1], [["cross"], 1, 1], ["cross", 0, 1], ["cross", 1, True], "c")
-        ),
-        ({"models": 1}, "models"),
-        ({"x" * 1000: 1}, "x" * 40),
-        ({"\ud800": 1}, None),
-        *((given, None) for given in (None, [], "text", 5, {1: 2}, DEEP)),
-    ],
-)
-def test_what_does_not_fit_is_refused(given: Any, where: str | None) -> None:
+HEADS = (["cross", 1], ["elsewhere", 1, 1], [["cross"], 1, 1], ["cross", 0, 1], ["cross", 1, True], "c")
+REFUSED: list[tuple[str | None, list[Any]]] = [
+    ("model", [{"model": value} for value in (-1, 10**6 + 1, 10**5000, True, 1.0, "0", DEEP)]),
+    ("snapshot", [{"snapshot": 5}]),
+    ("text", [{"text": "x" * (requests.LONGEST + 1)}]),
+    ("target", [{"text": None, "target": {}}, {"branch": [1], "target": "a"}]),
+    ("branch", [{"branch": value} for value in ("12", [1, -1], [1, [2]], [0] * (requests.LONGEST + 1))]),
+    ("window", [{"window": 0}]),
+    ("image", [{"image": value} for value in (5, {}, {"number": 1, "pixels": [1]})]),
+    ("number", [{"image": {"number": -1}}]),
+    ("pixels", [{"image": {"pixels": [value]}} for value in (70_000, 1.5)]),
+    ("size", [{"image": {"number": 1, "size": 2}}]),
+    ("changes", [{"changes": []}]),
+    ("mask", [{"changes": {"mask": 0}}]),
+    ("of", [{"changes": {"of": []}}]),
+    ("off", [{"changes": {"off": [head]}} for head in HEADS]),
+    ("models", [{"models": 1}]),
+    ("x" * 40, [{"x" * 1000: 1}]),
+    (None, [{"\ud800": 1}, None, [], "text", 5, {1: 2}, DEEP]),
+]
+
+
+@pytest.mark.parametrize(("where", "given"), [(where, given) for where, some in REFUSED for given in some])
+def test_what_does_not_fit_is_refused(where: str | None, given: Any) -> None:
     with refused(UsageError, where) as caught:
         read(Request, given)
     assert len(str(caught.value).encode()) < 250

@@ -50,7 +50,6 @@ MESSAGES = {
     "dict_type": "expected an object",
 }
 """Messages for people, by type of error; the others are pydantic's."""
-CLOSED = ConfigDict(extra="forbid")
 NO_NUMBERS = "what it computes are no numbers; are its weights damaged?"
 ALIGNED = 8
 """Alignment of every array of a payload, in bytes."""
@@ -94,11 +93,15 @@ class WeightsReplaced(RegardError):
     """The requested weights no longer exist."""
 
 
-@dataclass(frozen=True)
-class AblationRequest:
-    """The ablations of a pass; see :class:`~regard.models.ablation.Ablations`."""
+class BaseFields:
+    """What has the fields that it names, and no other."""
 
-    __pydantic_config__: ClassVar = CLOSED
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True)
+class AblationRequest(BaseFields):
+    """The ablations of a pass; see :class:`~regard.models.ablation.Ablations`."""
 
     off: Heads = ()
     positions: Flag = True
@@ -118,10 +121,8 @@ UNCHANGED = AblationRequest()
 
 
 @dataclass(frozen=True)
-class ImageRequest:
+class ImageRequest(BaseFields):
     """An image by its number, from 0, or by its pixels, row by row."""
-
-    __pydantic_config__: ClassVar = CLOSED
 
     number: Annotated[Whole, Field(le=10**9)] | None = None
     pixels: Annotated[tuple[Pixel, ...], Field(max_length=MOST, fail_fast=True)] | None = None
@@ -132,15 +133,13 @@ class ImageRequest:
 
 
 @dataclass(frozen=True)
-class ModelRequest:
+class ModelRequest(BaseFields):
     """A model.
 
     Args:
         model: its number; ``snapshot``: kept weights of its run instead of the best.
         weights: the name that a look gave them, where other weights may not answer; no pass is another by it.
     """
-
-    __pydantic_config__: ClassVar = CLOSED
 
     model: Annotated[Whole, Field(le=10**6)] = 0
     snapshot: Text | None = None

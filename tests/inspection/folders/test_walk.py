@@ -127,35 +127,29 @@ def changed(values: dict[str, Any], place: str, value: Any) -> dict[str, Any]:
     return values
 
 
-@pytest.mark.parametrize(
-    ("place", "value"),
-    [
-        ("study", None),
-        ("study", []),
-        ("study.heads", []),
-        ("study.heads.0", None),
-        ("study.heads.0.head.layer", 99),
-        ("study.heads.0.head.kind", "pool"),
-        ("study.heads.0.head.layer", True),
-        ("study.heads.0.right", 301),
-        ("study.heads.0.shares.antecedent", float("nan")),
-        ("study.heads.0.shares.antecedent", "0.5"),
-        ("study.heads.0.shares.antecedent", 7),
-        ("study.right", -1),
-        ("study.sentences", 0),
-        ("study.spare", 10**9),
-        ("study.smallest.heads", [{"kind": "encoder", "layer": 1, "head": 77}]),
-        ("sentences", []),
-        ("sentences.0.source", "x" * 2000),
-        ("sentences.0.source", 3),
-        ("encoder", {"kind": "decoder", "layer": 1, "head": 1}),
-        ("weights", "../../model"),
-        ("encoder", {"kind": "cross", "layer": 1, "head": 1}),
-        ("pronoun", None),
-        ("pronoun", "("),
-        ("more", 1),
-    ],
-)
+FOREIGN: dict[str, list[Any]] = {
+    "study": [None, []],
+    "study.heads": [[]],
+    "study.heads.0": [None],
+    "study.heads.0.head.layer": [99, True],
+    "study.heads.0.head.kind": ["pool"],
+    "study.heads.0.right": [301],
+    "study.heads.0.shares.antecedent": [float("nan"), "0.5", 7],
+    "study.right": [-1],
+    "study.sentences": [0],
+    "study.spare": [10**9],
+    "study.smallest.heads": [[{"kind": "encoder", "layer": 1, "head": 77}]],
+    "sentences": [[]],
+    "sentences.0.source": ["x" * 2000, 3],
+    "encoder": [{"kind": kind, "layer": 1, "head": 1} for kind in ("decoder", "cross")],
+    "weights": ["../../model"],
+    "pronoun": [None, "("],
+    "more": [1],
+}
+"""By place what makes another file of a walk; ``None`` takes it away."""
+
+
+@pytest.mark.parametrize(("place", "value"), [(place, value) for place, some in FOREIGN.items() for value in some])
 def test_a_foreign_file_is_no_walk(demo: Path, place: str, value: Any) -> None:
     values = checksum.load_json((demo / NAME).read_bytes(), demo / NAME)
     (demo / NAME).write_bytes(checksum.dump_json(changed(values, place, value)))

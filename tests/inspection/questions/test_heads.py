@@ -1,5 +1,6 @@
 """What heads do over the texts of a folder, and of texts in batches: against one pass for each text."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,8 @@ def test_a_folder_without_texts(plain: Any) -> None:
 
 def test_the_demonstration_knows_antecedents() -> None:
     recipe = recipe_from({**RECIPE, "model": {**RECIPE["model"], "encoder_layers": 3, "heads": 4}})  # an earlier one
-    found = demo_antecedents(recipe, [SOURCE])[SOURCE]
+    task: Any = SimpleNamespace(recipe=recipe)
+    found = demo_antecedents(task, [SOURCE])[SOURCE]
     assert SOURCE[slice(*found.source)] == "it"
     assert [SOURCE[slice(*span)] for span in found.antecedents] == ["animal"]
     assert [SOURCE[slice(*span)] for span in found.rivals] == ["street"]

@@ -9,14 +9,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import ConfigDict, Field, Strict, TypeAdapter, ValidationError
+from pydantic import Field, Strict, TypeAdapter, ValidationError
 
 from regard.config import FORMAT, checksum
 from regard.config.families import Model
 from regard.inspection.forward.record import Kind
-from regard.inspection.requests import Count, Number, Whole
+from regard.inspection.requests import BaseFields, Count, Number, Whole
 from regard.system import VERSION, disk
 from regard.system.errors import RegardError
 
@@ -35,17 +35,14 @@ NO_WALK = "the guided walk cannot be shown"
 ANEW = "rerun regard demo with --output {}, which writes it anew"
 NO_WALK_STATE: dict[str, object] = {"walk": None, "walk_why": None, "classic": None}
 """State of a folder without a walk, of another model than a demonstration's."""
-CLOSED = ConfigDict(extra="forbid")
 
 Text = Annotated[str, Strict(), Field(min_length=1, max_length=1000)]
 Share = Annotated[float, Strict(), Field(ge=0, le=1 + 1e-6, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
-class WalkHead:
+class WalkHead(BaseFields):
     """A head, as in :class:`~regard.models.ablation.Head`."""
-
-    __pydantic_config__: ClassVar = CLOSED
 
     kind: Kind
     layer: Number
@@ -53,10 +50,8 @@ class WalkHead:
 
 
 @dataclass(frozen=True)
-class WalkShares:
+class WalkShares(BaseFields):
     """Where the pronoun looks, as in :class:`~regard.runs.demo.grammar.scores.Shares`."""
-
-    __pydantic_config__: ClassVar = CLOSED
 
     antecedent: Share
     rival: Share
@@ -66,10 +61,8 @@ class WalkShares:
 
 
 @dataclass(frozen=True)
-class WalkFinding:
+class WalkFinding(BaseFields):
     """One head, as in :class:`~regard.runs.demo.ablation_study.HeadFinding`."""
-
-    __pydantic_config__: ClassVar = CLOSED
 
     head: WalkHead
     shares: WalkShares | None
@@ -80,20 +73,16 @@ Heads = Annotated[tuple[WalkHead, ...], Field(max_length=10_000)]
 
 
 @dataclass(frozen=True)
-class WalkAblation:
+class WalkAblation(BaseFields):
     """Heads removed together, as in :class:`~regard.runs.demo.ablation_study.HeadAblation`."""
-
-    __pydantic_config__: ClassVar = CLOSED
 
     heads: Heads
     right: Whole
 
 
 @dataclass(frozen=True)
-class WalkStudy:
+class WalkStudy(BaseFields):
     """The whole, as in :class:`~regard.runs.demo.ablation_study.AblationStudy`."""
-
-    __pydantic_config__: ClassVar = CLOSED
 
     sentences: Count
     right: Whole
@@ -114,7 +103,7 @@ class WalkStudy:
 
 
 @dataclass(frozen=True)
-class WalkSentence:
+class WalkSentence(BaseFields):
     """A sentence and what the grammar knows of it.
 
     Args:
@@ -122,8 +111,6 @@ class WalkSentence:
         antecedent, rival: the English nouns that the pronoun stands for, and could stand for.
         pronoun: the German one.
     """
-
-    __pydantic_config__: ClassVar = CLOSED
 
     source: Text
     target: Text
@@ -133,7 +120,7 @@ class WalkSentence:
 
 
 @dataclass(frozen=True)
-class Walk:
+class Walk(BaseFields):
     """What the page tells of a demonstration, step by step.
 
     Args:
@@ -147,8 +134,6 @@ class Walk:
             cost and still count as nothing.
         study: of every head.
     """
-
-    __pydantic_config__: ClassVar = CLOSED
 
     weights: Annotated[str, Strict(), Field(pattern="^[0-9a-f]{64}$")]
     version: Text

@@ -14,14 +14,7 @@ from numpy.typing import NDArray
 
 from regard.inspection.folders.models import LoadedModel, Models
 from regard.inspection.forward import outputs
-from regard.inspection.forward.outputs import (
-    PIECE_SCORES,
-    Candidate,
-    beam_search,
-    candidates,
-    prepare_search,
-    scores,
-)
+from regard.inspection.forward.outputs import PIECE_SCORES, Candidate, beam_search, candidates, prepare_search, scores
 from regard.inspection.forward.record import (
     AttentionRecord,
     ModelInputs,

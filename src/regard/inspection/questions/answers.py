@@ -11,15 +11,7 @@ from pydantic import Field
 from regard.inspection.folders.folder import is_running
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.passes import shown_pixels
-from regard.inspection.questions import (
-    attribution,
-    export,
-    heads,
-    layers,
-    look,
-    search,
-    vectors,
-)
+from regard.inspection.questions import attribution, export, heads, layers, look, search, vectors
 from regard.inspection.requests import Answer, Count, ModelRequest, Whole, pack, question, split_fields
 from regard.system import VERSION
 from regard.system.errors import UsageError

@@ -151,13 +151,7 @@ def export_file(
 
 
 def _svg(
-    one: ForwardPass,
-    image: ImageRequest | None,
-    kind: Kind,
-    layer: int | None,
-    head: int | None,
-    who: str,
-    remark: str,
+    one: ForwardPass, image: ImageRequest | None, kind: Kind, layer: int | None, head: int | None, who: str, remark: str
 ) -> str:
     """One head large, or several small; over the patches of an image, those that ``who`` looks at."""
     if one.pixels is None or one.grid is None:

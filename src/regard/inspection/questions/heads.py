@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regard.config import Recipe
 from regard.inspection.folders.facts import examples, is_demo, is_demo_recipe, validation_examples
 from regard.inspection.folders.folder import Folder
 from regard.inspection.folders.models import Models
@@ -29,15 +28,7 @@ from regard.inspection.forward.head_statistics import CONFIDENCE, EXCESS, HeadSt
 from regard.inspection.forward.passes import TEXTS, WEIGHTS, TextExample, record_texts
 from regard.inspection.forward.record import Kind
 from regard.inspection.questions.attribution import values_in_time
-from regard.inspection.requests import (
-    NO_NUMBERS,
-    UNCHANGED,
-    AblationRequest,
-    Answer,
-    Changes,
-    ModelRequest,
-    question,
-)
+from regard.inspection.requests import NO_NUMBERS, UNCHANGED, AblationRequest, Answer, Changes, ModelRequest, question
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.kinds import reads_image
 
@@ -91,7 +82,7 @@ def count_texts(
     """
     if task.info.reads == "image":
         raise UsageError("this model reads images; ask what its heads do over images", "model")
-    known = demo_antecedents(task.recipe, [one.source for one in texts])
+    known = demo_antecedents(task, [one.source for one in texts])
     for begin in range(0, len(texts), step):
         some = texts[begin : begin + step]
         with changes.ablations.apply(task.recipe.model):
@@ -135,11 +126,11 @@ def count_images(
                 yield TextCounts({"encoder": count_patches(weight_LHQK, places)})
 
 
-def demo_antecedents(recipe: Recipe, sources: Sequence[str]) -> Mapping[str, Antecedent]:
+def demo_antecedents(task: Task, sources: Sequence[str]) -> Mapping[str, Antecedent]:
     """The antecedents that the grammar of the demonstration knows, of its first validation and test sentences."""
-    if not is_demo_recipe(recipe):
+    if not is_demo_recipe(task.recipe):
         return {}
-    return _grammar_antecedents(recipe.seed, MOST if len(sources) <= MOST else DRAWN)
+    return _grammar_antecedents(task.recipe.seed, MOST if len(sources) <= MOST else DRAWN)
 
 
 @lru_cache(2)
@@ -167,7 +158,7 @@ def folder_texts(folder: Folder, task: Task) -> tuple[str, list[TextExample]]:
 
     A translator is made to write the translations of the set.
     """
-    recipe: Recipe = task.recipe
+    recipe = task.recipe
     if is_demo(folder.path, recipe):
         from regard.runs.demo.grammar import generate
 
