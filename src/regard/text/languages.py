@@ -114,11 +114,7 @@ def sentences(text: str, language: str = UNKNOWN) -> list[str]:
 
 
 def cut(
-    text: str,
-    tokenizer: Tokenizer,
-    max_tokens: int,
-    language: str = UNKNOWN,
-    shortened: Callable[[str], str] = str,
+    text: str, tokenizer: Tokenizer, max_tokens: int, language: str = UNKNOWN, shortened: Callable[[str], str] = str
 ) -> list[str]:
     """``text`` in parts of at most ``max_tokens`` tokens (``</s>`` counted): whole if it fits, else its sentences.
 

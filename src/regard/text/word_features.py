@@ -82,12 +82,7 @@ class WordFeatures:
         return word_T, rows
 
     def _chunks(
-        self,
-        ids_T: Ids,
-        inside_T: NDArray[np.bool_],
-        starts_B: Ids,
-        lengths_B: Ids,
-        known_T: NDArray[np.bool_] | None,
+        self, ids_T: Ids, inside_T: NDArray[np.bool_], starts_B: Ids, lengths_B: Ids, known_T: NDArray[np.bool_] | None
     ) -> tuple[Ids, Ids]:
         """Where runs of tokens begin and end, across which no word reaches."""
         first_T = self.tokenizer.blank_first[ids_T]

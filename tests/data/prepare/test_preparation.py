@@ -108,8 +108,7 @@ def contents_by(values: dict[str, Any], given: InputFiles, processes: int, folde
 @pytest.mark.one_of(2)
 @pytest.mark.skipif(not SAFE, reason="processes are not copied here")
 @pytest.mark.parametrize(
-    ("task", "dropout"),
-    [("translation", 0.0), ("translation", 0.1), *((task, 0.0) for task in TASKS)],
+    ("task", "dropout"), [("translation", 0.0), ("translation", 0.1), *((task, 0.0) for task in TASKS)]
 )
 def test_the_files_do_not_depend_on_the_processes(
     task: str, dropout: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

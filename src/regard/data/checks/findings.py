@@ -178,9 +178,7 @@ KINDS: dict[str, PatternKind] = {
         0.05,
     ),
     "duplicate": PatternKind(
-        "{count} pair[|s] ({share}) repeat[s|] an earlier pair; [it counts|they count] more than once.",
-        0.1,
-        0.9,
+        "{count} pair[|s] ({share}) repeat[s|] an earlier pair; [it counts|they count] more than once.", 0.1, 0.9
     ),
     "copy": PatternKind(
         "{count} pair[|s] ({share}) [has|have] the same text on both sides; the model learns to copy.", 0.05, 0.5
@@ -192,9 +190,7 @@ KINDS: dict[str, PatternKind] = {
         0.9,
     ),
     "ratio": PatternKind(
-        "{count} pair[|s] ({share}) [has|have] sides of very unlike length; are they translations?",
-        0.02,
-        0.4,
+        "{count} pair[|s] ({share}) [has|have] sides of very unlike length; are they translations?", 0.02, 0.4
     ),
     "bytes": PatternKind(
         "{share} of the words hold characters the vocabulary does not know and fall to bytes; is it a vocabulary "

@@ -11,14 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, TypeVar
 
-from regard.data.corpora.corpus import (
-    Corpus,
-    LabelledText,
-    Records,
-    find_column,
-    one_line,
-    plain_name,
-)
+from regard.data.corpora.corpus import Corpus, LabelledText, Records, find_column, one_line, plain_name
 from regard.system.errors import RegardError, UsageError
 from regard.text.counts import counted
 from regard.text.lines import LONE_RETURNS, LONGEST, InvalidLines, refuse_binary, replace_surrogates, row_lines

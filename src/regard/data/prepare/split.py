@@ -171,12 +171,7 @@ def split_texts(text_B: NDArray[np.uint64], count: int, seed: int, noun: str = "
 
 
 def _split(
-    chosen: NDArray[np.int64],
-    shared: NDArray[np.bool_],
-    filled: NDArray[np.bool_],
-    noun: str,
-    option: str,
-    where: str,
+    chosen: NDArray[np.int64], shared: NDArray[np.bool_], filled: NDArray[np.bool_], noun: str, option: str, where: str
 ) -> Split:
     """The chosen examples held out, those that share with them left out; refused where nothing remains."""
     count, validation = len(filled), np.zeros(len(filled), np.bool_)

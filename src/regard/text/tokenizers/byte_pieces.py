@@ -26,11 +26,7 @@ Ids = NDArray[np.int64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 Normalisation = Literal["none", "nfc", "nfkc"]
 
-FORMS: dict[str, normalizers.Normalizer | None] = {
-    "none": None,
-    "nfc": normalizers.NFC(),
-    "nfkc": normalizers.NFKC(),
-}
+FORMS: dict[str, normalizers.Normalizer | None] = {"none": None, "nfc": normalizers.NFC(), "nfkc": normalizers.NFKC()}
 """The tokenizer library's own forms, not Python's: a model then means the same under every version of Python."""
 
 _FIRST_MARK = "\u0300"

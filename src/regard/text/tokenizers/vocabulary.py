@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from regard.system.errors import RegardError
 from regard.system.forks import join_parts, split_parts
 from regard.system.keys import generator
-from regard.text.confidence import (
-    CONFIDENCE,
-    WORDS,
-    SeenWords,
-    confidence_content,
-    read_doubted_below,
-    read_seen_words,
-)
+from regard.text.confidence import CONFIDENCE, WORDS, SeenWords, confidence_content, read_doubted_below, read_seen_words
 from regard.text.tokenizers.byte_pieces import ChunkCounter, Normalisation, Units
 from regard.text.tokenizers.tokenizer import Tokenizer, learn_counted, parse_document, read_document
 
