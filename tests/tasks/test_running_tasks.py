@@ -133,6 +133,7 @@ def test_what_is_evaluated_is_what_training_would_have_ended_with(
     assert f"perplexity {found['perplexity']:.2f}" in card
     assert f"of {found['tokens']:,} tokens" in card
     assert f"* {found['accuracy']:.2f} % of them" in card
+    assert found["accuracy"] == pytest.approx(100 * found["right"] / found["tokens"])
 
 
 def job(task: str, given: InputFiles, documents: str = "line") -> Any:

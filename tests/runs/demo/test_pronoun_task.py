@@ -9,7 +9,6 @@ import torch
 
 from regard.config import Recipe, dump_toml, override, recipe_from, saved_recipe
 from regard.data.batches.batch import Capacity, pack
-from regard.data.batches.texts import PairBatches
 from regard.data.corpora.pairs import open_pairs
 from regard.data.prepare.folder import PreparedPairs
 from regard.models.build import transformer
@@ -55,7 +54,7 @@ def made(prepared: PreparedPairs, kind: type[TranslationTraining] = Demonstratio
     both = prepared.vocabularies
     model = transformer(RECIPE.model, both.source.size, both.target.size, 3)
     task = Translation(RECIPE, both, model)
-    return kind(task, PairBatches(prepared, RECIPE), prepared, ProductPaths())
+    return kind(task, prepared, ProductPaths())
 
 
 def by_words(prepared: PreparedPairs) -> list[tuple[int, int, int]]:

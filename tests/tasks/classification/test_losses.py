@@ -65,7 +65,7 @@ def test_in_training_a_rare_class_weighs_more_where_weights_are_balanced() -> No
 
 def test_what_is_of_no_class_moves_the_threshold_alone() -> None:
     said, score_BC = drawn()
-    more = np.vstack([score_BC, score_BC[:6] / 9])
+    more = np.vstack([score_BC, score_BC[:6] / 2])
     one = SingleLabel(section(out_of_scope="oos"), 0.1, 3, None)
     plain, outside = (wanted(one, labels("single", given, "oos")).numpy() for given in (said, [*said, *["oos"] * 6]))
     assert one.scores(score_BC, plain) == one.scores(more, outside)

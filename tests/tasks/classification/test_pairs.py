@@ -1,6 +1,7 @@
 """A pair is two segments of one sequence, read from every form, in training, in use and on the page."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,8 @@ def test_it_trains_to_the_same_bits_and_is_scored(tmp_path: Path) -> None:
     assert whole.recipe.model.segments == 2
     for name, weight in whole.model.state_dict().items():
         assert torch.equal(weight, again.model.state_dict()[name]), name
+    log = (tmp_path / "whole" / "training" / "metrics.jsonl").read_text()
+    assert re.search(r'"the \w+ runs \[SEP\] it is a \w+ now"', log)  # a sample of a validation
     unseen = regard.load(tmp_path / "whole").unseen_words("the zebra runs [SEP] it is a cat")
     assert [(word.word, word.begin) for word in unseen] == [("zebra", 4)]
     found = whole.evaluate(open_labelled_pairs(files["valid"]))

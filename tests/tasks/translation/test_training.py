@@ -11,7 +11,6 @@ import torch
 
 from regard.config import Decoding, Recipe, recipe_from
 from regard.data.batches.batch import pack
-from regard.data.batches.texts import PairBatches
 from regard.data.corpora.pairs import open_pairs
 from regard.data.prepare.folder import PreparedPairs
 from regard.models.build import transformer
@@ -49,7 +48,7 @@ def made(prepared: PreparedPairs, training_path: ops.Path = "exact", recipe: Rec
     both = prepared.vocabularies
     model = transformer(recipe.model, both.source.size, both.target.size, 3)
     paths = ProductPaths(training_path, "exact")
-    return TranslationTraining(Translation(recipe, both, model), PairBatches(prepared, recipe), prepared, paths)
+    return TranslationTraining(Translation(recipe, both, model), prepared, paths)
 
 
 @torch.no_grad()

@@ -18,7 +18,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from regard.data.batches.batch import Ids, Packed, PairBatch
-from regard.data.batches.texts import PairBatches
 from regard.data.prepare.folder import PreparedPairs
 from regard.models.inputs import pairs
 from regard.system.errors import RegardError
@@ -103,8 +102,8 @@ class PronounLoss:
 class DemonstrationTraining(TranslationTraining):
     """Training of the demonstration's translator: its loss has that of the second task in it."""
 
-    def __init__(self, task: Translation, batches: PairBatches, prepared: Any, paths: ProductPaths) -> None:
-        super().__init__(task, batches, prepared, paths)
+    def __init__(self, task: Translation, prepared: PreparedPairs, paths: ProductPaths) -> None:
+        super().__init__(task, prepared, paths)
         self.second = PronounLoss(task.vocabularies)
 
     def loss(self, batch: PairBatch) -> Loss:
@@ -134,6 +133,8 @@ class DemonstrationTraining(TranslationTraining):
 class DemonstrationJob(TranslationJob):
     """Training of the demonstration's translator from its corpus."""
 
+    training = DemonstrationTraining
+
     def more(self) -> dict[str, Any]:
         """The second task, by the names that it had when it was a section of the recipe: earlier runs resume."""
         return {
@@ -141,11 +142,6 @@ class DemonstrationJob(TranslationJob):
             "disambiguation.weight": WEIGHT,
             **super().more(),
         }
-
-    def teach(self, task: Task, prepared: PreparedPairs, paths: ProductPaths) -> DemonstrationTraining:
-        """Teacher forcing on the pairs, and the second task."""
-        assert isinstance(task, Translation)
-        return DemonstrationTraining(task, PairBatches(prepared, task.recipe), prepared, paths)
 
 
 def _words(side: Packed, ids_T: Ids, forms: list[Form]) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import PairEncoder
 from regard.data.prepare.folder import PreparedPairs
 from regard.data.prepare.preparation import LeftOut, count_sample, prepare
+from regard.data.prepare.shards import Side
 from regard.data.prepare.split import Split, SplitCorpora, split_pairs
 from regard.decoding.hypotheses import Rows
 from regard.decoding.trace import Trace
@@ -61,15 +62,15 @@ class TeacherForcing(BaseTraining[AnyWriter]):
 
     Args:
         task: the model to train, with its recipe and vocabularies.
-        batches: for validation: the packed validation pairs.
-        prepared: their text.
+        prepared: the pairs as ids.
         paths: how products are computed.
+        segmented: sources that are drawn anew in every epoch, in the place of the prepared ones.
     """
 
-    def __init__(self, task: AnyWriter, batches: PairBatches, prepared: Any, paths: ProductPaths) -> None:
+    def __init__(self, task: AnyWriter, prepared: Any, paths: ProductPaths, segmented: Side | None = None) -> None:
         self.criterion = SmoothedCrossEntropy(task.recipe.training.label_smoothing)
-        super().__init__(task, prepared, paths, batches.pairs, self.criterion)
-        self.batches = batches
+        self.batches = PairBatches(prepared, task.recipe, segmented)
+        super().__init__(task, prepared, paths, self.batches.pairs, self.criterion)
 
     @property
     def max_extra(self) -> int:
@@ -240,6 +241,7 @@ class TranslationJob(TrainingJob):
     tell: Callable[[str], None] = ignore_message
     despite_check: bool = False
     task = Translation
+    training: ClassVar[type[TranslationTraining]] = TranslationTraining
     opened = PreparedPairs
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedPairs:
@@ -284,8 +286,3 @@ class TranslationJob(TrainingJob):
     def assets(self, prepared: PreparedPairs) -> Vocabularies:
         """The vocabularies learned from them."""
         return replace(prepared.vocabularies, doubted_below=0.0)
-
-    def teach(self, task: Task, prepared: PreparedPairs, paths: ProductPaths) -> TranslationTraining:
-        """Teacher forcing on the pairs."""
-        assert isinstance(task, Translation)
-        return TranslationTraining(task, PairBatches(prepared, task.recipe), prepared, paths)

@@ -12,7 +12,6 @@ import torch
 from torch import nn
 
 from regard.config import Recipe
-from regard.data.batches.texts import PairBatches
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan, Scan
 from regard.data.prepare.encoders import DocumentEncoder
@@ -56,8 +55,7 @@ class TextToTextTraining(TeacherForcing[TextToText]):
 
     def __init__(self, task: TextToText, prepared: PreparedPrefixed, paths: ProductPaths) -> None:
         segmented = segmented_sides(prepared, task.recipe)[0] if task.recipe.text.bpe_dropout else None
-        batches = PairBatches(prepared, task.recipe, segmented)
-        super().__init__(task, batches, prepared, paths)
+        super().__init__(task, prepared, paths, segmented)
 
     @property
     def max_extra(self) -> int:
@@ -89,8 +87,26 @@ class TextToTextTraining(TeacherForcing[TextToText]):
         return [f"* {line}" for line in (f"beam {task.recipe.decoding.beam}", *found.lines())]
 
 
+class TextToTextBase(TrainingJob):
+    """Text to text, from pairs or from running text."""
+
+    task = TextToText
+    training = TextToTextTraining
+
+    def begin(self, model: nn.Module) -> None:
+        """As of any task; what began the outputs of the pretrained model becomes the piece that begins those here."""
+        super().begin(model)
+        if self.pretrained is None:
+            return
+        assert isinstance(model, Transformer)
+        before, now = (start_in(one, self.pretrained.tokenizer) for one in (self.pretrained.recipe, self.recipe))
+        with torch.no_grad():
+            table_VD = model.decoder.input.tokens.weight
+            table_VD[now] = table_VD[before]
+
+
 @dataclass(frozen=True)
-class TextToTextJob(TrainingJob):
+class TextToTextJob(TextToTextBase):
     """Text to text from corpora of prefixed pairs; from another model, where it is named.
 
     Args:
@@ -98,8 +114,6 @@ class TextToTextJob(TrainingJob):
     """
 
     scanned: DataScan[Scan[PrefixedPair]]
-    task = TextToText
-    training = TextToTextTraining
     opened = PreparedPrefixed
 
     @classmethod
@@ -137,29 +151,11 @@ class TextToTextJob(TrainingJob):
         found = prepared_assets(prepared, begun)
         return AnswerAssets(found.tokenizer, seen=found.seen, prefixes=prefixes, doubted_below=0.0)
 
-    def begin(self, model: nn.Module) -> None:
-        """Copy the weights of the pretrained model."""
-        super().begin(model)
-        begin_outputs(model, self.recipe, self.pretrained)
-
-
-def begin_outputs(model: nn.Module, recipe: Recipe, pretrained: Pretrained | None) -> None:
-    """What began the outputs of the pretrained model becomes the piece that begins those of a recipe."""
-    if pretrained is None:
-        return
-    assert isinstance(model, Transformer)
-    before, now = (start_in(one, pretrained.tokenizer) for one in (pretrained.recipe, recipe))
-    with torch.no_grad():
-        table_VD = model.decoder.input.tokens.weight
-        table_VD[now] = table_VD[before]
-
 
 @dataclass(frozen=True)
-class SpansJob(RunningTextJob):
+class SpansJob(TextToTextBase, RunningTextJob):
     """Text to text from running text; from another model, where it is named."""
 
-    task = TextToText
-    training = TextToTextTraining
     symbols = tuple(f"<extra_{number}>" for number in range(SENTINELS))
 
     @staticmethod
@@ -187,13 +183,5 @@ class SpansJob(RunningTextJob):
         found = super().assets(prepared)
         return AnswerAssets(found.tokenizer, seen=found.seen, doubted_below=0.0)
 
-    def begin(self, model: nn.Module) -> None:
-        """Copy the weights of the pretrained model."""
-        super().begin(model)
-        begin_outputs(model, self.recipe, self.pretrained)
-
-    def teach(self, task: Task, prepared: PreparedExamples, paths: ProductPaths) -> TextToTextTraining:
-        """The training task for a fresh model."""
-        assert isinstance(task, TextToText)
-        assert isinstance(prepared, PreparedSpans)
-        return TextToTextTraining(task, prepared, paths)
+    teach = TrainingJob.teach
+    """Of pairs, so their number is the size, not the characters."""
