@@ -47,7 +47,7 @@ def exact(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("exact")
 def test_the_fit_is_the_minimum_of_the_squared_hinge_loss() -> None:
-    """As gradient descent in NumPy finds it, on the columns that occur."""
+    """There the gradient is nothing, for it is convex; in NumPy, on the columns that occur."""
     texts, targets_BC = data(60)
     fitted = fit(texts, targets_BC)
     starts_B1, buckets_N, weights_N = joined(texts)
@@ -57,19 +57,13 @@ def test_the_fit_is_the_minimum_of_the_squared_hinge_loss() -> None:
     x[:, -1] = 1.0
     sign = np.where(targets_BC, 1.0, -1.0)
 
-    def objective(weight: np.ndarray) -> np.ndarray:
-        short = np.maximum(1 - sign * (x @ weight), 0)
-        return 0.5 * (weight**2).sum(0) + (short**2).sum(0)
+    def gradient(weight: np.ndarray) -> np.ndarray:
+        return weight - 2 * x.T @ (sign * np.maximum(1 - sign * (x @ weight), 0))
 
-    weight = np.zeros((x.shape[1], targets_BC.shape[1]))
-    rate = 1 / (1 + 2 * np.linalg.norm(x, 2) ** 2)
-    for _ in range(4000):
-        short = np.maximum(1 - sign * (x @ weight), 0)
-        weight -= rate * (weight - 2 * x.T @ (sign * short))
     assert (fitted.buckets_X == used).all()
     mine = np.vstack([fitted.weight_XC.astype(np.float64), fitted.bias_C])
-    assert objective(mine) == pytest.approx(objective(weight), rel=1e-3)
-    assert mine == pytest.approx(weight, abs=0.02)
+    left, begun = (np.linalg.norm(gradient(weight), axis=0) for weight in (mine, np.zeros_like(mine)))
+    assert (left < 1e-3 * begun).all()
 
 
 def test_a_few_steps_are_nearly_enough(monkeypatch: pytest.MonkeyPatch) -> None:
