@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 
 from regard.config import Decoding
 from regard.decoding.hypotheses import NO_ROWS, NBest, Sentence, Symbols
-from regard.decoding.scheduler import Scheduler
-from regard.decoding.search import enqueue, random_sampling, sample, search, seen_tokens, uniforms
-from regard.decoding.strategies import Beam
+from regard.decoding.search import Scheduler, enqueue, sample, search
+from regard.decoding.strategies import Beam, random_sampling, seen_tokens, uniforms
 from regard.system.errors import RegardError, UsageError
 from tests.decoding.table_step import END, Table, TableStep, chances
 from tests.refusals import refused

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from regard.config import Decoding
 from regard.decoding.hypotheses import Symbols
-from regard.decoding.scheduler import Scheduler
-from regard.decoding.search import search
+from regard.decoding.search import Scheduler, search
 from regard.decoding.strategies import Beam
 from tests.decoding.counted_calls import calls
 from tests.decoding.table_step import END, Table, TableStep
@@ -68,13 +67,13 @@ def test_sentences_put_in_while_it_runs_find_the_same(lengths, feeds):
     scheduler = Scheduler(TableStep(table), Beam(3, (1,)), decoding, Symbols(table.start))
     found, waiting = {}, list(enumerate(sources))
     assert scheduler.idle
-    assert scheduler.advance() == []
+    assert scheduler.advance()[1] == []
     while waiting or not scheduler.idle:
         for _ in range(feeds.pop() if feeds else 1):
             if waiting:
                 index, source = waiting.pop(0)
                 scheduler.put(index, source, len(source) + 5, nbest=2)
-        found |= {sentence.index: sentence.best.hypotheses for sentence in scheduler.advance()}
+        found |= {sentence.index: sentence.best.hypotheses for sentence in scheduler.advance()[1]}
     wanted = search(TableStep(table), sources, decoding, Symbols(table.start), nbest=2)
     assert [found[i] for i in range(len(sources))] == wanted
 

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config import Decoding
-from regard.decoding.hypotheses import Symbols
+from regard.decoding.hypotheses import Symbols, Trace
 from regard.decoding.search import search
-from regard.decoding.trace import Trace
 from tests.decoding.table_step import END, Table, TableStep
 
 

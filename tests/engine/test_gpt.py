@@ -8,29 +8,17 @@ from regard.config import Decoding
 from regard.decoding.hypotheses import Symbols
 from regard.decoding.search import sample, search
 from regard.models.decoding import stepper
-from tests.engine.engines import gpt, texts
-from tests.engine.test_transformer import Beside
+from tests.engine.engines import MOST, Beside, both, texts
 from tests.laws.families import SOURCES, Family, held
 from tests.models import small_models as small
-from tests.models.small_models import PIECES, assert_near, sentences, tolerance
-
-MOST = tolerance(torch.float32)
-
-
-class GptBeside(Beside):
-    """A step that both make."""
-
-    def __init__(self, family: Family, window: int | None = None) -> None:
-        model = family.model(torch.float32)
-        self.fast, self.torch = gpt(model, family.choices, window or 1000), stepper(model, window=window)
-        self.random = np.random.default_rng(1)
+from tests.models.small_models import PIECES, assert_near, sentences
 
 
 @pytest.mark.one_of(12)
 @held("gpt")
 def test_every_step_is_that_of_the_model(family: Family) -> None:
     """Rows are repeated, reordered and left out, and prompts enter meanwhile, one of them empty."""
-    beside = GptBeside(family)
+    beside = Beside(family)
     beside.start([*SOURCES, np.zeros(0, np.int64)])
     beside.read(5)
     beside.select([0, 0, 2, 3, 3, 4])
@@ -46,7 +34,7 @@ def test_every_step_is_that_of_the_model(family: Family) -> None:
 @pytest.mark.one_of(4)
 @held("gpt", gpt=3)
 def test_the_window_slides_as_the_models_does(family: Family) -> None:
-    beside = GptBeside(family, window=7)
+    beside = Beside(family, window=7)
     beside.start([*sentences([3, 11, 6])])
     for step in range(30):
         beside.read(3)
@@ -59,10 +47,8 @@ def test_the_window_slides_as_the_models_does(family: Family) -> None:
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
 def test_rows_of_fewer_bits_depend_on_no_neighbour_while_the_window_slides(family: Family, precision: str) -> None:
     """To the bit, beside rows of other ages, with prompts that enter; a prompt at once is its tokens in steps."""
-    fast, random = (
-        gpt(family.model(torch.float32), family.choices, window=7, precision=precision),
-        np.random.default_rng(2),
-    )
+    _, fast = both(family, window=7, precision=precision)
+    random = np.random.default_rng(2)
     prompts = sentences([3, 11, 6])
     among, alone = fast.start(prompts), [fast.start([prompt]) for prompt in prompts]
     for now in range(25):
@@ -84,8 +70,7 @@ def test_rows_of_fewer_bits_depend_on_no_neighbour_while_the_window_slides(famil
 
 @held("gpt")
 def test_whole_texts_are_read_as_by_the_model_and_alone_as_among_others(family: Family) -> None:
-    model, given = family.model(torch.float32), small.texts(SOURCES)
-    fast = gpt(model, family.choices)
+    (model, fast), given = both(family), small.texts(SOURCES)
     found = fast.read(texts(given))
     with torch.no_grad():
         assert_near(found, model(given), MOST)
@@ -97,7 +82,7 @@ def test_whole_texts_are_read_as_by_the_model_and_alone_as_among_others(family: 
 
 def test_a_long_prompt_is_read_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.engine.gpt.CHUNK", 7)
-    beside = GptBeside(Family("gpt", {"positions": "rotary"}))
+    beside = Beside(Family("gpt", {"positions": "rotary"}))
     beside.start(sentences([40, 3, 61]))
     beside.read(3)
 
@@ -106,7 +91,7 @@ def test_a_long_prompt_is_read_in_chunks(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("beam", [1, 3])
 def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int) -> None:
     """To the bit: prompts enter and leave beside it."""
-    fast = gpt(family.model(torch.float32), family.choices)
+    _, fast = both(family)
     decoding, firsts = Decoding(beam=beam, max_extra=3, tokens=30), [3, 4, 5, 6]
 
     def found(places):
@@ -119,7 +104,7 @@ def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int) 
 
 @held("gpt", gpt=4)
 def test_a_beam_of_one_is_greedy(family: Family) -> None:
-    fast = gpt(family.model(torch.float32), family.choices)
+    _, fast = both(family)
     symbols, source = Symbols(PIECES), SOURCES[0]
     (greedy,) = search(fast, [source], Decoding(beam=1), symbols, firsts=[3], limits=[6])[0]
     (drawn,) = sample(fast, [source], Decoding(temperature=0.0), symbols, seed=1, firsts=[3], limits=[6])[0]
@@ -135,9 +120,9 @@ def test_a_beam_of_one_is_greedy(family: Family) -> None:
 
 def test_samples_of_one_prompt_share_its_keys_and_are_those_of_the_model() -> None:
     family = Family("gpt", {"positions": "alibi"})
-    model = family.model(torch.float32)
+    model, fast = both(family, window=8)
     symbols, more = Symbols(PIECES), {"seed": 5, "samples": 3, "firsts": [3, 4, 5, 6], "limits": [20] * 4}
     for decoding in (Decoding(temperature=0.8), Decoding(top_k=4), Decoding(repetition_penalty=1.3)):
-        found = sample(gpt(model, family.choices, 8), SOURCES, decoding, symbols, **more)
+        found = sample(fast, SOURCES, decoding, symbols, **more)
         expected = sample(stepper(model, window=8), SOURCES, decoding, symbols, **more)
         assert [[one.tokens for one in group] for group in found] == [[one.tokens for one in g] for g in expected]

@@ -12,14 +12,13 @@ import pytest
 
 from regard.config import Decoding
 from regard.decoding.hypotheses import Hypothesis, Symbols
-from regard.decoding.scheduler import Scheduler
-from regard.decoding.search import enqueue, search
+from regard.decoding.search import Scheduler, enqueue, search
 from regard.decoding.step import MultiStepRequest
 from regard.decoding.strategies import Beam
 from regard.engine.answer import Output
 from regard.kernels.packing import Packer, Precision
 from regard.system.errors import RegardError
-from tests.engine.engines import pair, writing
+from tests.engine.engines import both, pair
 from tests.laws.families import SOURCES, Family, held
 from tests.models.small_models import PIECES, sentences
 
@@ -60,7 +59,7 @@ def same(found: list[list[Hypothesis]], wanted: list[list[Hypothesis]]) -> bool:
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
 @pytest.mark.parametrize("beam", [1, 2, 4])
 def test_they_are_those_of_single_steps(family: Family, beam: int, alpha: float) -> None:
-    _, fast = writing(family)
+    _, fast = both(family)
     decoding = Decoding(beam=beam, length_penalty=alpha, max_extra=9, tokens=60)
     with counted(fast) as calls:
         for nbest in {1, beam}:

@@ -52,7 +52,7 @@ def test_memories_move_together_when_their_room_is_full() -> None:
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
 def test_keys_and_values_beside_weights_of_fewer_bits_are_their_upper_halves(precision: Precision) -> None:
-    from regard.engine.parts import Linear
+    from regard.engine.layers import Linear
 
     random, tokens = np.random.default_rng(0), CHUNK + 70
     linear = Linear([random.standard_normal((6, 4), np.float32)], [None])

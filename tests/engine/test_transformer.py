@@ -4,18 +4,29 @@ import numpy as np
 import pytest
 
 from regard.kernels.packing import Precision
-from tests.engine.beside import Beside
-from tests.engine.engines import pair
+from tests.engine.engines import Beside, pair
 from tests.laws.families import SOURCES, Family, held
 from tests.models.small_models import PIECES, sentences
+
+PLAIN = Family("transformer", {})
 
 
 @held("transformer", transformer=3)
 def test_every_step_is_that_of_the_model(family: Family) -> None:
-    Beside(family).whole_search()
-
-
-PLAIN = Family("transformer", {})
+    """Rows are repeated, reordered and left out; sentences enter and leave meanwhile, one of a single token."""
+    beside = Beside(family)
+    beside.start(SOURCES)
+    beside.step(np.full(4, PIECES))
+    beside.select([0, 0, 1, 2, 3, 3])
+    beside.read(6)
+    beside.select([1, 0, 2, 5, 4])  # the third sentence leaves
+    beside.read(5)
+    beside.admit(sentences([6, 1], seed=4))
+    beside.step(np.append(beside.random.integers(2, PIECES, 5), [PIECES, PIECES]))
+    beside.select([2, 3, 5, 5, 6])
+    beside.read(5)
+    beside.read(5)
+    assert beside.states[1].sentence_N.tolist() == beside.states[0].sentence_N.tolist() == [0, 1, 2, 2, 3]
 
 
 def test_many_steps_and_sentences_outgrow_every_room() -> None:

@@ -1,19 +1,16 @@
-"""Arrays that tests of kernels are given."""
+"""The compiled kernels, and arrays that tests of them are given."""
+
+from collections.abc import Iterable
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
-SHAPES = [
-    (1, 1, 1),
-    (2, 3, 5),
-    (3, 7, 33),
-    (4, 16, 31),
-    (5, 64, 32),
-    (6, 5, 96),
-    (12, 33, 65),
-    (13, 8, 40),
-    (75, 22, 70),
-]
+native = pytest.importorskip(
+    "regard.kernels._native", reason="no compiler was there when Regard was installed", exc_type=ImportError
+)
+SHAPES = [(1, 1, 1), (2, 3, 5), (3, 7, 33), (4, 16, 31), (5, 64, 32), (6, 5, 96), (12, 33, 65)]
+SHAPES += [(13, 8, 40), (75, 22, 70)]
 """Of products: rows, inner size and columns, about the edges of tiles, panels and blocks."""
 
 
@@ -38,3 +35,10 @@ def halved(x: NDArray[np.float32]) -> NDArray[np.uint16]:
 def widened(halves: NDArray[np.uint16]) -> NDArray[np.float32]:
     """Floats of such bits."""
     return (halves.astype(np.uint32) << 16).view(np.float32)
+
+
+def masked(pieces: int, without: Iterable[int]) -> NDArray[np.uint8] | None:
+    """Which pieces are left out, as kernels take it."""
+    mask = np.zeros(pieces, np.uint8)
+    mask[list(without)] = 1
+    return mask if mask.any() else None

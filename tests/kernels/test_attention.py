@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.kernels.arrays import apart, draw, halved, widened
+from tests.kernels.arrays import apart, draw, halved, native, widened
 
 pytestmark = pytest.mark.usefixtures("instruction_set")
 SIZES = [(1, 1, 1), (2, 3, 5), (2, 16, 16), (4, 32, 32), (1, 64, 64), (3, 40, 24), (1, 200, 300)]
@@ -34,8 +34,6 @@ def attended(query, key, value, heads, scale, places, bias=None, place=None):
 def test_neighbouring_and_scattered_keys_are_the_equation(
     sizes: tuple[int, int, int], biased: bool, halves: bool
 ) -> None:
-    from regard.kernels import _native
-
     heads, key_size, value_size = sizes
     length, first = ints([0, 1, 2, 15, 16, 17, 40, 33]), ints([90, 8, 0, 3, 30, 1, 7, 7])
     query, key = apart(draw(8, heads * key_size)), apart(draw(50, heads * key_size, seed=1))
@@ -53,29 +51,25 @@ def test_neighbouring_and_scattered_keys_are_the_equation(
         ]
         expected = attended(query, key, value, heads, 0.3, places, bias, place)
         context = apart(np.full((8, heads * value_size), 7, np.float32))
-        _native.attention(query, *given, context, heads, 0.3, length, first, table, bias, place)
+        native.attention(query, *given, context, heads, 0.3, length, first, table, bias, place)
         np.testing.assert_allclose(context, expected, atol=2e-5)
 
 
 def test_a_far_score_takes_all_and_none_is_none() -> None:
-    from regard.kernels import _native
-
     key, value = np.eye(20, dtype=np.float32), draw(20, 20)
     query = 3e4 * np.eye(20, dtype=np.float32)[[4, 5]]
     query[1, 0] = np.nan
     context = np.empty_like(query)
-    _native.attention(query, key, value, context, 1, 1.0, ints([20, 20]), ints([0, 0]), None, None, None)
+    native.attention(query, key, value, context, 1, 1.0, ints([20, 20]), ints([0, 0]), None, None, None)
     np.testing.assert_allclose(context[0], value[4])
     assert np.isnan(context[1]).all()
 
 
 def test_what_lies_outside_is_refused() -> None:
-    from regard.kernels import _native
-
     query, key, value, context = draw(2, 8), draw(5, 8), draw(5, 6), np.empty((2, 6), np.float32)
     length, first, table = ints([2, 2]), ints([0, 3]), ints([[0, 1], [3, 4]])
     good = {"heads": 2, "scale": 1.0, "length": length, "first": first, "places": None, "bias": None, "place": None}
-    _native.attention(query, key, value, context, **good)
+    native.attention(query, key, value, context, **good)
     for bad in (
         {"heads": 3},
         {"heads": 0},
@@ -94,7 +88,7 @@ def test_what_lies_outside_is_refused() -> None:
         {"bias": draw(2, 9), "place": ints([0, -4])},
     ):
         with pytest.raises(ValueError):
-            _native.attention(query, key, value, context, **{**good, **bad})
+            native.attention(query, key, value, context, **{**good, **bad})
     for shapes in ((draw(2, 9), key, value), (query, draw(4, 8), value), (query, key, draw(5, 7))):
         with pytest.raises(ValueError):
-            _native.attention(*shapes, context, **good)
+            native.attention(*shapes, context, **good)

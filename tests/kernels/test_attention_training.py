@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kernels.arrays import apart, draw
+from tests.kernels.arrays import apart, draw, native
 
 pytestmark = pytest.mark.usefixtures("instruction_set")
 SIZES = [(1, 1, 1), (2, 3, 5), (2, 16, 16), (4, 32, 32), (1, 64, 64), (3, 40, 24)]
@@ -46,16 +46,15 @@ class Given:
 
     def computed(self) -> list[np.ndarray]:
         """Context, gradients of query, key, value and, if there is one, of the bias."""
-        from regard.kernels import _native
 
-        rounded = -(-self.key_lengths // _native.KEPT) * _native.KEPT
+        rounded = -(-self.key_lengths // native.KEPT) * native.KEPT
         weights = np.full(max(0, self.heads * int((self.query_lengths * rounded).sum())), np.nan, np.float32)
         context = np.zeros((len(self.query), self.value.shape[1]), np.float32)
-        _native.training_attention(self.query, self.key, self.value, context, *self.settings, weights)
+        native.training_attention(self.query, self.key, self.value, context, *self.settings, weights)
         found = [np.zeros(each.shape, np.float32) for each in (self.query, self.key, self.value)]
         bias = None if self.bias is None else np.zeros_like(self.bias)
         given = (self.query, self.key, self.value, self.gradient)
-        _native.attention_gradient(*given, *found, *self.settings, weights, bias)
+        native.attention_gradient(*given, *found, *self.settings, weights, bias)
         return [context, *found, *([] if bias is None else [bias])]
 
     def expected(self) -> list[np.ndarray]:
@@ -115,14 +114,12 @@ def test_it_is_so_for_drawn_sizes(data: st.DataObject) -> None:
 
 def test_it_is_added_to_what_is_there() -> None:
     of = Given((2, 8, 8), [3, 5], False, False)
-    from regard.kernels import _native
-
     weights = np.zeros(2 * 16 * 8, np.float32)
     once, twice = (np.ones((len(of.query), 16), np.float32) for _ in range(2))
-    _native.training_attention(of.query, of.key, of.value, once, *of.settings, weights)
+    native.training_attention(of.query, of.key, of.value, once, *of.settings, weights)
     np.testing.assert_allclose(once - 1, of.expected()[0], atol=4e-5)
     for _ in range(2):
-        _native.training_attention(of.query, of.key, of.value, twice, *of.settings, weights)
+        native.training_attention(of.query, of.key, of.value, twice, *of.settings, weights)
     np.testing.assert_allclose(twice - 1, 2 * of.expected()[0], atol=4e-5)
 
 
@@ -173,12 +170,10 @@ def test_what_does_not_fit_is_refused(bad: str) -> None:
 
 
 def test_sizes_beyond_all_numbers_are_refused() -> None:
-    from regard.kernels import _native
-
     rows, none = np.empty((2**30, 0), np.float32), np.empty(0, np.float32)
     starts, lengths = longs([0] * 16), longs([2**30] * 16)
     with pytest.raises(ValueError, match="room for exactly"):
-        _native.training_attention(rows, rows, rows, rows, 1, 1.0, False, starts, lengths, starts, lengths, None, none)
+        native.training_attention(rows, rows, rows, rows, 1, 1.0, False, starts, lengths, starts, lengths, None, none)
 
 
 def test_a_weight_too_small_is_zero() -> None:
@@ -191,25 +186,16 @@ def test_a_weight_too_small_is_zero() -> None:
 
 @pytest.mark.parametrize("short", range(7))
 def test_arrays_of_another_size_are_refused(short: int) -> None:
-    from regard.kernels import _native
-
     of = Given((2, 8, 8), [3, 5], False, False)
-    arrays = [
-        of.query,
-        of.key,
-        of.value,
-        of.gradient,
-        *(np.zeros(x.shape, np.float32) for x in (of.query, of.key, of.value)),
-    ]
+    arrays = [of.query, of.key, of.value, of.gradient, *map(np.zeros_like, (of.query, of.key, of.value))]
     weights = np.zeros(2 * 16 * 8, np.float32)
-    _native.attention_gradient(*arrays, *of.settings, weights, None)
+    native.attention_gradient(*arrays, *of.settings, weights, None)
     for less in (weights[:-1], np.zeros(2 * 16 * 8 + 1, np.float32)):
         with pytest.raises(ValueError, match="room for exactly"):
-            _native.attention_gradient(*arrays, *of.settings, less, None)
+            native.attention_gradient(*arrays, *of.settings, less, None)
     arrays[short] = arrays[short][:, :-1]
     with pytest.raises(ValueError, match=r"shapes|entries"):
-        _native.attention_gradient(*arrays, *of.settings, weights, None)
+        native.attention_gradient(*arrays, *of.settings, weights, None)
+    others = (*arrays[:short], of.gradient, *arrays[short + 1 :])
     with pytest.raises(ValueError, match="no bias"):
-        _native.attention_gradient(
-            *arrays[:short], of.gradient, *arrays[short + 1 :], *of.settings, weights, draw(2, 9, 9)
-        )
+        native.attention_gradient(*others, *of.settings, weights, draw(2, 9, 9))

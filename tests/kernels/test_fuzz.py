@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from regard.kernels import ACTIVATIONS
 from regard.kernels.packing import pack
+from tests.kernels.arrays import native
 
 pytestmark = pytest.mark.usefixtures("instruction_set")
 anything = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -53,15 +54,13 @@ def same_bits(one: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
 @anything
 @given(counts, sizes, sizes, seeds, st.sampled_from(sorted(ACTIVATIONS)), st.booleans())
 def test_product(rows: int, inner: int, columns: int, seed: int, activation: str, extreme: bool) -> None:
-    from regard.kernels import _native
-
     x, weight = numbers(seed, rows, inner, extreme=extreme), numbers(seed + 1, columns, inner)
     packed, out = pack(weight, numbers(seed + 2, columns)), Guarded(rows, columns)
-    _native.product(x, packed, out.array, ACTIVATIONS[activation])
+    native.product(x, packed, out.array, ACTIVATIONS[activation])
     assert out.kept()
     for row in range(rows):
         alone = Guarded(1, columns)
-        _native.product(x[row : row + 1], packed, alone.array, ACTIVATIONS[activation])
+        native.product(x[row : row + 1], packed, alone.array, ACTIVATIONS[activation])
         assert same_bits(alone.array[0], out.array[row])
     if activation == "none" and not extreme:
         expected = x.astype(np.float64) @ weight.T.astype(np.float64) + numbers(seed + 2, columns)
@@ -71,13 +70,11 @@ def test_product(rows: int, inner: int, columns: int, seed: int, activation: str
 @anything
 @given(st.integers(1, 20), sizes, sizes, seeds, st.integers(1, 6), st.booleans())
 def test_vocabulary(rows: int, inner: int, pieces: int, seed: int, k: int, extreme: bool) -> None:
-    from regard.kernels import _native
-
     hidden, weight = numbers(seed, rows, inner, extreme=extreme), numbers(seed + 1, pieces, inner)
     ids, log_sum = np.empty((rows, k), np.int32), np.empty(rows)
     room = np.full((rows + 2, k), GUARD)  # the scores lie in one piece
     score = room[1:-1]
-    _native.vocabulary(hidden, pack(weight), pieces, None, ids, score, log_sum)
+    native.vocabulary(hidden, pack(weight), pieces, None, ids, score, log_sum)
     assert (room[[0, -1]] == GUARD).all()
     assert ((ids >= -1) & (ids < pieces)).all()
     if not extreme:
@@ -89,11 +86,9 @@ def test_vocabulary(rows: int, inner: int, pieces: int, seed: int, k: int, extre
 @anything
 @given(counts, sizes, seeds, st.sampled_from([0, 1, 2]), st.booleans(), st.booleans())
 def test_norm(rows: int, size: int, seed: int, kind: int, added: bool, extreme: bool) -> None:
-    from regard.kernels import _native
-
     x, gain, bias = numbers(seed, rows, size, extreme=extreme), numbers(seed + 1, size), numbers(seed + 2, size)
     y, out, sum_ = (numbers(seed + 3, rows, size) if added else None), Guarded(rows, size), Guarded(rows, size)
-    _native.norm(x, y, sum_.array if added else None, out.array, gain, bias, kind, 1, 1e-5)
+    native.norm(x, y, sum_.array if added else None, out.array, gain, bias, kind, 1, 1e-5)
     assert out.kept()
     assert sum_.kept()
     if added:
@@ -109,8 +104,6 @@ def test_attention(
     data: st.DataObject, heads: int, key_size: int, value_size: int, seed: int, scattered: bool, extreme: bool
 ) -> None:
     """Lengths and places are looked at before a key is: a key that is not there is refused."""
-    from regard.kernels import _native
-
     keys, rows = data.draw(st.integers(0, 30)), data.draw(st.integers(0, 5))
     wild = st.integers(-3, keys + 3) | st.sampled_from([-(2**31), 2**31 - 1])
     length = np.array(data.draw(st.lists(wild, min_size=rows, max_size=rows)), np.int32)
@@ -123,7 +116,7 @@ def test_attention(
     key, value = numbers(seed + 1, keys, heads * key_size), numbers(seed + 2, keys, heads * value_size)
     context = Guarded(rows, heads * value_size)
     try:
-        _native.attention(query, key, value, context.array, heads, 0.2, length, first, table, None, None)
+        native.attention(query, key, value, context.array, heads, 0.2, length, first, table, None, None)
     except ValueError:
         assert not _all_there(keys, length, first, table)
     else:
@@ -154,15 +147,13 @@ def _all_there(
 @given(st.tuples(*[counts] * 6), st.integers(-2, 7))
 def test_arrays_that_do_not_fit_are_refused(drawn: tuple[int, ...], activation: int) -> None:
     """Shapes drawn apart from each other seldom fit; those that do are computed."""
-    from regard.kernels import _native
-
     rows, inner, inner_too, columns, rows_out, columns_out = drawn
     packed = pack(numbers(1, columns + 1, inner_too + 1))
     out = Guarded(rows_out, columns_out)
     fits = inner == inner_too + 1 and rows == rows_out and 0 <= activation < len(ACTIVATIONS)
     fits = fits and -(-max(columns_out, 1) // packed.shape[2]) == len(packed)
     try:
-        _native.product(numbers(2, rows, inner), packed, out.array, activation)
+        native.product(numbers(2, rows, inner), packed, out.array, activation)
         done = True
     except ValueError:
         done = False
@@ -173,17 +164,13 @@ def test_arrays_that_do_not_fit_are_refused(drawn: tuple[int, ...], activation: 
 @pytest.mark.parametrize("bits", [0x7FC00000, 0x7FC00001, 0x7F800001, 0x7FFFFFFF, 0xFFC00000, 0xFFFFFFFF])
 def test_what_is_no_number_stays_none(bits: int) -> None:
     """Whatever its other bits are: a model with such weights must not answer as if nothing were wrong."""
-    from regard.kernels import _native
-
     nan = np.array([bits], np.uint32).view(np.float32)[0]
     key, value, context = numbers(1, 5, 8), numbers(2, 5, 8), np.zeros((1, 8), np.float32)
     key[3, 2] = nan
-    _native.attention(numbers(3, 1, 8), key, value, context, 1, 0.3, np.int32([5]), np.int32([0]), None, None, None)
+    native.attention(numbers(3, 1, 8), key, value, context, 1, 0.3, np.int32([5]), np.int32([0]), None, None, None)
     assert np.isnan(context).all()
     weight, hidden = numbers(4, 40, 8), numbers(5, 1, 8)
     weight[17, 3] = nan
     log_sum = np.zeros(1)
-    _native.vocabulary(
-        hidden, pack(weight), 40, None, np.zeros((1, 2), np.int32), np.zeros((1, 2), np.float32), log_sum
-    )
+    native.vocabulary(hidden, pack(weight), 40, None, np.zeros((1, 2), np.int32), np.zeros((1, 2), np.float32), log_sum)
     assert np.isnan(log_sum).all()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from regard.kernels.packing import LINE, PANEL, aligned_array, pack, pack_side_by_side
-from tests.kernels.arrays import draw
+from tests.kernels.arrays import draw, native
 
 pytestmark = pytest.mark.usefixtures("instruction_set")
 
@@ -29,12 +29,10 @@ def test_layers_of_one_input_stand_side_by_side() -> None:
 
 
 def test_columns_that_are_not_there_are_refused() -> None:
-    from regard.kernels import _native
-
     packed = pack(draw(40, 7))
     for weight, column in ((draw(25, 7), 40), (draw(1, 7), -1), (draw(1, 6), 0)):
         with pytest.raises(ValueError):
-            _native.pack(weight, None, packed, column)
+            native.pack(weight, None, packed, column)
 
 
 def test_rooms_begin_at_a_cache_line() -> None:

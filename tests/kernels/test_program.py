@@ -7,7 +7,7 @@ import pytest
 
 from regard.kernels import ACTIVATIONS, NORMS
 from regard.kernels.packing import pack
-from tests.kernels.arrays import draw
+from tests.kernels.arrays import draw, native
 
 pytestmark = pytest.mark.usefixtures("instruction_set")
 HEADS, D_K, D_V, D = 2, 3, 4, 10
@@ -23,9 +23,7 @@ def ints(*values: int) -> np.ndarray:
 
 def program(kind: str, biased: bool = False, rotary: bool = False):
     """Embedding, one attention of a kind, residual and norm; and the room of the result."""
-    from regard.kernels import _native
-
-    made = _native.Program()
+    made = native.Program()
     stream, projected, context, output = (made.room(w) for w in (D, len(PROJECT), HEADS * D_V, D))
     made.embed(TABLE, 2.0, stream)
     if kind == "memory":
@@ -68,13 +66,11 @@ def run(made, result: int, values) -> np.ndarray:
 
 def expected(kind: str, values) -> np.ndarray:
     """The same calls by the kernels on their own."""
-    from regard.kernels import _native
-
     rows = len(values["ids"])
     x, keys = TABLE[values["ids"]] * np.float32(2), HEADS * D_K
     project = QUERY if kind == "memory" else PROJECT
     projected, context = np.empty((rows, len(project)), np.float32), np.empty((rows, HEADS * D_V), np.float32)
-    _native.product(x, pack(project), projected, 0)
+    native.product(x, pack(project), projected, 0)
     length, first, places = values["length"], ints(*[0] * rows), None
     if kind == "sentence":
         other = projected[:, keys:]
@@ -83,12 +79,12 @@ def expected(kind: str, values) -> np.ndarray:
     else:
         other, places = values["past"][1].copy(), values["ancestors"]
         other[values["slot"]] = projected[:, keys:]
-    _native.attention(
+    native.attention(
         projected[:, :keys], other[:, :keys], other[:, keys:], context, HEADS, 0.5, length, first, places, None, None
     )
     output = np.empty((rows, D), np.float32)
-    _native.product(context, pack(OUTPUT), output, ACTIVATIONS["relu"])
-    _native.norm(x, output, x, output, GAIN, None, NORMS["rms"], 1, 1e-5)
+    native.product(context, pack(OUTPUT), output, ACTIVATIONS["relu"])
+    native.norm(x, output, x, output, GAIN, None, NORMS["rms"], 1, 1e-5)
     return output
 
 
@@ -151,9 +147,7 @@ def test_tables_of_positions_must_reach_as_far() -> None:
 
 
 def test_shapes_that_do_not_fit_are_refused_when_recorded() -> None:
-    from regard.kernels import _native
-
-    made = _native.Program()
+    made = native.Program()
     small, large = made.room(3), made.room(64)
     for call in (
         lambda: made.room(0),

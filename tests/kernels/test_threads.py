@@ -10,7 +10,7 @@ import pytest
 
 from regard import kernels
 from regard.kernels.packing import Precision, pack
-from tests.kernels.arrays import draw
+from tests.kernels.arrays import draw, native
 
 pytestmark = pytest.mark.usefixtures("instruction_set", "_one_thread_again")
 
@@ -23,20 +23,16 @@ def _one_thread_again() -> Iterator[None]:
 
 def product(x, packed, columns):
     """A product of so many columns."""
-    from regard.kernels import _native
-
     out = np.full((len(x), columns), np.nan, np.float32)
-    _native.product(x, packed, out, 4)
+    native.product(x, packed, out, 4)
     return out
 
 
 def vocabulary(hidden, packed, pieces, k):
     """The k best, their scores, and the logarithm of the sum."""
-    from regard.kernels import _native
-
     ids, score = np.empty((len(hidden), k), np.int32), np.empty((len(hidden), k), np.float32)
     log_sum = np.empty(len(hidden))
-    _native.vocabulary(hidden, packed, pieces, None, ids, score, log_sum)
+    native.vocabulary(hidden, packed, pieces, None, ids, score, log_sum)
     return ids, score, log_sum
 
 
@@ -74,28 +70,24 @@ def test_several_callers_at_once_disturb_nobody() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be copied by this processor's system")
 def test_forked_process_begins_with_one_thread() -> None:
-    from regard.kernels import _native
-
     x, packed = draw(1, 256), pack(draw(1_600, 256))
     kernels.use_threads(2)
     wanted = product(x, packed, 1_600)
     child = os.fork()
     if child == 0:
-        right = _native.threads() == 1 and np.array_equal(product(x, packed, 1_600), wanted)
+        right = native.threads() == 1 and np.array_equal(product(x, packed, 1_600), wanted)
         kernels.use_threads(2)
         os._exit(0 if right and np.array_equal(product(x, packed, 1_600), wanted) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert _native.threads() == 2
+    assert native.threads() == 2
 
 
 def test_one_thread_for_a_while() -> None:
-    from regard.kernels import _native
-
     kernels.use_threads(2)
     with kernels.one_thread():
-        assert _native.threads() == 1
-    assert _native.threads() == 2
+        assert native.threads() == 1
+    assert native.threads() == 2
     kernels.use_threads(10_000)
-    assert _native.threads() == kernels.MOST_THREADS
+    assert native.threads() == kernels.MOST_THREADS
     with pytest.raises(ValueError, match="threads"):
-        _native.set_threads(0)
+        native.set_threads(0)

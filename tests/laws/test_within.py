@@ -1,4 +1,4 @@
-"""Laws that hold within the tolerance of the plan: neighbours, state, order, weights."""
+"""Laws that hold within the tolerance of the plan: neighbours, state, order, weights; and that of gradients."""
 
 from dataclasses import replace
 
@@ -11,6 +11,7 @@ from regard.decoding.hypotheses import Symbols
 from regard.decoding.search import search
 from regard.models.decoding import stepper
 from regard.models.inputs import pairs
+from regard.nn.dropout import reseed
 from regard.nn.hooks import capture
 from tests.laws.families import ALL, DTYPES, GRADIENT, SOURCES, Family, held
 from tests.models.small_models import PIECES, assert_near, batch, sentences, texts, tolerance
@@ -156,3 +157,24 @@ def test_weights_of_a_source_without_tokens(name: str) -> None:
         getattr(small_models, name)()(small_models.some_pairs([(5, 4), (1, 6), (0, 2)], tail=2))
     assert heard
     assert all(len(tensors) == 2 for tensors in heard.values())
+
+
+@pytest.mark.one_of(12)
+@held(*ALL)
+def test_gradient(family: Family) -> None:
+    """Every parameter receives a finite one that is not zero, unless the table says why."""
+    model = family.model(dropout=0.1).train()
+    reseed(5)
+    family.loss(model).backward()
+    largest = max(float(p.grad.abs().max()) for p in model.parameters() if p.grad is not None)
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert torch.isfinite(parameter.grad).all(), name
+        size = float(parameter.grad.abs().max())
+        if name.endswith(".key.bias") and (".cross." in name or family.choices.get("positions") != "rotary"):
+            assert size < 1e-12 * largest, name  # the softmax does not see it, unless each key's is turned
+        else:
+            assert size > 1e-6 * largest, name
+    if family.name in ("transformer", "rnn"):
+        for embedding in (model.encoder.input.tokens, model.decoder.input.tokens, model.output):
+            assert not embedding.weight.grad[embedding.pieces].any()

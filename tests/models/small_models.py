@@ -12,12 +12,10 @@ from torch import Tensor, nn
 from regard.config import BertSection, GptSection, RnnEncoderSection, RnnSection, TransformerSection, VitSection
 from regard.data.batches.batch import Packed, PairBatch
 from regard.models import build
-from regard.models.bert import Bert
-from regard.models.gpt import Gpt
+from regard.models.bert import Bert, Vit
 from regard.models.inputs import Pairs, Patches, Tokens, pairs
 from regard.models.rnn import RecurrentEncoder, Rnn
-from regard.models.transformer import Transformer
-from regard.models.vit import Vit
+from regard.models.transformer import Gpt, Transformer
 from regard.nn.attention import backends, multi_head
 from regard.nn.embeddings import TokenEmbedding, WordRows
 from regard.nn.layout import Sequences

@@ -10,9 +10,8 @@ from regard.models.presets import PRESETS, meta_model, parts_of, preset
 from regard.system.errors import UsageError
 from tests.refusals import refused
 
-ROWS_C = {"C1": 36, "C2": 50, "C3": 80, "C4": 28, "C5": 168, "C6": 53, "C7": 90}
-ROWS_C = {"C1": 36, "C2": 50, "C3": 80, "C4": 28, "C5": 168, "C6": 53, "C7": 90}
-PAPER = {"base": 65, "B1": 58, "B2": 60, **ROWS_C, "big": 213}
+PAPER = {"base": 65, "B1": 58, "B2": 60, "big": 213}
+PAPER |= {"C1": 36, "C2": 50, "C3": 80, "C4": 28, "C5": 168, "C6": 53, "C7": 90}
 """Millions of parameters [Vaswani17 Table 3]."""
 
 
@@ -70,17 +69,18 @@ def theirs(name: str) -> Any:
     peers = pytest.importorskip("transformers")
     large = {"num_hidden_layers": 24, "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16}
     gpt2 = {
-        "gpt2": {},
-        "gpt2-medium": {"n_layer": 24, "n_embd": 1024, "n_head": 16},
-        "gpt2-large": {"n_layer": 36, "n_embd": 1280, "n_head": 20},
-        "gpt2-xl": {"n_layer": 48, "n_embd": 1600, "n_head": 25},
+        "gpt2": (12, 768, 12),
+        "gpt2-medium": (24, 1024, 16),
+        "gpt2-large": (36, 1280, 20),
+        "gpt2-xl": (48, 1600, 25),
     }
     t5 = {"t5-small": {}, "t5-base": {"num_layers": 12, "d_model": 768, "d_ff": 3072, "num_heads": 12}}
     with torch.device("meta"):
         if name.startswith("bert"):
             return peers.BertForMaskedLM(peers.BertConfig(**(large if name == "bert-large" else {})))
         if name.startswith("gpt2"):
-            return peers.GPT2LMHeadModel(peers.GPT2Config(**gpt2[name]))
+            sizes = dict(zip(("n_layer", "n_embd", "n_head"), gpt2[name], strict=True))
+            return peers.GPT2LMHeadModel(peers.GPT2Config(**sizes))
         if name.startswith("t5"):
             return peers.T5ForConditionalGeneration(peers.T5Config(**t5[name]))
         return peers.ViTForImageClassification(peers.ViTConfig(num_labels=1000))

@@ -101,15 +101,6 @@ def test_the_query_begins_at_zero_and_is_heard_text_by_text() -> None:
     assert [weight.shape for weight in weights] == [(1, 1, 5), (1, 1, 1), (1, 1, 7), (1, 1, 3)]
 
 
-def test_dropout_is_a_pure_function_of_the_key() -> None:
-    model, found = small(pool="attention", dropout=0.3), []
-    for key in (3, 3, 4):
-        reseed(key)
-        found.append(model.train()(texts(GIVEN)).detach())
-    assert same(found[0], found[1])
-    assert not torch.equal(found[0], found[2])
-
-
 def test_an_empty_text_is_read_among_others() -> None:
     model = small(pool="attention")
     with torch.no_grad():

@@ -104,18 +104,6 @@ def test_every_way_is_the_reference_forward_and_gradient(kind: str, lengths, mon
 
 
 @EACH
-def test_gradients_are_those_of_finite_differences(kind: str) -> None:
-    of, layout = made(kind), Layout(sequences([2, 3], tail=1), sequences([3, 2], tail=1))
-    hidden_TD, memory_SD = tensors(layout)
-
-    def said(hidden: torch.Tensor, memory: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
-        key = of.score.key(memory)
-        return of.score.attend(of.score.query(hidden), key, memory, layout)
-
-    assert torch.autograd.gradcheck(said, (hidden_TD, memory_SD, *of.score.parameters()))
-
-
-@EACH
 def test_what_is_heard(kind: str) -> None:
     of, layout = made(kind), Layout(sequences([3, 1, 4]), sequences([2, 5, 1]))
     hidden_TD, memory_SD = tensors(layout)

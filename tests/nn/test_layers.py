@@ -1,79 +1,50 @@
-"""The layers of encoder and decoder and their feed-forward network, against their equations."""
+"""What enters a stack, feed-forward networks and dropout of a layer; whole layers: ``models/test_transformer``."""
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from regard.nn.attention.multi_head import MultiHeadAttention
 from regard.nn.dropout import Dropout
-from regard.nn.layers import (
-    DecoderLayer,
-    EncoderLayer,
-    FeedForward,
-    GatedFeedForward,
-    PlainFeedForward,
-    PostNorm,
-    PreNorm,
-)
-from regard.nn.layout import Layout
+from regard.nn.embeddings import InputEmbedding, TokenEmbedding
+from regard.nn.layers import FeedForward, GatedFeedForward, PlainFeedForward, PreNorm
 from regard.nn.normalization import LayerNorm
-from tests.models.small_models import arrays, assert_near, sequences, stir
+from regard.nn.positions import NoPositions, Sinusoidal
+from tests.models.small_models import arrays, assert_near, stir
 from tests.reference import equations
 
-SIZES, HEADS = [3, 1, 2], 2
-X_TD, MEMORY_SD = (torch.randn(n, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(n)) for n in (6, 7))
-MEMORY_SIZES = [2, 4, 1]
-
-
-def residuals(place: str, count: int) -> list:
-    kind = {"post": PostNorm, "pre": PreNorm}[place]
-    return [kind(LayerNorm(6), Dropout(0.0)) for _ in range(count)]
-
-
-def attention() -> MultiHeadAttention:
-    return MultiHeadAttention(6, HEADS, 3, 4)
-
-
-def split(x_TD: torch.Tensor, lengths: list[int]) -> list[np.ndarray]:
-    return np.split(x_TD.numpy(), np.cumsum(lengths)[:-1])
-
-
-@pytest.mark.parametrize("place", ["post", "pre"])
-def test_encoder_layer(place: str) -> None:
-    layer = EncoderLayer(attention(), PlainFeedForward(6, 9, nn.ReLU()), residuals(place, 2)).double()
-    stir(layer)
-    of = sequences(SIZES)
-    kind = equations.Kind(HEADS, place)
-    expected = [equations.encoder_layer(x, arrays(layer), kind) for x in split(X_TD, SIZES)]
-    assert_near(layer(X_TD, Layout(of, of)), np.concatenate(expected), 1e-12)
-
-
-def test_an_encoder_layer_under_causal_does_not_look_ahead() -> None:
-    layer = EncoderLayer(attention(), PlainFeedForward(6, 9, nn.ReLU()), residuals("pre", 2)).double()
-    stir(layer)
-    layout = Layout(sequences(SIZES), sequences(SIZES))
-    changed_TD = X_TD.clone()
-    changed_TD[2, 0] += 3  # of one entry: what all entries of a token have in common, layer norm takes out again
-    difference_T = (layer(changed_TD, layout, causal=True) - layer(X_TD, layout, causal=True)).abs().amax(1)
-    assert difference_T.nonzero()[:, 0].tolist() == [2]
-    difference_T = (layer(changed_TD, layout) - layer(X_TD, layout)).abs().amax(1)
-    assert (difference_T > 1e-3).tolist() == [True, True, True, False, False, False]
-    assert not difference_T[3:].any()
-
-
-@pytest.mark.parametrize("place", ["post", "pre"])
-def test_decoder_layer(place: str) -> None:
-    layer = DecoderLayer(attention(), attention(), PlainFeedForward(6, 9, nn.ReLU()), residuals(place, 3)).double()
-    stir(layer)
-    own, memory = sequences(SIZES), sequences(MEMORY_SIZES)
-    found_TD = layer(X_TD, MEMORY_SD, Layout(own, own), Layout(own, memory))
-    kind, halves = equations.Kind(HEADS, place), (split(X_TD, SIZES), split(MEMORY_SD, MEMORY_SIZES))
-    expected = [equations.decoder_layer(x, m, arrays(layer), kind) for x, m in zip(*halves, strict=True)]
-    assert_near(found_TD, np.concatenate(expected), 1e-12)
-
-
 INPUT_TD = torch.randn(6, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+
+
+def table() -> TokenEmbedding:
+    made = TokenEmbedding(8, 10).double()
+    nn.init.normal_(made.weight)
+    return made
+
+
+def test_what_enters_a_stack() -> None:
+    tokens = table()
+    ids_T, positions_T, weights = torch.tensor([3, 0, 8, 7]), torch.tensor([0, 1, 0, 1]), arrays(tokens)["weight"]
+    found_TD = InputEmbedding(tokens, Sinusoidal(10), dropout=0.0)(ids_T, positions_T, 2)
+    rows = [equations.embed(ids, weights, equations.sinusoids(2, 10)) for ids in ([3, 0], [8, 7])]
+    assert_near(found_TD, np.concatenate(rows), 1e-6)
+    found_TD = InputEmbedding(tokens, NoPositions(), dropout=0.0)(ids_T, positions_T, 2)
+    assert_near(found_TD, equations.embed([3, 0, 8, 7], weights, None), 1e-12)
+
+
+def test_the_start_symbols_row_is_never_learned_and_never_predicted() -> None:
+    tokens = table()
+    tokens(torch.tensor([3, 8, 8])).sum().backward()
+    assert tokens.weight.grad is not None
+    assert tokens.weight.grad.abs().sum(1).nonzero()[:, 0].tolist() == [3]
+    assert_near(tokens.scores(INPUT_TD), INPUT_TD.numpy() @ arrays(tokens)["weight"][:8].T, 1e-12)
+
+
+def test_dropout_is_on_the_sublayers_output() -> None:
+    part = PreNorm(LayerNorm(10).double(), Dropout(0.5))
+    changed = part.leave(INPUT_TD, torch.ones_like(INPUT_TD)) - INPUT_TD
+    assert sorted(changed.unique().round(decimals=9).tolist())[0] == 0
+    assert changed.max().item() == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("biases", [True, False])
@@ -92,18 +63,6 @@ def test_what_the_activation_opens_lets_the_other_projection_through(activation:
     assert any(name.endswith("bias") for name in weights) == biases
 
 
-def test_it_is_the_one_of_t5() -> None:
-    modeling = pytest.importorskip("transformers.models.t5.modeling_t5")
-    from transformers import T5Config
-
-    theirs = modeling.T5DenseGatedActDense(T5Config(d_model=10, d_ff=14, dense_act_fn="gelu_new", dropout_rate=0.0))
-    theirs = theirs.double().eval()
-    part = GatedFeedForward(10, 14, nn.GELU("tanh"), biases=False).double()
-    names = {"inner": "wi_0", "gate": "wi_1", "outer": "wo"}
-    part.load_state_dict({f"{our}.weight": getattr(theirs, their).weight for our, their in names.items()})
-    assert_near(part(INPUT_TD), theirs(INPUT_TD), 1e-9)
-
-
 @pytest.mark.parametrize("kind", [PlainFeedForward, GatedFeedForward])
 def test_it_is_position_wise_and_drops_inside(kind: type[FeedForward]) -> None:
     part = kind(10, 14, nn.SiLU(), dropout=0.5).double()
@@ -112,15 +71,6 @@ def test_it_is_position_wise_and_drops_inside(kind: type[FeedForward]) -> None:
     assert torch.equal(part(INPUT_TD), part(INPUT_TD))
     order_T = torch.randperm(6)
     assert_near(part(INPUT_TD)[order_T], part(INPUT_TD[order_T]), 1e-12)
-
-
-def test_every_weight_of_it_is_learned() -> None:
-    part = GatedFeedForward(10, 14, nn.SiLU()).double()
-    stir(part)
-    part(INPUT_TD).square().sum().backward()
-    for name, parameter in part.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.abs().sum() > 0, name
 
 
 def test_a_plain_one_without_biases_has_none() -> None:

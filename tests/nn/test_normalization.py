@@ -42,11 +42,6 @@ def test_group_norm_is_a_layer_norm_of_each_part(groups: int) -> None:
     assert_near(part(X_TD), np.stack(rows), 1e-12)
 
 
-def test_group_norm_sees_one_token_at_a_time() -> None:
-    part = GroupNorm(12, 3).double()
-    assert_near(part(X_TD)[2:3], part(X_TD[2:3]), 1e-12)
-
-
 def test_batch_norm_in_training_is_torchs() -> None:
     part, torchs = batch_norm(), nn.BatchNorm1d(12, momentum=BatchNorm.momentum).double()
     torchs.load_state_dict({"weight": part.weight, "bias": part.bias}, strict=False)
@@ -119,13 +114,6 @@ def test_no_real_token_at_all_is_no_division_by_zero() -> None:
     part = batch_norm()
     with counting(torch.zeros(7, dtype=torch.bool)):
         assert torch.isfinite(part(X_TD)).all()
-
-
-def test_counting_ends_with_its_block() -> None:
-    inside, outside = batch_norm(), batch_norm()
-    with counting(torch.tensor([True, True, False, False, False, False, False])):
-        inside(X_TD)
-    assert_near(inside(X_TD), outside(X_TD), 1e-12)
 
 
 def test_a_scaled_norm_is_the_norm_times_a_factor() -> None:

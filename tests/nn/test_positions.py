@@ -7,8 +7,19 @@ import torch
 from torch import nn
 
 from regard.nn.layout import Sequences
-from regard.nn.positions import Grid, LinearBias, NoPositions, Relative, Rotary, Sinusoidal, slopes
+from regard.nn.positions import (
+    Grid,
+    Learned,
+    LinearBias,
+    NoPositions,
+    Relative,
+    Rotary,
+    Sinusoidal,
+    sinusoids,
+    slopes,
+)
 from tests.models.small_models import assert_near
+from tests.reference import equations
 
 
 @pytest.mark.parametrize("two_way", [True, False], ids=["two-way", "one-way"])
@@ -33,13 +44,6 @@ def test_the_bias_of_a_head_is_its_entry_of_the_distances_bucket(two_way: bool) 
     for head, (row, query), (column, key) in itertools.product(range(3), enumerate(queries_L), enumerate(keys_M)):
         bucket = int(part._bucket((key - query).view(1, 1)))
         assert bias_HLM[head, row, column] == part.weight[bucket, head]
-
-
-def test_the_bias_knows_distances_only() -> None:
-    part = Relative(2, 8, 16, True)
-    nn.init.normal_(part.weight)
-    places = torch.arange(12)
-    assert torch.equal(part.bias()(places, places), part.bias()(places + 100, places + 100))
 
 
 def test_every_bucket_can_be_reached_and_learned() -> None:
@@ -111,20 +115,6 @@ def test_queries_and_keys_turn_as_in_transformers(base: float) -> None:
         assert_near(part.rotate(x_THK, of), turned[0].transpose(0, 1), 1e-12)
 
 
-def test_a_score_of_turned_vectors_depends_on_their_distance_only() -> None:
-    part, of = Rotary(6, 100.0), Sequences.end_to_end([9, 4])
-    query_K, key_K = torch.randn(2, 6, dtype=torch.float64)
-    query_TK, key_TK = (part.rotate(x.expand(13, 1, 6), of)[:, 0] for x in (query_K, key_K))
-    score_LM = query_TK @ key_TK.T
-    for distance in range(-8, 9):
-        assert_near(
-            score_LM[:9, :9].diagonal(distance),
-            score_LM[:9, :9].diagonal(distance)[:1].expand(9 - abs(distance)),
-            1e-12,
-        )
-    assert_near(score_LM[9:, 9:], score_LM[:4, :4], 1e-12)
-
-
 def test_scaled_positions_turn_less_far() -> None:
     x_THK = torch.randn(9, 2, 4, dtype=torch.float64)
     whole, half = (Rotary(4, 50.0, scaling).rotate(x_THK, Sequences.end_to_end([9])) for scaling in (1.0, 2.0))
@@ -150,3 +140,34 @@ def test_linear_biases_fall_alike_on_both_sides() -> None:
     bias_HLM = LinearBias(2).bias()(torch.arange(5), torch.arange(5))
     assert torch.equal(bias_HLM, bias_HLM.transpose(1, 2))
     assert torch.equal(bias_HLM[:, 0], -torch.tensor(slopes(2))[:, None] * torch.arange(5))
+
+
+X_TD = torch.randn(6, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+
+
+@pytest.mark.parametrize(("length", "d_model"), [(5, 6), (600, 8), (3, 7)])
+def test_sinusoids_are_interleaved(length: int, d_model: int) -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        table_SD = sinusoids(length, d_model)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert_near(table_SD, equations.sinusoids(length, d_model), 1e-12)
+
+
+def test_the_table_of_sinusoids_grows() -> None:
+    part = Sinusoidal(10, length=4)
+    positions_T = torch.tensor([0, 1, 3, 9, 0, 2])
+    expected = X_TD.numpy() + equations.sinusoids(10, 10)[positions_T]
+    assert_near(part.embed(X_TD, positions_T, 10), expected, 1e-6)
+    assert len(part.table_SD) >= 10
+    assert not part.state_dict()  # nothing of it is saved
+
+
+def test_learned_positions_end_with_their_table() -> None:
+    part = Learned(10, 4).double()
+    nn.init.normal_(part.weight)
+    positions_T = torch.tensor([0, 1, 3, 3, 0, 2])
+    assert_near(part.embed(X_TD, positions_T, 4), X_TD + part.weight[positions_T], 1e-15)
+    with pytest.raises(ValueError):
+        part.embed(X_TD, positions_T, 5)

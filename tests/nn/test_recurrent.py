@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
-from torch.nn.utils.rnn import PackedSequence
 
 from regard.nn.init import initialise
 from regard.nn.layout import Sequences
@@ -61,7 +59,7 @@ def test_gradients_are_those_of_torch_s_kernel(cell, directions: int, monkeypatc
     for unrolled in (True, False):
         of.zero_grad()
         if not unrolled:
-            monkeypatch.setattr(Recurrent, "_unroll", by_torch)
+            monkeypatch.setattr(Recurrent, "_unroll", Recurrent._by_kernel)
         torch.manual_seed(3)
         x_TD = torch.randn(where.size, 8, dtype=torch.float64, requires_grad=True)
         first = [torch.randn(6, part.state_size, dtype=torch.float64, requires_grad=True) for part in of.layers]
@@ -71,36 +69,6 @@ def test_gradients_are_those_of_torch_s_kernel(cell, directions: int, monkeypatc
         found.append({"hidden": hidden_TD, "last": last_BX} | {name: leaf.grad for name, leaf in leaves.items()})
     for name, expected in found[1].items():
         assert_near(found[0][name], expected, 1e-9, name)
-
-
-def by_torch(of: Recurrent, entering: torch.Tensor, live_L: torch.Tensor, first_NX: torch.Tensor):
-    states = of._apart(first_NX).permute(1, 2, 0, 3).contiguous()
-    hidden, last = of.kernel(PackedSequence(entering, live_L), of._kernel_state(states))
-    return hidden.data, of._from_kernel_state(last).permute(2, 0, 1, 3).flatten(1)
-
-
-@CELLS
-@DIRECTIONS
-def test_gradients_are_those_of_finite_differences(cell, directions: int) -> None:
-    of, where = layer(cell, 3, 2, directions), sequences([2, 0, 3])
-    x_TD = torch.randn(5, 3, dtype=torch.float64, requires_grad=True)
-    first_NX = torch.randn(2, of.state_size, dtype=torch.float64, requires_grad=True)
-    by_time = where.by_time()
-
-    def run(x: torch.Tensor, first: torch.Tensor, *weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return of(by_time.gather(x), by_time.live_L, first)
-
-    assert torch.autograd.gradcheck(run, (x_TD, first_NX, *of.parameters()))
-
-
-@CELLS
-def test_with_and_without_gradients_is_the_same(cell) -> None:
-    of, where = stack(cell, 2), sequences(LENGTHS, tail=1)
-    x_TD = torch.randn(where.size, 8, dtype=torch.float64)
-    trained = of(x_TD, where)
-    with torch.no_grad():
-        for found, expected in zip(of(x_TD, where), trained, strict=True):
-            assert_near(found, expected, 1e-9)
 
 
 def test_by_time() -> None:
@@ -209,10 +177,3 @@ def test_starting_weights(cell, directions: int) -> None:
             else:
                 forget = cell is Lstm and gate == 1 and name.startswith("bias_ih")
                 assert (block == float(forget)).all()
-
-
-def test_weights_are_those_of_torch() -> None:
-    of, torchs = Gru(5, 4, 2), nn.GRU(5, 4, bidirectional=True)
-    assert {name: p.shape for name, p in of.kernel.named_parameters()} == {
-        name: p.shape for name, p in torchs.named_parameters()
-    }

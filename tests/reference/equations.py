@@ -144,13 +144,3 @@ def stack(weights: Weights, layer: Callable[[Array, dict[str, Array]], Array], x
     for i in range(count):
         x = layer(x, part(weights, f"layers.{i}"))
     return kind.norm(x, part(weights, "final")) if kind.place == "pre" else x
-
-
-def smoothed_cross_entropy(scores: Array, labels: list[int], weights: list[float], epsilon: float) -> float:
-    """Σ over tokens of weight · −Σ_v target_v log softmax(scores)_v, target = (1 − ε) one-hot + ε / V. §5.4."""
-    total = 0.0
-    for token, label, weight in zip(scores, labels, weights, strict=True):
-        log_probability = np.log(softmax(token))
-        target = [(1 - epsilon) * (v == label) + epsilon / len(token) for v in range(len(token))]
-        total -= weight * sum(t * p for t, p in zip(target, log_probability, strict=True))
-    return total

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from regard import kernels
-from regard.engine import packed_file
+from regard.config.weights import read_header_and_metadata
+from regard.engine.weights import MappedPacker, RecordingPacker, StalePack
 from regard.kernels import packing
 from regard.system.errors import RegardError
 from regard.system.threads import ended_threads
@@ -102,7 +103,7 @@ def test_any_flipped_bit_is_seen_and_the_file_is_written_anew(tmp_path: Path, pa
 
 
 def _metadata(path: Path) -> dict[str, Any]:
-    return packed_file.read_header_and_metadata(path)[1]
+    return read_header_and_metadata(path)[1]
 
 
 def _harmless(content: bytes, other: bytes, header: int) -> bool:
@@ -116,7 +117,7 @@ def _harmless(content: bytes, other: bytes, header: int) -> bool:
 def test_a_cut_or_lying_file_and_one_of_other_weights_or_matrices_is_written_anew(tmp_path: Path) -> None:
     folder, other = put(tmp_path / "m", translator()), put(tmp_path / "n", translator(key=6))
     expected, path = said(folder), write_packed(folder, "int8")
-    content, (header, metadata) = path.read_bytes(), packed_file.read_header_and_metadata(path)
+    content, (header, metadata) = path.read_bytes(), read_header_and_metadata(path)
     wrong = [content[:size] for size in (0, 7, 100, -64)] + [content + bytes(64), bytes(len(content))]
     wrong += [(1 << bit).to_bytes(8, "little") + content[8:] for bit in (40, 63)]
     wrong += [write_packed(other, "int8").read_bytes()]
@@ -124,7 +125,7 @@ def test_a_cut_or_lying_file_and_one_of_other_weights_or_matrices_is_written_ane
     places = [(entry["shape"], *entry["data_offsets"]) for entry in header.values()]
     matrices = [np.frombuffer(content, np.int8)[begin + at : begin + to].reshape(shape) for shape, at, to in places]
     for others in (matrices, matrices[:-1], [*matrices, matrices[0]], [*matrices[1:], matrices[0]]):
-        kept = packed_file.RecordingPacker("int8")
+        kept = RecordingPacker("int8")
         kept.matrices = others
         wrong.append(b"".join(kept.content(metadata["weights"])))
     for one in wrong:
@@ -139,10 +140,10 @@ def test_matrices_of_another_precision_are_not_read(tmp_path: Path) -> None:
     weights = _metadata(path)["weights"]
     path.write_bytes(path.read_bytes()[:-64])
     with ended_threads(1) as pool:
-        with pytest.raises(packed_file.StalePack, match="has int8, not fp32"):
-            packed_file.MappedPacker(path, weights, "fp32", pool)
-        with pytest.raises(packed_file.StalePack, match="sha256 differs"):
-            packed_file.MappedPacker(path, weights, "int8", pool).verify()
+        with pytest.raises(StalePack, match="has int8, not fp32"):
+            MappedPacker(path, weights, "fp32", pool)
+        with pytest.raises(StalePack, match="sha256 differs"):
+            MappedPacker(path, weights, "int8", pool).verify()
 
 
 def test_while_a_folder_is_replaced_the_file_is_not_asked(tmp_path: Path, packings: list[int]) -> None:

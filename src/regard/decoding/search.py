@@ -1,32 +1,252 @@
-"""Greedy and beam search and sampling over any step [Wu16 §7; Vaswani17 §6.1].
+"""Greedy and beam search and sampling over any step, in a batch that stays full [Wu16 §7; Vaswani17 §6.1].
 
 Beam search in one sentence: of all continuations of a sentence's rows the N best survive; those that end in ``</s>``
-are finished, the others are the rows of the next step. Greedy search is N = 1. The scheduler does the rest: it keeps
-the batch full and drops a row once it can no longer beat the finished hypotheses.
+are finished, the others are the rows of the next step. Greedy search is N = 1.
 
-Each draw of a sample is a pure function of (seed, index of the source, number of the sample, step): every row has its
-own random number, so a sample depends neither on the other rows (law *refilling*) nor on the order of the batch.
+The scheduler batches continuously: finished rows leave, waiting sentences enter, and a row is dropped once it can no
+longer beat the finished hypotheses. A sentence's result never depends on the rest of the batch (law *refilling*): rows
+interact only within their sentence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.config import Decoding
-from regard.decoding.hypotheses import Choice, Choose, Floats, Hypothesis, Ints, Rows, Stop, Symbols
-from regard.decoding.scheduler import Scheduler
-from regard.decoding.step import Answer, Step
-from regard.decoding.strategies import Beam, Greedy, numbers
-from regard.decoding.trace import Trace
+from regard.decoding.hypotheses import (
+    NO_ROWS,
+    Choice,
+    Choose,
+    Chosen,
+    Hypothesis,
+    Ints,
+    NBest,
+    Rows,
+    Sentence,
+    Stop,
+    Symbols,
+    Trace,
+    length_penalty,
+)
+from regard.decoding.step import MultiStep, MultiStepOutput, MultiStepRequest, State, Step
+from regard.decoding.strategies import Beam, Greedy, random_sampling
 from regard.system.errors import UsageError
-from regard.system.keys import key
+
+
+@dataclass
+class Scheduler:
+    """Searches sentences side by side, one step for all rows at a time; sentences may be added at any time.
+
+    Args:
+        choose: how to search; :class:`regard.decoding.strategies.Beam`, for one.
+        decoding: ``tokens`` is the budget: source tokens (a prompt's limit counts too) times beam under search at
+            once. A sentence above it runs alone.
+        trace: records every step, if given.
+        stop: ends outputs that the model would continue, e.g. at a stop string; such an output
+            is not ``finished``, and keeps all its tokens.
+    """
+
+    refill: ClassVar[float] = 0.25
+    """Sentences enter when this share of the budget is free (or nothing runs): encoding them one at a time would waste
+    the encoder, waiting for half of the budget would waste the step."""
+
+    most_rows: ClassVar[int] = 32
+    """With more rows than this steps are taken one by one: NumPy then takes little time beside the model."""
+    most_steps: ClassVar[int] = 32
+    """Steps that are taken at once at most."""
+
+    step: Step[Any] | MultiStep[Any]
+    choose: Choose
+    decoding: Decoding
+    symbols: Symbols
+    trace: Trace | None = None
+    stop: Stop | None = None
+    _waiting: deque[Sentence] = field(default_factory=deque, init=False)
+    _rows: Rows = field(default=NO_ROWS, init=False)
+    _state: Any = field(default=None, init=False)
+    _multi_step: Callable[..., tuple[Any, MultiStepOutput, Any]] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._multi_step = getattr(self.step, "multi_step", None)
+
+    def put(
+        self, index: int, source: Ints, limit: int, nbest: int = 1, *, first: int | None = None, sample: int = 0
+    ) -> None:
+        """Queue a sentence; ``index`` is its name, ``limit`` the most tokens (``</s>`` counted) of its outputs.
+
+        ``first`` is the last token of a prompt whose others are ``source`` (which may be empty); the start symbol if it
+        is not given. ``sample`` numbers the samples of one source.
+        """
+        self._waiting.append(Sentence(index, source, limit, NBest(nbest), first, sample))
+
+    @property
+    def idle(self) -> bool:
+        """Nothing runs and nothing waits."""
+        return not self._waiting and not self._rows.count
+
+    def run(self) -> Iterator[Sentence]:
+        """Sentences as they close, until all are done."""
+        while not self.idle:
+            yield from self.advance(several=True)[1]
+
+    def tokens(self) -> Iterator[Chosen]:
+        """Every token as it is chosen, until all sentences are done: for what has one row a sentence.
+
+        Raises:
+            UsageError: a beam is wider; which of its tokens are the output's is known only at the end.
+        """
+        if self.decoding.beam > 1:
+            raise UsageError("a beam's tokens are known at its end only; a beam of 1 can be followed", "decoding.beam")
+        while not self.idle:
+            grown, closed = self.advance()
+            done = {(sentence.index, sentence.sample) for sentence in closed}
+            for place, token in zip(grown.sentence_N.tolist(), grown.token_N.tolist(), strict=True):
+                sentence = grown.sentences[place]
+                name = (sentence.index, sentence.sample)
+                yield Chosen(sentence, token, name in done)
+                done.discard(name)
+            for sentence in closed:
+                if (sentence.index, sentence.sample) in done:
+                    yield Chosen(sentence, None, True)
+
+    def advance(self, several: bool = False) -> tuple[Rows, list[Sentence]]:
+        """The rows after the step, the ended ones too, and the sentences that it closed.
+
+        Args:
+            several: steps that end no row may come before it.
+        """
+        self._admit()
+        if not self._rows.count:
+            return NO_ROWS, []
+        asked = self._multi_step_request() if several else None
+        if asked is None or self._multi_step is None:
+            self._state, answer = self.step.step(self._state, self._rows.token_N)
+        else:
+            self._state, found, answer = self._multi_step(self._state, asked)
+            self._rows = self._rows.advance(found)
+        choice = self.choose(self._rows, answer)
+        grown = self._rows.extend(choice)
+        ended_M = grown.token_N == self.symbols.end
+        if self._ends_nothing(choice, grown, ended_M):
+            self._continue(grown, choice.parent_M)
+            return grown, []
+        grown = grown.with_histories()
+        over_M = ended_M
+        if self.stop is not None:
+            rows = zip(grown.tokens_NT, grown.length_N.tolist(), strict=True)
+            over_M = ended_M | np.array([self.stop(token_T[:length]) for token_T, length in rows], np.bool_)
+        self._finish(grown, ended_M, over_M)
+        live_M = ~over_M & self._can_improve(grown)
+        if self.trace is not None:
+            self.trace.record(self._rows, answer, choice, ended_M, live_M)
+        closed = self._close(grown, live_M)
+        self._continue(grown.keep(live_M), choice.parents()[live_M])
+        return grown, closed
+
+    def _multi_step_request(self) -> MultiStepRequest | None:
+        """What a model is asked that takes several steps at once; None where it does not, or with many rows."""
+        rows, choose = self._rows, self.choose
+        if self._multi_step is None or not isinstance(choose, Greedy | Beam) or self.stop or self.trace:
+            return None
+        limit_B = [sentence.limit for sentence in rows.sentences]
+        steps = min(min(limit_B) - 1 - rows.longest, self.most_steps)
+        if steps < 1 or len(limit_B) * choose.width > self.most_rows:
+            return None
+        penalty_B = length_penalty(np.array(limit_B, np.float64), self.decoding.length_penalty)
+        bar_B = np.array([sentence.best.bar for sentence in rows.sentences])
+        given = rows.token_N, rows.sentence_N, rows.log_probability_N
+        own = bar_B[rows.sentence_N], penalty_B[rows.sentence_N]
+        return MultiStepRequest(*given, *own, choose.width, choose.without, self.symbols.end, choose.scores, steps)
+
+    def _ends_nothing(self, choice: Choice, grown: Rows, ended_M: NDArray[np.bool_]) -> bool:
+        """Whether a step, as most do, clearly left all rows alive; otherwise they are looked at one by one."""
+        if self.stop is not None or self.trace is not None or np.count_nonzero(ended_M):
+            return False
+        if choice.parent_M is not None and not grown.all_sentences_live():
+            return False
+        return all(grown.longest < one.limit and not one.best.hypotheses for one in grown.sentences)
+
+    def _admit(self) -> None:
+        """Open a row for as many waiting sentences as fit, if enough of the budget is free."""
+        if not self._waiting:
+            return
+        budget, beam = self.decoding.tokens, self.decoding.beam
+        free = budget - beam * sum(sentence.tokens for sentence in self._rows.sentences)
+        if self._rows.count and free < self.refill * budget:
+            return
+        entering: list[Sentence] = []
+        while self._waiting:
+            cost = beam * self._waiting[0].tokens
+            if cost > free and (entering or self._rows.count):
+                break
+            entering.append(self._waiting.popleft())
+            free -= cost
+        if not entering:
+            return
+        sources = [sentence.source for sentence in entering]
+        self._state = self.step.admit(self._state, sources) if self._rows.count else self.step.start(sources)
+        self._rows = self._rows.open(entering, self.symbols.start)
+
+    def _finish(self, grown: Rows, ended_M: NDArray[np.bool_], over_M: NDArray[np.bool_]) -> None:
+        """Rows that ended in ``</s>`` or were stopped, and are good enough, become hypotheses of their sentence."""
+        alpha = self.decoding.length_penalty
+        for row in over_M.nonzero()[0].tolist():
+            best = grown.sentences[grown.sentence_N[row]].best
+            score = float(grown.log_probability_N[row]) / length_penalty(float(grown.length_N[row]), alpha)
+            if score > best.bar or len(best.hypotheses) < best.size:
+                best.add(grown.hypothesis(row, alpha, finished=bool(ended_M[row])))
+
+    def _can_improve(self, grown: Rows) -> NDArray[np.bool_]:
+        """Which rows may still lead to a hypothesis among the n best of their sentence [Wu16 §7]: a mask over rows.
+
+        A log-probability only falls as a row grows, and the length penalty is largest at the limit; so
+        ``log_probability / penalty(limit)`` bounds every score a row can still reach. A row whose bound does not exceed
+        the worst of the n best finished ones can leave alone and change nothing: all rows of a sentence are equally
+        long, so whatever it would crowd out of the beam, or let in, has a smaller bound still.
+        """
+        limit_B = np.array([sentence.limit for sentence in grown.sentences], np.float64)
+        within_M = grown.length_N < limit_B.take(grown.sentence_N)
+        if not any(sentence.best.hypotheses for sentence in grown.sentences):
+            return within_M
+        bar_B = np.array([sentence.best.bar for sentence in grown.sentences])
+        penalty_B = length_penalty(limit_B, self.decoding.length_penalty)
+        bound_M = grown.log_probability_N / penalty_B[grown.sentence_N]
+        bar_M = bar_B[grown.sentence_N]
+        return within_M & ((bound_M > bar_M) | (bar_M == -np.inf))
+
+    def _close(self, grown: Rows, live_M: NDArray[np.bool_]) -> list[Sentence]:
+        """The sentences without a live row; one that finished nothing gets its rows, cut off as they are."""
+        live_B = np.bincount(grown.sentence_N[live_M], minlength=len(grown.sentences))
+        closed: list[Sentence] = []
+        for place in (live_B == 0).nonzero()[0].tolist():
+            sentence = grown.sentences[place]
+            if not sentence.best.hypotheses:
+                # Without any continuation (all of them excluded) the rows before this step are what there is.
+                rows = grown if (grown.sentence_N == place).any() else self._rows.with_histories()
+                for row in np.flatnonzero(rows.sentence_N == place).tolist():
+                    sentence.best.add(rows.hypothesis(row, self.decoding.length_penalty, finished=False))
+            closed.append(sentence)
+        return closed
+
+    def _continue(self, rows: Rows, parent_M: Ints | None) -> None:
+        """The rows of the next step, and their parents; the step's state is reordered only if the rows changed."""
+        if not rows.count:
+            self._state = None
+        elif parent_M is not None and not (
+            len(parent_M) == self._rows.count and (parent_M == np.arange(len(parent_M))).all()
+        ):
+            self._state = self.step.select(self._state, parent_M)
+        self._rows = rows
 
 
 def search(
-    step: Step[Any],
+    step: Step[State],
     sources: Sequence[Ints],
     decoding: Decoding,
     symbols: Symbols,
@@ -90,54 +310,8 @@ def enqueue(
             scheduler.put(numbers[index] if numbers else index, source, limit, nbest, first=first, sample=number)
 
 
-def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = (), scores: bool = True) -> Choose:
-    """Each row continues with one random token; at temperature 0 with the most probable one, as in greedy search.
-
-    The log-probabilities noted are those of the model, before temperature, limits and penalty. The repetition penalty
-    sees the row's own tokens and its prompt, if any; not a source in another language.
-
-    Args:
-        decoding: temperature, limits and penalty.
-        seed: another seed, other tokens.
-        without: tokens that are never drawn.
-        scores: as for :class:`Greedy`, which this is at temperature 0 without a penalty.
-    """
-    if decoding.temperature == 0.0 and decoding.repetition_penalty == 1.0:
-        return Greedy(without, scores)
-
-    def choose(rows: Rows, answer: Answer) -> Choice:
-        seen_NS = None if decoding.repetition_penalty == 1.0 else seen_tokens(rows)
-        token_N = answer.sample(uniforms(rows, seed), decoding, without, seen_NS)
-        log_probability_N = numbers(answer.of(np.maximum(token_N, 0)))
-        if token_N.min() >= 0:
-            return Choice(None, token_N, log_probability_N)
-        row_M = np.flatnonzero(token_N >= 0)
-        return Choice(row_M, token_N[row_M], log_probability_N[row_M])
-
-    return choose
-
-
-def uniforms(rows: Rows, seed: int) -> Floats:
-    """A number in [0, 1) for each row, ``uniform_N``: the upper 53 bits of its key."""
-    names = [(sentence.index, sentence.sample) for sentence in rows.sentences]
-    pairs = zip(rows.sentence_N.tolist(), rows.length_N.tolist(), strict=True)
-    return np.array([(key(seed, "sample", *names[place], step) >> 11) * 2.0**-53 for place, step in pairs])
-
-
-def seen_tokens(rows: Rows) -> Ints:
-    """The tokens that each row has already, its prompt's before its own; -1 where it has fewer: ``seen_NS``."""
-    prompts = [[] if s.first is None else [*s.source.tolist(), s.first] for s in rows.sentences]
-    longest = max((len(prompt) for prompt in prompts), default=0)
-    prompt_BS = np.full((len(prompts), longest), -1, np.int64)
-    for place, prompt in enumerate(prompts):
-        prompt_BS[place, : len(prompt)] = prompt
-    tokens_NT = rows.with_histories().tokens_NT
-    own_NT = np.where(np.arange(tokens_NT.shape[1]) < rows.length_N[:, None], tokens_NT, -1)
-    return np.concatenate([prompt_BS[rows.sentence_N], own_NT], axis=1)
-
-
 def sample(
-    step: Step[Any],
+    step: Step[State],
     sources: Sequence[Ints],
     decoding: Decoding,
     symbols: Symbols,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,18 +30,15 @@ class Answer(Protocol):
         Tokens in ``without`` are never returned; the other log-probabilities are those of the whole distribution. A
         column that no token is left for may be missing, or minus infinity.
         """
-        ...
 
     def most_probable(self, without: Sequence[int] = ()) -> NDArray[np.int64]:
         """The most probable token of each row, ties to the smaller id: that of ``best``, without its probability.
 
         -1 where no token is left, or a score is not a number.
         """
-        ...
 
     def of(self, tokens_N: NDArray[np.int64]) -> NDArray[np.float64]:
         """The log-probability of one given token per row."""
-        ...
 
     def sample(
         self,
@@ -60,15 +57,12 @@ class Answer(Protocol):
             seen_NS: tokens that each row has already, for ``repetition_penalty``, which comes before all of these;
                 -1 where a row has fewer. Without it there is no penalty.
         """
-        ...
 
     def all(self) -> NDArray[np.float64]:
         """Every log-probability, ``log_probability_NV`` (slow, exact)."""
-        ...
 
     def context(self) -> NDArray[np.float64] | None:
         """Cross-attention weights of this step, ``weight_NHS`` (S = longest memory), if requested at the start."""
-        ...
 
 
 class Step(Protocol[State]):
@@ -76,22 +70,18 @@ class Step(Protocol[State]):
 
     def start(self, sources: Sequence[NDArray[np.int64]]) -> State:
         """Encode sentences (ids with ``</s>``) and open one row for each, in order."""
-        ...
 
     def admit(self, state: State, sources: Sequence[NDArray[np.int64]]) -> State:
         """Encode further sentences and append one row for each."""
-        ...
 
-    def step(self, state: State, tokens_N: NDArray[np.int64]) -> tuple[State, Any]:
+    def step(self, state: State, tokens_N: NDArray[np.int64]) -> tuple[State, Answer]:
         """Append one token to each row (the start symbol first) and give the :class:`Answer` for the next ones."""
-        ...
 
     def select(self, state: State, rows_M: NDArray[np.int64]) -> State:
         """New row ``i`` continues old row ``rows_M[i]``: rows are reordered, repeated (a beam) or left out (retired).
 
         A sentence without rows is dropped.
         """
-        ...
 
 
 @dataclass(frozen=True)
@@ -134,6 +124,5 @@ class MultiStepOutput:
 class MultiStep(Step[State], Protocol[State]):
     """A model that can take many steps at once, which saves the time of a search between them."""
 
-    def multi_step(self, state: State, asked: MultiStepRequest) -> tuple[State, MultiStepOutput, Any]:
+    def multi_step(self, state: State, asked: MultiStepRequest) -> tuple[State, MultiStepOutput, Answer]:
         """The rows before the first step that may end one, and the :class:`Answer` for that step's choice."""
-        ...

@@ -1,4 +1,8 @@
-"""Which rows continue with which token: greedy and beam search [Wu16 §7]."""
+"""Which rows continue with which token: greedy and beam search [Wu16 §7], and sampling.
+
+Each draw of a sample is a pure function of (seed, index of the source, number of the sample, step): every row has its
+own random number, so a sample depends neither on the other rows (law *refilling*) nor on the order of the batch.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from regard.decoding.hypotheses import Choice, Floats, Ints, Rows
+from regard.config import Decoding
+from regard.decoding.hypotheses import Choice, Choose, Floats, Ints, Rows
 from regard.decoding.step import Answer
 from regard.system.errors import RegardError
+from regard.system.keys import key
 
 
 @dataclass(frozen=True)
@@ -85,3 +91,49 @@ def numbers(log_probability: Floats) -> Floats:
     if np.isnan(log_probability).any():
         raise RegardError("some of the model are not numbers; are its weights damaged?", "log-probabilities")
     return log_probability
+
+
+def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = (), scores: bool = True) -> Choose:
+    """Each row continues with one random token; at temperature 0 with the most probable one, as in greedy search.
+
+    The log-probabilities noted are those of the model, before temperature, limits and penalty. The repetition penalty
+    sees the row's own tokens and its prompt, if any; not a source in another language.
+
+    Args:
+        decoding: temperature, limits and penalty.
+        seed: another seed, other tokens.
+        without: tokens that are never drawn.
+        scores: as for :class:`Greedy`, which this is at temperature 0 without a penalty.
+    """
+    if decoding.temperature == 0.0 and decoding.repetition_penalty == 1.0:
+        return Greedy(without, scores)
+
+    def choose(rows: Rows, answer: Answer) -> Choice:
+        seen_NS = None if decoding.repetition_penalty == 1.0 else seen_tokens(rows)
+        token_N = answer.sample(uniforms(rows, seed), decoding, without, seen_NS)
+        log_probability_N = numbers(answer.of(np.maximum(token_N, 0)))
+        if token_N.min() >= 0:
+            return Choice(None, token_N, log_probability_N)
+        row_M = np.flatnonzero(token_N >= 0)
+        return Choice(row_M, token_N[row_M], log_probability_N[row_M])
+
+    return choose
+
+
+def uniforms(rows: Rows, seed: int) -> Floats:
+    """A number in [0, 1) for each row, ``uniform_N``: the upper 53 bits of its key."""
+    names = [(sentence.index, sentence.sample) for sentence in rows.sentences]
+    pairs = zip(rows.sentence_N.tolist(), rows.length_N.tolist(), strict=True)
+    return np.array([(key(seed, "sample", *names[place], step) >> 11) * 2.0**-53 for place, step in pairs])
+
+
+def seen_tokens(rows: Rows) -> Ints:
+    """The tokens that each row has already, its prompt's before its own; -1 where it has fewer: ``seen_NS``."""
+    prompts = [[] if s.first is None else [*s.source.tolist(), s.first] for s in rows.sentences]
+    longest = max((len(prompt) for prompt in prompts), default=0)
+    prompt_BS = np.full((len(prompts), longest), -1, np.int64)
+    for place, prompt in enumerate(prompts):
+        prompt_BS[place, : len(prompt)] = prompt
+    tokens_NT = rows.with_histories().tokens_NT
+    own_NT = np.where(np.arange(tokens_NT.shape[1]) < rows.length_N[:, None], tokens_NT, -1)
+    return np.concatenate([prompt_BS[rows.sentence_N], own_NT], axis=1)

@@ -1,5 +1,5 @@
 """A finished model made fast: the same step as in ``models/decoding``, computed by ``kernels``, without torch.
 
-Read ``parts`` (what a layer is made of), ``layers``, ``transformer`` (the step), ``build`` (recipe, weights → parts).
+Read ``layers`` (and what they are made of), ``transformer`` (the step), ``build`` (recipe, weights → parts).
 The wiring of a layer stands here a second time, on purpose; the laws hold the two equal.
 """

@@ -1,4 +1,4 @@
-"""From a recipe's section and the weights of a model to an engine; ``readers.build`` goes on with heads."""
+"""From a recipe's section and the weights of a model to an engine; ``readers`` goes on with heads."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from regard.engine.answer import Output
 from regard.engine.layers import (
     CachedAttention,
     CrossAttention,
+    FeedForward,
+    GatedFeedForward,
     Heads,
+    Linear,
+    Norm,
     PostNorm,
     PreNorm,
     SelfAttention,
     SubLayer,
 )
-from regard.engine.parts import FeedForward, Floats, GatedFeedForward, Linear, Norm
 from regard.engine.positions import Positions
 from regard.engine.stack import Stack
 from regard.engine.transformer import Decoder, FastTransformer
-from regard.kernels.packing import FP32, Packer
+from regard.kernels.packing import FP32, Floats, Packer
 
 
 class Take(Protocol):
@@ -33,7 +36,6 @@ class Take(Protocol):
 
     def __call__(self, name: str, *shape: int) -> Floats:
         """The weight."""
-        ...
 
 
 def transformer(

@@ -9,19 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.config import GptSection
 from regard.engine.answer import FastAnswer, Output
 from regard.engine.build import StackParts, Take
-from regard.engine.parts import Floats
+from regard.engine.layers import Ids, Ints
 from regard.engine.past import CHUNK, ROOM, Past
-from regard.engine.stack import Stack
-from regard.engine.texts import Texts
-from regard.kernels.packing import FP32, Packer, Precision
-
-Ids = NDArray[np.int64]
-Ints = NDArray[np.int32]
+from regard.engine.stack import Stack, Texts
+from regard.kernels.packing import FP32, Floats, Packer, Precision
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,17 @@ Where the weights are bf16 or int8, these are bf16: half the memory, which is mo
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.engine.parts import Linear
+from regard.engine.layers import Ints, Linear
 from regard.kernels import _native
-from regard.kernels.packing import Precision, aligned_array
+from regard.kernels.packing import Floats, Precision, aligned_array
 from regard.system.processor import lazy_pages
 
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int32]
 Kept = NDArray[Any]
 """Keys and values: float32, or uint16, which are bf16 as the bits they are."""
 
@@ -139,16 +138,13 @@ def _enlarge(of_layer: list[Kept], room: int, kept_K: NDArray[np.int64]) -> None
     One layer after another: only one of them is in memory twice.
     """
     for number, old_XE in enumerate(of_layer):
-        new_XE = _room_of(room, old_XE.shape[1], old_XE.dtype.type)
+        shape, kind = (room, old_XE.shape[1]), old_XE.dtype.type
+        if (bytes_ := old_XE.itemsize * math.prod(shape)) < LARGE:
+            new_XE = aligned_array(shape, kind)
+        else:
+            new_XE = np.frombuffer(lazy_pages(bytes_), kind).reshape(shape)
         np.take(old_XE, kept_K, axis=0, out=new_XE[: len(kept_K)], mode="clip")
         of_layer[number] = new_XE
-
-
-def _room_of(tokens: int, size: int, kind: type[np.generic]) -> Kept:
-    """An array for the keys and values of so many tokens."""
-    if (bytes_ := np.dtype(kind).itemsize * tokens * size) < LARGE:
-        return aligned_array((tokens, size), kind)
-    return np.frombuffer(lazy_pages(bytes_), kind).reshape(tokens, size)
 
 
 def _begins(length_B: NDArray[Any]) -> NDArray[Any]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float32]
+from regard.kernels.packing import Floats
+
 Rows = Callable[[int], Floats]
 FIRST = 128
 """Positions that a table is made for at first."""
@@ -105,6 +107,15 @@ def rotary(size: int, base: float, scaling: float) -> tuple[Table, Table]:
     )
 
 
+class PositionArrays(TypedDict):
+    """Arrays of positions, by the names that a program has for them."""
+
+    positions: Floats | None
+    bias: Floats | None
+    cos: Floats | None
+    sin: Floats | None
+
+
 @dataclass(frozen=True)
 class Positions:
     """What a pass needs of positions, each kind one of these: from the longest length to a table of this or more."""
@@ -122,9 +133,8 @@ class Positions:
         """As many of ``steps`` further positions as there are behind so many."""
         return steps if self.most is None else max(0, min(steps, self.most - behind))
 
-    def tables(self, longest: int) -> dict[str, Floats]:
-        """The arrays, by the names that a program has for them."""
-        given = {"positions": self.added, "bias": self.bias}
-        if self.turned is not None:
-            given |= {"cos": self.turned[0], "sin": self.turned[1]}
-        return {name: rows(longest) for name, rows in given.items() if rows is not None}
+    def tables(self, longest: int) -> PositionArrays:
+        """The arrays, by the names that a program has for them; None where there is none."""
+        kinds = self.added, self.bias, *(self.turned or (None, None))
+        added, bias, cos, sin = (None if rows is None else rows(longest) for rows in kinds)
+        return {"positions": added, "bias": bias, "cos": cos, "sin": sin}

@@ -1,21 +1,62 @@
-"""A stack of layers, recorded once and run for every batch."""
+"""Texts end to end, and a stack of layers that reads them: recorded once and run for every batch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from regard.engine.layers import SubLayer
-from regard.engine.parts import Floats, Recording
+from regard.engine.layers import Ids, Ints, Recording, SubLayer
 from regard.engine.past import CHUNK
 from regard.engine.positions import Positions
-from regard.engine.texts import Texts
+from regard.kernels.packing import Floats
 
-Ids = NDArray[np.int64]
-Ints = NDArray[np.int32]
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts end to end, nothing between or behind them.
+
+    Args:
+        ids_T: of their tokens.
+        lengths_B: tokens of each text, one or more.
+        segments_T: the segment of each token, where there are several texts in one; else all are of the first.
+        words: the number of each token's word, from 1 on, 0 for none, and a row of features for each word.
+    """
+
+    ids_T: Ids
+    lengths_B: Ids
+    segments_T: Ids | None = None
+    words: tuple[Ids, Ids] | None = None
+
+    @property
+    def starts_B(self) -> Ids:
+        """The first token of each text."""
+        return np.asarray(self.lengths_B.cumsum() - self.lengths_B)
+
+
+def segments_after(ids_T: Ids, lengths_B: Ids, end: int) -> Ids:
+    """``segments_T`` of texts in which tokens behind the first ``end`` are of the second segment, the others not."""
+    is_end_T = ids_T == end
+    before_T = is_end_T.cumsum() - is_end_T
+    starts_B = lengths_B.cumsum() - lengths_B
+    return np.minimum(before_T - np.repeat(before_T[starts_B], lengths_B), 1)
+
+
+def word_vectors(features_XD: Floats, texts: Texts) -> Floats:
+    """``added_TD``: for each token the sum of the vectors of its word's features, if it has a word [Miranda22].
+
+    Raises:
+        ValueError: the words are not given.
+    """
+    if texts.words is None:
+        raise ValueError("a model with word features needs the words of its tokens")
+    word_T, features_WE = texts.words
+    word_WD = np.zeros((1 + len(features_WE), features_XD.shape[1]), np.float32)
+    for chosen_W in features_WE.T:
+        word_WD[1:] += features_XD[chosen_W]
+    return word_WD[word_T]
 
 
 class Stack:
@@ -46,8 +87,7 @@ class Stack:
             more: where these are.
         """
         hidden_TD = np.empty((len(ids_T), self.size), np.float32)
-        tables: dict[str, Any] = {**self.positions.tables(longest)}
-        self._program.run(self._result, hidden_TD, ids_T, place_T, length_T, **more, **tables)
+        self._program.run(self._result, hidden_TD, ids_T, place_T, length_T, **more, **self.positions.tables(longest))
         return hidden_TD
 
     def search(self, longest: int, **given: Any) -> tuple[int, int, int]:
@@ -57,8 +97,7 @@ class Stack:
             longest: the most tokens of a row after all steps.
             given: further arguments of ``_native.Program.search``.
         """
-        tables: dict[str, Any] = {**self.positions.tables(longest)}
-        return self._program.search(self._result, **given, **tables)
+        return self._program.search(self._result, **given, **self.positions.tables(longest))
 
     def read(self, texts: Texts, *, causal: bool = False, added_TD: Floats | None = None) -> Floats:
         """``hidden_TD`` of whole texts, in which each token attends to all, or by ``causal`` to none after it.
@@ -68,7 +107,8 @@ class Stack:
             causal: see above.
             added_TD: what is added to the embeddings.
         """
-        first_T, place_T = texts.first_T, texts.place_T
+        first_T = np.repeat(texts.starts_B, texts.lengths_B).astype(np.int32)
+        place_T = np.arange(len(texts.ids_T), dtype=np.int32) - first_T
         length_T = place_T + np.int32(1) if causal else np.repeat(texts.lengths_B, texts.lengths_B).astype(np.int32)
         hidden_TD = np.empty((len(texts.ids_T), self.size), np.float32)
         longest = int(texts.lengths_B.max(initial=0))

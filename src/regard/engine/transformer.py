@@ -15,14 +15,11 @@ from numpy.typing import NDArray
 
 from regard.decoding.step import MultiStepOutput, MultiStepRequest
 from regard.engine.answer import FastAnswer, Output
-from regard.engine.parts import Floats, Linear
+from regard.engine.layers import Ids, Ints, Linear
 from regard.engine.past import ROOM, Memory, Past, project
-from regard.engine.stack import Stack
-from regard.engine.texts import Texts
-from regard.kernels.packing import Precision
+from regard.engine.stack import Stack, Texts
+from regard.kernels.packing import Floats, Precision
 
-Ids = NDArray[np.int64]
-Ints = NDArray[np.int32]
 ONE = np.int32(1)
 Number = TypeVar("Number", np.int32, np.int64, np.float64)
 

@@ -1,19 +1,33 @@
-"""The weights of a model file, mapped into memory: what is read of it is what is looked at."""
+"""The weights of a model file, mapped into memory, and a file of packed matrices made of them.
+
+What is read of a model file is what is looked at. Matrices are packed once, and shared by the processes that use them;
+their file has the form of safetensors: matrices named by their number, in the order in which an engine asks for them,
+each at a multiple of a cache line. Its metadata names the weights they were made of, and the sha256 of all matrices.
+Replace such a file by renaming, never in place: a process that has it mapped reads what is there, or ends.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import mmap
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from regard.config.weights import infinite_weight, read_header, wrong_weight, wrong_weights
+from regard.config.weights import (
+    header_content,
+    infinite_weight,
+    read_header,
+    read_header_and_metadata,
+    wrong_weight,
+    wrong_weights,
+)
+from regard.kernels.packing import LAYOUT, LINE, PANEL, Floats, Packer, Panels, Precision, form, pack_side_by_side
 from regard.system.errors import RegardError
-
-Floats = NDArray[np.float32]
 
 
 class WeightFile:
@@ -44,8 +58,12 @@ class WeightFile:
             raise RegardError(f"lacks {name!r}, which the recipe's model has", str(self.path))
         if wrong := wrong_weight(self._header, name, shape):
             raise RegardError(wrong, str(self.path))
-        begin, end = self._place(self._header[name], 4 * math.prod(shape))
-        return np.require(self._bytes[begin:end].view(np.float32).reshape(shape), requirements="A")
+        match self._header[name].get("data_offsets"):
+            case [int(begin), int(end)] if begin >= 0 and begin % 4 == 0 and end - begin == 4 * math.prod(shape):
+                if (end := self._begin + end) <= len(self._bytes):
+                    found = self._bytes[self._begin + begin : end].view(np.float32).reshape(shape)
+                    return np.require(found, requirements="A")
+        raise RegardError("is broken: a tensor lies outside of the file", str(self.path))
 
     def take_finite(self, name: str, *shape: int) -> Floats:
         """The same, read once to see that its numbers are finite.
@@ -75,10 +93,138 @@ class WeightFile:
         if hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
 
-    def _place(self, entry: dict[str, Any], size: int) -> tuple[int, int]:
-        match entry.get("data_offsets"):
-            case [int(begin), int(end)] if begin >= 0 and begin % 4 == 0 and end - begin == size:
-                begin, end = self._begin + begin, self._begin + end
-                if end <= len(self._bytes):
-                    return begin, end
-        raise RegardError("is broken: a tensor lies outside of the file", str(self.path))
+
+CODES: dict[type[np.generic], str] = {np.float32: "F32", np.uint16: "U16", np.int8: "I8"}
+"""Types of numbers as safetensors names them; bf16 is kept as the bits it is."""
+
+
+class StalePack(Exception):
+    """A file of packed matrices that is damaged, or of other weights; the message says which.
+
+    Args:
+        why: the message.
+        precision: that it names, if it does.
+    """
+
+    def __init__(self, why: str, precision: Precision | None = None) -> None:
+        super().__init__(why)
+        self.precision = precision
+
+
+class RecordingPacker(Packer):
+    """Packs matrices and keeps them, to be written to a file."""
+
+    def __init__(self, precision: Precision) -> None:
+        super().__init__(precision)
+        self.matrices: list[Panels] = []
+
+    def __call__(
+        self, weights: Sequence[Floats], biases: Sequence[Floats | None], precision: Precision | None = None
+    ) -> Panels:
+        """The matrices of linear layers of one input as one."""
+        self.matrices.append(super().__call__(weights, biases, precision))
+        return self.matrices[-1]
+
+    def content(self, weights_sha256: str) -> Iterator[bytes | memoryview]:
+        """The bytes of the file, in pieces.
+
+        Args:
+            weights_sha256: of the weights that were packed.
+        """
+        digest = hashlib.sha256()
+        for matrix in self.matrices:
+            digest.update(matrix.data)
+        metadata = {
+            "layout": LAYOUT,
+            "precision": self.precision,
+            "weights": weights_sha256,
+            "sha256": digest.hexdigest(),
+        }
+        tensors = (
+            (str(number), CODES[matrix.dtype.type], matrix.shape, matrix.nbytes)
+            for number, matrix in enumerate(self.matrices)
+        )
+        yield header_content(tensors, metadata, LINE)
+        yield from (matrix.data for matrix in self.matrices)
+
+
+class MappedPacker(Packer):
+    """Gives the matrices of a file in the place of packing them.
+
+    Compute nothing with them before :meth:`verify`.
+
+    Args:
+        path: of the file.
+        weights_sha256: of the weights that it must have been made of.
+        wanted: the precision that it must have.
+        pool: computes the sha256 meanwhile.
+
+    Raises:
+        StalePack: it has another one, was made of other weights, or is damaged.
+    """
+
+    def __init__(self, path: Path, weights_sha256: str, wanted: Precision, pool: Executor) -> None:
+        try:
+            self._header, metadata = read_header_and_metadata(path)
+            with path.open("rb") as file:
+                bytes_ = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), np.uint8)
+        except (RegardError, OSError, ValueError) as error:
+            raise StalePack(error.message if isinstance(error, RegardError) else "cannot be read") from None
+        precision: Precision | None = next((p for p in get_args(Precision) if p == metadata.get("precision")), None)
+        if precision is None:
+            raise StalePack("is damaged: it names no precision")
+        if precision != wanted:
+            raise StalePack(f"has {precision}, not {wanted}", precision)  # and is not read for that
+        if metadata.get("weights") != weights_sha256 or metadata.get("layout") != LAYOUT:
+            raise StalePack("is of other weights, or of another Regard", precision)
+        begin = 8 + int.from_bytes(bytes_[:8].tobytes(), "little")
+        if begin % LINE:
+            raise StalePack("is damaged: its matrices begin between two lines", precision)
+        self._matrices = bytes_[begin:]
+        self._sha256 = metadata.get("sha256")
+        self._found = pool.submit(hashlib.sha256, self._matrices.data)
+        super().__init__(precision)
+        self._number = self._end = 0
+
+    def __call__(
+        self, weights: Sequence[Floats], biases: Sequence[Floats | None], precision: Precision | None = None
+    ) -> Panels:
+        """The next matrix; its first panel must be that of the weights.
+
+        Raises:
+            StalePack: the file has another one there, or none.
+        """
+        form_of = precision or self.precision
+        shape, dtype = form(weights, form_of)
+        begin, end = self._end, self._end + math.prod(shape) * np.dtype(dtype).itemsize
+        entry = {"dtype": CODES[dtype], "shape": list(shape), "data_offsets": [begin, end]}
+        if self._header.get(str(self._number)) != entry or end > len(self._matrices):
+            raise StalePack(f"is damaged: matrix {self._number} is another one", self.precision)
+        found: Panels = self._matrices[begin:end].view(dtype).reshape(shape)
+        if len(found) and not np.array_equal(_first_panel(weights, biases, form_of), found[0]):
+            raise StalePack(f"is of other weights: matrix {self._number} differs", self.precision)
+        self._number, self._end = self._number + 1, end
+        return found
+
+    def verify(self) -> None:
+        """Refuse a file whose sha256 differs, or with more matrices than were asked for.
+
+        Raises:
+            StalePack: it is such a file.
+        """
+        if self._found.result().hexdigest() != self._sha256:
+            raise StalePack("is damaged: its sha256 differs", self.precision)
+        if self._number != len(self._header) or self._end != len(self._matrices):
+            raise StalePack("is damaged: it has more than the model's matrices", self.precision)
+
+
+def _first_panel(weights: Sequence[Floats], biases: Sequence[Floats | None], precision: Precision) -> Panels:
+    """The first 32 columns of the matrices of linear layers, packed."""
+    heads, tails, left = [], [], PANEL
+    for weight_NK, bias_N in zip(weights, biases, strict=True):
+        heads.append(weight_NK[:left])
+        tails.append(None if bias_N is None else bias_N[:left])
+        left -= len(heads[-1])
+    kept = [place for place, head in enumerate(heads) if len(head)]
+    panels: Panels = pack_side_by_side([heads[k] for k in kept], [tails[k] for k in kept], precision)
+    return panels[0]

@@ -1,4 +1,4 @@
-"""Encoder-only models [Devlin19]: the Transformer encoder and one head: masked LM, classes, tags or a vector."""
+"""Encoders and one head: words, classes, tags or a vector of texts [Devlin19], classes of images [Dosovitskiy21]."""
 
 from __future__ import annotations
 
@@ -7,27 +7,34 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from regard.models.inputs import Tokens
+from regard.models.inputs import Patches, Tokens
 from regard.models.transformer import Encoder
-from regard.nn.dropout import Dropout
-from regard.nn.embeddings import TokenEmbedding
+from regard.nn import Dropout, Linear, Sequences, TokenEmbedding
 from regard.nn.heads import Chain, Pool
-from regard.nn.layout import Sequences
-from regard.nn.ops import Linear
 
 
-class Bert(nn.Module):
-    """An encoder and a head; every token sees its whole text [Devlin19 §3]."""
+class EncoderModel(nn.Module):
+    """An encoder, and a head on its output."""
 
-    def __init__(self, encoder: Encoder, head: WordHead | TextHead | TagHead | VectorHead) -> None:
+    def __init__(self, encoder: nn.Module, head: nn.Module) -> None:
         super().__init__()
         self.encoder = encoder
         self.head = head
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """The output: ``hidden_TD`` of masked words, ``score_TC`` of tags, ``score_BC`` or ``vector_BD`` of texts."""
-        said: Tensor = self.head(self.encoder(tokens), tokens.sequences)
+    def forward(self, given: Tokens | Patches) -> Tensor:
+        """What the head says."""
+        said: Tensor = self.head(self.encoder(given), given.sequences)
         return said
+
+
+class Bert(EncoderModel):
+    """Every token sees its whole text [Devlin19 §3].
+
+    The output: ``hidden_TD`` of masked words, ``score_TC`` of tags, ``score_BC`` or ``vector_BD`` of texts.
+    """
+
+    encoder: Encoder
+    head: WordHead | TextHead | TagHead | VectorHead
 
 
 class WordHead(nn.Module):
@@ -67,15 +74,11 @@ class VectorHead(nn.Module):
 
     def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
         """``vector_BD`` of every text."""
-        return _text_vector(self.pool, self.dense, hidden_TD, sequences)
+        vector_BD = self.pool(hidden_TD, sequences)
+        return vector_BD if self.dense is None else torch.tanh(self.dense(vector_BD))
 
 
-def _text_vector(pool: Pool, dense: Linear | None, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
-    vector_BD = pool(hidden_TD, sequences)
-    return vector_BD if dense is None else torch.tanh(dense(vector_BD))
-
-
-class TextHead(nn.Module):
+class TextHead(VectorHead):
     """Classes of a text: a vector for it, dropout, a score for each class [Devlin19 §4.1].
 
     Args:
@@ -85,15 +88,13 @@ class TextHead(nn.Module):
     """
 
     def __init__(self, pool: Pool, dense: Linear | None, classes: Linear, dropout: float) -> None:
-        super().__init__()
-        self.pool = pool
-        self.dense = dense
+        super().__init__(pool, dense)
         self.dropout = Dropout(dropout)
         self.classes = classes
 
     def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
         """``score_BC`` of every text."""
-        score_BC: Tensor = self.classes(self.dropout(_text_vector(self.pool, self.dense, hidden_TD, sequences)))
+        score_BC: Tensor = self.classes(self.dropout(super().forward(hidden_TD, sequences)))
         return score_BC
 
 
@@ -122,6 +123,13 @@ class TagHead(nn.Module):
     def words(self, hidden_TD: Tensor, words: Sequences) -> Tensor:
         """``score_RC`` of every word, whose pieces are its sequence."""
         return self.forward(self.pool(hidden_TD, words), words)
+
+
+class Vit(EncoderModel):
+    """A class token and the patches of an image; the token is classified: ``score_BC`` [Dosovitskiy21 §3.1]."""
+
+    encoder: Encoder
+    head: TextHead
 
 
 ReadingHead = Callable[[TokenEmbedding], TextHead | TagHead | VectorHead]

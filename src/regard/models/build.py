@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from torch import nn
 
+from regard import nn as parts
 from regard.config import (
     Attentive,
     BertSection,
@@ -18,8 +19,7 @@ from regard.config import (
     TransformerSection,
     VitSection,
 )
-from regard.models.bert import Bert, Head, ReadingHead, TagHead, TextHead, VectorHead, WordHead
-from regard.models.gpt import Gpt
+from regard.models.bert import Bert, Head, ReadingHead, TagHead, TextHead, VectorHead, Vit, WordHead
 from regard.models.rnn import (
     FeedingDecoder,
     PlainDecoder,
@@ -30,61 +30,47 @@ from regard.models.rnn import (
     TextEncoder,
     WordEncoder,
 )
-from regard.models.transformer import Decoder, Encoder, Transformer
-from regard.models.vit import Vit
+from regard.models.transformer import Decoder, Encoder, Gpt, Transformer
 from regard.nn import heads
-from regard.nn.alignment import Additive, Alignment, Cosine, Dot, General, NoAlignment, ScaledDot
-from regard.nn.attention.multi_head import MultiHeadAttention, Scoring
-from regard.nn.dropout import Dropout
-from regard.nn.embeddings import InputEmbedding, PatchEmbedding, Segments, TokenEmbedding, WordEmbedding
-from regard.nn.heads import CRFTags, IndependentTags
 from regard.nn.hooks import name_parts
 from regard.nn.init import initialise, undrawn
-from regard.nn.layers import (
-    DecoderLayer,
-    EncoderLayer,
-    FeedForward,
-    GatedFeedForward,
-    PlainFeedForward,
-    PostNorm,
-    PreNorm,
-    Residual,
-)
-from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm, Scaled, count_real_tokens
-from regard.nn.ops import Linear
-from regard.nn.positions import Grid, Learned, LinearBias, NoPositions, Positions, Relative, Rotary, Sinusoidal
-from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
+from regard.nn.normalization import count_real_tokens
 from regard.text.word_features import FEATURES
 
 Built = TypeVar("Built", bound=nn.Module)
 
 NORMS: dict[str, Callable[[Attentive], nn.Module]] = {
-    "layer": lambda model: LayerNorm(model.d_model, model.norm_epsilon),
-    "rms": lambda model: RMSNorm(model.d_model, model.norm_epsilon),
-    "batch": lambda model: BatchNorm(model.d_model, model.norm_epsilon),
-    "group": lambda model: GroupNorm(model.d_model, model.norm_groups, model.norm_epsilon),
+    "layer": lambda model: parts.LayerNorm(model.d_model, model.norm_epsilon),
+    "rms": lambda model: parts.RMSNorm(model.d_model, model.norm_epsilon),
+    "batch": lambda model: parts.BatchNorm(model.d_model, model.norm_epsilon),
+    "group": lambda model: parts.GroupNorm(model.d_model, model.norm_groups, model.norm_epsilon),
 }
-FEEDFORWARDS: dict[str, tuple[type[FeedForward], Callable[[], nn.Module]]] = {
-    "relu": (PlainFeedForward, nn.ReLU),
-    "gelu": (PlainFeedForward, nn.GELU),
-    "gelu_tanh": (PlainFeedForward, lambda: nn.GELU("tanh")),
-    "swish": (PlainFeedForward, nn.SiLU),
-    "gated_gelu": (GatedFeedForward, lambda: nn.GELU("tanh")),
-    "gated_swish": (GatedFeedForward, nn.SiLU),
+FEEDFORWARDS: dict[str, tuple[type[parts.FeedForward], Callable[[], nn.Module]]] = {
+    "relu": (parts.PlainFeedForward, nn.ReLU),
+    "gelu": (parts.PlainFeedForward, nn.GELU),
+    "gelu_tanh": (parts.PlainFeedForward, lambda: nn.GELU("tanh")),
+    "swish": (parts.PlainFeedForward, nn.SiLU),
+    "gated_gelu": (parts.GatedFeedForward, lambda: nn.GELU("tanh")),
+    "gated_swish": (parts.GatedFeedForward, nn.SiLU),
 }
-RESIDUALS: dict[str, Callable[[nn.Module, Dropout], Residual]] = {"post": PostNorm, "pre": PreNorm}
-POSITIONS: dict[str, Callable[[Attentive, bool], Positions]] = {
-    "sinusoidal": lambda model, two_way: Sinusoidal(model.d_model),
-    "learned": lambda model, two_way: Learned(model.d_model, model.max_positions),
-    "relative": lambda model, two_way: Relative(model.heads, model.relative_buckets, model.relative_distance, two_way),
-    "alibi": lambda model, two_way: LinearBias(model.heads),
-    "rotary": lambda model, two_way: Rotary(model.key_size, model.rotary_base, model.rotary_scaling),
-    "none": lambda model, two_way: NoPositions(),
+RESIDUALS: dict[str, Callable[[nn.Module, parts.Dropout], parts.Residual]] = {
+    "post": parts.PostNorm,
+    "pre": parts.PreNorm,
 }
-PLACES: dict[str, Callable[[VitSection], Positions]] = {
-    "learned": lambda model: Learned(model.d_model, 1 + model.patches),
-    "grid": lambda model: Grid(model.d_model, model.height // model.patch, model.width // model.patch),
-    "none": lambda model: NoPositions(),
+POSITIONS: dict[str, Callable[[Attentive, bool], parts.Positions]] = {
+    "sinusoidal": lambda model, two_way: parts.Sinusoidal(model.d_model),
+    "learned": lambda model, two_way: parts.Learned(model.d_model, model.max_positions),
+    "relative": lambda model, two_way: parts.Relative(
+        model.heads, model.relative_buckets, model.relative_distance, two_way
+    ),
+    "alibi": lambda model, two_way: parts.LinearBias(model.heads),
+    "rotary": lambda model, two_way: parts.Rotary(model.key_size, model.rotary_base, model.rotary_scaling),
+    "none": lambda model, two_way: parts.NoPositions(),
+}
+PLACES: dict[str, Callable[[VitSection], parts.Positions]] = {
+    "learned": lambda model: parts.Learned(model.d_model, 1 + model.patches),
+    "grid": lambda model: parts.Grid(model.d_model, model.height // model.patch, model.width // model.patch),
+    "none": lambda model: parts.NoPositions(),
 }
 """Positions of an image's patches."""
 POOLS: dict[str, Callable[[int], heads.Pool]] = {
@@ -94,21 +80,21 @@ POOLS: dict[str, Callable[[int], heads.Pool]] = {
     "attention": heads.Attention,
 }
 """Pooling of a text."""
-CHAINS: dict[str, type[IndependentTags] | type[CRFTags]] = {"alone": IndependentTags, "crf": CRFTags}
+CHAINS: dict[str, type[heads.Chain]] = {"alone": heads.IndependentTags, "crf": heads.CRFTags}
 """How the tags of a sentence are learned and chosen."""
-CELLS: dict[str, type[Recurrent]] = {"elman": Elman, "gru": Gru, "lstm": Lstm}
-UNITS: dict[str, Callable[[InputEmbedding, Stack, float], TextEncoder]] = {
+CELLS: dict[str, type[parts.Recurrent]] = {"elman": parts.Elman, "gru": parts.Gru, "lstm": parts.Lstm}
+UNITS: dict[str, Callable[[parts.InputEmbedding, parts.Stack, float], TextEncoder]] = {
     "pieces": lambda input, stack, dropout: TextEncoder(input, stack),
     "words": WordEncoder,
 }
 """What a recurrence steps over."""
-SCORES: dict[str, Callable[[int], Alignment | NoAlignment]] = {
-    "none": lambda d_model: NoAlignment(),
-    "dot": lambda d_model: Alignment(Dot(), d_model),
-    "scaled": lambda d_model: Alignment(ScaledDot(d_model), d_model),
-    "general": lambda d_model: Alignment(General(d_model), d_model),
-    "additive": lambda d_model: Alignment(Additive(d_model), d_model),
-    "cosine": lambda d_model: Alignment(Cosine(d_model), d_model),
+SCORES: dict[str, Callable[[int], parts.Alignment | parts.NoAlignment]] = {
+    "none": lambda d_model: parts.NoAlignment(),
+    "dot": lambda d_model: parts.Alignment(parts.Dot(), d_model),
+    "scaled": lambda d_model: parts.Alignment(parts.ScaledDot(d_model), d_model),
+    "general": lambda d_model: parts.Alignment(parts.General(d_model), d_model),
+    "additive": lambda d_model: parts.Alignment(parts.Additive(d_model), d_model),
+    "cosine": lambda d_model: parts.Alignment(parts.Cosine(d_model), d_model),
 }
 """How a recurrent decoder attends."""
 
@@ -130,7 +116,7 @@ def transformer(model: TransformerSection, source_pieces: int, target_pieces: in
             Decoder(
                 writing.input(target, scale),
                 writing.decoder_layers(model.decoder_layers),
-                Scaled(final, model.d_model**-0.5) if model.scale_output else final,
+                parts.Scaled(final, model.d_model**-0.5) if model.scale_output else final,
             ),
             output,
         ),
@@ -141,11 +127,12 @@ def transformer(model: TransformerSection, source_pieces: int, target_pieces: in
 @undrawn()
 def bert(model: BertSection, pieces: int, head: Head, key: int = 0) -> Bert:
     """The encoder a section describes, with a head: :func:`words`, :func:`classes`, :func:`tags`, :func:`vectors`."""
-    table = TokenEmbedding(pieces, model.d_model, start=0)
+    table = parts.TokenEmbedding(pieces, model.d_model, start=0)
     stack = _Stack.of(model, two_way=True)
-    segments = Segments(model.segments, model.d_model) if model.segments else None
+    segments = parts.Segments(model.segments, model.d_model) if model.segments else None
     norm = NORMS[model.norm](model) if model.embedding_norm else None
-    input = InputEmbedding(table, stack.positions, model.dropout, 1.0, segments, norm, _words(model, model.d_model))
+    features = _words(model, model.d_model)
+    input = parts.InputEmbedding(table, stack.positions, model.dropout, 1.0, segments, norm, features)
     return _ready(Bert(Encoder(input, stack.encoder_layers(model.layers), stack.final()), head(table)), key)
 
 
@@ -157,12 +144,12 @@ def words(model: BertSection) -> Head:
 
 def classes(model: BertSection | RnnEncoderSection, count: int) -> ReadingHead:
     """The head that scores ``count`` classes of a text."""
-    return lambda table: TextHead(_pool(model), _pooler(model), Linear(model.d_model, count), model.dropout)
+    return lambda table: TextHead(_pool(model), _pooler(model), parts.Linear(model.d_model, count), model.dropout)
 
 
 def tags(model: BertSection | RnnEncoderSection, count: int, chain: str = "alone") -> ReadingHead:
     """The head that scores ``count`` tags of each word; ``chain``: alone, or as whole sequences by a ``crf``."""
-    return lambda table: TagHead(Linear(model.d_model, count), model.dropout, _pool(model), CHAINS[chain](count))
+    return lambda table: TagHead(parts.Linear(model.d_model, count), model.dropout, _pool(model), CHAINS[chain](count))
 
 
 def vectors(model: BertSection | RnnEncoderSection) -> ReadingHead:
@@ -174,14 +161,14 @@ def _pool(model: BertSection | RnnEncoderSection | VitSection) -> heads.Pool:
     return POOLS[model.pool](model.d_model)
 
 
-def _pooler(model: BertSection | RnnEncoderSection) -> Linear | None:
-    return Linear(model.d_model, model.d_model) if model.pooler else None
+def _pooler(model: BertSection | RnnEncoderSection) -> parts.Linear | None:
+    return parts.Linear(model.d_model, model.d_model) if model.pooler else None
 
 
 @undrawn()
 def gpt(model: GptSection, pieces: int, key: int = 0) -> Gpt:
     """The decoder-only model a section describes; its table is its output too [Radford19]."""
-    table = TokenEmbedding(pieces, model.d_model, start=0)
+    table = parts.TokenEmbedding(pieces, model.d_model, start=0)
     stack = _Stack.of(model, two_way=False)
     return _ready(Gpt(Encoder(stack.input(table, 1.0), stack.encoder_layers(model.layers), stack.final()), table), key)
 
@@ -190,9 +177,9 @@ def gpt(model: GptSection, pieces: int, key: int = 0) -> Gpt:
 def vit(model: VitSection, count: int, key: int = 0) -> Vit:
     """The encoder of images a section describes, with ``count`` classes [Dosovitskiy21]."""
     pixels = model.patch * model.patch * model.channels
-    stack = _Stack(model, NoPositions())
-    input = PatchEmbedding(Linear(pixels, model.d_model), PLACES[model.positions](model), model.dropout)
-    head = TextHead(_pool(model), None, Linear(model.d_model, count), 0.0)
+    stack = _Stack(model, parts.NoPositions())
+    input = parts.PatchEmbedding(parts.Linear(pixels, model.d_model), PLACES[model.positions](model), model.dropout)
+    head = TextHead(_pool(model), None, parts.Linear(model.d_model, count), 0.0)
     return _ready(Vit(Encoder(input, stack.encoder_layers(model.layers), stack.final()), head), key)
 
 
@@ -210,10 +197,10 @@ def rnn(model: RnnSection, source_pieces: int, target_pieces: int, key: int = 0)
     decoder = FeedingDecoder if model.input_feeding else PlainDecoder
     return _ready(
         Rnn(
-            RnnEncoder(InputEmbedding(source, NoPositions(), model.dropout), reading),
+            RnnEncoder(parts.InputEmbedding(source, parts.NoPositions(), model.dropout), reading),
             decoder(
-                InputEmbedding(target, NoPositions(), model.dropout),
-                Bridge(reading.state_size, model.decoder_layers),
+                parts.InputEmbedding(target, parts.NoPositions(), model.dropout),
+                parts.Bridge(reading.state_size, model.decoder_layers),
                 writing,
                 SCORES[model.score](model.d_model),
                 model.dropout,
@@ -228,16 +215,16 @@ def rnn(model: RnnSection, source_pieces: int, target_pieces: int, key: int = 0)
 def rnn_encoder(model: RnnEncoderSection, pieces: int, head: ReadingHead, key: int = 0) -> RecurrentEncoder:
     """The recurrent reader a section describes, with a head: :func:`classes`, :func:`tags`, :func:`vectors`."""
     entering = model.d_embedding or model.d_model
-    table = TokenEmbedding(pieces, entering, start=0)
+    table = parts.TokenEmbedding(pieces, entering, start=0)
     stack = _recurrent(model, model.layers, entering, 2 if model.two_way else 1)
     units = model.units or "pieces"
     dropout = model.dropout if units == "pieces" else 0.0
-    input = InputEmbedding(table, NoPositions(), dropout, words=_words(model, entering))
+    input = parts.InputEmbedding(table, parts.NoPositions(), dropout, words=_words(model, entering))
     return _ready(RecurrentEncoder(UNITS[units](input, stack, model.dropout), head(table)), key)
 
 
-def _words(model: BertSection | RnnEncoderSection, size: int) -> WordEmbedding | None:
-    return WordEmbedding(model.word_features, size, FEATURES) if model.word_features else None
+def _words(model: BertSection | RnnEncoderSection, size: int) -> parts.WordEmbedding | None:
+    return parts.WordEmbedding(model.word_features, size, FEATURES) if model.word_features else None
 
 
 def reader(model: Model, pieces: int, head: ReadingHead, key: int = 0) -> Reader:
@@ -246,11 +233,11 @@ def reader(model: Model, pieces: int, head: ReadingHead, key: int = 0) -> Reader
     return built
 
 
-def _recurrent(model: RnnSection | RnnEncoderSection, layers: int, size_in: int, directions: int) -> Stack:
+def _recurrent(model: RnnSection | RnnEncoderSection, layers: int, size_in: int, directions: int) -> parts.Stack:
     """Recurrent layers, of which the first reads vectors of ``size_in``."""
     cell, size = CELLS[model.cell], model.d_model // directions
     sizes = [size_in] + [model.d_model] * (layers - 1)
-    return Stack([cell(entering, size, directions) for entering in sizes], model.dropout)
+    return parts.Stack([cell(entering, size, directions) for entering in sizes], model.dropout)
 
 
 def encoder_decoder(model: Model, source_pieces: int, target_pieces: int, key: int = 0) -> Transformer | Rnn:
@@ -297,26 +284,26 @@ def _ready(built: Built, key: int) -> Built:
     """Set every module's path and draw weights from the key, unless it is on the meta device."""
     name_parts(built)
     for part in built.modules():
-        if isinstance(part, Encoder | Decoder) and any(isinstance(norm, BatchNorm) for norm in part.modules()):
+        if isinstance(part, Encoder | Decoder) and any(isinstance(norm, parts.BatchNorm) for norm in part.modules()):
             count_real_tokens(part)
     if not any(parameter.is_meta for parameter in built.parameters()):
         initialise(built, key)
     return built
 
 
-def tables(tie: str, d_model: int, source_pieces: int, target_pieces: int) -> tuple[TokenEmbedding, ...]:
+def tables(tie: str, d_model: int, source_pieces: int, target_pieces: int) -> tuple[parts.TokenEmbedding, ...]:
     """Source embedding, target embedding and pre-softmax projection; tied ones are the same part.
 
     Raises:
         ValueError: three-way tying of vocabularies of different sizes.
     """
-    target = TokenEmbedding(target_pieces, d_model)
+    target = parts.TokenEmbedding(target_pieces, d_model)
     if tie == "three":
         if source_pieces != target_pieces:
             raise ValueError(f"three-way tying of {source_pieces} source pieces with {target_pieces} target pieces")
         return target, target, target
-    source = TokenEmbedding(source_pieces, d_model)
-    return source, target, target if tie == "two" else TokenEmbedding(target_pieces, d_model)
+    source = parts.TokenEmbedding(source_pieces, d_model)
+    return source, target, target if tie == "two" else parts.TokenEmbedding(target_pieces, d_model)
 
 
 @dataclass(frozen=True)
@@ -324,22 +311,22 @@ class _Stack:
     """The parts of one stack of layers; its kind of positions is one part, shared by all that ask it."""
 
     model: Attentive
-    positions: Positions
+    positions: parts.Positions
 
     @classmethod
     def of(cls, model: Attentive, *, two_way: bool) -> _Stack:
         """``two_way``: tokens also see what comes after them."""
         return cls(model, POSITIONS[model.positions](model, two_way))
 
-    def input(self, table: TokenEmbedding, scale: float | None) -> InputEmbedding:
-        return InputEmbedding(table, self.positions, self.model.dropout, scale)
+    def input(self, table: parts.TokenEmbedding, scale: float | None) -> parts.InputEmbedding:
+        return parts.InputEmbedding(table, self.positions, self.model.dropout, scale)
 
-    def encoder_layers(self, count: int) -> list[EncoderLayer]:
-        return [EncoderLayer(self._attention(), self._feedforward(), self._residuals(2)) for _ in range(count)]
+    def encoder_layers(self, count: int) -> list[parts.EncoderLayer]:
+        return [parts.EncoderLayer(self._attention(), self._feedforward(), self._residuals(2)) for _ in range(count)]
 
-    def decoder_layers(self, count: int) -> list[DecoderLayer]:
+    def decoder_layers(self, count: int) -> list[parts.DecoderLayer]:
         return [
-            DecoderLayer(self._attention(), self._attention(cross=True), self._feedforward(), self._residuals(3))
+            parts.DecoderLayer(self._attention(), self._attention(cross=True), self._feedforward(), self._residuals(3))
             for _ in range(count)
         ]
 
@@ -347,19 +334,19 @@ class _Stack:
         """The norm that ends a pre-norm stack."""
         return NORMS[self.model.norm](self.model) if self.model.norm_place == "pre" else nn.Identity()
 
-    def _attention(self, cross: bool = False) -> MultiHeadAttention:
+    def _attention(self, cross: bool = False) -> parts.MultiHeadAttention:
         model = self.model
         acts = self.positions.turns or self.positions.bias() is not None
         shared = self.positions if acts and not cross else None
-        scoring = Scoring(model.scale_scores, model.biases, shared)
+        scoring = parts.Scoring(model.scale_scores, model.biases, shared)
         sizes = model.d_model, model.heads, model.key_size, model.value_size
-        return MultiHeadAttention(*sizes, model.attention_dropout, scoring)
+        return parts.MultiHeadAttention(*sizes, model.attention_dropout, scoring)
 
-    def _feedforward(self) -> FeedForward:
+    def _feedforward(self) -> parts.FeedForward:
         model = self.model
         kind, activation = FEEDFORWARDS[model.activation]
         return kind(model.d_model, model.d_ff, activation(), model.feedforward_dropout, model.biases)
 
-    def _residuals(self, count: int) -> list[Residual]:
+    def _residuals(self, count: int) -> list[parts.Residual]:
         kind, norm = RESIDUALS[self.model.norm_place], NORMS[self.model.norm]
-        return [kind(norm(self.model), Dropout(self.model.dropout)) for _ in range(count)]
+        return [kind(norm(self.model), parts.Dropout(self.model.dropout)) for _ in range(count)]

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from regard.data.batches.batch import Packed, PairBatch
 from regard.data.batches.patches import ImageBatch
-from regard.nn.embeddings import WordRows
-from regard.nn.layout import Sequences
+from regard.nn import Sequences, WordRows
 from regard.text.word_features import WordFeatures
 
 

@@ -33,8 +33,8 @@ class Preset:
         pieces: of the vocabulary the figure is for; of a model of images its classes.
     """
 
-    model: dict[str, Any] = field(default_factory=dict)
-    training: dict[str, Any] = field(default_factory=dict)
+    model: dict[str, object] = field(default_factory=dict)
+    training: dict[str, object] = field(default_factory=dict)
     parameters: int | None = None
     what: str = ""
     family: str = "transformer"
@@ -43,18 +43,18 @@ class Preset:
     @property
     def section(self) -> Any:
         """The model section itself."""
-        return FAMILIES[self.family](**self.model)
+        return FAMILIES[self.family].model_validate(self.model)
 
 
-_SMALL: dict[str, Any] = {"norm_place": "pre", "dropout": 0.2}
-_MEAN: dict[str, Any] = {"pool": "mean", "pooler": False, "norm_epsilon": 1e-5}
+_SMALL: dict[str, object] = {"norm_place": "pre", "dropout": 0.2}
+_MEAN: dict[str, object] = {"pool": "mean", "pooler": False, "norm_epsilon": 1e-5}
 
 
-def _sizes(layers: int, d_model: int, d_ff: int, heads: int) -> dict[str, Any]:
+def _sizes(layers: int, d_model: int, d_ff: int, heads: int) -> dict[str, object]:
     return {"layers": layers, "d_model": d_model, "d_ff": d_ff, "heads": heads}
 
 
-def _two_stacks(layers: int, d_model: int, d_ff: int, heads: int) -> dict[str, Any]:
+def _two_stacks(layers: int, d_model: int, d_ff: int, heads: int) -> dict[str, object]:
     sizes = {"d_model": d_model, "d_ff": d_ff, "heads": heads}
     return {"encoder_layers": layers, "decoder_layers": layers, **sizes}
 
@@ -63,11 +63,11 @@ def _heads(heads: int, size: int) -> Preset:
     return Preset({"heads": heads, "d_k": size, "d_v": size}, what=f"{heads} heads of {size}")
 
 
-def _encoder(model: dict[str, Any], what: str, pieces: int) -> Preset:
+def _encoder(model: dict[str, object], what: str, pieces: int) -> Preset:
     return Preset({**model, **_MEAN}, what=what, family="bert", pieces=pieces)
 
 
-def _bert(model: dict[str, Any], parameters: int, what: str) -> Preset:
+def _bert(model: dict[str, object], parameters: int, what: str) -> Preset:
     return Preset({**model, "attention_dropout": 0.1}, {}, parameters, what, "bert", 30_522)
 
 

@@ -9,15 +9,11 @@ from typing import final
 import torch
 from torch import Tensor, nn
 
-from regard.models.bert import Bert, TagHead, TextHead, VectorHead
+from regard.models.bert import Bert, EncoderModel, TagHead, TextHead, VectorHead
 from regard.models.inputs import Tokens
 from regard.models.transformer import EncoderDecoder
-from regard.nn.alignment import Alignment, NoAlignment
-from regard.nn.dropout import Dropout
-from regard.nn.embeddings import InputEmbedding
+from regard.nn import Alignment, Bridge, Dropout, InputEmbedding, Layout, NoAlignment, Sequences, Stack
 from regard.nn.heads import mean
-from regard.nn.layout import Layout, Sequences
-from regard.nn.recurrent import Bridge, Stack
 
 
 @dataclass(frozen=True)
@@ -204,18 +200,14 @@ class WordEncoder(TextEncoder):
         return hidden_TD.index_copy(0, tokens.inside_T.nonzero()[:, 0], hidden_WD[tokens.rows_T])
 
 
-class RecurrentEncoder(nn.Module):
-    """A recurrence over a text, and a head; by attention its words are weighed [Yang16 §2.2]."""
+class RecurrentEncoder(EncoderModel):
+    """A recurrence over a text, and a head; by attention its words are weighed [Yang16 §2.2].
 
-    def __init__(self, encoder: TextEncoder, head: TextHead | TagHead | VectorHead) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.head = head
+    The output: ``score_TC`` of tags, ``score_BC`` or ``vector_BD`` of texts.
+    """
 
-    def forward(self, tokens: Tokens) -> Tensor:
-        """The output: ``score_TC`` of tags, ``score_BC`` or ``vector_BD`` of texts."""
-        said: Tensor = self.head(self.encoder(tokens), tokens.sequences)
-        return said
+    encoder: TextEncoder
+    head: TextHead | TagHead | VectorHead
 
 
 Reader = Bert | RecurrentEncoder

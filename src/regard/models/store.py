@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -80,8 +79,9 @@ def take(path: Path, model: nn.Module) -> list[str]:
     Raises:
         RegardError: the file is missing, broken or newer than this Regard.
     """
-    header, wanted = read_header(path), named_tensors(model)
-    fitting = [name for name in wanted if name in header and _shape(header[name]) == list(wanted[name].shape)]
+    wanted = named_tensors(model)
+    shapes = {name: entry.get("shape") for name, entry in read_header(path).items() if isinstance(entry, dict)}
+    fitting = [name for name, tensor in wanted.items() if shapes.get(name) == list(tensor.shape)]
     with _opened(path) as file:
         for name in fitting:
             wanted[name].copy_(file.get_tensor(name))
@@ -107,10 +107,6 @@ def _opened(path: Path) -> Iterator[safe_open]:
             yield file
     except (SafetensorError, OSError) as error:
         raise RegardError(f"is broken: {error}", str(path)) from None
-
-
-def _shape(entry: Any) -> Any:
-    return entry.get("shape") if isinstance(entry, dict) else None
 
 
 def check_weights(path: Path, model: nn.Module) -> None:

@@ -1,13 +1,14 @@
-"""The Transformer [Vaswani17 §3, Figure 1]: an encoder and a decoder, stacks of the layers of ``nn/layers``."""
+"""The Transformer [Vaswani17 §3, Figure 1], an encoder and a decoder, and decoder-only models [Radford18, Radford19].
+
+The layers of their stacks are those of ``nn/layers``.
+"""
 
 from __future__ import annotations
 
 from torch import Tensor, nn
 
 from regard.models.inputs import Pairs, Patches, Tokens
-from regard.nn.embeddings import InputEmbedding, PatchEmbedding, TokenEmbedding
-from regard.nn.layers import DecoderLayer, EncoderLayer
-from regard.nn.layout import Layout
+from regard.nn import DecoderLayer, EncoderLayer, InputEmbedding, Layout, PatchEmbedding, TokenEmbedding
 
 
 class Encoder(nn.Module):
@@ -61,6 +62,8 @@ class EncoderDecoder(nn.Module):
         self.encoder = encoder
         self.decoder = decoder
         self.output = output
+        self.pieces = output.pieces
+        """Target pieces that can be predicted; also the id of the start symbol."""
 
     def forward(self, pairs: Pairs) -> Tensor:
         """``hidden_TD`` of the decoder; times the output table it gives the scores of the next token."""
@@ -68,14 +71,28 @@ class EncoderDecoder(nn.Module):
         hidden_TD: Tensor = self.decoder(pairs.target, memory, pairs.source)
         return hidden_TD
 
-    @property
-    def pieces(self) -> int:
-        """Target pieces that can be predicted; also the id of the start symbol."""
-        return self.output.pieces
-
 
 class Transformer(EncoderDecoder):
     """The paper's encoder and decoder, all three tables one where it ties them [Vaswani17 §3.4]."""
 
     encoder: Encoder
     decoder: Decoder
+
+
+class Gpt(nn.Module):
+    """A stack in which every token sees itself and what came before; it guesses the next token [Radford18 §3.1].
+
+    Its layers are those of an encoder, with a causal mask, and its output embeddings are tied.
+    """
+
+    def __init__(self, decoder: Encoder, output: TokenEmbedding) -> None:
+        super().__init__()
+        self.decoder = decoder
+        self.output = output
+        self.pieces = output.pieces
+        """Pieces that can be predicted."""
+
+    def forward(self, tokens: Tokens) -> Tensor:
+        """``hidden_TD``; times the output table it gives the scores of the token that follows each."""
+        hidden_TD: Tensor = self.decoder(tokens, causal=True)
+        return hidden_TD

@@ -20,8 +20,7 @@ from regard.nn.alignment import (
     NoAlignment,
     ScaledDot,
 )
-from regard.nn.attention.kv_cache import KVCache
-from regard.nn.attention.multi_head import MultiHeadAttention, Scoring
+from regard.nn.attention.multi_head import KVCache, MultiHeadAttention, Scoring
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, PatchEmbedding, Segments, TokenEmbedding, WordEmbedding, WordRows
 from regard.nn.heads import Attention, ConditionalRandomField, CRFTags, IndependentTags

@@ -7,7 +7,6 @@ all backends of :mod:`regard.nn.attention.multi_head` serve them; the additive s
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from functools import partial
 
 import torch
@@ -19,7 +18,7 @@ from regard.nn.attention.backends import AttentionArgs, Point, Reference, places
 from regard.nn.attention.multi_head import attend
 from regard.nn.attention.padded_groups import grid
 from regard.nn.autograd.attention import AdditiveAttentionFunction
-from regard.nn.init import draw, draw_rows
+from regard.nn.init import Vectors, draw
 from regard.nn.layout import Layout
 from regard.nn.ops import Linear
 
@@ -28,18 +27,18 @@ GROUPS = 16
 """Groups of sentences of similar length that a batch is split into at most, so that little is padding."""
 
 
-class DotScore(nn.Module, ABC):
+class DotScore(nn.Module):
     """Scores that are a dot product of query and key; its kinds differ in what becomes query and key."""
 
     scale = 1.0
 
-    @abstractmethod
     def query(self, hidden_TD: Tensor) -> Tensor:
-        """``query_TD`` of the decoder's states."""
+        """``query_TD``: the decoder's states themselves, unless a kind says otherwise."""
+        return hidden_TD
 
-    @abstractmethod
     def key(self, memory_SD: Tensor) -> Tensor:
-        """``key_SD`` of the encoder's states; computed once for a sentence."""
+        """``key_SD``, computed once for a sentence: the encoder's states themselves, unless a kind says otherwise."""
+        return memory_SD
 
     def attend(self, query_TD: Tensor, key_SD: Tensor, memory_SD: Tensor, layout: Layout) -> Tensor:
         """``context_TD``: encoder states weighed by the softmax of their scores; zeros if there are none."""
@@ -60,14 +59,6 @@ class Dot(DotScore):
     def __init__(self, scale: float = 1.0) -> None:
         super().__init__()
         self.scale = scale
-
-    def query(self, hidden_TD: Tensor) -> Tensor:
-        """The decoder's states themselves."""
-        return hidden_TD
-
-    def key(self, memory_SD: Tensor) -> Tensor:
-        """The encoder's states themselves."""
-        return memory_SD
 
 
 class ScaledDot(Dot):
@@ -91,10 +82,6 @@ class General(DotScore):
         query_TD: Tensor = self.weight(hidden_TD).to(hidden_TD.dtype)
         return query_TD
 
-    def key(self, memory_SD: Tensor) -> Tensor:
-        """The encoder's states themselves."""
-        return memory_SD
-
 
 class Cosine(DotScore):
     """``score(h, m) = s cos(h, m)``.
@@ -116,7 +103,7 @@ class Cosine(DotScore):
         return F.normalize(memory_SD, dim=1)
 
 
-class AdditiveScore(nn.Module):
+class AdditiveScore(Vectors, nn.Module):
     """``score(q, m) = vᵀ tanh(q + U m)`` of queries that are there already [Bahdanau15 §A.1.2]."""
 
     def __init__(self, d_model: int) -> None:
@@ -124,10 +111,6 @@ class AdditiveScore(nn.Module):
         self.memory = Linear(d_model, d_model, bias=False)
         self.direction = nn.Parameter(torch.empty(d_model))
         draw(self)
-
-    def initialise(self, generator: torch.Generator | None = None) -> None:
-        """The direction: standard deviation d_model^-0.5."""
-        draw_rows(self, generator)
 
     def key(self, memory_SD: Tensor) -> Tensor:
         """``U m``; computed once for a sentence."""

@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from regard.nn import hooks
 from regard.nn.dropout import Dropout
-from regard.nn.init import draw, draw_rows
+from regard.nn.init import Vectors, draw
 from regard.nn.ops import Linear, Path, matmul
 from regard.nn.positions import Positions
 
 
-class TokenEmbedding(nn.Module):
+class TokenEmbedding(Vectors, nn.Module):
     """A table of one vector per piece; a row after the pieces is the start symbol's, zero and never trained.
 
     The table may be shared: source and target embedding and the output projection are one matrix in the paper
@@ -38,7 +38,7 @@ class TokenEmbedding(nn.Module):
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """Standard deviation d_model^-0.5; the start symbol's row is zero."""
-        draw_rows(self, generator)
+        super().initialise(generator)
         with torch.no_grad():
             self.weight[self.pieces :] = 0
 
@@ -115,7 +115,7 @@ class WordRows:
     features_WE: Tensor
 
 
-class WordEmbedding(nn.Module):
+class WordEmbedding(Vectors, nn.Module):
     """Adds to each token the sum of the vectors of its word's features [Miranda22].
 
     Args:
@@ -132,7 +132,7 @@ class WordEmbedding(nn.Module):
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """The sum of a word's vectors has standard deviation d_model^-0.5."""
-        draw_rows(self, generator)
+        super().initialise(generator)
         with torch.no_grad():
             self.weight.mul_(self.each**-0.5)
 
@@ -150,7 +150,7 @@ class WordEmbedding(nn.Module):
         return x_TD + torch.cat([none_1D, word_WD]).index_select(0, words.word_T).to(x_TD.dtype)
 
 
-class Segments(nn.Module):
+class Segments(Vectors, nn.Module):
     """A learned vector for each kind of segment, added to its tokens [Devlin19 §3.2, Figure 2]."""
 
     def __init__(self, kinds: int, d_model: int) -> None:
@@ -158,16 +158,12 @@ class Segments(nn.Module):
         self.weight = nn.Parameter(torch.empty(kinds, d_model))
         draw(self)
 
-    def initialise(self, generator: torch.Generator | None = None) -> None:
-        """Standard deviation d_model^-0.5."""
-        draw_rows(self, generator)
-
     def forward(self, x_TD: Tensor, segments_T: Tensor | None) -> Tensor:
         """``x_TD`` plus each token's segment; the first segment by default."""
         return x_TD + (self.weight[0] if segments_T is None else self.weight[segments_T])
 
 
-class PatchEmbedding(nn.Module):
+class PatchEmbedding(Vectors, nn.Module):
     """An image as tokens: a class token, then each patch's pixels times one matrix [Dosovitskiy21 §3.1, eq. 1].
 
     Args:
@@ -184,10 +180,6 @@ class PatchEmbedding(nn.Module):
         self.dropout = Dropout(dropout)
         self.path = ""
         draw(self)
-
-    def initialise(self, generator: torch.Generator | None = None) -> None:
-        """The class token: standard deviation d_model^-0.5."""
-        draw_rows(self, generator)
 
     def forward(
         self,

@@ -125,7 +125,11 @@ def refuse_undrawn(model: nn.Module) -> None:
             raise RegardError("has values that are not finite: were its weights never drawn or loaded?", name)
 
 
-def draw_rows(part: nn.Module, generator: torch.Generator | None) -> None:
-    """Give a part's own vectors of size d entries of standard deviation d^-0.5."""
-    for parameter in part.parameters(recurse=False):
-        nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5, generator=generator)
+class Vectors:
+    """Of parts whose own weights are vectors: entries of one of size d begin with standard deviation d^-0.5."""
+
+    def initialise(self, generator: torch.Generator | None = None) -> None:
+        """Draw the vectors, not those of the parts inside."""
+        assert isinstance(self, nn.Module)
+        for parameter in self.parameters(recurse=False):
+            nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5, generator=generator)

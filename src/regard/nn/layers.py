@@ -8,8 +8,7 @@ from typing import final
 from torch import Tensor, nn
 
 from regard.nn import hooks
-from regard.nn.attention.kv_cache import KVCache
-from regard.nn.attention.multi_head import MultiHeadAttention
+from regard.nn.attention.multi_head import KVCache, MultiHeadAttention
 from regard.nn.dropout import Dropout
 from regard.nn.init import watch
 from regard.nn.layout import Layout

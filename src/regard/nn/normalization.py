@@ -107,7 +107,6 @@ class Packed(Protocol):
     @property
     def sequences(self) -> Sequences:
         """Its sentences."""
-        ...
 
 
 def count_real_tokens(stack: nn.Module) -> None:

@@ -14,74 +14,55 @@ import torch
 from torch import Tensor, nn
 
 from regard.nn.attention.backends import Bias
-from regard.nn.init import draw, draw_rows, refuse_sizes
+from regard.nn.init import Vectors, draw, refuse_sizes
 from regard.nn.layout import Sequences
 
 STEEPEST, SPREAD, FAINTEST = 2.0, 4.0, -4.0
 """Of the scores that relative positions begin with: the first pair's slope, by what it falls to the next, the least."""
 
 
-class Positions(nn.Module, ABC):
-    """What every kind of positions offers."""
+class Positions(nn.Module):
+    """What every kind of positions offers: one of three methods that does something, and two that do nothing."""
 
     turns: ClassVar[bool] = False
     """Whether it turns queries and keys."""
+
+    def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
+        """``x_TD`` with positions added; ``positions_T`` count from 0, all below ``longest``."""
+        return x_TD
+
+    def bias(self) -> Bias | None:
+        """What attention adds to its scores, evaluated from positions."""
+        return None
+
+    def rotate(self, x_THK: Tensor, sequences: Sequences) -> Tensor:
+        """Queries or keys of the tokens of ``sequences``, turned by their positions."""
+        return x_THK
+
+
+class EmbeddingPositions(Positions, ABC):
+    """Kinds that add to the embeddings only."""
 
     @abstractmethod
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
         """``x_TD`` with positions added; ``positions_T`` count from 0, all below ``longest``."""
 
-    @abstractmethod
-    def bias(self) -> Bias | None:
-        """What attention adds to its scores, evaluated from positions."""
 
-    @abstractmethod
-    def rotate(self, x_THK: Tensor, sequences: Sequences) -> Tensor:
-        """Queries or keys of the tokens of ``sequences``, turned by their positions."""
-
-
-class EmbeddingPositions(Positions):
-    """Kinds that add to the embeddings only."""
-
-    @final
-    def bias(self) -> None:
-        """Nothing is added to the scores."""
-
-    @final
-    def rotate(self, x_THK: Tensor, sequences: Sequences) -> Tensor:
-        """``x_THK`` as it is."""
-        return x_THK
-
-
-class ScorePositions(Positions):
+class ScorePositions(Positions, ABC):
     """Kinds that add to the scores of attention only: :meth:`forward` gives the addend."""
-
-    @final
-    def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
-        """``x_TD`` as it is."""
-        return x_TD
 
     @final
     def bias(self) -> Bias:
         """The part itself."""
         return self
 
-    @final
-    def rotate(self, x_THK: Tensor, sequences: Sequences) -> Tensor:
-        """``x_THK`` as it is."""
-        return x_THK
-
     @abstractmethod
     def forward(self, query_positions_L: Tensor, key_positions_M: Tensor) -> Tensor:
         """The scores' addend ``bias_HLM`` of queries and keys at given positions."""
 
 
-class NoPositions(EmbeddingPositions):
+class NoPositions(Positions):
     """Nothing is added: without positions the encoder commutes with any permutation of its tokens."""
-
-    def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
-        """``x_TD`` as it is."""
-        return x_TD
 
 
 class Sinusoidal(EmbeddingPositions):
@@ -116,17 +97,13 @@ def sinusoids(length: int, d_model: int) -> Tensor:
     return interleaved[:, :d_model].to(torch.get_default_device(), torch.get_default_dtype())
 
 
-class Learned(EmbeddingPositions):
+class Learned(Vectors, EmbeddingPositions):
     """One learned vector a position, added: row E of the paper's Table 3 [Vaswani17 §3.5]."""
 
     def __init__(self, d_model: int, length: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(length, d_model))
         draw(self)
-
-    def initialise(self, generator: torch.Generator | None = None) -> None:
-        """Standard deviation d_model^-0.5."""
-        draw_rows(self, generator)
 
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
         """``x_TD`` plus each position's vector.
@@ -139,7 +116,7 @@ class Learned(EmbeddingPositions):
         return x_TD + self.weight[positions_T]
 
 
-class Grid(EmbeddingPositions):
+class Grid(Vectors, EmbeddingPositions):
     """The place of a patch in an image: half of a vector for its row, half for its column [Dosovitskiy21 §D.4].
 
     Position 0 is the class token's, which has no place and a separate vector.
@@ -153,10 +130,6 @@ class Grid(EmbeddingPositions):
         self.column = nn.Parameter(torch.empty(columns, d_model - half))
         self.first = nn.Parameter(torch.empty(d_model))
         draw(self)
-
-    def initialise(self, generator: torch.Generator | None = None) -> None:
-        """Standard deviation: each vector's size to the power of -0.5."""
-        draw_rows(self, generator)
 
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
         """``x_TD`` plus each patch's row and column; patches are numbered from 1, row by row."""
@@ -211,13 +184,6 @@ class Rotary(Positions):
         self.size = size
         self.base = base
         self.scaling = scaling
-
-    def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
-        """``x_TD`` as it is."""
-        return x_TD
-
-    def bias(self) -> None:
-        """Nothing is added to the scores."""
 
     def rotate(self, x_THK: Tensor, sequences: Sequences) -> Tensor:
         """``x · cos + (-x_second, x_first) · sin``, with the angles of each token's position."""

@@ -10,7 +10,7 @@ all of a cell's gates side by side, as in torch.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -49,6 +49,8 @@ class Recurrent(nn.Module):
         refuse_sizes(self, size_in=size_in, size=size, directions=directions)
         self.size = size
         self.directions = directions
+        self.state_size = self.states * directions * size
+        """X, entries of a state."""
         self.kernel = self.kind(size_in, size, bidirectional=directions == 2)
         draw(self)
 
@@ -67,11 +69,6 @@ class Recurrent(nn.Module):
                 else:
                     nn.init.constant_(block, float(name.startswith("bias_ih") and gate in self.open_gates))
 
-    @property
-    def state_size(self) -> int:
-        """X, entries of a state."""
-        return self.states * self.directions * self.size
-
     def forward(self, entering: Tensor, live_L: Tensor, first_NX: Tensor) -> tuple[Tensor, Tensor]:
         """``hidden_RD, last_NX``: the hidden vector of every token, and each sequence's state at its end.
 
@@ -84,12 +81,21 @@ class Recurrent(nn.Module):
         """
         if torch.is_grad_enabled() and entering.device.type == "cpu":
             return self._unroll(entering, live_L, first_NX)
+        return self._by_kernel(entering, live_L, first_NX)
+
+    def _by_kernel(self, entering: Tensor, live_L: Tensor, first_NX: Tensor) -> tuple[Tensor, Tensor]:
+        """The same by torch's kernel, whose state is a tensor, or one for each vector that is carried."""
         states = self._apart(first_NX).permute(1, 2, 0, 3).contiguous()
-        hidden, last = self.kernel(PackedSequence(entering, live_L), self._kernel_state(states))
-        return hidden.data, self._from_kernel_state(last).permute(2, 0, 1, 3).flatten(1)
+        first = states[0] if self.states == 1 else tuple(states)
+        hidden, last = self.kernel(PackedSequence(entering, live_L), first)
+        last = torch.stack([last] if self.states == 1 else list(last))
+        return hidden.data, last.permute(2, 0, 1, 3).flatten(1)
 
     def _unroll(self, entering: Tensor, live_L: Tensor, first_NX: Tensor) -> tuple[Tensor, Tensor]:
-        """The same by our own backward pass; what enters is multiplied for all tokens and directions at once."""
+        """The same by our own backward pass, in which each direction of a token is a row of its own (:class:`BPTT`).
+
+        What enters is multiplied for all tokens and directions at once.
+        """
         ways = self.directions
         every = [self._weights(suffix) for suffix in ("", "_reverse")[:ways]]
         weight, bias = (torch.cat([weights[i] for weights in every]) for i in (0, 2))
@@ -123,19 +129,12 @@ class Recurrent(nn.Module):
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         return [getattr(self.kernel, f"{name}_l0{suffix}") for name in names]
 
-    def _kernel_state(self, states: Tensor) -> Any:
-        """The first state in the form of torch's kernel: a tensor, or one for each vector that is carried."""
-        return states[0] if self.states == 1 else tuple(states)
-
-    def _from_kernel_state(self, last: Any) -> Tensor:
-        """The inverse, for the kernel's last state: (states, directions, sequences, size)."""
-        return torch.stack([last] if self.states == 1 else list(last))
-
 
 def mirror(live_L: Tensor) -> Tensor:
-    """``mirror_R``, two rows a token: the first stays, the second is that of the token as far from its sequence's end.
+    """``mirror_R``, two rows a token, the first forwards, the second backwards: whose row each direction reads.
 
-    So a sequence's last tokens are read backwards at the time at which its first are read forwards.
+    Forwards it is the token's own; backwards that of the token as far from its sequence's end as this one is from its
+    beginning. So a sequence's last tokens are read backwards at the time at which its first are read forwards.
 
     Args:
         live_L: how many sequences have a token at each time.
@@ -183,6 +182,10 @@ class Stack(nn.Module):
     def __init__(self, layers: list[Recurrent], dropout: float) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
+        self.size = layers[-1].directions * layers[-1].size
+        """Entries of the top layer's hidden vectors, all directions."""
+        self.state_size = layers[-1].state_size
+        """X, entries of the top layer's state."""
         self.dropout = Dropout(dropout)
 
     def forward(
@@ -217,21 +220,6 @@ class Stack(nn.Module):
             entering, state_NX = layer.step(entering, state_NX)  # type: ignore[operator]
             after.append(state_NX)
         return entering, after
-
-    @property
-    def size(self) -> int:
-        """Entries of the top layer's hidden vectors, all directions."""
-        return self._top.directions * self._top.size
-
-    @property
-    def state_size(self) -> int:
-        """X, entries of the top layer's state."""
-        return self._top.state_size
-
-    @property
-    def _top(self) -> Recurrent:
-        top: Recurrent = self.layers[-1]  # type: ignore[assignment]
-        return top
 
 
 class Bridge(nn.Module):

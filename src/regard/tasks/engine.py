@@ -25,8 +25,8 @@ from regard.tasks.text.precisions import Wanted, precision_of, refuse_where_torc
 ENGINES = {
     "transformer": "regard.engine.build:transformer",
     "gpt": "regard.engine.gpt:gpt",
-    "bert": "regard.engine.readers.build:bert",
-    "rnn-encoder": "regard.engine.readers.build:rnn_encoder",
+    "bert": "regard.engine.readers:bert",
+    "rnn-encoder": "regard.engine.readers:rnn_encoder",
 }
 """What makes the engine of a section, by its family; only that is imported."""
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.config import Recipe, import_name, saved_recipe
-from regard.engine.packed_file import MappedPacker, RecordingPacker, StalePack
-from regard.engine.weights import WeightFile
+from regard.engine.weights import MappedPacker, RecordingPacker, StalePack, WeightFile
 from regard.kernels.packing import Packer, Precision
 from regard.system import processor
 from regard.system.errors import RegardError, UsageError

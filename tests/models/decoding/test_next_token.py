@@ -3,8 +3,7 @@ import pytest
 import torch
 
 from regard.config import Decoding
-from regard.models.decoding.logits_filters import filter_logits, penalize_repetition
-from regard.models.decoding.next_token import NextTokenScores
+from regard.models.decoding.next_token import NextTokenScores, filter_logits, penalize_repetition
 from tests.decoding.table_step import chances
 from tests.reference import equations
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.nn.attention import multi_head
-from regard.nn.attention.kv_cache import KVCache
-from regard.nn.attention.multi_head import MultiHeadAttention, attend
+from regard.nn.attention.multi_head import KVCache, MultiHeadAttention, attend
 from regard.nn.dropout import reseed
 from regard.nn.layout import Layout, Sequences
 from tests.models.small_models import arrays, assert_near, only, sequences, stir
@@ -34,19 +33,11 @@ def by_hand(query_THK, key_SHK, value_SHU, layout: Layout, causal: bool) -> np.n
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=4), st.integers(0, 2))
 def test_attend_is_the_equation_sequence_by_sequence(lengths, tail) -> None:
-    for causal in (False, True):
-        pairs = [(k, k) for _, k in lengths] if causal else lengths
-        queries = sequences([q for q, _ in pairs], tail)
-        keys = queries if causal else sequences([k for _, k in pairs], tail)
-        given_QKV = tensors(queries.size, keys.size)
-        layout = Layout(queries, keys)
+    """Under ``causal`` the last query stands at the last key, of the same tokens or of others."""
+    queries, keys = (sequences([pair[side] for pair in lengths], tail) for side in (0, 1))
+    for causal, layout in ((False, Layout(queries, keys)), (True, Layout(queries, keys)), (True, Layout(keys, keys))):
+        given_QKV = tensors(layout.queries.size, layout.keys.size)
         assert_near(attend(*given_QKV, layout, causal=causal), by_hand(*given_QKV, layout, causal), 1e-12)
-
-
-def test_under_causal_the_last_query_stands_at_the_last_key() -> None:
-    layout = Layout(sequences([1, 2, 3, 5]), sequences([4, 2, 5, 3]))
-    given_QKV = tensors(11, 14)
-    assert_near(attend(*given_QKV, layout, causal=True), by_hand(*given_QKV, layout, True), 1e-12)
 
 
 def test_a_scale_and_a_bias_are_taken() -> None:
@@ -115,3 +106,39 @@ def test_the_way_is_logged_once(caplog: pytest.LogCaptureFixture, monkeypatch: p
         for _ in range(2):
             attend(*tensors(2, 2), layout, causal=False)
     assert [record.getMessage() for record in caplog.records] == ["attention is computed the sdpa way"]
+
+
+def filled(rows: int, stride: int) -> KVCache:
+    arena = KVCache.empty((torch.zeros(0, 2, 3), torch.zeros(0, 2, 4)), rows, stride)
+    arena.write(torch.arange(rows * stride), torch.randn(rows * stride, 2, 3), torch.randn(rows * stride, 2, 4))
+    return arena
+
+
+def rows(arena: KVCache) -> torch.Tensor:
+    both = torch.cat([arena.key_SHK, arena.value_SHU], dim=2)
+    return both.unflatten(0, (arena.rows, arena.stride)).clone()
+
+
+def test_writing_touches_its_places_only() -> None:
+    arena = filled(3, 4)
+    before = rows(arena)
+    arena.write(torch.tensor([1, 10]), torch.ones(2, 2, 3), torch.ones(2, 2, 4))
+    changed = (rows(arena) != before).flatten(2).any(2)
+    assert changed.nonzero().tolist() == [[0, 1], [2, 2]]
+
+
+@pytest.mark.parametrize("chosen", [[2, 0, 1], [1, 1, 1], [2], [0, 0, 1, 1, 2, 2, 2], [2, 1]])
+def test_rows_are_selected(chosen: list[int]) -> None:
+    arena = filled(3, 4)
+    before = rows(arena)
+    after = rows(arena.select(torch.tensor(chosen), longest=3))
+    assert torch.equal(after[: len(chosen), :3], before[chosen][:, :3])
+
+
+def test_it_grows_and_keeps_what_it_holds() -> None:
+    arena = filled(3, 4)
+    before = rows(arena)
+    larger = arena.grow(5, 9)
+    assert (larger.rows, larger.stride) == (5, 9)
+    assert torch.equal(rows(larger)[:3, :4], before)
+    assert larger.grow(2, 3) is larger

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.decoding.hypotheses import Fate, Trace, TraceStep
 from regard.decoding.search import search
-from regard.decoding.trace import Fate, Trace, TraceStep
 from regard.inspection.forward.record import ModelInputs, piece, shown_symbols, text_inputs, visible
 from regard.system.errors import UsageError
 from regard.tasks.kinds import (

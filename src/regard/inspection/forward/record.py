@@ -170,7 +170,7 @@ def _single_text_inputs(task: SingleTextModel, text: str, target: Target) -> Mod
 
 def hidden_states(task: SingleTextModel, given: Tokens) -> Tensor:
     """``hidden_TD`` of one text, before a head; where pooling attends, the head runs too, so that this is captured."""
-    from regard.models.gpt import Gpt
+    from regard.models.transformer import Gpt
 
     hidden_TD: Tensor
     if isinstance(task.model, Gpt):

@@ -138,9 +138,9 @@ def integrate(seen: ModelInputs, without: AblationRequest, score: Score, passes:
 
     Args:
         seen, without, score: as of :func:`attribute`.
-        passes: as of :func:`~regard.models.attribution.integrated_gradients`.
+        passes: as of :func:`~regard.models.captured_attention.integrated_gradients`.
     """
-    from regard.models.attribution import integrated_gradients
+    from regard.models.captured_attention import integrated_gradients
 
     task = seen.task
 

@@ -9,11 +9,9 @@ from typing import Annotated
 from pydantic import Field, Strict
 
 from regard.config import Decoding
-from regard.decoding.hypotheses import Choose
-from regard.decoding.scheduler import Scheduler
-from regard.decoding.search import random_sampling
-from regard.decoding.strategies import Greedy
-from regard.decoding.trace import Trace
+from regard.decoding.hypotheses import Choose, Trace
+from regard.decoding.search import Scheduler
+from regard.decoding.strategies import Greedy, random_sampling
 from regard.inspection.folders.models import LoadedModel, Models
 from regard.inspection.forward.outputs import (
     CANDIDATES,
@@ -148,7 +146,7 @@ def distribution(
     """
     import torch
 
-    from regard.models.decoding.logits_filters import filter_logits
+    from regard.models.decoding.next_token import filter_logits
 
     loaded = models.load_for(asked)
     task = loaded.task

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -17,13 +17,8 @@ from numpy.typing import NDArray
 
 from regard.models.decoding.next_token import NextTokenScores
 from regard.models.decoding.transformer import ROOM, concat_caches
-from regard.models.gpt import Gpt
-from regard.nn.attention.kv_cache import KVCache
-from regard.nn.layout import Layout, Sequences
-from regard.nn.positions import Learned
-
-if TYPE_CHECKING:
-    from regard.nn.layers import EncoderLayer
+from regard.models.transformer import Gpt
+from regard.nn import EncoderLayer, KVCache, Layout, Learned, Sequences
 
 Ids = NDArray[np.int64]
 

@@ -14,8 +14,7 @@ from torch import Tensor
 from regard.models.decoding.next_token import NextTokenScores
 from regard.models.inputs import Tokens
 from regard.models.rnn import Rnn
-from regard.nn import hooks
-from regard.nn.layout import Layout, Sequences
+from regard.nn import Layout, Sequences, hooks
 
 WEIGHT = "decoder.cross.weight"
 """Where the weights of attention pass."""

@@ -14,9 +14,7 @@ from torch import Tensor
 from regard.models.decoding.next_token import NextTokenScores
 from regard.models.inputs import Tokens
 from regard.models.transformer import Transformer
-from regard.nn import hooks
-from regard.nn.attention.kv_cache import KVCache
-from regard.nn.layout import Layout, Sequences
+from regard.nn import KVCache, Layout, Sequences, hooks
 
 ROOM = 32
 """Tokens a row's arena has room for at first; it doubles when they are used."""

@@ -19,8 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard.nn.attention.padded_groups import grid
 from regard.nn.autograd.attention import PaddedAttentionFunction
-from regard.nn.autograd.kernel_attention import KernelAttentionFunction, KernelLayout
-from regard.nn.autograd.native import has_kernel
+from regard.nn.autograd.native import KernelAttentionFunction, KernelLayout, has_kernel
 from regard.nn.dropout import drop
 from regard.nn.layout import Layout, Sequences
 
@@ -32,7 +31,6 @@ class Bias(Protocol):
 
     def __call__(self, query_positions_L: Tensor, key_positions_M: Tensor) -> Tensor:
         """The bias added to the scores of one sequence, ``bias_HLM``."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -53,11 +51,9 @@ class Backend(Protocol):
 
     def supports(self, query_THK: Tensor, value_SHU: Tensor, args: AttentionArgs) -> bool:
         """Whether it can compute this on these tensors."""
-        ...
 
     def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, args: AttentionArgs) -> Tensor:
         """``context_THU``."""
-        ...
 
 
 def unchanged(_: str, value: Tensor) -> Tensor:

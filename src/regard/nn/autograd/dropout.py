@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -36,9 +35,9 @@ def drop_entries(y: Tensor, drawn: Tensor, threshold: int, gate: Tensor | None =
     if takes(y) and (gate is None or (takes(gate) and gate.dtype == y.dtype)):
         from regard.kernels import _native
 
-        compute: Any = _native.dropout
         out = torch.empty_like(y)
-        compute(_line(y), _line(drawn), _line(out), threshold, scale, None if gate is None else _line(gate))
+        line = None if gate is None else _line(gate)
+        _native.dropout(_line(y), drawn.view(-1).numpy(), _line(out), threshold, scale, line)
         return out
     kept = (drawn >= threshold).view(torch.int8)  # multiplied faster than booleans
     found = (y * kept).mul_(scale)
@@ -75,9 +74,9 @@ class ResidualDropoutFunction(torch.autograd.Function):
         if takes(x) and takes(y) and x.dtype == torch.float32 and x.shape == y.shape:
             from regard.kernels import _native
 
-            compute: Any = _native.add_dropout
             total = torch.empty_like(x)
-            compute(_line(y), _line(drawn), _line(x), _line(total), threshold, scale)
+            stream, drawn_X = x.view(-1).detach().numpy(), drawn.view(-1).numpy()
+            _native.add_dropout(_line(y), drawn_X, stream, total.view(-1).numpy(), threshold, scale)
             return total
         return torch.add(x, y * (drawn >= threshold).view(torch.int8), alpha=scale)
 
@@ -93,5 +92,5 @@ def takes(x: Tensor) -> bool:
     return has_kernel(x) and x.is_contiguous()
 
 
-def _line(x: Tensor) -> np.ndarray[Any, Any]:
+def _line(x: Tensor) -> NDArray[np.float32] | NDArray[np.uint16]:
     return array(x.view(-1))

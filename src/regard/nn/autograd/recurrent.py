@@ -2,8 +2,8 @@
 
 torch's backward pass allocates and adds a tensor of the whole batch at every time step, so its time grows with the
 square of the longest sentence, and it computes each weight's gradient by one small product per time step. Here
-independent products are batched, and both directions are one loop: at a time step, to start an operation costs more
-than its numbers. The equations also make the single steps of a search.
+products that do not wait for each other are made at once behind the loop, and both directions are one loop: at a time
+step, to start an operation takes longer than its numbers do. The equations also make the single steps of a search.
 
 F: all of a cell's gates side by side, as in torch.
 """
@@ -29,7 +29,6 @@ class Equations(Protocol):
 
     def step(self, entered_NF: Tensor, carried_NF: Tensor, before_NX: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         """``after_NX``, the state after this token, and the tensors saved for backward."""
-        ...
 
     def back(
         self, gradient_NX: Tensor, before_NX: Tensor, kept: Sequence[Tensor], entered_NF: Tensor, carried_NF: Tensor
@@ -38,7 +37,6 @@ class Equations(Protocol):
 
         ``gradient_NX`` becomes the part of the gradient of the state before that does not pass through ``carried_NF``.
         """
-        ...
 
 
 class ElmanEquations:
@@ -111,14 +109,17 @@ class LstmEquations:
 class BPTT(torch.autograd.Function):
     """``hidden_RD, last_NX``: a cell over all times of a packed batch, its directions side by side.
 
-    Rows are tokens by time, each in every direction: token 0 forwards, token 0 backwards, token 1 forwards, and so on.
+    Rows are tokens by time (:class:`regard.nn.layout.ByTime`), each in every direction: token 0 forwards, token 0
+    backwards, token 1 forwards, and so on; rows of states are sequences in every direction. What a backward direction
+    reads at a time is brought there first (``mirror_R``), so that the loop treats all rows alike, and what it says is
+    brought back.
 
     Args:
         entered_RF: what enters times its weights, every token in every direction.
-        first_NX: the states before the first token, longest sequence first.
-        times: for each time the place of its first row and how many rows are live.
-        mirror_R: the row that a row's direction reads at its time, if there are two; its own inverse.
-        weights: of each direction ``weight_FD, bias_F``, of the hidden vector before.
+        first_NX: the states before the first token, of the longest sequence first.
+        times: for each time the place of its first row, and how many rows are live.
+        mirror_R: for each row the one that its direction reads there, where there are two directions; its own inverse.
+        weights: of each direction ``weight_FD, bias_F`` of the product with the hidden vector before.
     """
 
     @staticmethod

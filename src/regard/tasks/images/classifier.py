@@ -21,8 +21,8 @@ from regard.text.counts import counted
 from regard.text.lines import InvalidLines
 
 if TYPE_CHECKING:
+    from regard.models.bert import Vit
     from regard.models.inputs import Patches
-    from regard.models.vit import Vit
 
 Image = str | NDArray[Any]
 """Pixel values: a line with commas or tabs between them, or an array height × width (× channels)."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from regard.config import Decoding, GptSection, Recipe
 from regard.data.batches.batch import Ids, batches_by_length, pack_sources
 from regard.decoding.hypotheses import Hypothesis, Stop, Symbols
-from regard.decoding.scheduler import Scheduler
-from regard.decoding.search import random_sampling, sample
+from regard.decoding.search import Scheduler, sample
+from regard.decoding.strategies import random_sampling
 from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.engine import step_of
@@ -23,7 +23,7 @@ from regard.tasks.text.task import ROOM, Read, TextTask, inference_mode, read_as
 from regard.text.stop_strings import Decoder, StopStrings
 
 if TYPE_CHECKING:
-    from regard.models.gpt import Gpt
+    from regard.models.transformer import Gpt
 
 Floats = NDArray[np.float64]
 MAX_TOKENS = 256

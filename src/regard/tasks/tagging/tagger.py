@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from regard.engine.readers.build import HeadShape
-    from regard.engine.texts import Texts
+    from regard.engine.readers import HeadShape
+    from regard.engine.stack import Texts
     from regard.models.bert import TagHead
     from regard.models.inputs import Tokens
     from regard.models.rnn import Reader
@@ -235,7 +235,7 @@ class Tagging(TextTask[TagAssets, "Reader"]):
 
     def engine_sizes(self) -> tuple[int, HeadShape]:
         """What the engine's builder asks for: pieces, and what the head gives."""
-        from regard.engine.readers.build import HeadShape
+        from regard.engine.readers import HeadShape
 
         pieces, labels = self.assets.sizes
         limits = forbidden(self.assets.labels, self.assets.scheme)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
 
-    from regard.engine.readers.build import HeadShape
-    from regard.engine.texts import Texts
+    from regard.engine.readers import HeadShape
+    from regard.engine.stack import Texts
     from regard.models.inputs import Tokens
     from regard.models.rnn import Reader
 
@@ -169,7 +169,7 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
 
     def _texts(self, packed: Packed, first_T: NDArray[np.bool_] | None) -> Texts:
         """``first_T``: which tokens begin a word, where that is known."""
-        from regard.engine.texts import Texts, segments_after
+        from regard.engine.stack import Texts, segments_after
 
         given = packed.ids_T, packed.lengths_B
         known = self.word_features
@@ -205,7 +205,7 @@ class TextReader(TextTask[Any, "Reader"]):
 
     def engine_sizes(self) -> tuple[int, HeadShape]:
         """What the engine's builder asks for: pieces, and what the head gives."""
-        from regard.engine.readers.build import HeadShape
+        from regard.engine.readers import HeadShape
 
         pieces, labels = self.assets.sizes
         return pieces, HeadShape(self.info.writes, max(1, labels))

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from regard.config import Model, Recipe, RnnEncoderSection, RnnSection, TransformerSection, recipe_toml
-from regard.decoding.trace import Trace
+from regard.decoding.hypotheses import Trace
 from regard.models import store
 from regard.models.presets import count_parameters
 from regard.system import disk, processor

@@ -26,8 +26,7 @@ from regard.data.prepare.folder import PreparedPairs
 from regard.data.prepare.preparation import LeftOut, count_sample, prepare
 from regard.data.prepare.shards import Side
 from regard.data.prepare.split import Split, SplitCorpora, split_pairs
-from regard.decoding.hypotheses import Rows
-from regard.decoding.trace import Trace
+from regard.decoding.hypotheses import Rows, Trace
 from regard.models.inputs import Pairs, pairs
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy

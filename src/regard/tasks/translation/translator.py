@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, overload
 from regard.config import Recipe
 from regard.data.batches.batch import Packed
 from regard.decoding.hypotheses import Hypothesis as TokenHypothesis
-from regard.decoding.hypotheses import Symbols
+from regard.decoding.hypotheses import Symbols, Trace
 from regard.decoding.search import search
-from regard.decoding.trace import Trace
 from regard.system.errors import UsageError
 from regard.tasks.engine import step_of
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
@@ -22,7 +21,7 @@ from regard.text.languages import cut, joiner, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 if TYPE_CHECKING:
-    from regard.engine.texts import Texts
+    from regard.engine.stack import Texts
     from regard.models.inputs import Tokens
     from regard.models.rnn import Rnn
     from regard.models.transformer import Transformer
@@ -75,7 +74,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
 
     def texts_of(self, packed: Packed) -> Texts:
         """The encoder's input, as its engine reads it."""
-        from regard.engine.texts import Texts
+        from regard.engine.stack import Texts
 
         return Texts(packed.ids_T, packed.lengths_B)
 

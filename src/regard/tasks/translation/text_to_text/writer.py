@@ -15,9 +15,8 @@ from regard.config import Decoding, Recipe, TransformerSection, check_value
 from regard.data.batches.batch import Ids
 from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
-from regard.decoding.hypotheses import Hypothesis, Symbols
+from regard.decoding.hypotheses import Hypothesis, Symbols, Trace
 from regard.decoding.search import sample, search
-from regard.decoding.trace import Trace
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import AnswerAssets
 from regard.tasks.engine import step_of
