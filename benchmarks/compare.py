@@ -52,9 +52,8 @@ def main() -> None:
     asked = parser.parse_args()
     begun = machine.begun("compare")
     from regard.cli.io.terminal import Stop
-    from regard.runs.compare.compare import Budget, Texts, compare
+    from regard.runs.compare.compare import RESULTS, Budget, Texts, compare
     from regard.runs.compare.report import ComparisonReport
-    from regard.runs.compare.trainings import RESULTS
     from regard.training.reporters import LineReporter
 
     title, names, shares = SETS[asked.set]

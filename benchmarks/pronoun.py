@@ -55,7 +55,7 @@ def main() -> None:
 def measured(model: Any, valid: list[Any], pairs: list[Any], kind: str) -> dict[str, Any]:
     """The head of one kind that finds the antecedent, and what each head's absence does."""
     from regard.models.ablation import Head
-    from regard.runs.demo.pronoun import head_shares, pronoun_attention
+    from regard.runs.demo.ablation_study import head_shares, pronoun_attention
 
     best = pronoun_attention(model, valid, pairs, kind)
     noun, adjective = head_shares(model, pairs, kind), head_shares(model, [to_adjective(pair) for pair in pairs], kind)

@@ -230,7 +230,7 @@ def trained(asked: argparse.Namespace, choice: Choice, seed: int, folder: Path) 
     """Scores of the mean of the last checkpoints, and of the base's last one alone; or why there are none."""
     import regard
     from regard.cli.io.terminal import Stop
-    from regard.runs.average import average
+    from regard.runs.model_folders import average
     from regard.training.reporters import LineReporter
 
     data, (source, target) = data_folder(), asked.direction.split("-")

@@ -8,9 +8,8 @@ import pytest
 
 from regard.cli.demo import pronoun_of, table
 from regard.models.ablation import Head
-from regard.runs.demo.ablation_study import AblationStudy, HeadAblation, HeadFinding
+from regard.runs.demo.ablation_study import AblationStudy, HeadAblation, HeadFinding, PronounAttention
 from regard.runs.demo.grammar.scores import Accuracy, Shares
-from regard.runs.demo.pronoun import PronounAttention
 from regard.runs.demo.translation import Demonstration, DemoScores
 
 LOOKER = Head("cross", 1, 4)
@@ -64,7 +63,7 @@ def test_the_pronoun_shown_is_the_english_or_the_german_one() -> None:
     assert pronoun_of(english.split()) == "it"
     assert pronoun_of(german.split()) == "er"
     assert pronoun_of("Der Hund schlief , weil".split()) is None
-    assert FOUND.encoder.margin == pytest.approx(0.7)
+    assert FOUND.encoder.valid.margin == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("steps", ["0", "-1"])

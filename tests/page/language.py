@@ -10,12 +10,12 @@ from random import Random
 
 import numpy as np
 
-from regard.runs.demo.digits import GLYPHS, LARGEST
 from regard.runs.demo.grammar import Pair, word_spans, words_of
 from regard.runs.demo.grammar.complex_sentences import frames_of, sentence_of
 from regard.runs.demo.grammar.corpus import SPLITS, Split, finish, split_of
 from regard.runs.demo.grammar.draw import Draw
 from regard.runs.demo.grammar.lexicon import noun
+from regard.runs.demo.images import GLYPHS, LARGEST
 
 NOUNS = {
     "animal": "animal dog cat horse mouse cow duck pig fox wolf".split(),

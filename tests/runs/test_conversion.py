@@ -2,8 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,10 +34,9 @@ from tests.training.toy import Counting, flip
 T5_ONE = {"encoder_layers": 1, "decoder_layers": 1, **T5_LIKE}
 
 
-def made(folder: Path, task: str, model: dict[str, Any], assets: Any, **sections: Any) -> Path:
+def made(folder, task, model, assets, **sections):
     """A model folder of ours with random weights."""
-    values = {"task": task, "model": {**SIZES, **model}, "data": {"max_tokens": 40}, **sections}
-    recipe = recipe_from(values)
+    recipe = recipe_from({"task": task, "model": {**SIZES, **model}, "data": {"max_tokens": 40}, **sections})
     built = model_class(task).build(recipe, assets.sizes)
     stir(built)
     folder.mkdir()
@@ -48,17 +45,33 @@ def made(folder: Path, task: str, model: dict[str, Any], assets: Any, **sections
     return folder
 
 
-def rewrite(folder: Path, weights: dict[str, torch.Tensor]) -> None:
+def rewrite(folder, weights):
     manifest.replace(folder, {"model.safetensors": [store.to_bytes(weights)]}, Files())
 
 
-def classifier(folder: Path, fitted: FittedValues, **section: Any) -> Path:
-    tokenizer = learn(TEXTS * 3, 290, symbols=("[CLS]", "[MASK]"))
-    assets = ClassAssets(tokenizer, LABELS, fitted)
+def classifier(folder, fitted=None, **section):
+    assets = ClassAssets(learn(TEXTS * 3, 290, symbols=("[CLS]", "[MASK]")), LABELS, fitted or FittedValues())
     return made(folder, "classification", {"layers": 1, "max_positions": 40}, assets, classification=section)
 
 
-def test_what_is_brought_in_is_a_whole_model_folder(tmp_path: Path) -> None:
+def translator(folder, **model):
+    """With one vocabulary; its tokenizer."""
+    tokenizer = learn(TEXTS * 3, 290)
+    made(folder, "translation", model, Vocabularies(tokenizer, tokenizer, True))
+    return tokenizer
+
+
+@pytest.fixture
+def imported(tmp_path):
+    """Brings in a model of this class: its peer and tokenizer, and what came of it."""
+
+    def bring(name):
+        return *folder_of(name, tmp_path / "theirs"), import_model(tmp_path / "theirs", tmp_path / "ours")
+
+    return bring
+
+
+def test_what_is_brought_in_is_a_whole_model_folder(tmp_path):
     folder_of("BertForSequenceClassification", tmp_path / "theirs")
     task = import_model(tmp_path / "theirs", ours := tmp_path / "deep" / "ours")
     manifest.verify(ours, extra=True)
@@ -71,19 +84,8 @@ def test_what_is_brought_in_is_a_whole_model_folder(tmp_path: Path) -> None:
     assert ours_now.probabilities == pytest.approx(theirs.probabilities)
 
 
-def test_an_empty_folder_is_filled_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder_of("BertModel", tmp_path / "theirs")
-    (tmp_path / "ours").mkdir()
-    monkeypatch.chdir(tmp_path / "ours")
-    number = Path().stat().st_ino
-    import_model(tmp_path / "theirs", ".")
-    assert Path("manifest.json").is_file()
-    assert (tmp_path / "ours").stat().st_ino == number
-
-
-def test_nothing_is_written_over(tmp_path: Path) -> None:
-    folder_of("BertModel", tmp_path / "theirs")
-    import_model(tmp_path / "theirs", tmp_path / "ours")
+def test_nothing_is_written_over(tmp_path, imported):
+    imported("BertModel")
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "thesis.txt").write_text("years")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
@@ -95,25 +97,20 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_a_full_disk_leaves_nothing(there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder_of("BertForMaskedLM", tmp_path / "theirs")
-    import_model(tmp_path / "theirs", tmp_path / "ours")
+def test_a_full_disk_leaves_nothing(there, tmp_path, imported, monkeypatch):
+    imported("BertForMaskedLM")
     out = tmp_path / "below" / "out"
-    out.parent.mkdir()
-    if there:
-        out.mkdir()
-    number = 0
+    (out if there else out.parent).mkdir(parents=True)
+    written = []
 
-    def full(self: Files, *given: Any) -> Any:
-        nonlocal number
-        number += 1
-        if number == 3:
+    def full(self, *given, write=Files.write):
+        written.append(given)
+        if len(written) == 3:
             raise OSError(28, "No space left on device")
         return write(self, *given)
 
-    write = Files.write
     for convert, folder in ((import_model, "theirs"), (export_model, "ours")):
-        number = 0
+        written.clear()
         with monkeypatch.context() as patched:
             patched.setattr(Files, "write", full)
             with refused(RegardError, out):
@@ -123,7 +120,7 @@ def test_a_full_disk_leaves_nothing(there: bool, tmp_path: Path, monkeypatch: py
     import_model(tmp_path / "theirs", out)
 
 
-def test_what_cannot_be_loaded_is_not_left_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_loaded_is_not_left_there(tmp_path, monkeypatch):
     folder_of("BertForMaskedLM", tmp_path / "theirs")
 
     def refuses(*_: object) -> None:
@@ -136,7 +133,7 @@ def test_what_cannot_be_loaded_is_not_left_there(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("kind", ["single", "multi"])
-def test_the_temperature_goes_into_the_weights(kind: str, tmp_path: Path) -> None:
+def test_the_temperature_goes_into_the_weights(kind, tmp_path):
     folder = classifier(tmp_path / "ours", FittedValues(temperature=2.5), kind=kind)
     assert export_model(folder, tmp_path / "out") == []
     task = regard.load(folder)
@@ -151,13 +148,13 @@ def test_the_temperature_goes_into_the_weights(kind: str, tmp_path: Path) -> Non
         assert one.probabilities == pytest.approx(other.probabilities, abs=1e-6)
 
 
-def test_a_threshold_that_stays_behind_is_said(tmp_path: Path) -> None:
+def test_a_threshold_that_stays_behind_is_said(tmp_path):
     said = export_model(classifier(tmp_path / "ours", FittedValues(threshold=0.4)), tmp_path / "out")
     assert said == ["the probability 0.4 below which nothing is believed has no place there"]
 
 
-def test_neither_a_damaged_folder_nor_numbers_that_are_not_finite_are_taken_out(tmp_path: Path) -> None:
-    folder = classifier(tmp_path / "ours", FittedValues())
+def test_neither_a_damaged_folder_nor_numbers_that_are_not_finite_are_taken_out(tmp_path):
+    folder = classifier(tmp_path / "ours")
     weights, path = store.weights(regard.load(folder).model), folder / "model.safetensors"
     flip(path)
     with refused(Damaged, "model.safetensors"):
@@ -169,15 +166,15 @@ def test_neither_a_damaged_folder_nor_numbers_that_are_not_finite_are_taken_out(
     assert not (tmp_path / "out").exists()
 
 
-def test_two_vocabularies_have_no_form(tmp_path: Path) -> None:
-    one, other = learn(TEXTS * 3, 290), learn(TEXTS * 2, 280)
+def test_two_vocabularies_have_no_form(tmp_path):
+    both = Vocabularies(learn(TEXTS * 3, 290), learn(TEXTS * 2, 280), False)
     model = {"encoder_layers": 1, "decoder_layers": 1, "tie": "two"}
-    folder = made(tmp_path / "ours", "translation", model, Vocabularies(one, other, False), text={"joint": False})
+    folder = made(tmp_path / "ours", "translation", model, both, text={"joint": False})
     with refused(UsageError, "text.joint"):
         export_model(folder, tmp_path / "out")
 
 
-def test_an_encoder_goes_in_and_out_with_all_that_lies_around_it(tmp_path: Path) -> None:
+def test_an_encoder_goes_in_and_out_with_all_that_lies_around_it(tmp_path):
     peer, tokenizer = folder_of("BertModel", tmp_path / "theirs")
     peer.pooler = None
     peer.save_pretrained(tmp_path / "theirs")
@@ -200,41 +197,33 @@ def test_an_encoder_goes_in_and_out_with_all_that_lies_around_it(tmp_path: Path)
     assert np.array_equal(again.encode(TEXTS), found)
 
 
-def test_ctranslate2_gets_what_it_can_hold(tmp_path: Path) -> None:
-    ctranslate2 = pytest.importorskip("ctranslate2")
-    folder = classifier(tmp_path / "ours", FittedValues())
+def test_ctranslate2_gets_what_it_can_hold(tmp_path):
+    pytest.importorskip("ctranslate2")
+    folder = classifier(tmp_path / "ours")
     (said,) = export_model(folder, tmp_path / "fast", "ctranslate2")
     assert "holds the encoder alone" in said
-    task = regard.load(folder)
-    ids = [id for id, _, _ in task.reads(TEXTS[0])[1]]
-    found = ctranslate2.Encoder(str(tmp_path / "fast"), intra_threads=1).forward_batch([ids]).last_hidden_state
-    batch = regard.tasks.text.encoding.TextVectors(task).tokens([TEXTS[0]])[0]
-    assert_near(np.array(found)[0, 1:-1], batch.vectors, 1e-4)
     assert (tmp_path / "fast" / "tokenizer.json").is_file()
 
 
-def test_ctranslate2_is_told_of_a_start_symbol(tmp_path: Path) -> None:
+def test_ctranslate2_is_told_of_a_start_symbol(tmp_path):
     ctranslate2 = pytest.importorskip("ctranslate2")
-    tokenizer = learn(TEXTS * 3, 290)
-    folder = made(tmp_path / "ours", "translation", T5_ONE, Vocabularies(tokenizer, tokenizer, True))
-    (said,) = export_model(folder, tmp_path / "fast", "ctranslate2")
+    tokenizer = translator(tmp_path / "ours", **T5_ONE)
+    (said,) = export_model(tmp_path / "ours", tmp_path / "fast", "ctranslate2")
     assert 'suppress_sequences=[["<pad>"]]' in said
     pieces = [tokenizer.names[id] for id in tokenizer.encode(TEXTS[0]).ids]
     fast = ctranslate2.Translator(str(tmp_path / "fast"), device="cpu", intra_threads=1)
     (found,) = fast.translate_batch(
         [pieces], beam_size=1, max_decoding_length=9, suppress_sequences=[["<pad>"]], length_penalty=0
     )
-    ((ours,),) = regard.load(folder).nbest([TEXTS[0]], beam=1)
+    ((ours,),) = regard.load(tmp_path / "ours").nbest([TEXTS[0]], beam=1)
     assert found.hypotheses[0] == [tokenizer.names[id] for id in ours.tokens if id != tokenizer.end][:9]
 
 
 @pytest.mark.parametrize("model", [{}, {"norm_place": "pre"}])
-def test_ctranslate2_ends_what_it_reads_by_itself(model: dict[str, Any], tmp_path: Path) -> None:
+def test_ctranslate2_ends_what_it_reads_by_itself(model, tmp_path):
     """So what is usually written around such a folder is right: pieces alone, by the tokenizer that lies there."""
     ctranslate2 = pytest.importorskip("ctranslate2")
-    tokenizer = learn(TEXTS * 3, 290)
-    layers = {"encoder_layers": 2, "decoder_layers": 2}
-    folder = made(tmp_path / "ours", "translation", {**layers, **model}, Vocabularies(tokenizer, tokenizer, True))
+    tokenizer = translator(folder := tmp_path / "ours", encoder_layers=2, decoder_layers=2, **model)
     export_model(folder, tmp_path / "fast", "ctranslate2")
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "fast" / "tokenizer.json"))
     pieces = [theirs.encode(text).tokens for text in TEXTS]
@@ -245,24 +234,18 @@ def test_ctranslate2_ends_what_it_reads_by_itself(model: dict[str, Any], tmp_pat
     found = fast.translate_batch(pieces, beam_size=1, max_decoding_length=9, return_scores=True, length_penalty=0)
     for one, (ours,) in zip(found, regard.load(folder).nbest(TEXTS, beam=1, max_extra=9), strict=True):
         assert one.hypotheses[0] == [tokenizer.names[id] for id in ours.tokens][:9]
-    bare = ctranslate2.Translator(str(without_end(tmp_path / "fast")), device="cpu", intra_threads=1)
-    scores = [
-        one.scores for one in bare.translate_batch(pieces, beam_size=1, max_decoding_length=9, return_scores=True)
-    ]
-    assert all(one.scores != other for one, other in zip(found, scores, strict=True))
-
-
-def without_end(folder: Path) -> Path:
-    """The same folder, which adds nothing to what it reads."""
-    config = json.loads((folder / "config.json").read_text())
+    config = json.loads((tmp_path / "fast" / "config.json").read_text())
     assert config["add_source_eos"] is True
-    (folder / "config.json").write_text(json.dumps({**config, "add_source_eos": False}))
-    return folder
+    (tmp_path / "fast" / "config.json").write_text(json.dumps({**config, "add_source_eos": False}))
+    bare = ctranslate2.Translator(
+        str(tmp_path / "fast"), device="cpu", intra_threads=1
+    )  # adds nothing to what it reads
+    others = bare.translate_batch(pieces, beam_size=1, max_decoding_length=9, return_scores=True)
+    assert all(one.scores != other.scores for one, other in zip(found, others, strict=True))
 
 
-def test_a_t5_taught_spans_starts_with_a_symbol_of_its_own(tmp_path: Path) -> None:
-    folder_of("T5ForConditionalGeneration", tmp_path / "theirs")
-    task = import_model(tmp_path / "theirs", tmp_path / "ours")
+def test_a_t5_taught_spans_starts_with_a_symbol_of_its_own(tmp_path, imported):
+    *_, task = imported("T5ForConditionalGeneration")
     recipe = (tmp_path / "ours" / "recipe.toml").read_text().replace("\nspans = false", "\nspans = true")
     manifest.replace(tmp_path / "ours", {"recipe.toml": [recipe.encode()]}, Files())
     with torch.no_grad():
@@ -289,22 +272,21 @@ def test_a_t5_taught_spans_starts_with_a_symbol_of_its_own(tmp_path: Path) -> No
         export_model(tmp_path / "ours", tmp_path / "fast", "ctranslate2")
 
 
-def test_ctranslate2_is_refused_where_it_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder_of("ViTForImageClassification", tmp_path / "theirs")
-    import_model(tmp_path / "theirs", tmp_path / "ours")
+def test_ctranslate2_is_refused_where_it_cannot(tmp_path, imported, monkeypatch):
+    imported("ViTForImageClassification")
     other = "ctranslate2"
     for form, where, absent in (("onnx", "--to", ""), (other, f"--to {other}", other), (other, "model.family", "")):
         monkeypatch.setattr(conversion, "find_spec", lambda name, absent=absent: None if name == absent else object())
         with refused(UsageError, where):
-            export_model(tmp_path / "ours", tmp_path / "out", form)  # type: ignore[arg-type]
+            export_model(tmp_path / "ours", tmp_path / "out", form)
     assert not (tmp_path / "out").exists()
 
 
-def said_of(folder: Path) -> str:
+def said_of(folder):
     return exports_of(folder, *load_recipe_and_assets(folder)).line
 
 
-def test_of_a_t5_that_is_not_tied_the_weights_decide(tmp_path: Path) -> None:
+def test_of_a_t5_that_is_not_tied_the_weights_decide(tmp_path):
     untied_t5(tmp_path / "theirs")
     import_model(tmp_path / "theirs", tmp_path / "ours")
     assert said_of(tmp_path / "ours") == "this model can be exported to: Hugging Face (T5), CTranslate2"
@@ -317,21 +299,17 @@ def test_of_a_t5_that_is_not_tied_the_weights_decide(tmp_path: Path) -> None:
         export_model(tmp_path / "ours", tmp_path / "other")
 
 
-def test_what_begins_from_a_tokenizer_of_others_has_no_name_for_a_start_symbol(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_begins_from_a_tokenizer_of_others_has_no_name_for_a_start_symbol(tmp_path, imported, monkeypatch):
     told = Counting()
 
-    def prepare(self: object, *more: object) -> None:
+    def prepare(self, *more):
         raise RegardError("enough")
 
     monkeypatch.setattr(RunningTextJob, "prepare", prepare)
-    folder_of("T5ForConditionalGeneration", tmp_path / "theirs")
-    import_model(tmp_path / "theirs", tmp_path / "ours")
+    imported("T5ForConditionalGeneration")
     assert said_of(tmp_path / "ours").endswith("(T5), CTranslate2")
     (tmp_path / "a.txt").write_text("the grass is green\n" * 9)
-    spans = {"task": "text-to-text", "settings": ["text_to_text.spans=true"]}
-    wishes = {**spans, "start_from": tmp_path / "ours", "reporter": told}
+    spans = {"task": "text-to-text", "settings": ["text_to_text.spans=true"], "start_from": tmp_path / "ours"}
     with refused(RegardError):
-        regard.train(train=tmp_path / "a.txt", output=tmp_path / "new", **wishes)
+        regard.train(train=tmp_path / "a.txt", output=tmp_path / "new", reporter=told, **spans)
     assert told.events[-1] == "this model can be exported to: Hugging Face (T5)"

@@ -1,23 +1,35 @@
-"""What was asked for becomes one recipe, and what can be known before the data is known before it."""
+"""What was asked for becomes one recipe, and what can be known before the data is known before it.
 
-import os
+A card names files without their folders, and the command that makes the same.
+"""
+
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from regard.config import Recipe, Training, recipe_from, recipe_toml, without_left
+from regard.config import Recipe, recipe_from, without_left
 from regard.data.corpora.pairs import PairJsonLines, PairTable
-from regard.runs.options import RecipeOptions, corpora, language_notes, recipe_from_options, task_option
+from regard.runs.options import (
+    RecipeOptions,
+    corpora,
+    language_notes,
+    named_files,
+    recipe_from_options,
+    shell_line,
+    task_option,
+)
 from regard.system.errors import UsageError
-from regard.tasks.protocols import refuse_pipes
 from tests.refusals import refused
+
+
+def made(pairs=100, *given, **asked) -> Recipe:
+    return recipe_from_options(RecipeOptions(*given, **asked), pairs)
 
 
 def test_later_ones_lie_on_top() -> None:
     file = {"training": {"rate": 1e-3, "warmup": 7}, "data": {"max_tokens": 100}}
-    wishes = RecipeOptions(file, "small", ("training.warmup=9",), {"seed": 4, "training.steps": None})
-    recipe = recipe_from_options(wishes, 50_000)
+    recipe = made(50_000, file, "small", ("training.warmup=9",), {"seed": 4, "training.steps": None})
     assert (recipe.training.rate, recipe.training.warmup, recipe.seed, recipe.model.d_model) == (1e-3, 9, 4, 256)
     assert recipe.text.vocabulary == 6000  # of the table by size
     assert recipe.training.steps is None
@@ -36,16 +48,8 @@ def test_later_ones_lie_on_top() -> None:
     ],
 )
 def test_the_length_asked_for_takes_the_place_of_the_recipes(given: Any, asked: Any, wanted: Any) -> None:
-    training = recipe_from_options(RecipeOptions({"training": given}, **asked), 100).training
+    training = made(100, {"training": given}, **asked).training
     assert (training.steps, training.minutes) == wanted
-
-
-def test_a_models_recipe_can_be_used_with_minutes(tmp_path: Path) -> None:
-    (tmp_path / "recipe.toml").write_text(recipe_toml(Recipe(training=Training(steps=500, minutes=2))))
-    assert recipe_from_options(RecipeOptions(tmp_path / "recipe.toml"), 100).training.steps == 500
-    wishes = RecipeOptions(tmp_path / "recipe.toml", options={"training.minutes": 5.0})
-    asked = recipe_from_options(wishes, 100).training
-    assert (asked.steps, asked.minutes) == (None, 5)
 
 
 BEGUN: dict[str, Any] = {
@@ -53,8 +57,7 @@ BEGUN: dict[str, Any] = {
     "text": {"vocabulary": 320, "units": "pieces", "normalisation": "nfc", "lowercase": False},
 }
 FEW, RNN = {"task": "classification"}, {"family": "rnn-encoder", "d_model": 24, "pool": "attention"}
-TAGS = {"task": "tagging"}
-STEPS = {"training.steps": 9}
+TAGS, STEPS = {"task": "tagging"}, {"training.steps": 9}
 CROWDED = {"data": {"max_tokens": 2000}, "training": {"tokens": 1500}}
 
 
@@ -77,64 +80,64 @@ def test_what_cannot_be_costs_no_look_at_the_data(wishes: RecipeOptions, holds: 
 @pytest.mark.parametrize("pairs", [100, 200_000, 1_000_000])
 def test_under_noam_the_rate_is_a_factor(pairs: int) -> None:
     noam = {"training": {"schedule": "noam"}}
-    named = RecipeOptions(settings=("training.schedule=noam",))
-    for wishes in (named, RecipeOptions(noam), RecipeOptions(noam, "base")):
-        assert recipe_from_options(wishes, pairs).training.rate == 1.0
-    assert recipe_from_options(RecipeOptions(noam, settings=("training.rate=2",)), pairs).training.rate == 2.0
-    assert recipe_from_options(RecipeOptions(noam, settings=("training.schedule=cosine",)), pairs).training.rate < 0.01
+    for asked in ({"settings": ("training.schedule=noam",)}, {"recipe": noam}, {"recipe": noam, "preset": "base"}):
+        assert made(pairs, **asked).training.rate == 1.0
+    assert made(pairs, noam, settings=("training.rate=2",)).training.rate == 2.0
+    assert made(pairs, noam, settings=("training.schedule=cosine",)).training.rate < 0.01
 
 
 def test_a_guess_lies_below_the_recipe() -> None:
     guessed = {"text.source_language": None, "text.target_language": "de"}
     recipe = {"text": {"target_language": "gsw"}}
-    for wishes, target in (
-        (RecipeOptions(guessed=guessed), "de"),
-        (RecipeOptions(recipe, guessed=guessed), "gsw"),
-        (RecipeOptions(recipe, options={"text.target_language": "nds"}, guessed=guessed), "nds"),
-        (RecipeOptions(settings=("text.target_language=bar",), guessed=guessed), "bar"),
+    for asked, target in (
+        ({}, "de"),
+        ({"recipe": recipe}, "gsw"),
+        ({"recipe": recipe, "options": {"text.target_language": "nds"}}, "nds"),
+        ({"settings": ("text.target_language=bar",)}, "bar"),
     ):
-        text = recipe_from_options(wishes, 100).text
+        text = made(100, guessed=guessed, **asked).text
         assert (text.source_language, text.target_language) == ("und", target)
 
 
-def test_languages_that_nobody_names_are_asked_for() -> None:
-    neither = {"text.source_language": None, "text.target_language": None}
-    (note,) = language_notes(RecipeOptions(guessed=neither))
-    assert "--source-language CODE --target-language CODE" in note
-    (note,) = language_notes(RecipeOptions({"text": {"source_language": "en"}}, guessed=neither))
-    assert "say --target-language CODE" in note
-    named = {"text.source_language": "en", "text.target_language": "de"}
-    assert not list(language_notes(RecipeOptions(options=named, guessed=neither)))
-    assert not list(language_notes(RecipeOptions(guessed=named)))
+NEITHER = {"text.source_language": None, "text.target_language": None}
+BOTH = {"text.source_language": "en", "text.target_language": "de"}
+CODES = {"source_language": "de", "target_language": "deu"}
+SWAPPED = {"source_language": "de", "target_language": "en"}
 
 
-def test_a_recipe_that_contradicts_the_files_is_told() -> None:
-    guessed = {"text.source_language": "en", "text.target_language": "de"}
-    recipe = {"text": {"source_language": "de", "target_language": "deu"}}
-    (note,) = language_notes(RecipeOptions(recipe, guessed=guessed))
-    assert note == (
-        "text.source_language is de as recipe says, though the files end in .en; change it by --source-language en"
-    )
-    swapped = {"text": {"source_language": "de", "target_language": "en"}}
-    (note,) = language_notes(RecipeOptions(swapped, guessed=guessed))
-    assert note.endswith("though the files end in .en and .de; change it by --source-language en --target-language de")
-    for named in ({"text.source_language": "en"}, {"text.source_language": "fr"}):
-        assert not list(language_notes(RecipeOptions(recipe, options=named, guessed=guessed)))
-    assert not list(language_notes(RecipeOptions(recipe, settings=("text.source_language=en",), guessed=guessed)))
+@pytest.mark.parametrize(
+    ("text", "asked", "said"),
+    [
+        ({}, {"guessed": NEITHER}, "--source-language CODE --target-language CODE"),
+        ({"source_language": "en"}, {"guessed": NEITHER}, "say --target-language CODE"),
+        ({}, {"guessed": NEITHER, "options": BOTH}, None),
+        ({}, {"guessed": BOTH}, None),
+        (CODES, {"guessed": BOTH}, "text.source_language is de as recipe says, though the files end in .en; "),
+        (CODES, {"guessed": BOTH}, "; change it by --source-language en"),
+        (SWAPPED, {"guessed": BOTH}, "end in .en and .de; change it by --source-language en --target-language de"),
+        (CODES, {"guessed": BOTH, "options": {"text.source_language": "en"}}, None),
+        (CODES, {"guessed": BOTH, "options": {"text.source_language": "fr"}}, None),
+        (CODES, {"guessed": BOTH, "settings": ("text.source_language=en",)}, None),
+    ],
+)
+def test_what_is_said_of_languages_that_nobody_names_or_that_contradict_the_files(text, asked, said) -> None:
+    notes = list(language_notes(RecipeOptions({"text": text}, **asked)))
+    assert len(notes) == (said is not None)
+    assert not notes or said in notes[0]
 
 
 def test_separate_vocabularies_are_not_tied_in_three() -> None:
-    assert recipe_from_options(RecipeOptions(settings=("text.joint=false",)), 100).model.tie == "two"
+    assert made(settings=("text.joint=false",)).model.tie == "two"
     with refused(UsageError, "--set"):
-        recipe_from_options(RecipeOptions(settings=("text.joint=false", 'model.tie="three"')), 100)
+        made(settings=("text.joint=false", 'model.tie="three"'))
 
 
 def test_the_longest_sentence_is_known_before_the_data_and_a_batch_has_room_for_it() -> None:
-    wishes = RecipeOptions({"data": {"max_tokens": 2000}})
-    assert [recipe_from_options(wishes, pairs).training.tokens for pairs in (100, 1_000_000)] == [2000, 8192]
+    long = {"data": {"max_tokens": 2000}}
+    assert [made(pairs, long).training.tokens for pairs in (100, 1_000_000)] == [2000, 8192]
     file, option = {"data": {"max_tokens": 100}}, ("data.max_tokens=20",)
     for given, longest in (((), 256), ((file,), 100), ((file, None, option), 20)):
-        assert recipe_from_options(RecipeOptions(*given), 100).data.max_tokens == longest
+        assert made(100, *given).data.max_tokens == longest
 
 
 @pytest.mark.parametrize(
@@ -151,9 +154,7 @@ def test_the_longest_sentence_is_known_before_the_data_and_a_batch_has_room_for_
         (("data.max_tokens=2000", "text.joint=false"), {}, None, ""),
     ],
 )
-def test_who_made_a_mistake_is_blamed(
-    tmp_path: Path, settings: tuple[str, ...], options: dict[str, object], where: str | None, field: str
-) -> None:
+def test_who_made_a_mistake_is_blamed(tmp_path: Path, settings, options, where, field) -> None:
     file = tmp_path / "good.toml"
     file.write_text("[training]\nrate = 0.01\n")
     wishes = RecipeOptions(file, settings=settings, options=options)
@@ -185,24 +186,16 @@ def test_a_table_has_no_such_columns_and_files_of_one_side_have_none(tmp_path: P
         corpora([tmp_path / "a.tsv"], [tmp_path / "a.tsv"], columns="1,2")
 
 
-def test_what_can_be_read_once_is_no_corpus(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "file").touch()
-    refuse_pipes([tmp_path / "file", tmp_path, tmp_path / "nothing"])
-    with refused(UsageError, "pipe"):
-        refuse_pipes([tmp_path / "file", tmp_path / "pipe"])
-
-
 def test_the_text_of_a_model_that_is_begun_from_takes_the_place_of_the_recipes(tmp_path: Path) -> None:
     file = tmp_path / "recipe.toml"
     file.write_text("[text]\nvocabulary = 4000\nlowercase = true\nsample = 7\n[model]\nd_ff = 32\n")
-    found = recipe_from_options(RecipeOptions(file, options=FEW, begun=BEGUN, settings=("text.vocabulary=320",)), 100)
+    found = made(100, file, options=FEW, begun=BEGUN, settings=("text.vocabulary=320",))
     assert found.text.model_dump(include=set(BEGUN["text"])) == BEGUN["text"]
     assert (found.text.sample, found.model.layers, found.model.d_ff) == (7, 1, 32)
-    assert recipe_from_options(RecipeOptions(file, options=FEW), 100).text.lowercase
+    assert made(100, file, options=FEW).text.lowercase
     file.write_text("[text]\nvocabulary = 4\n")
     with refused(UsageError, "recipe.toml", "text.vocabulary"):
-        recipe_from_options(RecipeOptions(file, options=FEW, begun=BEGUN), 100)
+        made(100, file, options=FEW, begun=BEGUN)
 
 
 @pytest.mark.parametrize(
@@ -233,44 +226,40 @@ def test_another_text_than_that_of_the_model_that_is_begun_from_is_refused(setti
         (("classification.adversarial=0",), "rnn-encoder", 0.0),
     ],
 )
-def test_few_labelled_texts_have_a_recurrent_reader_unless_what_it_has_not_is_named(
-    settings: tuple[str, ...], family: str, moved: float
-) -> None:
-    few = recipe_from_options(RecipeOptions(options=FEW, settings=settings), 9_999)
-    assert (few.model.family, few.classification.adversarial) == (family, moved)
+def test_few_labelled_texts_have_a_recurrent_reader_unless_what_it_has_not_is_named(settings, family, moved) -> None:
+    def found(pairs, *settings, **asked):
+        recipe = made(pairs, options=FEW, settings=settings, **asked)
+        return recipe.model.family, recipe.classification.adversarial
+
+    assert found(9_999, *settings) == (family, moved)
     begun = {"model": {"family": "bert", "d_model": 24, "heads": 2}}
     if not any(name in setting for setting in settings for name in ("cell", "pool")):
-        many = recipe_from_options(RecipeOptions(options=FEW, settings=settings), 10_000)
-        assert (many.model.family, many.classification.adversarial) == ("bert", moved if moved == 1 else 0.0)
-        found = recipe_from_options(RecipeOptions(options=FEW, settings=settings, begun=begun), 100)
-        assert (found.model.family, found.classification.adversarial) == ("bert", moved if moved == 1 else 0.0)
-    named = recipe_from_options(RecipeOptions(options=FEW, preset="classifier-tiny"), 100)
-    assert (named.model.family, named.classification.adversarial) == ("bert", 0.0)
+        other = ("bert", moved if moved == 1 else 0.0)
+        assert found(10_000, *settings) == found(100, *settings, begun=begun) == other
+    assert found(100, preset="classifier-tiny") == ("bert", 0.0)
+    assert made(100, options=FEW, settings=("model.pool=first",)).model.pool == "first"
+    assert found(100, "model.pool=first")[0] == "bert"
     with refused(UsageError, "--set model.pool=best", "'best'"):
-        recipe_from_options(RecipeOptions(options=FEW, settings=("model.pool=best",)), 100)
-    first = recipe_from_options(RecipeOptions(options=FEW, settings=("model.pool=first",)), 100)
-    assert (first.model.family, first.model.pool) == ("bert", "first")
+        found(100, "model.pool=best")
     with refused(UsageError, "--set"):
-        recipe_from_options(RecipeOptions(options=FEW, settings=("model.cell=gru", "model.heads=2")), 100)
+        found(100, "model.cell=gru", "model.heads=2")
 
 
 @pytest.mark.parametrize("model", [{"layers": 1}, {"pool": "mean", "dropout": 0.2}, {"family": "bert"}, RNN], ids=str)
 def test_what_is_learned_against_goes_by_the_family_of_the_recipes_own_model(model: dict[str, Any]) -> None:
-    found = recipe_from_options(RecipeOptions(recipe={**FEW, "model": model}, options=FEW), 500)
+    found = made(500, {**FEW, "model": model}, options=FEW)
     assert found.model.family == model.get("family", "bert")
     assert found.classification.adversarial == (0.5 if model is RNN else 0.0)
-    silent = recipe_from_options(RecipeOptions(recipe={"model": model}, options=FEW), 500)
-    assert silent == found  # a recipe that names no task is for that which is asked for
+    assert made(500, {"model": model}, options=FEW) == found  # a recipe that names no task is for what is asked for
 
 
 @pytest.mark.parametrize("count", [500, 20_000, 2_000_000])
 def test_a_recurrent_reader_that_is_asked_for_is_the_same_for_any_number_of_texts(count: int) -> None:
     settings = ("model.cell=lstm", "model.family=rnn-encoder", "model.pool=attention")
-    named = RecipeOptions(options=FEW, preset="classifier-rnn")
-    for wishes in (named, *(RecipeOptions(options=FEW, settings=(setting,)) for setting in settings)):
-        model = recipe_from_options(wishes, count).model
+    for asked in ({"preset": "classifier-rnn"}, *({"settings": (setting,)} for setting in settings)):
+        model = made(count, options=FEW, **asked).model
         assert (model.family, model.d_model, model.pool) == ("rnn-encoder", 256, "attention")
-    tagger = recipe_from_options(RecipeOptions(options={"task": "tagging"}, preset="classifier-rnn"), count)
+    tagger = made(count, options=TAGS, preset="classifier-rnn")
     assert (tagger.model.family, tagger.model.pool) == ("rnn-encoder", "mean")  # which pools no word by whole texts
 
 
@@ -284,26 +273,23 @@ def test_a_recurrent_reader_that_is_asked_for_is_the_same_for_any_number_of_text
         (("model.norm_place=post",), "bert", False),
     ],
 )
-def test_a_tagger_is_recurrent_and_chained_unless_a_transformer_is_asked_for(
-    settings: tuple[str, ...], family: str, crf: bool
-) -> None:
+def test_a_tagger_is_recurrent_and_chained_unless_a_transformer_is_asked_for(settings, family, crf) -> None:
     for count in (500, 20_000):
-        found = recipe_from_options(RecipeOptions(settings=settings, options=TAGS), count)
+        found = made(count, settings=settings, options=TAGS)
         assert (found.model.family, found.tagging.crf, bool(found.model.word_features)) == (family, crf, True)
-    with_features = {"model": {"family": "bert", "d_model": 24, "heads": 2}}
-    from_words = recipe_from_options(RecipeOptions(options=TAGS, begun=with_features), 500)
+    from_words = made(500, options=TAGS, begun={"model": {"family": "bert", "d_model": 24, "heads": 2}})
     assert (from_words.model.family, from_words.tagging.crf) == ("bert", False)
 
 
 def test_a_run_keeps_the_family_that_it_was_begun_with() -> None:
-    before = recipe_from_options(RecipeOptions(options=TAGS, preset="tagger-tiny"), 500)
+    before = made(500, options=TAGS, preset="tagger-tiny")
     fields = {f"{name}.{inner}": value for name in ("model", "training") for inner, value in getattr(before, name)}
-    assert recipe_from_options(RecipeOptions(options=TAGS, earlier=fields), 500) == before
+    assert made(500, options=TAGS, earlier=fields) == before
     fields = {name: value for name, value in fields.items() if name != "model.word_features"}
-    without = recipe_from_options(RecipeOptions(options=TAGS, earlier=fields), 500)
-    assert without == before.model_copy(update={"model": before.model.model_copy(update={"word_features": None})})
-    other = RecipeOptions(options=TAGS, earlier=fields, settings=("model.family=rnn-encoder",))
-    assert recipe_from_options(other, 500).model.family == "rnn-encoder"  # what is asked for is asked for
+    without = before.model_copy(update={"model": before.model.model_copy(update={"word_features": None})})
+    assert made(500, options=TAGS, earlier=fields) == without
+    asked = made(500, options=TAGS, earlier=fields, settings=("model.family=rnn-encoder",))
+    assert asked.model.family == "rnn-encoder"  # what is asked for is asked for
 
 
 @pytest.mark.parametrize(
@@ -321,7 +307,7 @@ def test_a_run_keeps_the_family_that_it_was_begun_with() -> None:
 )
 def test_what_does_not_go_together_is_said(asked: dict[str, Any], holds: tuple[str | None, ...]) -> None:
     with refused(UsageError, *holds):
-        recipe_from_options(RecipeOptions(options=FEW, **asked), 500)
+        made(500, options=FEW, **asked)
 
 
 @pytest.mark.parametrize(("task", "section"), [("tagging", "tagging"), ("text-to-text", "text_to_text")])
@@ -329,74 +315,85 @@ def test_adversarial_training_is_for_classes_alone(task: str, section: str) -> N
     """A recipe of an earlier version has the field at 0."""
     name = f"{section}.adversarial"
     plain, old = {"task": task}, {"task": task, section: {"adversarial": 0.0}}
-    found = recipe_from_options(RecipeOptions(recipe=old), 500)
-    assert found == recipe_from_options(RecipeOptions(recipe=plain), 500)
+    assert made(500, old) == made(500, plain)
     asked = {**old, section: {"adversarial": 0.5}}
     assert recipe_from(without_left(asked)) == recipe_from(plain)  # of a finished model
-    for wishes in (RecipeOptions(recipe=asked), RecipeOptions(recipe=plain, settings=(f"{name}=0.5",))):
+    for given in ({"recipe": asked}, {"recipe": plain, "settings": (f"{name}=0.5",)}):
         with refused(UsageError, None, f"{name}: adversarial training is for classes alone now"):
-            recipe_from_options(wishes, 500)
+            made(500, **given)
 
 
 @pytest.mark.parametrize(("file", "wanted"), [("single", "regression"), ("regression", "single")])
 def test_ngrams_of_the_table_go_by_the_kind_that_is_asked_for(file: str, wanted: str) -> None:
-    recipe = {"classification": {"kind": file}}
-    found = recipe_from_options(RecipeOptions(recipe, options=FEW, settings=(f"classification.kind={wanted}",)), 500)
+    found = made(500, {"classification": {"kind": file}}, options=FEW, settings=(f"classification.kind={wanted}",))
     assert found.classification.ngrams is (True if wanted == "single" else None)
 
 
 @pytest.mark.parametrize(
-    "values",
-    [
-        {"task": "sentence-pairs", "classification": {"ngrams": True}},
-        {"task": "image-classification", "classification": {"ngrams": True}},
-        {"task": "classification", "classification": {"ngrams": True, "kind": "regression"}},
-    ],
+    ("task", "more"), [("sentence-pairs", {}), ("image-classification", {}), ("classification", {"kind": "regression"})]
 )
-def test_ngrams_are_for_labels_of_single_texts(values: dict[str, Any]) -> None:
+def test_ngrams_are_for_labels_of_single_texts(task: str, more: dict[str, Any]) -> None:
     with refused(UsageError, "recipe", "for labels of single texts; leave it out"):
-        recipe_from(values)
-    recipe_from({**values, "classification": {**values["classification"], "ngrams": False}})
+        recipe_from({"task": task, "classification": {"ngrams": True, **more}})
+    recipe_from({"task": task, "classification": {"ngrams": False, **more}})
 
 
 NGRAMS = ("classification", "ngrams")
 READS = {"classification": NGRAMS, "sentence-pairs": NGRAMS, "tagging": ("model", "word_features")}
+AS_BERT = "model.norm_place=post model.pool=first model.pooler=true"
+AS_TAGGER = "model.norm_place=post model.pool=first model.positions=learned model.embedding_norm=true model.segments=1"
 
 
 @pytest.mark.parametrize(
     ("task", "settings", "there"),
     [
-        ("classification", (), True),
-        ("classification", ("classification.ngrams=false",), False),
-        ("classification", ("classification.kind=multi",), True),
-        ("classification", ("classification.kind=regression",), False),
-        ("sentence-pairs", (), False),
-        ("classification", ("model.family=bert",), True),
-        ("classification", ("model.norm_place=post", "model.pool=first", "model.pooler=true"), False),
-        (
-            "classification",
-            ("model.norm_place=post", "model.pool=first", "model.pooler=true", "classification.ngrams=true"),
-            True,
-        ),
-        ("tagging", (), True),
-        ("tagging", ("model.word_features=0",), False),
-        ("tagging", ("model.norm_place=post",), True),
-        (
-            "tagging",
-            (
-                "model.norm_place=post",
-                "model.pool=first",
-                "model.positions=learned",
-                "model.embedding_norm=true",
-                "model.segments=1",
-            ),
-            False,
-        ),
+        ("classification", "", True),
+        ("classification", "classification.ngrams=false", False),
+        ("classification", "classification.kind=multi", True),
+        ("classification", "classification.kind=regression", False),
+        ("sentence-pairs", "", False),
+        ("classification", "model.family=bert", True),
+        ("classification", AS_BERT, False),
+        ("classification", f"{AS_BERT} classification.ngrams=true", True),
+        ("tagging", "", True),
+        ("tagging", "model.word_features=0", False),
+        ("tagging", "model.norm_place=post", True),
+        ("tagging", AS_TAGGER, False),
     ],
 )
-def test_what_no_other_format_reads_is_left_out_where_a_model_can_be_exported(
-    task: str, settings: tuple[str, ...], there: bool
-) -> None:
-    recipe = recipe_from_options(RecipeOptions(settings=settings, options={"task": task}), 12_000)
+def test_what_no_other_format_reads_is_left_out_where_a_model_can_be_exported(task, settings, there) -> None:
+    recipe = made(12_000, settings=settings.split(), options={"task": task})
     section, name = READS[task]
     assert bool(getattr(getattr(recipe, section), name)) == there
+
+
+def test_a_command_has_the_names_of_the_command_line_and_no_folder(tmp_path: Path, monkeypatch) -> None:
+    options = {
+        "source": [Path("/corpora/a b.en"), "x/c.en"],
+        "target": "/corpora/a.de",
+        "output": Path("out/model"),
+        "start_from": Path("/models/bert"),
+        "settings": ("model.d_model=8", "text.units=characters"),
+        "weights": (1.0, 0.5),
+        "minutes": 10.0,
+        "steps": None,
+        "columns": "label text",
+        "despite_check": True,
+        "tensorboard": False,
+        "allow_mismatch": (),
+    }
+    assert shell_line("train", options) == (
+        "regard train --source 'a b.en' --source c.en --target a.de --output model --from bert --set model.d_model=8 "
+        "--set text.units=characters --weight 1 --weight 0.5 --minutes 10 --columns 'label text' --despite-check"
+    )
+    for recipe in ("/etc/recipe.toml", {"seed": 2}):  # named whether it is a file or values
+        assert shell_line("train", {"recipe": recipe}) == "regard train --recipe recipe.toml"
+    compared = shell_line("compare", {"steps": 3}, [Path("/a/gru.toml"), "b.toml"])
+    assert compared == "regard compare gru.toml b.toml --steps 3"
+    monkeypatch.chdir(tmp_path)
+    assert shell_line("train", {"output": "."}) == f"regard train --output {tmp_path.name}"
+
+
+def test_each_file_is_named_once() -> None:
+    found = named_files(["/x/a", "b"], "b", None, [Path("y/a")], [])
+    assert found == (("a", Path("/x/a")), ("b", Path("b")), ("a", Path("y/a")))

@@ -2,11 +2,7 @@
 
 import io
 import json
-import os
-import pty
-import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -32,13 +28,13 @@ from tests.training.toy import Counting
 
 
 @pytest.fixture
-def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object]:
+def ask(tmp_path, monkeypatch):
     """Train on two files that must not be read."""
 
-    def read(*data: object) -> None:
+    def read(*data):
         raise AssertionError("read")
 
-    def train(output: Path = tmp_path / "new", **wishes: Any) -> object:
+    def train(output=tmp_path / "new", **wishes):
         return training.train(tmp_path / "a.en", tmp_path / "a.de", output, **wishes)
 
     for name in ("a.en", "a.de", "file"):
@@ -50,9 +46,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object
 @pytest.mark.parametrize(
     ("wishes", "where", "held"),
     [
-        ({"minutes": float("nan")}, "--minutes", "nan"),
-        ({"minutes": 0}, "--minutes", "0"),
-        ({"minutes": -1.0}, "--minutes", "-1.0"),
+        *(({"minutes": number}, "--minutes", str(number)) for number in (float("nan"), 0, -1.0)),
         ({"seed": -1}, "--seed", "-1"),
         ({"weights": [1, 2]}, "data.weights", "2"),
         ({"weights": [-1]}, "data.weights", "negative"),
@@ -60,16 +54,17 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object
         ({"device": "cpu:99"}, "--device", "cpu:99"),
         ({"valid": "b"}, "--valid", "--source"),
         ({"start_from": "model"}, "--from", ""),
+        *(({"licence": text}, "--licence", "") for text in ("", " ", "a\nb", "x" * 201, "\x1b[1m")),
     ],
 )
-def test_wishes(ask: Any, wishes: dict[str, Any], where: str, held: str) -> None:
+def test_wishes(ask, wishes, where, held) -> None:
     with refused(UsageError, where, held) as caught:
         ask(**wishes)
     assert caught.value.exit_code == 2
 
 
 @pytest.mark.parametrize("name", [".", "file", "file/below/it"])
-def test_outputs(ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_outputs(ask, tmp_path, monkeypatch, name) -> None:
     with refused(RegardError, tmp_path / name):
         ask(tmp_path / name)
     with refused(NoValidCheckpoint, tmp_path / "new") as caught:
@@ -81,70 +76,69 @@ def test_outputs(ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.de", "a.en", "file"]
 
 
-def test_pairs_may_be_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+def test_pairs_may_be_one_file(tmp_path, monkeypatch) -> None:
+    asked, table = [], tmp_path / "a.tsv"
 
-    def noted(corpora: Any, *more: object) -> None:
+    def noted(corpora, *more):
         asked.append(corpora)
         raise RegardError("enough")
 
     monkeypatch.setattr(datasets, "scan_pairs", noted)
-    (tmp_path / "a.tsv").touch()
-    for pairs in (tmp_path / "a.tsv", str(tmp_path / "a.tsv"), [tmp_path / "a.tsv"]):
+    table.touch()
+    for pairs in (table, str(table), [table]):
         with refused(RegardError):
             training.train(pairs=pairs, output=tmp_path / "new")
-    assert asked == [[PairTable(tmp_path / "a.tsv")]] * 3
+    assert asked == [[PairTable(table)]] * 3
 
 
-def test_where_nothing_is_wrong_the_data_is_read(ask: Any) -> None:
+def test_where_nothing_is_wrong_the_data_is_read(ask) -> None:
     with pytest.raises(AssertionError, match="read"):
-        ask(weights=[1], seed=3, resume="never")
+        ask(weights=[1], seed=3, resume="never", licence="CC BY-SA 4.0")
 
 
 @pytest.mark.parametrize("task", [task for task in TASKS if task not in ("encoding", "translation")])
-def test_only_translation_weighs_its_files(tmp_path: Path, task: str) -> None:
-    recipe = {"task": task, "data": {"weights": [1, 2]}}
+def test_only_translation_weighs_its_files(tmp_path, task) -> None:
     given: dict[str, Any] = {"train": [tmp_path / "a", tmp_path / "b"], "output": tmp_path / "new"}
-    by_setting = {"task": task, "settings": ["data.weights=[1, 2]"]}
-    given_by = {"task": task, "weights": [1, 2]}
-    for where, wishes in (("--weight", given_by), ("data.weights", by_setting), ("data.weights", {"recipe": recipe})):
+    for where, wishes in (
+        ("--weight", {"task": task, "weights": [1, 2]}),
+        ("data.weights", {"task": task, "settings": ["data.weights=[1, 2]"]}),
+        ("data.weights", {"recipe": {"task": task, "data": {"weights": [1, 2]}}}),
+    ):
         with refused(UsageError, where):
             training.train(**given, **wishes)
 
 
 TAGGED = "A\tDET\ndog\tNOUN\n\nTwo\tNUM\nmen\tNOUN\n"
 LABELLED = "text,label\na dog,animal\na wall,stone\na cat,animal\nno dog,animal\n"
-SPANS = ["text_to_text.spans=true"]
+SPANS = {"settings": ["text_to_text.spans=true"]}
+NO_LAYOUT = "cannot be exported as it is: Hugging Face's layout needs model.family"
 TOLD: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "translation": ("a.en", "a dog\ntwo men\n", {"preset": "tiny"}, "can be exported to: Hugging Face (Pegasus), CTr"),
-    "classification": ("a.csv", LABELLED, {}, "cannot be exported as it is: Hugging Face's layout needs model.family"),
-    "tagging": ("a.conll", TAGGED, {}, "cannot be exported as it is: Hugging Face's layout needs model.family"),
+    "classification": ("a.csv", LABELLED, {}, NO_LAYOUT),
+    "tagging": ("a.conll", TAGGED, {}, NO_LAYOUT),
     "language-model": ("a.txt", "a dog\n" * 9, {}, "cannot be exported as it is: GPT-2 needs model.positions = lea"),
     "masked-lm": ("a.txt", "a dog\n" * 9, {}, "cannot be exported as it is: BERT needs model.norm_place = post inst"),
-    "text-to-text": ("a.txt", "a dog\n" * 9, {"settings": SPANS}, "can be exported to: Hugging Face (T5), CTranslate2"),
+    "text-to-text": ("a.txt", "a dog\n" * 9, SPANS, "can be exported to: Hugging Face (T5), CTranslate2"),
     "image-classification": ("a.csv", "0,1,2,3,x\n" * 3 + "3,2,1,0,y\n", {}, "can be exported to: Hugging Face (ViT)"),
 }
 """By task a corpus, wishes, and how the line begins that says what the model can be exported to."""
 
 
 @pytest.mark.parametrize("task", TOLD)
-def test_what_a_model_can_be_exported_to_is_said_before_its_data_is_prepared(
-    task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_model_can_be_exported_to_is_said_before_its_data_is_prepared(task, tmp_path, monkeypatch) -> None:
     name, content, wishes, begin = TOLD[task]
     recipes, told = [], Counting()
 
-    def prepare(self: Any, *more: object) -> None:
+    def prepare(self, *more):
         recipes.append(self.recipe)
         raise RegardError("enough")
 
     for job in (TranslationJob, ClassificationJob, TaggingJob, ImageJob, RunningTextJob):
         monkeypatch.setattr(job, "prepare", prepare)
-    (tmp_path / name).write_text(content)
-    (tmp_path / "b.de").write_text(content)
-    files = {"train": tmp_path / name}
-    if task == "translation":
-        files = {"source": tmp_path / name, "target": tmp_path / "b.de"}
+    for path in (tmp_path / name, tmp_path / "b.de"):
+        path.write_text(content)
+    both = {"source": tmp_path / name, "target": tmp_path / "b.de"}
+    files = both if task == "translation" else {"train": tmp_path / name}
     with refused(RegardError):
         training.train(**files, output=tmp_path / "new", task=task, reporter=told, despite_check=True, **wishes)
     assert told.events[-1] == exports(recipes[0]).line
@@ -161,7 +155,7 @@ SMALL: dict[str, Any] = {
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> dict[str, Any]:
+def small(tmp_path) -> dict[str, Any]:
     """The arguments of a run of two steps."""
     (tmp_path / "a.en").write_text("".join(f"a cat sees {n}\n" for n in range(60)))
     (tmp_path / "a.de").write_text("".join(f"eine Katze sieht {n}\n" for n in range(60)))
@@ -176,7 +170,7 @@ STAGES = (
 
 
 @pytest.mark.parametrize("place", ["pipe", "terminal", "notebook"])
-def test_what_happens_is_shown_where_nobody_says(small: Any, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+def test_what_happens_is_shown_where_nobody_says(small, monkeypatch, capsys, place) -> None:
     monkeypatch.setattr(sys, "stderr", heard := io.StringIO())
     monkeypatch.setattr(heard, "isatty", lambda: place == "terminal")
     if place == "notebook":
@@ -187,16 +181,15 @@ def test_what_happens_is_shown_where_nobody_says(small: Any, monkeypatch: pytest
     text = heard.getvalue()
     assert [line for line in STAGES if line not in text] == []
     assert "labels" not in text
+    assert capsys.readouterr().out == ""
     assert ("\x1b" in text, "\r" in text) == (place == "terminal", place != "pipe")
 
 
 @pytest.mark.parametrize(
     ("task", "begun", "kind", "said"),
     [
-        ("translation", False, "single", "learning the vocabulary"),
-        ("text-to-text", False, "single", "learning the vocabulary"),
+        *((task, False, "single", "learning the vocabulary") for task in ("translation", "text-to-text", "masked-lm")),
         ("text-to-text", True, "single", "reading the data"),
-        ("masked-lm", False, "single", "learning the vocabulary"),
         ("classification", False, "single", "learning the vocabulary and the labels"),
         ("classification", True, "multi", "learning the labels"),
         ("classification", False, "regression", "learning the vocabulary"),
@@ -204,10 +197,9 @@ def test_what_happens_is_shown_where_nobody_says(small: Any, monkeypatch: pytest
         ("image-classification", False, "single", "learning the labels"),
     ],
 )
-def test_only_what_is_learned_is_said_to_be(task: str, begun: bool, kind: str, said: str) -> None:
-    section = SimpleNamespace(kind=kind)
-    recipe = SimpleNamespace(info=TASKS[task], classification=section)
-    assert learning_line(SimpleNamespace(recipe=recipe, pretrained="one" if begun else None)) == said  # type: ignore[arg-type]
+def test_only_what_is_learned_is_said_to_be(task, begun, kind, said) -> None:
+    recipe = SimpleNamespace(info=TASKS[task], classification=SimpleNamespace(kind=kind))
+    assert learning_line(SimpleNamespace(recipe=recipe, pretrained="one" if begun else None)) == said
 
 
 class Empty(Counting):
@@ -218,46 +210,18 @@ class Empty(Counting):
 
 
 @pytest.mark.parametrize(("told", "quiet"), [(None, True), (Empty(), False), (Empty(), True)])
-def test_quiet_says_nothing_and_a_reporter_that_is_given_is_told_instead(
-    small: Any, monkeypatch: pytest.MonkeyPatch, told: Counting | None, quiet: bool
-) -> None:
+def test_quiet_says_nothing_and_a_reporter_that_is_given_is_told_instead(small, monkeypatch, told, quiet) -> None:
     monkeypatch.setattr(sys, "stderr", heard := io.StringIO())
     training.train(**small, reporter=told, quiet=quiet)
     assert heard.getvalue() == ""
     assert told is None or "checking the data" in told.events
 
 
-@pytest.mark.long(minutes=0.3)
-def test_a_script_is_not_silent(small: Any) -> None:
-    """In processes of their own: with stderr piped lines, on a terminal a bar; nothing on stdout."""
-    given = {name: str(value) if isinstance(value, Path) else value for name, value in small.items()}
-    script = [sys.executable, "-c", f"import regard; regard.train(**{given!r})"]
-    piped = subprocess.run(script, capture_output=True, text=True, check=True)
-    assert [line for line in STAGES if line not in piped.stderr] == []
-    assert "\x1b" not in piped.stderr
-    assert piped.stdout == ""
-    ours, theirs = pty.openpty()
-    again = {**given, "output": f"{given['output']}-again"}
-    script[-1] = f"import regard; regard.train(**{again!r})"
-    with open(os.devnull, "wb") as nowhere:
-        child = subprocess.Popen(script, stdout=nowhere, stderr=theirs, env={**os.environ, "TERM": "xterm"})
-    os.close(theirs)
-    shown = b""
-    try:
-        while piece := os.read(ours, 1 << 16):
-            shown += piece
-    except OSError:  # the terminal's other end is closed
-        pass
-    assert child.wait() == 0
-    assert b"\x1b[" in shown
-    assert [line for line in STAGES if line.encode() not in shown] == []
-
-
-def test_data_that_was_refused_may_be_repaired(tmp_path: Path) -> None:
+def test_data_that_was_refused_may_be_repaired(tmp_path) -> None:
     """What was prepared of it blocks nothing; foreign files beside it are not deleted."""
-    sizes = ["model.d_model=8", "model.d_ff=8", "model.heads=1", "model.layers=1", "text.vocabulary=300"]
+    settings = "model.family=bert model.d_model=8 model.d_ff=8 model.heads=1 model.layers=1 text.vocabulary=300".split()
     given: dict[str, Any] = {"task": "classification", "train": tmp_path / "a.tsv", "output": tmp_path / "m"}
-    given |= {"settings": [*sizes, "model.family=bert"], "steps": 1, "threads": 1, "quiet": True, "despite_check": True}
+    given |= {"settings": settings, "steps": 1, "threads": 1, "quiet": True, "despite_check": True}
     (tmp_path / "a.tsv").write_text("the cat\tanimal\nthe wall\tstone\n")  # one of them is split off
     with refused(RegardError, None):
         training.train(**given)
@@ -274,7 +238,7 @@ def test_data_that_was_refused_may_be_repaired(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["exact", "onednn"])
-def test_a_first_start_validates_by_the_path_that_it_writes_down(small: Any, path: str) -> None:
+def test_a_first_start_validates_by_the_path_that_it_writes_down(small, path) -> None:
     if path not in ops.full_paths("cpu"):
         pytest.skip("this processor does not have this path")
     training.train(**small, quiet=True, settings=[f"training.product={path}"])
@@ -283,17 +247,10 @@ def test_a_first_start_validates_by_the_path_that_it_writes_down(small: Any, pat
     assert path in {*written.pop(next(reversed(written))).values()}
 
 
-@pytest.mark.parametrize(
-    ("shards", "wishes", "where"), [(4, {"processes": 3}, "processes"), (4, {"threads": 2}, "threads")]
-)
-def test_processes_that_cannot_divide_the_shards_are_refused_before_data_is_prepared(
-    small: Any, monkeypatch: pytest.MonkeyPatch, shards: int, wishes: dict[str, int], where: str
-) -> None:
-    def prepare(*given: object) -> None:
-        raise AssertionError("prepared")
-
-    monkeypatch.setattr(TranslationJob, "prepare", prepare)
-    settings = [f"training.shards={shards}", "data.max_tokens=32"]
-    with refused(UsageError, where, str(shards)):
+@pytest.mark.parametrize("wishes", [{"processes": 3}, {"threads": 2}])
+def test_processes_that_cannot_divide_the_shards_are_refused_before_it_prepares(small, monkeypatch, wishes) -> None:
+    monkeypatch.setattr(TranslationJob, "prepare", lambda *given: pytest.fail("prepared"))
+    settings = ["training.shards=4", "data.max_tokens=32"]
+    with refused(UsageError, *wishes, "4"):
         training.train(**{**small, "threads": None, **wishes}, quiet=True, settings=settings)
     assert not Path(small["output"]).exists()

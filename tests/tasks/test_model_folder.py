@@ -9,7 +9,7 @@ import torch
 from regard.inspection.folders.folder import Folder
 from regard.models import store
 from regard.nn import ops
-from regard.runs import average, conversion
+from regard.runs import conversion, model_folders
 from regard.system import processor
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks import model_folder as bundle
@@ -136,7 +136,7 @@ def test_every_way_to_open_a_model_means_the_same(demo: Path, tmp_path: Path) ->
     assert Folder(demo).path == demo / "model"
     assert fingerprint(demo) == fingerprint(demo / "model") != fingerprint(demo / "without-positions")
     with refused(RegardError, "demo/model"):
-        average.average(demo, tmp_path / "averaged")
+        model_folders.average(demo, tmp_path / "averaged")
     conversion.export_model(demo, tmp_path / "out")
     conversion.export_model(demo / "model", tmp_path / "same")
     assert (tmp_path / "out" / "config.json").read_bytes() == (tmp_path / "same" / "config.json").read_bytes()

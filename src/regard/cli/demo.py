@@ -12,7 +12,7 @@ from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.inspection.pictures.terminal_heatmap import ColourScheme
-    from regard.runs.demo.pronoun import PronounAttention
+    from regard.runs.demo.ablation_study import PronounAttention
     from regard.runs.demo.translation import Demonstration, DemoScores
 
 PRONOUN = "it"
@@ -79,7 +79,7 @@ def demo(
         result(table(found))
         result(picture(output, found, colour_scheme()))
         if found.study:
-            from regard.runs.demo.findings import study_lines
+            from regard.runs.demo.ablation_study import study_lines
 
             title = f"How it finds what “{PRONOUN}” stands for, by switching heads off:"
             result("\n".join([title, *study_lines(found.study)]) + "\n")
@@ -155,7 +155,7 @@ def _of(correct: int, total: int) -> str:
 
 
 def _gaze_row(name: str, looked: PronounAttention) -> str:
-    from regard.runs.demo.findings import where
+    from regard.runs.demo.ablation_study import where
 
     place = f"layer {looked.layer} head {looked.head}"
     return f"  {name:<46} {place:<16} {where(looked.test)}; nouns: {looked.test.chance:.0%}"
@@ -169,7 +169,7 @@ def picture(output: Path, found: Demonstration, look: ColourScheme) -> str:
 
     made = record(load(output / "model"), found.example)
     places: dict[Kind, PronounAttention] = {"encoder": found.encoder, "cross": found.cross}
-    kind, place = max(places.items(), key=lambda entry: entry[1].margin)
+    kind, place = max(places.items(), key=lambda entry: entry[1].valid.margin)
     view = View(made, kind, place.layer, place.head, whole=True)
     pictures = [f"{made.source_text}\n→ {made.target_text}\n", view.terminal(look)]
     if (word := pronoun_of(view.labels()[0])) is not None:

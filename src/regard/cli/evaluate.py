@@ -146,7 +146,7 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
 
 def _score(task: Task, asked: EvaluateOptions) -> Scored:
     """The scores of a model of any task."""
-    from regard.runs.workers.answers import answer_processes, divider
+    from regard.runs.workers.processes import answer_processes, divider
     from regard.tasks.kinds import answers_text, continues_text, fills_words, labels_examples, tags_words, translates
     from regard.tasks.model_folder import corpus_opener
 

@@ -89,9 +89,9 @@ def average(
         raise UsageError("say where the averaged model goes: --output DIR")
     if last is not None and checkpoints:
         raise UsageError("give --last or --checkpoints, not both")
-    from regard.runs import average as averaging
+    from regard.runs.model_folders import average as averaging
 
-    averaging.average(folder, output, last, checkpoints or ())
+    averaging(folder, output, last, checkpoints or ())
     result(f"The averaged model is in {output}.")
     return 0
 
@@ -112,8 +112,8 @@ def slim(
         folder: the model folder.
         dry_run: only say what would go.
     """
-    from regard.runs.slim import size_of
-    from regard.runs.slim import slim as slimming
+    from regard.runs.model_folders import size_of
+    from regard.runs.model_folders import slim as slimming
 
     gone = sum(slimming(folder, say, dry_run).values())
     left = size_of(folder) - (gone if dry_run else 0)

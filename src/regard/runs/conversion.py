@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from torch import Tensor
 
@@ -35,7 +35,7 @@ NEEDED = ("ctranslate2", "transformers")
 """Packages by which CTranslate2 converts."""
 
 
-def import_model(folder: Path | str, output: Path | str, task: str | None = None) -> Any:
+def import_model(folder: Path | str, output: Path | str, task: str | None = None) -> Task:
     """Import a model in Hugging Face's layout as a model folder, and load it.
 
     Args:
@@ -51,7 +51,14 @@ def import_model(folder: Path | str, output: Path | str, task: str | None = None
     refuse_other(output)
     found = read_hub_model(folder, task)
     count = sum(weight.numel() for weight in found.weights.values())
-    text = model_writer.imported_card(found.recipe, count, _source(folder, found))
+    config = sha256_of(folder / CONFIG)
+    source = [
+        f"Imported from the folder `{folder.resolve().name}`, Hugging Face's layout; its config.json has the sha256 "
+        f"{config[:16]}.",
+        "For training data and licence see where it was published. Of the recipe only what the",
+        "model is made of is known; how it was trained is not, and those sections are defaults.",
+    ]
+    text = model_writer.imported_card(found.recipe, count, source)
     contents: dict[str, Iterable[bytes | memoryview]] = {
         RECIPE: [recipe_toml(found.recipe).encode()],
         MODEL: store.chunks(found.weights),
@@ -80,17 +87,6 @@ def _assets(found: ImportedModel) -> Assets:
     if found.recipe.info.writes == "classes":
         return ClassAssets(found.tokenizer, found.labels)
     return TextAssets(found.tokenizer)
-
-
-def _source(folder: Path, found: ImportedModel) -> list[str]:
-    """Where the model is from, for its card."""
-    config = sha256_of(folder / "config.json")
-    return [
-        f"Imported from the folder `{folder.resolve().name}`, Hugging Face's layout; its config.json has the sha256 "
-        f"{config[:16]}.",
-        "For training data and licence see where it was published. Of the recipe only what the",
-        "model is made of is known; how it was trained is not, and those sections are defaults.",
-    ]
 
 
 def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface") -> list[str]:
@@ -125,7 +121,6 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
                 theirs.mkdir()
                 _write(theirs, files)
                 _run_converter(theirs, made)
-                _end_sources(made)
                 for path in made.iterdir():
                     path.rename(fresh / path.name)
         else:
@@ -133,7 +128,7 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
     return _left_out(task, found, fast)
 
 
-def exports_of(folder: Path, recipe: Recipe, assets: Any) -> Exports:
+def exports_of(folder: Path, recipe: Recipe, assets: object) -> Exports:
     """Export formats of a model folder; of one still in training, its later formats.
 
     Args:
@@ -151,7 +146,7 @@ def exports_of(folder: Path, recipe: Recipe, assets: Any) -> Exports:
     return found
 
 
-def _tokenizer(assets: Any) -> AnyTokenizer | None:
+def _tokenizer(assets: object) -> AnyTokenizer | None:
     """The tokenizer of a model of texts, the source's of a translator."""
     return assets.source if isinstance(assets, Vocabularies) else getattr(assets, "tokenizer", None)
 
@@ -175,7 +170,12 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _run_converter(folder: Path, output: Path) -> None:
-    """CTranslate2's own converter, from one folder to another; the tokenizer goes with it."""
+    """CTranslate2's own converter, from one folder to another; the tokenizer goes with it.
+
+    The new folder adds ``</s>`` to what is read, and its tokenizer no more, whoever calls them. Without the sign every
+    output is another one, and most programs give the pieces alone. Models without a decoder that reads have no such
+    field.
+    """
     import transformers
     from ctranslate2.converters import TransformersConverter
 
@@ -186,19 +186,11 @@ def _run_converter(folder: Path, output: Path) -> None:
         TransformersConverter(str(folder), copy_files=copied).convert(str(output), force=True)
     except (ValueError, RuntimeError, NotImplementedError) as error:
         raise RegardError(f"CTranslate2 cannot convert it: {error}", "--to ctranslate2") from None
-
-
-def _end_sources(folder: Path) -> None:
-    """Let a folder of CTranslate2 add ``</s>`` to what is read, and its tokenizer no more, whoever calls them.
-
-    Without the sign every output is another one, and most programs give the pieces alone. Models without a decoder that
-    reads have no such field.
-    """
-    config = disk.json_of(folder / CONFIG)
+    config = disk.json_of(output / CONFIG)
     if "add_source_eos" in config:
-        document = disk.json_of(folder / TOKENIZER)
-        (folder / CONFIG).write_bytes(as_json({**config, "add_source_eos": True}))
-        (folder / TOKENIZER).write_bytes(as_json({**document, "post_processor": None}))
+        document = disk.json_of(output / TOKENIZER)
+        (output / CONFIG).write_bytes(as_json({**config, "add_source_eos": True}))
+        (output / TOKENIZER).write_bytes(as_json({**document, "post_processor": None}))
 
 
 def _left_out(task: Task, found: Exports, fast: bool) -> list[str]:

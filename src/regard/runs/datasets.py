@@ -15,7 +15,6 @@ from regard.data.corpora.images import one_shape
 from regard.data.corpora.scan import DataScan, Scan
 from regard.runs.options import corpora
 from regard.system.errors import UsageError
-from regard.system.forks import Processes, alone
 from regard.tasks.images.training import batch_defaults, refuse_other_sizes, size_defaults
 from regard.tasks.language.training import open_text
 from regard.tasks.model_folder import corpus_opener
@@ -50,7 +49,7 @@ def job_class(task: str) -> type[Any]:
 class RecipeFor(Protocol):
     """The requested recipe."""
 
-    def __call__(self, count: int, seems: Mapping[str, Any] | None = None) -> Recipe:
+    def __call__(self, count: int, seems: Mapping[str, object] | None = None) -> Recipe:
         """The recipe for n examples and for what the data suggests (dotted keys)."""
 
 
@@ -59,7 +58,7 @@ def scan_pairs(
     validation: Corpus[TextPair] | None,
     tell: Tell,
     despite_check: bool = False,
-    processes: Processes = alone,
+    processes: Callable[[], int] = lambda: 1,
 ) -> tuple[DataScan[PairScan], int]:
     """Scan parallel corpora, report suspicious data, and refuse data that cannot be learned from; counts the pairs.
 
@@ -149,11 +148,6 @@ def _documents(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, 
     return job_class(info.name)(recipe, text, characters, pretrained=given.begun)
 
 
-def _nothing(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
-    instead = "train task = masked-lm, or begin another task from it by --from"
-    raise UsageError(f"{info.name} is for encoders that regard import brings in, not for training; {instead}", "--task")
-
-
 def _validation(scanned: DataScan[Any], noun: str) -> dict[str, Any]:
     return {f"the validation {noun}": scanned.validation} if scanned.validation else {}
 
@@ -165,7 +159,6 @@ DATA: dict[str, Callable[[TaskInfo, InputFiles, RecipeFor, Tell, bool], Training
     "tags": _tags,
     "images": _images,
     "documents": _documents,
-    "nothing": _nothing,
 }
 """By kind of data."""
 
@@ -185,4 +178,8 @@ def training_job(task: str, given: InputFiles, asked: RecipeFor, tell: Tell, des
         RegardError: they cannot be read, or would spoil the model.
     """
     info = TASKS[task]
+    if info.learns_from == "nothing":
+        instead = "train task = masked-lm, or begin another task from it by --from"
+        message = f"{task} is for encoders that regard import brings in, not for training; {instead}"
+        raise UsageError(message, "--task")
     return DATA[info.learns_from](info, given, asked, tell, despite_check)

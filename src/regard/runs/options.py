@@ -1,11 +1,14 @@
-"""Command options → one recipe. Layers, later ones win: size table, preset, recipe file, options, settings.
+"""Command options → one recipe, and the shell line of a command as a card names it.
 
-A model that training is initialised from replaces table and preset, and its tokenizer settings override everything.
+Layers of the recipe, later ones win: size table, preset, recipe file, options, settings. A model that training is
+initialised from replaces table and preset, and its tokenizer settings override everything.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,12 +33,20 @@ from regard.tasks.protocols import Files
 from regard.tasks.training.defaults import BESIDE, defaults
 from regard.text.languages import UNKNOWN, language_of, primary
 
+OTHER_NAMES = {"start_from": "from", "settings": "set", "weights": "weight"}
+"""Names of arguments that are others on the command line."""
+PLACES = (
+    *("source", "target", "train", "valid", "valid_source", "valid_target", "pairs", "test_source", "test_target"),
+    *("recipe", "start_from", "output"),
+)
+"""Arguments that name files or folders."""
+
 
 @dataclass(frozen=True)
 class RecipeOptions:
     """The options that override a recipe; ``None`` leaves it unchanged."""
 
-    recipe: Path | str | Mapping[str, Any] | None = None
+    recipe: Path | str | Mapping[str, object] | None = None
     preset: str | None = None
     settings: Sequence[str] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -49,7 +60,7 @@ class RecipeOptions:
     without the table does not add."""
 
 
-def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, Any] | None = None) -> Recipe:
+def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, object] | None = None) -> Recipe:
     """The recipe for a corpus of n pairs or texts.
 
     Args:
@@ -65,11 +76,12 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, A
     task = chosen.get("task", Recipe().task)
     with_model = "model" not in given and "model" not in wishes.begun
     family = _family_option(wishes, given, chosen, task)
-    known = family or _family_begun(wishes, with_model, task)
+    earlier = wishes.earlier or {}
+    resumed = with_model and not wishes.preset and earlier.get("model.family") in TASKS[task].families
+    known = family or (earlier["model.family"] if resumed else None)  # the table had another one once
     model = {**chosen.get("model", {}), **({"family": known} if known else {})}
     minutes = training.get("minutes") if training.get("steps") is None else None
-    begun = (wishes.earlier or {}).get("model.d_model")
-    spans = bool(chosen.get("text_to_text", {}).get("spans"))
+    begun, spans = earlier.get("model.d_model"), bool(chosen.get("text_to_text", {}).get("spans"))
     table = defaults(task, pairs, wishes.preset, with_model, training.get("schedule"), model, minutes, begun, spans)
     if family is not None and family != table.get("model", {}).get("family", family):
         table.pop("model", None)  # the sizes of another family
@@ -87,17 +99,8 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, A
 
     recipe_from(whole(given), where)
     found = recipe_from(whole(chosen), "--set" if wishes.settings else where)
-    return _keep_exportable(found, {(section, name) for section in chosen for name in _fields(chosen[section])})
-
-
-def _family_begun(wishes: RecipeOptions, with_model: bool, task: str) -> str | None:
-    """The family of the run to resume, where nothing names another: the table had another once."""
-    family = (wishes.earlier or {}).get("model.family")
-    return family if with_model and not wishes.preset and family in TASKS[task].families else None
-
-
-def _fields(section: Any) -> Iterable[str]:
-    return section if isinstance(section, Mapping) else ()
+    sections = {name: fields for name, fields in chosen.items() if isinstance(fields, Mapping)}
+    return _keep_exportable(found, {(section, name) for section, fields in sections.items() for name in fields})
 
 
 def _keep_exportable(recipe: Recipe, chosen: Set[tuple[str, str]]) -> Recipe:
@@ -239,7 +242,7 @@ def _refuse_other_task(wishes: RecipeOptions, given: Mapping[str, Any]) -> None:
         raise UsageError(f"{wishes.preset} is not for {task}; these are: {', '.join(can)}", "--preset")
 
 
-def _nest(dotted: Mapping[str, Any]) -> dict[str, Any]:
+def _nest(dotted: Mapping[str, object]) -> dict[str, Any]:
     """Dotted keys as nested sections, without those that are ``None``."""
     found: dict[str, Any] = {}
     for name, value in dotted.items():
@@ -325,3 +328,37 @@ def language_notes(wishes: RecipeOptions) -> Iterator[str]:
     if unknown:
         needed = "the languages are not known; the card, the scores and long texts need them"
         yield f"{needed}: say {' '.join(unknown)} (en, de …)"
+
+
+def shell_line(command: str, options: Mapping[str, object], words: Iterable[Path | str] = ()) -> str:
+    """The shell line of a call, files without their folders; a recipe given as values is that of the model folder.
+
+    Args:
+        command: its name.
+        options: by the names of the function's arguments; those that are ``None``, false or empty are left out.
+        words: files before the options.
+    """
+    parts = ["regard", command, *map(name_of, words)]
+    for name, given in options.items():
+        option = f"--{OTHER_NAMES.get(name, name).replace('_', '-')}"
+        if isinstance(given, Mapping):
+            parts += [option, f"{name}.toml"] if given else []
+        elif given is True:
+            parts.append(option)
+        elif given is not None and given is not False:
+            several = [given] if isinstance(given, str | Path | int | float) else list(given)  # type: ignore[call-overload]
+            for value in several:
+                said = f"{value:g}" if isinstance(value, float) else str(value)
+                parts += [option, name_of(said) if name in PLACES else said]
+    return shlex.join(parts)
+
+
+def name_of(path: Path | str) -> str:
+    """The name of a file or folder, without those above it."""
+    return Path(path).name or Path(os.path.abspath(path)).name
+
+
+def named_files(*groups: Sequence[Path | str] | Path | str | None) -> tuple[tuple[str, Path], ...]:
+    """Files by their names, each once, in order."""
+    several = [[group] if isinstance(group, Path | str) else list(group or ()) for group in groups]
+    return tuple((name_of(path), path) for path in dict.fromkeys(Path(path) for group in several for path in group))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
@@ -21,7 +21,7 @@ from regard.system.errors import Damaged, RegardError, UsageError
 from regard.system.keys import key
 from regard.system.processor import kind as processor_kind
 from regard.system.processor import usable_cores
-from regard.tasks.training.base import ProductPaths, TrainingJob, TrainingTask
+from regard.tasks.training.base import PreparedData, ProductPaths, TrainingJob, TrainingTask
 from regard.text.counts import counted
 from regard.training import budget, measure
 from regard.training.checkpoints import resolved
@@ -83,7 +83,7 @@ class ResolvedSettings:
     select: str | None = None
 
     @staticmethod
-    def of(values: Mapping[str, Any]) -> ResolvedSettings:
+    def of(values: Mapping[str, object]) -> ResolvedSettings:
         """The settings of plain values.
 
         Raises:
@@ -160,7 +160,7 @@ def processor(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else processor_kind()
 
 
-def teacher(job: TrainingJob, prepared: Any, device: torch.device) -> Teach:
+def teacher(job: TrainingJob, prepared: PreparedData, device: torch.device) -> Teach:
     """A function (recipe, paths) → training task on this data, with weights from the seed or a pretrained model."""
     assets = job.assets(prepared)
 
@@ -215,20 +215,20 @@ def choose(
     fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
     measuring = _Measuring(teach(recipe.model_copy(update={"training": fitting}), paths), training, hooks, group)
     plan = _plan(measuring)
-    threads, costs = torch.get_num_threads(), astuple(plan.costs) if plan.costs else None
     chosen = ResolvedSettings(
-        plan.steps,
-        plan.validate_every,
-        tokens,
-        accumulate,
-        paths.training,
-        paths.exact,
-        threads,
-        shards,
-        measured,
-        costs,
+        steps=plan.steps,
+        validate_every=plan.validate_every,
+        tokens=tokens,
+        accumulate=accumulate,
+        product=paths.training,
+        exact=paths.exact,
+        threads=torch.get_num_threads(),
+        shards=shards,
+        measured=measured,
+        costs=astuple(plan.costs) if plan.costs else None,
+        select=plan.select,
     )
-    return replace(chosen, select=plan.select), plan.kept
+    return chosen, plan.kept
 
 
 def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.device) -> tuple[ProductPaths, str | None]:
@@ -348,11 +348,6 @@ class _Measuring:
     hooks: Hooks
     group: WorkerGroup
 
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe of the run."""
-        return self.teaching.task.recipe
-
     def measure(self, recipe: Recipe, limit: float, most: int = measure.MOST) -> tuple[budget.Costs, MeasuredSteps]:
         """Make the first steps in all processes, and time them and the rest."""
         teaching, world = self.teaching, self.group.world
@@ -362,7 +357,7 @@ class _Measuring:
 
 def _plan(measuring: _Measuring) -> _Plan:
     """Steps and steps between validations: as the recipe says, open, from its minutes, or from the table by size."""
-    section = measuring.recipe.training
+    section = measuring.teaching.task.recipe.training
     if section.steps is not None:
         return _Plan(section.steps, section.validate_every or validation_interval(section.steps))
     if section.minutes is None and section.patience is not None:
@@ -375,7 +370,8 @@ def _plan(measuring: _Measuring) -> _Plan:
 
 def _of_minutes(minutes: float, measuring: _Measuring) -> _Plan:
     """As many steps as fit, including the measured ones if a run of that length makes the same, else without."""
-    recipe, section = measuring.recipe, measuring.recipe.training
+    recipe = measuring.teaching.task.recipe
+    section = recipe.training
     found, made = measuring.measure(recipe, budget.MEASURING * 60 * minutes)
     without = replace(found, final=measuring.teaching.final_seconds(found.loss, found.text))
     costs = replace(without, spent=without.spent - sum(step.seconds for step in made.made))
@@ -389,8 +385,9 @@ def _of_minutes(minutes: float, measuring: _Measuring) -> _Plan:
 
 def _of_table(measuring: _Measuring) -> _Plan:
     """As many steps as the default passes over the data; reports the predicted duration."""
-    recipe, teaching = measuring.recipe, measuring.teaching
-    section, epochs = recipe.training, teaching.epochs
+    teaching, epochs = measuring.teaching, measuring.teaching.epochs
+    recipe = teaching.task.recipe
+    section = recipe.training
     batches = teaching.batches.batches_per_epoch / (section.shards or 1)
     steps = max(1, round(epochs * batches / section.accumulate))
     length = budget.Length(steps, section.validate_every or validation_interval(steps))

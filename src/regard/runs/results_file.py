@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.dataclasses import dataclass
@@ -53,7 +53,7 @@ class ResultsFile:
     def __init__(
         self,
         path: Path,
-        about: Mapping[str, Any],
+        about: Mapping[str, object],
         tell: Callable[[str], None] = lambda text: None,
         files: Files | None = None,
         now: Callable[[], float] = time.monotonic,
@@ -103,7 +103,9 @@ class ResultsFile:
             with self._report_errors():
                 self._cut(kept)
                 self._handle.seek(0)
-                self._found = self._read_on(hashlib.sha256(), self._size)
+                self._found = hashlib.sha256()
+                for piece in self._read(self._size):
+                    self._found.update(piece)
         return chain(held, source)
 
     def add(self, texts: Sequence[str], content: bytes | memoryview) -> None:
@@ -186,19 +188,20 @@ class ResultsFile:
         """The number of saves that match the partial file's bytes."""
         self._handle.seek(0)
         for number, save in enumerate(self._log.saves):
-            digest = self._read_on(self._found.copy(), save.size - self._handle.tell())
+            digest = self._found.copy()
+            for piece in self._read(save.size - self._handle.tell()):
+                digest.update(piece)
             if self._handle.tell() != save.size or digest.hexdigest() != save.found:
                 self._tell(f"{self.partial} is damaged; everything after the last valid save is recomputed")
                 return number
             self._found = digest
         return len(self._log.saves)
 
-    def _read_on(self, digest: Any, size: int) -> Any:
-        """The digest after the next bytes of the partial file, as far as they exist."""
+    def _read(self, size: int) -> Iterator[bytes]:
+        """The next bytes of the partial file, as far as they exist, in pieces."""
         while size and (piece := self._handle.read(min(PIECE, size))):
-            digest.update(piece)
+            yield piece
             size -= len(piece)
-        return digest
 
     def _cut(self, kept: int) -> None:
         """Keep the first n saves, and the results up to there."""
@@ -213,7 +216,7 @@ class ResultsFile:
         if not self._finished and not self._log.saves and self._log.ours:
             with contextlib.suppress(OSError):
                 self._log.path.unlink(missing_ok=True)
-        self._log.close()
+        self._log.handle.close()
 
     def _report_errors(self) -> contextlib.AbstractContextManager[None]:
         kept = f"what is finished is kept in {self.partial.name}; rerun the same command to resume"
@@ -260,7 +263,7 @@ class Head:
     """The first line of a log: its format, and what the results depend on, by name."""
 
     format: int
-    about: dict[str, Any]
+    about: dict[str, object]
 
 
 _SAVE, _HEAD = TypeAdapter(Save), TypeAdapter(Head)
@@ -279,59 +282,55 @@ class Log:
 
     def __init__(self, path: Path, files: Files) -> None:
         self.path, self._files = path, files
-        self.about: Any = None
+        self.about: Mapping[str, object] | None = None
         self.saves: list[Save] = []
         self.ours = False
         """Whether it is known for a log, or was empty: then it may be written and removed."""
         self._ends: list[int] = []
-        self._handle = claim_file(path)
+        self.handle = claim_file(path)
         try:
             self._load()
         except BaseException:
-            self._handle.close()
+            self.handle.close()
             raise
 
-    def others(self, about: Mapping[str, Any]) -> list[str]:
+    def others(self, about: Mapping[str, object]) -> list[str]:
         """The names whose values differ from those in the log."""
-        wanted = json.loads(json.dumps(about))
-        return [name for name in {**wanted, **self.about} if wanted.get(name) != self.about.get(name)]
+        wanted, there = json.loads(json.dumps(about)), self.about or {}
+        return [name for name in {**wanted, **there} if wanted.get(name) != there.get(name)]
 
-    def begin(self, about: Mapping[str, Any]) -> None:
+    def begin(self, about: Mapping[str, object]) -> None:
         """Start over with these values."""
         self._truncate(0)
         self._write({"format": FORMAT, "about": about})
-        self.about, self.saves, self._ends, self.ours = about, [], [self._handle.tell()], True
+        self.about, self.saves, self._ends, self.ours = about, [], [self.handle.tell()], True
 
     def append(self, save: Save) -> None:
         """Add a save."""
         self._write(asdict(save))
         self.saves.append(save)
-        self._ends.append(self._handle.tell())
+        self._ends.append(self.handle.tell())
 
     def cut(self, kept: int) -> None:
         """Keep the first n saves; drop a torn last line."""
         self.saves, self._ends = self.saves[:kept], self._ends[: kept + 1]
         self._truncate(self._ends[-1])
 
-    def close(self) -> None:
-        """Let go of it."""
-        self._handle.close()
-
     def _truncate(self, size: int) -> None:
         self._files.before("truncate", self.path)
-        self._handle.truncate(size)
-        self._handle.seek(size)
+        self.handle.truncate(size)
+        self.handle.seek(size)
 
-    def _write(self, values: Mapping[str, Any]) -> None:
+    def _write(self, values: Mapping[str, object]) -> None:
         line = json.dumps(values, allow_nan=False).encode() + b"\n"
         self._files.before("write", self.path)
-        self._files.put(self._handle, memoryview(line))
+        self._files.put(self.handle, memoryview(line))
         self._files.before("fsync", self.path)
-        self._files.sync(self._handle.fileno())
+        self._files.sync(self.handle.fileno())
 
     def _load(self) -> None:
         """Read the log up to the first torn line."""
-        head, *lines = self._handle.readall().split(b"\n")
+        head, *lines = self.handle.readall().split(b"\n")
         if not lines:
             self.ours = not head
             return

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.config import Recipe
 from regard.convert import exports
 from regard.convert.hub import odd_label
+from regard.data.corpora.corpus import Progress
 from regard.data.prepare.folder import DataMismatch, discard
 from regard.runs.plan import (
     LENGTH,
@@ -27,15 +27,15 @@ from regard.runs.plan import (
     shards_of,
     teacher,
 )
-from regard.runs.workers.cores import useful_processes
 from regard.runs.workers.group import WorkerGroup, plain, torchrun_process, worker_group
+from regard.runs.workers.processes import useful_processes
 from regard.runs.workers.worker_run import refuse_others
 from regard.system import VERSION
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.system.processor import keep_pages, usable_cores
 from regard.tasks.model_folder import load
 from regard.tasks.training import model_writer
-from regard.tasks.training.base import TrainingJob, TrainingTask
+from regard.tasks.training.base import PreparedData, TrainingJob, TrainingTask
 from regard.tasks.training.defaults import FEWEST, refuse_too_large
 from regard.tasks.training.model_writer import ModelFolderWriter
 from regard.training.budget import Costs, time_summary
@@ -66,7 +66,7 @@ STAGES = {
 
 def prepare_data(
     job: TrainingJob, training: Path, tell: Callable[[str], None], processes: Callable[[], int] = lambda: 1
-) -> Any:
+) -> PreparedData:
     """The prepared data in ``training/data``.
 
     After a kill at any moment the next call finds the old data, the new data, or none.
@@ -86,7 +86,7 @@ def prepare_data(
         job = replace(job, processes=count)
     try:
         if folder.exists() or expected is None:
-            prepared = job.prepare(folder, _Stages(job, tell))
+            prepared = job.prepare(folder, _stages(job, tell))
             _sweep(training)
             return prepared
         tell(f"{folder} is missing; preparing the data again")
@@ -97,7 +97,7 @@ def prepare_data(
             raise
         tell(f"{folder}: {other.message.partition(';')[0]}, but nothing was trained on it; preparing the data again")
     discard(fresh)
-    made = job.prepare(fresh, _Stages(job, tell))
+    made = job.prepare(fresh, _stages(job, tell))
     if expected not in (None, made.fingerprint):
         discard(fresh)
         changed = "is damaged or lost, and the files it was made from have changed since this run began"
@@ -106,7 +106,7 @@ def prepare_data(
     discard(folder)
     os.rename(fresh, folder)
     _sweep(training)
-    return job.prepare(folder, _Stages(job, lambda text: None))
+    return job.prepare(folder, _stages(job, lambda text: None))
 
 
 def _sweep(training: Path) -> None:
@@ -116,17 +116,17 @@ def _sweep(training: Path) -> None:
             discard(left)
 
 
-class _Stages:
+def _stages(job: TrainingJob, tell: Callable[[str], None]) -> Progress:
     """Progress of preparing, a line for each stage."""
+    last = ""
 
-    def __init__(self, job: TrainingJob, tell: Callable[[str], None]) -> None:
-        self.job, self.tell = job, tell
-        self.stage = ""
+    def progress(stage: str, pairs: int) -> None:
+        nonlocal last
+        if stage != last:
+            last = stage
+            tell(learning_line(job) if stage == "learn" else STAGES.get(stage, stage))
 
-    def __call__(self, stage: str, pairs: int) -> None:
-        if stage != self.stage:
-            self.stage = stage
-            self.tell(learning_line(self.job) if stage == "learn" else STAGES.get(stage, stage))
+    return progress
 
 
 def learning_line(job: TrainingJob) -> str:
@@ -187,11 +187,6 @@ class Machine:
             return 1
         return self.processes or useful_processes(shards, CORE_TRIES)
 
-    @property
-    def most_threads(self) -> int:
-        """Threads that a step without shards may be given, where it is measured whether they are worth it."""
-        return torch.get_num_threads() if self.threads is None and self.device.type == "cpu" else 1
-
     def preparing_processes(self) -> int:
         """How many processes read and prepare the data."""
         return self._preparing
@@ -220,11 +215,6 @@ class TrainingRun:
     hooks: Hooks
     inputs: RunInputs = field(default_factory=RunInputs)
 
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe of the run."""
-        return self.job.recipe
-
 
 def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ()) -> Any:
     """Start a run, resume it, or report it finished; then load its model.
@@ -236,15 +226,14 @@ def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ())
     Raises:
         RegardError: the model does not fit into memory, the data cannot be used, or the folder is in other use.
     """
-    recipe, told = work.recipe, work.hooks.reporter.on_event
+    recipe, told = work.job.recipe, work.hooks.reporter.on_event
     refuse_too_large(recipe.model, _maker(work, (FEWEST, FEWEST)), work.machine.device)
     if resume == "never" or not (work.output / "training").exists():  # else the run knows its shards
         shards = shards_of(recipe, work.machine.device, work.machine.threads)
         work.machine.threads_for(shards, None)
         work.machine.refuse_division(shards)
     more = {name: value for name, value in work.job.more().items() if not name.startswith("fingerprint.")}
-    fields = {**resolved.recipe_fields(recipe), **more}
-    with claim_output(work.output, fields, resume, allow, told) as action:
+    with claim_output(work.output, {**resolved.recipe_fields(recipe), **more}, resume, allow, told) as action:
         if action is Action.FINISHED and _complete(work.output):
             if (work.output / "training" / "data").exists():  # a finished run of other data is refused
                 prepare_data(work.job, work.output / "training", told)
@@ -258,30 +247,31 @@ def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ())
 
 
 def _maker(work: TrainingRun, sizes: tuple[int, int]) -> Callable[[], nn.Module]:
-    return lambda: work.job.task.build(work.recipe, sizes)
+    return lambda: work.job.task.build(work.job.recipe, sizes)
 
 
 def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     """Prepare data, resolve settings, train to the end; the caller holds the output folder's lock."""
     keep_pages()
     training, told = work.output / "training", work.hooks.reporter.on_event
-    told(exports(work.recipe, pretrained.tokenizer if (pretrained := work.job.pretrained) else None).line)
+    told(exports(work.job.recipe, pretrained.tokenizer if (pretrained := work.job.pretrained) else None).line)
     earlier = load_settings(training, work.machine.device)
-    chosen = earlier.override(work.recipe, work.machine.threads) if earlier else None
-    shards = chosen.shards if chosen else shards_of(work.recipe, work.machine.device, work.machine.threads)
+    chosen = earlier.override(work.job.recipe, work.machine.threads) if earlier else None
+    shards = chosen.shards if chosen else shards_of(work.job.recipe, work.machine.device, work.machine.threads)
     threads = work.machine.threads_for(shards, chosen.threads if chosen else None)
     work.machine.refuse_division(shards)
     prepared = prepare_data(work.job, training, told, work.machine.preparing_processes)
     for line in model_writer.left_out(prepared):
         told(line)
-    running = work.recipe.info.learns_from == "documents" or work.recipe.text_to_text.spans
+    running = work.job.recipe.info.learns_from == "documents" or work.job.recipe.text_to_text.spans
     for line in prepared.mended if running else ():  # else the check said it
         told(line)
     assets = work.job.assets(prepared)
-    if odd := odd_label(work.recipe.task, work.recipe.classification.kind, getattr(assets, "labels", ())):
+    if odd := odd_label(work.job.recipe.task, work.job.recipe.classification.kind, getattr(assets, "labels", ())):
         told(f"the label {odd[0]} {odd[1]}: a model that has it cannot be exported")
-    refuse_too_large(work.recipe.model, _maker(work, assets.sizes), work.machine.device)
-    most = work.machine.most_threads if shards == 1 else 1
+    refuse_too_large(work.job.recipe.model, _maker(work, assets.sizes), work.machine.device)
+    free = shards == 1 and work.machine.threads is None and work.machine.device.type == "cpu"
+    most = torch.get_num_threads() if free else 1  # where more than one, it is measured whether they are worth it
     with torch_threads(threads):
         with worker_group(shards, work.machine.processes_for(shards), told, WORKER) as group:
             costs, saver, summary = _learn_together(work, prepared, chosen, shards, group, allow, most)
@@ -303,7 +293,7 @@ def torch_threads(count: int) -> Iterator[None]:
 
 def _learn_together(
     work: TrainingRun,
-    prepared: Any,
+    prepared: PreparedData,
     chosen: ResolvedSettings | None,
     shards: int,
     group: WorkerGroup,
@@ -313,8 +303,8 @@ def _learn_together(
     """Resolve settings and train to the end, while the other processes do the same; what it cost and made."""
     training, device, job = work.output / "training", work.machine.device, work.job
     kept = None
-    whole = work.recipe.training.model_copy(update={"shards": shards})
-    begun = work.recipe.model_copy(update={"training": whole})
+    whole = work.job.recipe.training.model_copy(update={"shards": shards})
+    begun = work.job.recipe.model_copy(update={"training": whole})
     start_from = str(job.pretrained.folder) if job.pretrained else None
     made_by = f"{type(job).__module__}:{type(job).__qualname__}"
     group.say("prepare", recipe=plain(begun), job=made_by, start_from=start_from, training=str(training.absolute()))
@@ -365,7 +355,7 @@ def _fix(
         resolved.check(
             {"chosen.exact": chosen.exact, "chosen.shards": 1, **before}, held, allow, work.hooks.reporter.on_event
         )
-    whole = {**resolved.recipe_fields(work.recipe), **fields}
+    whole = {**resolved.recipe_fields(work.job.recipe), **fields}
     whole = {name: value for name, value in whole.items() if value is not None}
     now = Provenance((), (f"{VERSION}, torch {torch.__version__}",), (processor(work.machine.device),))
     told = work.hooks.reporter.on_event

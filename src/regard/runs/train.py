@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -14,12 +14,14 @@ from typing import Any
 
 from regard.config import TASKS
 from regard.runs.datasets import training_job
-from regard.runs.inputs import check_licence, name_of, named_files, shell_line
 from regard.runs.options import (
     RecipeOptions,
     language_notes,
     languages,
+    name_of,
+    named_files,
     recipe_from_options,
+    shell_line,
     task_option,
     weights_option,
 )
@@ -41,6 +43,8 @@ from regard.training.trainer import Hooks
 
 UNNAMED = ("resume", "reporter", "quiet", "should_stop", "job_class")
 """Arguments that do not belong to the command on the card."""
+LONGEST_LICENCE = 200
+"""Characters."""
 CHECKING = "checking the data"
 """Message before the first pass over the data."""
 TRANSLATION_TAKES = "task = translation takes --source; for other tasks give --task"
@@ -70,7 +74,7 @@ def train(
     weights: Sequence[float] = (),
     source_language: str | None = None,
     target_language: str | None = None,
-    recipe: Path | str | Mapping[str, Any] | None = None,
+    recipe: Path | str | Mapping[str, object] | None = None,
     preset: str | None = None,
     settings: Iterable[str] = (),
     minutes: float | None = None,
@@ -142,7 +146,9 @@ def train(
         return None
     if tensorboard and find_spec("tensorboard") is None:
         raise UsageError("is not installed; pip install 'regard[track]'", "tensorboard")
-    check_licence(licence)
+    if licence is not None and not (licence.strip() and licence.isprintable() and len(licence) <= LONGEST_LICENCE):
+        message = f"is to be one line of at most {LONGEST_LICENCE} characters, such as 'CC BY 4.0'"
+        raise UsageError(message, "--licence")
     resolved.refuse_others(allow := tuple(allow_mismatch))
     options = {
         "task": task,
@@ -162,14 +168,18 @@ def train(
         valid_target=valid_target,
     )
     guessed = languages(files.source, files.target)
-    earlier = _earlier_fields(Path(output)) if resume != "never" else None
+    earlier = None
+    with suppress(RegardError, OSError):  # where there is no run, or none that can be read, which is said later
+        earlier = resolved.read_fields(Path(output) / "training") if resume != "never" else None
     wishes = RecipeOptions(recipe, preset, tuple(settings), options, guessed, earlier=earlier)
     word = task_option(wishes)
     info = TASKS[word]
     if info.learns_from == "pairs":
         _refuse_elsewhere({"--train": train, "--valid": valid}, TRANSLATION_TAKES)
         _refuse_elsewhere({"--from": start_from}, TRANSLATION_BEGINS)
-    with _reporter(reporter, quiet) as shown, beside.releasing() if beside else nullcontext():
+    told = reporter if reporter is not None else Reporter() if quiet else None
+    shows = reporters.reporter() if told is None else nullcontext(told)
+    with shows as shown, beside.releasing() if beside else nullcontext():
         begun = Pretrained.load(start_from) if start_from is not None else None
         wishes = replace(wishes, begun=begun.values(word) if begun else {})
         place = choose_device(device)
@@ -199,19 +209,6 @@ def train(
         given |= {"settings": wishes.settings, "allow_mismatch": allow}  # which may have been given as iterators
         inputs = RunInputs(shell_line("train", given), data, licence)
         return run(TrainingRun(Path(output), job, machine, hooks, inputs), resume, allow)
-
-
-def _earlier_fields(output: Path) -> Mapping[str, Any] | None:
-    """The fields of the run in an output folder; ``None``: there is none, or it cannot be read, which is said later."""
-    try:
-        return resolved.read_fields(output / "training")
-    except (RegardError, OSError):
-        return None
-
-
-def _reporter(given: Reporter | None, quiet: bool) -> AbstractContextManager[Reporter]:
-    """The given reporter; else none if quiet, or stderr's."""
-    return nullcontext(given) if given is not None else nullcontext(Reporter()) if quiet else reporters.reporter()
 
 
 def _refuse_elsewhere(options: Mapping[str, object], instead: str) -> None:

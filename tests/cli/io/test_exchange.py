@@ -19,7 +19,7 @@ import torch
 from regard.cli import main
 from regard.cli.io import lines
 from regard.runs import results_file
-from regard.runs.workers import answers
+from regard.runs.workers import processes
 from regard.system.forks import SAFE
 from regard.text.confidence import SeenWords
 from regard.training.checkpoints.files import Files
@@ -57,7 +57,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _small(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Chunks of three texts, each saved; one process, and one thread, whose pool forked children must not meet."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(answers, "useful_processes", lambda most: 1)
+    monkeypatch.setattr(processes, "useful_processes", lambda most: 1)
     for model in models.iterdir():
         Path(model.name).symlink_to(model)
     monkeypatch.setattr(lines.chunks, "__defaults__", (3, 1 << 15))
@@ -298,9 +298,9 @@ def test_several_processes_answer_as_one(regard, way: str) -> None:
     one, two = regard(*command(way)), regard(*command(way, "--processes", 2))
     assert (two.code, two.out) == (0, one.out)
     assert regard(*WAYS[way], "--processes", 2, stdin=given).out == one.out
-    for processes in (1, 3):
-        name = out(way, f"by{processes}")
-        assert regard(*command(way, "--output", name, "--processes", processes)).code == 0
+    for count in (1, 3):
+        name = out(way, f"by{count}")
+        assert regard(*command(way, "--output", name, "--processes", count)).code == 0
     assert out(way, "by1").read_bytes() == out(way, "by3").read_bytes()
 
 

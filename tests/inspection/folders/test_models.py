@@ -11,8 +11,7 @@ import torch
 
 from regard.inspection.folders import models as module
 from regard.inspection.folders.models import LOADED, PASSES, ROOM, Gallery, LruCache, Models
-from regard.runs.demo.digits import several_digits
-from regard.runs.demo.images import TEST, TRAIN, VALID
+from regard.runs.demo.images import TEST, TRAIN, VALID, several_digits
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks import model_folder
 from tests.refusals import refused

@@ -27,11 +27,8 @@ def plain_right(model: Translation, pairs: Iterable[Pair], off: Sequence[Head] =
             read = pack_sentences([[*both.source.encode(pair.source).ids, both.source.end]], torch.device("cpu"))
             written = pack_sentences([[both.target.start, *ids]], torch.device("cpu"))
             score_V = network.output.scores(network.decoder(written, network.encoder(read), read))[-1]
-        found = {
-            gender: float(score_V[both.target.encode(f"{head} {word}").ids[len(ids)]])
-            for gender, word in PRONOUN.items()
-        }
-        chosen = max(found, key=found.__getitem__)
+        ids_of = {gender: both.target.encode(f"{head} {word}").ids[len(ids)] for gender, word in PRONOUN.items()}
+        chosen = max(ids_of, key=lambda gender: float(score_V[ids_of[gender]]))
         right += chosen == pair.pronoun.antecedent_gender
     return right
 
@@ -110,19 +107,12 @@ def plain_walk(model: Translation, pairs: Sequence[Pair], guess: float = GUESS) 
 
         return vars(max((place for place in places if place.kind == kind), key=informative))
 
+    annotated = zip(classic(), ("animal", "street"), ("street", "animal"), ("es", "sie"), strict=True)
     return {
         "pronoun": "it",
         "sentences": [
-            {
-                "source": pair.source,
-                "target": pair.target,
-                "antecedent": noun,
-                "rival": other,
-                "pronoun": word,
-            }
-            for pair, noun, other, word in zip(
-                classic(), ("animal", "street"), ("street", "animal"), ("es", "sie"), strict=True
-            )
+            {"source": pair.source, "target": pair.target, "antecedent": noun, "rival": other, "pronoun": word}
+            for pair, noun, other, word in annotated
         ],
         "encoder": best("encoder"),
         "cross": best("cross"),

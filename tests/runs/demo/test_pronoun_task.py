@@ -111,25 +111,18 @@ def test_the_loss_is_the_cross_entropy_between_the_translations(prepared: Prepar
     model.eval()
     assert float(teaching.loss(packed).total) == float(without.loss(packed).nll)  # validation is of the translation
     assert teaching.second.right(memory_SD, model.output.weight, packed) == (right, len(each))
-
-
-def test_its_gradient_reaches_the_encoder(prepared: PreparedPairs) -> None:
-    teaching, packed = made(prepared), batch(prepared)
-    model = teaching.model
-    teaching.second.loss(model.encoder(tokens(packed.source)), model.output.weight, packed).backward()
+    with torch.enable_grad():  # which reaches the encoder
+        teaching.second.loss(model.encoder(tokens(packed.source)), model.output.weight, packed).backward()
     assert all(part.grad is not None and part.grad.abs().sum() > 0 for part in model.encoder.layers[0].parameters())
 
 
-def test_a_batch_without_the_word_costs_nothing(prepared: PreparedPairs) -> None:
+def test_a_batch_without_the_word_costs_nothing_and_a_word_of_several_pieces_is_refused(prepared) -> None:
     second, both = PronounLoss(prepared.vocabularies), prepared.vocabularies
     ids = np.array([5, both.source.end])
     packed = pack([ids], [ids], both.target.start)
     assert float(second.loss(torch.ones(2, 8), torch.ones(both.target.size + 1, 8), packed)) == 0.0
-
-
-def test_a_word_of_several_pieces_is_refused(prepared: PreparedPairs) -> None:
     with pytest.raises(RegardError, match="unbekanntes"):
-        piece_of(prepared.vocabularies.target, "unbekanntes")
+        piece_of(both.target, "unbekanntes")
 
 
 def test_a_recipe_of_before_is_read_and_none_is_followed(tmp_path: Path) -> None:

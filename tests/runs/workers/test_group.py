@@ -2,9 +2,6 @@
 
 import os
 import signal
-import socket
-import subprocess
-import sys
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -13,63 +10,33 @@ from threading import Thread, Timer
 import pytest
 import torch
 from torch._C._distributed_c10d import TCPStore
+from torch.distributed import DistNetworkError, HashStore
 
 import regard
 from regard.runs import run
 from regard.runs.run import WORKER, Machine
-from regard.runs.workers import cores, group, heartbeat
-from regard.runs.workers.group import TorchrunProcess, torchrun_process
+from regard.runs.workers import group, processes
+from regard.runs.workers.group import Heartbeat, TorchrunProcess, torchrun_process
 from regard.runs.workers.worker import follow_torchrun
 from regard.system.errors import RegardError, UsageError
 from regard.training.world import LostTorchrunProcess
 from tests.refusals import refused
+from tests.runs.workers.started import await_checkpoints, begin, children, free_port, gone
 from tests.training.toy import in_child
 
 CPU = torch.device("cpu")
 COMMAND = """
---task language-model --train text.txt --processes 2 --output model --steps 4000 --device cpu --set training.shards=2
+train --task language-model --train text.txt --output model --steps 4000 --device cpu --set training.shards=2
 --set training.tokens=128 --set data.max_tokens=32 --set model.layers=1 --set model.d_model=16 --set model.heads=2
 --set model.d_ff=16 --set text.units=characters --set training.product=exact --set training.validate_every=50
 """.split()
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def start(tmp_path):
+    """Begins a training with its messages at hand."""
     (tmp_path / "text.txt").write_text("one two three four five\n" * 200)
-    return tmp_path
-
-
-def begin(folder: Path, options: list[str], **variables: str) -> subprocess.Popen[str]:
-    """A training with its messages at hand."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "regard", "train", *options],
-        cwd=folder,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
-    )
-
-
-def start(folder: Path) -> subprocess.Popen[str]:
-    """A training by two processes, once it has saved something."""
-    process = begin(folder, COMMAND)
-    while not list(folder.glob("model/training/checkpoints/step-??????")):
-        assert process.poll() is None, process.stderr and process.stderr.read()
-        time.sleep(0.05)
-    return process
-
-
-def worker_of(process: subprocess.Popen[str]) -> int:
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return int(children[0])
-
-
-def is_gone(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return True
-    return False
+    return lambda *options, **variables: begin([*COMMAND, *options], tmp_path, OMP_NUM_THREADS="1", **variables)
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs a processor's system with /proc")
@@ -84,47 +51,37 @@ def is_gone(process: int) -> bool:
     ],
     ids=["worker-killed", "worker-stopped", "first-stopped", "first-killed"],
 )
-def test_whichever_process_ends_nothing_stays(
-    folder: Path, number: signal.Signals, first: bool, code: int, said: str
-) -> None:
-    process = start(folder)
-    worker = worker_of(process)
+def test_whichever_process_ends_nothing_stays(tmp_path, start, number, first, code, said):
+    process = start("--processes", "2")
+    await_checkpoints(tmp_path, [process])
+    worker = children(process.pid)[0]
     os.kill(process.pid if first else worker, number)
     _, messages = process.communicate(timeout=20)
     assert process.returncode == code
     assert said in messages.splitlines()[-1]
     assert "Traceback" not in messages
-    ends = time.monotonic() + 10
-    while not is_gone(worker):
-        assert time.monotonic() < ends
-        time.sleep(0.05)
+    assert gone([worker])
 
 
-def test_a_worker_that_cannot_begin_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = folder / "broken"
+def test_a_worker_that_cannot_begin_is_reported(tmp_path, monkeypatch):
+    broken, inner = tmp_path / "broken", group._start
     broken.mkdir()
     (broken / "safetensors.py").write_text("raise SystemExit('no safetensors here')\n")
-    inner = group._start
+    (tmp_path / "text.txt").write_text("one two three four five\n" * 200)
 
-    def start(store: str, handles: tuple[int, ...], rank: int, world: group.World, program: str) -> group.WorkerProcess:
+    def start(*given):
         monkeypatch.setenv("PYTHONPATH", str(broken))
         monkeypatch.setattr(group, "__file__", str(broken / "a" / "b" / "c" / "d.py"))
-        return inner(store, handles, rank, world, program)
+        return inner(*given)
 
     monkeypatch.setattr(group, "_start", start)
+    given = {"task": "language-model", "train": tmp_path / "text.txt", "output": tmp_path / "model", "quiet": True}
+    settings = ["training.shards=2", "training.tokens=128", "data.max_tokens=32"]
     with pytest.raises(RegardError, match=r"process 1 ended: .*; what was saved"):
-        regard.train(
-            task="language-model",
-            train=folder / "text.txt",
-            output=folder / "model",
-            steps=4,
-            processes=2,
-            settings=["training.shards=2", "training.tokens=128", "data.max_tokens=32"],
-            quiet=True,
-        )
+        regard.train(**given, steps=4, processes=2, settings=settings)
 
 
-def test_threads_belong_to_runs_without_shards() -> None:
+def test_threads_belong_to_runs_without_shards():
     assert Machine(CPU, 2).threads_for(1, None) == 2
     assert Machine(CPU, None).threads_for(1, 3) == 3
     assert Machine(CPU, None).threads_for(4, 1) == 1
@@ -132,122 +89,98 @@ def test_threads_belong_to_runs_without_shards() -> None:
         Machine(CPU, 2).threads_for(4, None)
 
 
-def test_processes_are_for_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Machine(torch.device("cuda"), None).processes_for(4) == 1
-    with pytest.raises(UsageError, match="for the cpu"):
-        Machine(torch.device("cuda"), None, 2).refuse_division(4)
-    with pytest.raises(UsageError, match=r"1, 2 or 4 do$"):
-        Machine(CPU, None, 3).refuse_division(4)
-    with pytest.raises(UsageError, match=r"only 1 does, or set training\.shards=2$"):
-        Machine(CPU, None, 2).refuse_division(1)
-    assert Machine(CPU, None, 4).processes_for(4) == 4
-    assert Machine(CPU, None).processes_for(1) == 1
-    assert Machine(CPU, 1).processes_for(2) == 1
-    assert Machine(CPU, 1, 2).processes_for(2) == 2
-    monkeypatch.setattr(cores, "independent_cores", lambda most, tries: 1)  # other programs are busy on the others
-    for count, processes in ((1, 1), (2, 2), (8, 2)):
-        monkeypatch.setattr(cores, "usable_cores", lambda count=count: count)
-        assert [Machine(CPU, None).processes_for(shards) for shards in (2, 4)] == [processes] * 2
+def test_processes_are_for_the_cpu(monkeypatch):
+    cuda = torch.device("cuda")
+    for device, asked, shards, said in (
+        (cuda, 2, 4, "for the cpu"),
+        (CPU, 3, 4, r"1, 2 or 4 do$"),
+        (CPU, 2, 1, r"only 1 does, or set training\.shards=2$"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            Machine(device, None, asked).refuse_division(shards)
+    for device, threads, asked, shards, found in (
+        (cuda, None, None, 4, 1),
+        (CPU, None, 4, 4, 4),
+        (CPU, None, None, 1, 1),
+        (CPU, 1, None, 2, 1),
+        (CPU, 1, 2, 2, 2),
+    ):
+        assert Machine(device, threads, asked).processes_for(shards) == found
+    monkeypatch.setattr(processes, "independent_cores", lambda most, tries: 1)  # other programs are busy on the others
+    for count, found in ((1, 1), (2, 2), (8, 2)):
+        monkeypatch.setattr(processes, "usable_cores", lambda count=count: count)
+        assert [Machine(CPU, None).processes_for(shards) for shards in (2, 4)] == [found] * 2
     monkeypatch.setattr(run, "torchrun_process", lambda: TorchrunProcess(0, 2))
     with pytest.raises(UsageError, match="2 cannot divide the 1 shard"):
         Machine(CPU, None).refuse_division(1)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "most", "found"),
-    [
-        ({1: 1.0, 2: 1.1, 4: 1.2}, 8, 4),
-        ({1: 1.0, 2: 1.0, 4: 1.9}, 4, 2),  # four of them are two threads each of two cores
-        ({1: 1.0, 2: 1.5}, 2, 1),
-        ({1: 1.0, 2: 1.0}, 1, 1),
-    ],
-)
-def test_cores_are_counted_by_what_they_do(
-    seconds: dict[int, float], most: int, found: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cores, "usable_cores", lambda: 4)
-    monkeypatch.setattr(cores, "_seconds", seconds.__getitem__)
-    assert cores.independent_cores(most) == found
+@pytest.fixture
+def environment(monkeypatch):
+    """Sets variables as torchrun does; afterwards none is known of."""
 
+    def set_variables(**changed):
+        whole = {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost", "MASTER_PORT": "1", **changed}
+        for name, value in whole.items():
+            monkeypatch.setenv(name, value)
+        torchrun_process.cache_clear()
 
-def test_a_core_that_was_busy_is_counted_in_the_next_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cores, "usable_cores", lambda: 2)
-    monkeypatch.setattr(cores, "_PAUSE", 0.0)
-    two = iter([1.9, 1.9, 1.1])
-    monkeypatch.setattr(cores, "_seconds", lambda count: 1.0 if count == 1 else next(two))
-    assert cores.independent_cores(2, tries=5) == 2
-    assert next(two, None) is None
-    two = iter([1.9, 1.9, 1.9])
-    assert cores.independent_cores(2, tries=3) == 1
-
-
-def test_the_cores_of_this_machine_are_counted() -> None:
-    assert cores.independent_cores(2) in (1, 2)
-    assert cores._seconds(2) > 0
-
-
-def test_a_torchrun_is_known_by_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     torchrun_process.cache_clear()
+    yield set_variables
+    torchrun_process.cache_clear()
+
+
+def test_a_torchrun_is_known_by_its_environment(environment):
     assert torchrun_process() is None
-    for name, value in {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}.items():
-        monkeypatch.setenv(name, value)
-    torchrun_process.cache_clear()
+    environment()
     assert torchrun_process() == TorchrunProcess(1, 4)
-    torchrun_process.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        ({"RANK": "first"}, "RANK"),
-        ({"RANK": "-1"}, "RANK"),
-        ({"RANK": "4"}, "RANK"),
-        ({"WORLD_SIZE": "two"}, "WORLD_SIZE"),
-        ({"WORLD_SIZE": "0"}, "WORLD_SIZE"),
-        ({"MASTER_ADDR": ""}, "MASTER_ADDR"),
-        ({"MASTER_PORT": ""}, "MASTER_PORT"),
-        ({"MASTER_PORT": "x"}, "MASTER_PORT"),
-        ({"MASTER_PORT": "70000"}, "MASTER_PORT"),
-    ],
-)
-def test_what_a_torchrun_cannot_have_set_is_refused(
-    changed: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
-    for name, value in (whole | changed).items():
-        monkeypatch.setenv(name, value)
-    torchrun_process.cache_clear()
-    with refused(UsageError, named):
+NUMBERS = {"RANK": ["first", "-1", "4"], "WORLD_SIZE": ["two", "0"]}
+UNFIT = {**NUMBERS, "MASTER_ADDR": [""], "MASTER_PORT": ["", "x", "70000"]}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in UNFIT.items() for value in values])
+def test_what_a_torchrun_cannot_have_set_is_refused(name, value, environment):
+    environment(**{name: value})
+    with refused(UsageError, name):
         torchrun_process()
-    torchrun_process.cache_clear()
 
 
-def test_the_first_hears_a_signal_while_it_waits_for_a_torchrun(folder: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    told = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    options = COMMAND[: COMMAND.index("--processes")] + COMMAND[COMMAND.index("--processes") + 2 :]
-    process = begin(folder, options, **told)
-    assert process.stderr is not None
-    assert any("waiting for the other process of torchrun" in line for line in process.stderr)
+def test_the_first_hears_a_signal_while_it_waits_for_a_torchrun(start):
+    process = start(RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+    stop(process, "waiting for the other process of torchrun", "stopped before the first step")
+
+
+def test_a_signal_while_processes_start_ends_all_at_once(start):
+    stop(start("--processes", "2"), "2 processes divide", "")
+
+
+def stop(process, heard, said):
+    """Stop it as soon as this is heard of it."""
+    assert any(heard in line for line in process.stderr)
     os.kill(process.pid, signal.SIGTERM)
     _, messages = process.communicate(timeout=30)
     assert process.returncode == 75
-    assert "stopped before the first step" in messages
+    assert said in messages
     assert "Traceback" not in messages
 
 
-def test_another_hears_a_signal_while_it_waits_to_be_called() -> None:
+def agent():
+    """The store of a torchrun, and what gives a connection to it."""
+    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    return store, lambda: TCPStore("127.0.0.1", store.port, is_master=False, wait_for_workers=False)
+
+
+def test_another_hears_a_signal_while_it_waits_to_be_called():
     class Heard(Exception):
         pass
 
-    def hear(number: int, frame: object) -> None:
+    def hear(number, frame):
         raise Heard
 
-    waiting, store = TorchrunProcess(1, 2), TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    vars(waiting)["store"] = store
-    other = TCPStore("127.0.0.1", store.port, is_master=False, wait_for_workers=False)
+    waiting, (store, connect) = TorchrunProcess(1, 2), agent()
+    vars(waiting)["store"], other = store, connect()
     before = signal.signal(signal.SIGUSR2, hear)
     alarm = Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR2))
     began = time.monotonic()
@@ -262,13 +195,11 @@ def test_another_hears_a_signal_while_it_waits_to_be_called() -> None:
     assert time.monotonic() - began < 20
 
 
-def test_another_whose_first_process_is_gone_says_one_sentence(folder: Path) -> None:
-    store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    told = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(store.port)}
-    options = COMMAND[: COMMAND.index("--processes")] + COMMAND[COMMAND.index("--processes") + 2 :]
-    process = begin(folder, options, **told)
+def test_another_whose_first_process_is_gone_says_one_sentence(start):
+    store, _ = agent()
+    process = start(RANK="1", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(store.port))
     store.wait(["regard/heartbeat/1"], timedelta(seconds=60))
-    del store
+    del store, _
     _, messages = process.communicate(timeout=60)
     assert process.returncode == 75
     said = "another process of this run ended or does not answer; rerun the same command to resume"
@@ -276,24 +207,20 @@ def test_another_whose_first_process_is_gone_says_one_sentence(folder: Path) -> 
 
 
 @pytest.fixture
-def quick_hearts(monkeypatch: pytest.MonkeyPatch) -> int:
+def quick_hearts(monkeypatch):
     """Hearts that beat fifty times a second, as those of processes that meet at a port of this machine: the port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = free_port()
     told = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     for name, value in told.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("TORCHELASTIC_USE_AGENT_STORE", raising=False)
-    monkeypatch.setattr(heartbeat, "_SECOND", 0.02)
+    monkeypatch.setattr(group, "_SECOND", 0.02)
     monkeypatch.setattr(group, "abandon", lambda: None)  # which would end these tests with it
     return port
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_host_that_dies_or_stops_while_it_prepares_ends_those_that_wait(
-    quick_hearts: int, number: signal.Signals
-) -> None:
+def test_a_host_that_dies_or_stops_while_it_prepares_ends_those_that_wait(quick_hearts, number):
     child = os.fork()
     if not child:
         try:
@@ -309,9 +236,8 @@ def test_a_host_that_dies_or_stops_while_it_prepares_ends_those_that_wait(
         time.sleep(1)  # as long as it lives, it may prepare for longer than a silence lasts
         assert not waiting.is_lost()
         os.kill(child, number)
-        with pytest.raises(
-            LostTorchrunProcess, match="ended or does not answer; rerun the same command to resume"
-        ) as lost:
+        said = "ended or does not answer; rerun the same command to resume"
+        with pytest.raises(LostTorchrunProcess, match=said) as lost:
             follow_torchrun(waiting, lambda: False)
         assert lost.value.exit_code == 75
     finally:
@@ -319,16 +245,14 @@ def test_a_host_that_dies_or_stops_while_it_prepares_ends_those_that_wait(
         os.waitpid(child, 0)
 
 
-def test_the_first_does_not_wait_for_a_host_that_never_comes(
-    quick_hearts: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_does_not_wait_for_a_host_that_never_comes(quick_hearts, monkeypatch):
     """In a process of its own: a thread stays in torch, where another group of the same process would wait for it."""
     monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "True")
 
-    def wait() -> None:
-        agent = TCPStore("127.0.0.1", quick_hearts, is_master=True, wait_for_workers=False)
+    def wait():
+        store = TCPStore("127.0.0.1", quick_hearts, is_master=True, wait_for_workers=False)
         first = TorchrunProcess(0, 2)
-        vars(first)["store"] = TCPStore("127.0.0.1", agent.port, is_master=False, wait_for_workers=False)
+        vars(first)["store"] = TCPStore("127.0.0.1", store.port, is_master=False, wait_for_workers=False)
         group.torchrun_process = lambda: first
         first.begin()
         said = "ended or does not answer; what was saved is whole: rerun the same command to resume"
@@ -338,44 +262,30 @@ def test_the_first_does_not_wait_for_a_host_that_never_comes(
     assert in_child(wait) == 0
 
 
-def test_without_torchrun_a_host_that_never_comes_is_lost_as_soon(quick_hearts: int) -> None:
-    def wait() -> None:
+def test_without_torchrun_a_host_that_never_comes_is_lost_as_soon(quick_hearts):
+    def wait():
         first = TorchrunProcess(0, 2)
         first.begin()
-        end = time.monotonic() + 20
-        while not first.is_lost():
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        assert waited(first.is_lost, 20)
 
     assert in_child(wait) == 0
 
 
-def test_processes_that_are_not_needed_hear_it_before_the_first_ends() -> None:
-    agent = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-    processes = [TorchrunProcess(rank, 2) for rank in range(2)]
-    for process in processes:
-        vars(process)["store"] = TCPStore("127.0.0.1", agent.port, is_master=False, wait_for_workers=False)
-    shards = list[int]()
-    other = Thread(target=lambda: (time.sleep(0.3), shards.append(processes[1].wait())))
+def test_processes_that_are_not_needed_hear_it_before_the_first_ends():
+    store, connect = agent()
+    both, shards = [TorchrunProcess(rank, 2) for rank in range(2)], []
+    for process in both:
+        vars(process)["store"] = connect()
+    other = Thread(target=lambda: (time.sleep(0.3), shards.append(both[1].wait())))
     other.start()
-    with processes[0].releasing():
+    with both[0].releasing():
         pass
-    assert agent.check(["regard/freed/1"])
+    assert store.check(["regard/freed/1"])
     other.join()
     assert shards == [0]
 
 
-def test_a_signal_while_processes_start_ends_all_at_once(folder: Path) -> None:
-    process = begin(folder, COMMAND)
-    assert process.stderr is not None
-    assert any("2 processes divide" in line for line in process.stderr)
-    os.kill(process.pid, signal.SIGTERM)
-    _, messages = process.communicate(timeout=20)
-    assert process.returncode == 75
-    assert "Traceback" not in messages
-
-
-def test_the_file_of_the_meeting_takes_no_other_files_place(tmp_path: Path) -> None:
+def test_the_file_of_the_meeting_takes_no_other_files_place(tmp_path):
     """torch's store opens its path, a handle's, again at the end; no file opened meanwhile may have that handle."""
     before = os.listdir("/proc/self/fd") if Path("/proc/self/fd").is_dir() else []
     with group.worker_group(2, 2, lambda said: None, WORKER):
@@ -385,3 +295,52 @@ def test_the_file_of_the_meeting_takes_no_other_files_place(tmp_path: Path) -> N
         file.close()
     if before:
         assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def waited(done, seconds=5):
+    """Whether something is done within some seconds."""
+    end = time.monotonic() + seconds
+    while not (found := done()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return found
+
+
+@pytest.fixture
+def hearts(monkeypatch):
+    """Makes hearts that beat a hundred times a second; they end with the test."""
+    monkeypatch.setattr(group, "_SECOND", 0.01)
+    made = []
+
+    def make(connect, rank=0, size=2, absent=1000, silent=1000):
+        made.append(Heartbeat(connect, rank, size, absent, silent))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.end()
+
+
+def test_one_that_begins_late_is_not_lost_but_one_that_ends_or_never_begins_is(hearts):
+    store = HashStore()
+    first, second = (hearts(lambda: store, rank, silent=20) for rank in range(2))
+    lost = first.start()
+    time.sleep(0.5)  # longer than it may be silent
+    assert not lost()
+    second.start()
+    assert waited(lambda: store.check(["regard/heartbeat/1"]))
+    assert not lost()
+    second.end()
+    assert waited(lost)
+    assert waited(hearts(HashStore, absent=5).start())
+
+
+def test_a_store_that_is_gone_or_not_there_is_a_loss(hearts):
+    class Gone(HashStore):
+        def set(self, key, value):
+            raise DistNetworkError("Broken pipe")
+
+    def missing():
+        raise DistNetworkError("connect() timed out")
+
+    for connect in (Gone, missing):
+        assert waited(hearts(connect).start())

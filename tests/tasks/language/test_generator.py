@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config import GptSection, Recipe
-from regard.runs.workers.answers import divider
+from regard.runs.workers.processes import divider
 from regard.system.errors import Stopped, UsageError
 from regard.system.forks import SAFE
 from regard.tasks.assets import TextAssets

@@ -26,7 +26,7 @@ from regard.system.installation import version_of
 
 if TYPE_CHECKING:
     from regard.runs.results_file import Whole
-    from regard.runs.workers.answers import Content
+    from regard.runs.workers.processes import Content
     from regard.tasks.protocols import Task
 
 Output = Annotated[
@@ -209,7 +209,7 @@ class Exchange:
         self, content: Content, groups: Iterator[tuple[list[str], int]]
     ) -> Iterator[Iterator[tuple[list[str], int, bytes | None]]]:
         """Groups of texts and their answers by other processes; one process where texts are answered as they arrive."""
-        from regard.runs.workers.answers import answer_groups, answer_processes
+        from regard.runs.workers.processes import answer_groups, answer_processes
 
         asked, threads = self._options.processes, self._options.threads
         if self._by_engine:  # each process has one thread

@@ -146,8 +146,7 @@ def _read_images(task: ImageClassification, path: Path, most: int) -> ImageBatch
 
 def _digit_images(task: ImageClassification, begin: int, count: int) -> ImageBatch:
     """Generated images of several digits: the demonstration's test set."""
-    from regard.runs.demo.digits import SIDE, corpus
-    from regard.runs.demo.images import TEST, TRAIN, VALID
+    from regard.runs.demo.images import SIDE, TEST, TRAIN, VALID, corpus
 
     shape = task.cut.shape
     if (shape.height, shape.width, shape.channels) != (SIDE, SIDE, 1):

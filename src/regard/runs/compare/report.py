@@ -27,11 +27,6 @@ class Estimate:
     mean: float
     half: float | None = None
 
-    def to_text(self, decimals: int) -> str:
-        """``31.4 ± 0.6``."""
-        spread = "" if self.half is None else f" ± {self.half:,.{decimals}f}"
-        return f"{self.mean:,.{decimals}f}{spread}"
-
 
 def estimate(values: Sequence[float]) -> Estimate | None:
     """The mean and its interval by Student's t; None without values."""
@@ -60,11 +55,10 @@ class ComparisonReport:
             self.groups.setdefault((result.recipe, result.share), []).append(result)
         self.shares = sorted({share for _, share in self.groups})
         self.tested = any(result.test for result in results)
-
-    @property
-    def whole(self) -> dict[str, list[Result]]:
+        self.part, self.set_name = ("test", "test set") if self.tested else ("valid", "validation set")
+        self.bleu = "BLEU lc" if lowercase else "BLEU"
+        self.whole = {name: found for (name, share), found in self.groups.items() if share == self.shares[-1]}
         """The results on the largest share of the data, by recipe."""
-        return {name: results for (name, share), results in self.groups.items() if share == self.shares[-1]}
 
     def table(self) -> Table:
         """Size, speed, the paper's Table 1 by formula, and quality at equal steps, at equal time and at the end."""
@@ -79,11 +73,6 @@ class ComparisonReport:
         rows = [tuple(self._row(name, share, found)) for (name, share), found in self.groups.items()]
         return Table(tuple(headings), tuple(rows), tuple(self._notes()))
 
-    @property
-    def bleu(self) -> str:
-        """What the score is called."""
-        return "BLEU lc" if self.lowercase else "BLEU"
-
     def _row(self, name: str, share: float, results: list[Result]) -> Iterable[str]:
         good = [result for result in results if result.failed is None]
         shape = next((result.shape for result in good if result.shape), None)
@@ -93,7 +82,8 @@ class ComparisonReport:
         yield f"{results[0].course.parameters:,}"
         yield _format_estimate(estimate([result.course.tokens_per_second for result in results]), 0)
         for count in (shape.sequential, shape.across, shape.within) if shape else (None, None, None):
-            yield NOTHING if count is None else _format_formula(count.formula, count.value)
+            value = "" if count is None or count.formula == str(count.value) else f" = {count.value:,}"
+            yield NOTHING if count is None else f"{count.formula}{value}"
         yield _format_estimate(estimate([float(result.course.steps) for result in good]), 0)
         yield _format_estimate(_estimate_at(good, "step", self.step, "loss"), 3)
         yield _format_estimate(_estimate_at(good, "step", self.step, "bleu"), 1)
@@ -129,16 +119,6 @@ class ComparisonReport:
         if any(len(results) > 1 for results in self.groups.values()):
             yield "±: half of the 95 % interval of the mean over seeds (Student's t)."
 
-    @property
-    def part(self) -> str:
-        """The evaluated set: the test set if there is one."""
-        return "test" if self.tested else "valid"
-
-    @property
-    def set_name(self) -> str:
-        """The evaluated set, in words."""
-        return "test set" if self.tested else "validation set"
-
     def by_length(self) -> Table:
         """BLEU by source length, on the largest share of the data."""
         names = self.lengths()
@@ -165,11 +145,11 @@ def _estimate_at(results: Sequence[Result], axis: Axes, place: float | None, sco
 
 
 def _format_estimate(found: Estimate | None, decimals: int) -> str:
-    return NOTHING if found is None else found.to_text(decimals)
-
-
-def _format_formula(formula: str, value: int) -> str:
-    return formula if formula == str(value) else f"{formula} = {value:,}"
+    """``31.4 ± 0.6``."""
+    if found is None:
+        return NOTHING
+    spread = "" if found.half is None else f" ± {found.half:,.{decimals}f}"
+    return f"{found.mean:,.{decimals}f}{spread}"
 
 
 def format_fraction(share: float) -> str:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -109,25 +109,25 @@ class Result:
     recipe: str
     seed: int
     share: float
-    rests: Mapping[str, Any]
+    rests: Mapping[str, object]
     course: ScoreCurve
     shape: Shape | None = None
     valid: ScoreSummary | None = None
     test: ScoreSummary | None = None
     failed: str | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: Mapping[str, object] = field(default_factory=dict)
     """Where and when: machine, torch, date."""
 
 
 _RESULT = TypeAdapter(Result)
 
 
-def to_json(result: Result) -> dict[str, Any]:
+def to_json(result: Result) -> dict[str, object]:
     """Plain values; numbers that are not finite become ``None``."""
     return {name: _plain(value) for name, value in asdict(result).items()}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -164,26 +164,23 @@ def score_curve(metrics: Path) -> ScoreCurve:
     """
     lines = disk.content(metrics, LARGEST, "log").splitlines(keepends=True)
     try:
-        return _course([json.loads(line) for line in lines if line.endswith(b"\n")], metrics)
+        entries = [json.loads(line) for line in lines if line.endswith(b"\n")]
+        steps = [entry for entry in entries if entry["kind"] == "step"]
+        starts = [entry for entry in entries if entry["kind"] == "start"]
+        valid = [entry for entry in entries if entry["kind"] == "valid" and entry.get("loss") is not None]
+        if not steps or not starts:
+            raise RegardError("has no steps", str(metrics))
+        paced = [entry for entry in steps if entry.get("tokens_per_second")]
+        spent = sum(entry["tokens"] / entry["tokens_per_second"] for entry in paced)
+        return ScoreCurve(
+            parameters=starts[-1]["parameters"],
+            steps=steps[-1]["step"],
+            seconds=max(entry["seconds"] for entry in [*steps, *valid]),
+            tokens_per_second=sum(entry["tokens"] for entry in paced) / spent if spent else 0.0,
+            points=tuple(Point(e["step"], e["seconds"], e["loss"], e.get("bleu")) for e in valid),
+        )
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
         raise RegardError(f"is no log of a training: {error!r:.80}", str(metrics)) from None
-
-
-def _course(entries: Sequence[Mapping[str, Any]], metrics: Path) -> ScoreCurve:
-    steps = [entry for entry in entries if entry["kind"] == "step"]
-    starts = [entry for entry in entries if entry["kind"] == "start"]
-    valid = [entry for entry in entries if entry["kind"] == "valid" and entry.get("loss") is not None]
-    if not steps or not starts:
-        raise RegardError("has no steps", str(metrics))
-    paced = [entry for entry in steps if entry.get("tokens_per_second")]
-    spent = sum(entry["tokens"] / entry["tokens_per_second"] for entry in paced)
-    return ScoreCurve(
-        parameters=starts[-1]["parameters"],
-        steps=steps[-1]["step"],
-        seconds=max(entry["seconds"] for entry in [*steps, *valid]),
-        tokens_per_second=sum(entry["tokens"] for entry in paced) / spent if spent else 0.0,
-        points=tuple(Point(e["step"], e["seconds"], e["loss"], e.get("bleu")) for e in valid),
-    )
 
 
 def at(points: Sequence[Point], axis: Literal["step", "seconds"], place: float, score: str = "loss") -> float | None:

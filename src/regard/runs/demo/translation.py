@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from regard.config import recipe_values
-from regard.runs.demo.ablation_study import SENTENCES, AblationStudy, study_heads
+from regard.runs.demo.ablation_study import (
+    SENTENCES,
+    AblationStudy,
+    PronounAttention,
+    pronoun_attention,
+    study_heads,
+)
 from regard.runs.demo.grammar import Corpus, Pair, corpus
 from regard.runs.demo.grammar.lexicon import Example, read_entries
 from regard.runs.demo.grammar.scores import (
@@ -19,7 +26,6 @@ from regard.runs.demo.grammar.scores import (
     majority_pronoun,
     pronoun_accuracy,
 )
-from regard.runs.demo.pronoun import PronounAttention, pronoun_attention
 from regard.runs.demo.pronoun_task import DemonstrationJob
 from regard.runs.train import train
 from regard.system import disk
@@ -31,7 +37,7 @@ from regard.training.log import Reporter
 
 TRAIN, VALID, TEST = 60_000, 1_000, 1_000
 STEPS = 2_000
-RECIPE: dict[str, Any] = {
+RECIPE: dict[str, dict[str, object]] = {
     "text": {"vocabulary": 2400, "source_language": "en", "target_language": "de"},
     "data": {"max_tokens": 64},
     "model": {
@@ -91,7 +97,7 @@ class Demonstration:
     study: AblationStudy | None
     example: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return {**asdict(self), "study": self.study and self.study.to_dict()}
 
@@ -121,28 +127,27 @@ def demonstrate(
     reporter = reporter or Reporter()
     reporter.on_event("generating the corpus")
     made = corpus(TRAIN, VALID, TEST, seed)
-    files = write(made, output / "corpus")
-    options: dict[str, Any] = {
-        "seed": seed,
-        "steps": steps or max(STEPS, steps_done(output / "model")),
-        "threads": threads,
-    }
-    options |= {"reporter": reporter, "should_stop": should_stop, "allow_mismatch": ["training.steps"]}
-    options["job_class"] = DemonstrationJob
-    model = train(**files, output=output / "model", recipe=RECIPE, **options)
+    done = 0
+    with suppress(RegardError):  # the steps that it was trained for before
+        done = int(recipe_values(output / "model" / "recipe.toml").get("training", {}).get("steps", 0))
+    teach = partial(
+        train,
+        **write(made, output / "corpus"),
+        seed=seed,
+        steps=steps or max(STEPS, done),
+        threads=threads,
+        reporter=reporter,
+        should_stop=should_stop,
+        allow_mismatch=["training.steps"],
+        job_class=DemonstrationJob,
+    )
+    model = teach(output=output / "model", recipe=RECIPE)
     without = None
     if ablate:
         recipe = {**RECIPE, "model": {**RECIPE["model"], "positions": "none"}}
-        without = train(**files, output=output / "without-positions", recipe=recipe, **options)
+        without = teach(output=output / "without-positions", recipe=recipe)
     reporter.on_event("translating the test sentences, and switching every head off in turn")
     return evaluate_demonstration(made, model, without, should_stop)
-
-
-def steps_done(model: Path) -> int:
-    """The steps that a demonstration was trained for before."""
-    with suppress(RegardError):
-        return int(recipe_values(model / "recipe.toml").get("training", {}).get("steps", 0))
-    return 0
 
 
 def write(made: Corpus, folder: Path) -> dict[str, Any]:

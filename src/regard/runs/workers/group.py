@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from threading import Event, Thread
+from typing import BinaryIO
 
 import torch.distributed as dist
 from torch._C._distributed_c10d import FileStore, TCPStore
@@ -28,7 +29,6 @@ from torch.distributed.distributed_c10d import Store
 from torch.distributed.rendezvous import rendezvous
 
 from regard.config import Recipe
-from regard.runs.workers.heartbeat import SILENT, Heartbeat
 from regard.system.errors import UsageError
 from regard.system.threads import interruptible
 from regard.training.world import ALONE, LOST, LostProcess, LostTorchrunProcess, World, refuse_division
@@ -39,14 +39,84 @@ _CALLED, _FREED = "regard/called", "regard/freed/"
 """Keys: the first process of a ``torchrun`` says that the others are needed, or not; and these that they are not."""
 _PROCESS = "regard/process/"
 """Keys by which each process says which one it is, and on which machine."""
+_BEAT = "regard/heartbeat/"
+"""Keys under which each process counts its seconds: of a host without power no connection tells."""
 _DAY, _WAIT = timedelta(days=1), timedelta(minutes=30)
 """Longest wait for the first process, which prepares data; and for another process to begin, and within a step."""
-_ABSENT = 120
-"""Seconds in which a process is heard first: all hosts are started at about the same time, by ``torchrun`` or not."""
+_SECOND = 1.0
+_ABSENT, SILENT = 120, 30
+"""Seconds without an answer after which a process is lost: of one that was never heard, and of one that was.
+
+All hosts are started at about the same time, by ``torchrun`` or not.
+"""
 _SAID = 5.0
 """Seconds of waiting for the processes of a ``torchrun`` after which it is said."""
 _PATIENCE = 10.0
 """Seconds that a process has to end by itself."""
+
+
+class Heartbeat:
+    """Counts seconds in a store that all processes share, and reads the counts of the others.
+
+    Seconds of silence are counted by a thread that never waits for the store, which a host that stands still may hold.
+
+    Args:
+        connect: gives a store for a thread alone.
+        rank, size: number of this process, and how many there are.
+        absent: seconds after which a process that was never heard is lost.
+        silent: the same of one that was heard.
+    """
+
+    def __init__(
+        self, connect: Callable[[], Store], rank: int, size: int, absent: int = SILENT, silent: int = SILENT
+    ) -> None:
+        self._connect, self._rank, self._absent, self._silent = connect, rank, absent, silent
+        self._others = [other for other in range(size) if other != rank]
+        self._counts = dict.fromkeys(self._others, "")
+        self._heard: dict[int, int] = {}
+        self._seconds, self._failed, self._ended = 0, False, Event()
+        self._threads = [Thread(target=work, daemon=True) for work in (self._count, self._beat)]
+
+    def start(self) -> Callable[[], bool]:
+        """Begin, until this process ends; the function that tells whether a process is lost."""
+        for thread in self._threads:
+            thread.start()
+        atexit.register(self.end)
+        return self.lost
+
+    def lost(self) -> bool:
+        """Whether a process was silent for too long, or the store is gone."""
+        return self._failed or any(
+            self._seconds - self._heard[other] >= self._silent
+            if other in self._heard
+            else self._seconds >= self._absent
+            for other in self._others
+        )
+
+    def end(self) -> None:
+        """Stop counting."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(_SECOND)
+
+    def _count(self) -> None:
+        while not self._ended.wait(_SECOND):
+            self._seconds += 1
+
+    def _beat(self) -> None:
+        count = 0
+        try:
+            store = self._connect()
+            while not self._ended.wait(_SECOND):
+                count += 1
+                store.set(f"{_BEAT}{self._rank}", str(count))
+                for other in self._others:
+                    if store.check([key := f"{_BEAT}{other}"]):
+                        found = store.get(key).decode()
+                        if found != self._counts[other]:
+                            self._counts[other], self._heard[other] = found, self._seconds
+        except RuntimeError:  # whoever holds the store has closed the connection, or never opened it
+            self._failed = True
 
 
 @dataclass
@@ -151,7 +221,7 @@ class WorkerGroup:
     children: list[WorkerProcess] = field(default_factory=list)
     handles: tuple[int, ...] = ()
 
-    def say(self, what: str, **given: Any) -> None:
+    def say(self, what: str, **given: object) -> None:
         """Tell the others what to do next, with plain values."""
         self.world.lead(lambda: {"do": what, **given})
 
@@ -176,7 +246,7 @@ class WorkerProcess:
         return f"process {self.rank} ended{said}"
 
 
-def plain(recipe: Recipe) -> dict[str, Any]:
+def plain(recipe: Recipe) -> dict[str, object]:
     """The values of a recipe, which :func:`~regard.config.recipe_from` reads."""
     return recipe.model_dump(mode="json", exclude_none=True)
 
@@ -184,7 +254,9 @@ def plain(recipe: Recipe) -> dict[str, Any]:
 def join(world: World, store: Store) -> World:
     """Connect this process with the others of its world; the world, with the processes that are on this machine."""
     dist.init_process_group("gloo", store=store, rank=world.rank, world_size=world.size, timeout=_WAIT)
-    here = _machine()
+    here = ""  # what processes have in common that can see each other
+    with suppress(OSError):
+        here = Path("/proc/sys/kernel/random/boot_id").read_text().strip() + os.readlink("/proc/self/ns/pid")
     store.set(f"{_PROCESS}{world.rank}", json.dumps([here, os.getpid()]))
     places = [json.loads(store.get(f"{_PROCESS}{rank}")) for rank in range(world.size)]
     known = tuple(process for machine, process in places if here and machine == here)
@@ -197,13 +269,6 @@ def _own_store(is_master: bool, seconds: int) -> Store:
     store = TCPStore(*at, is_master=is_master, wait_for_workers=False, timeout=wait, multi_tenant=True)
     store.set_timeout(timedelta(seconds=SILENT))
     return store
-
-
-def _machine() -> str:
-    """What processes have in common that can see each other; nothing where that is not known."""
-    with suppress(OSError):
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() + os.readlink("/proc/self/ns/pid")
-    return ""
 
 
 def leave() -> None:
@@ -286,7 +351,9 @@ def worker_group(shards: int, processes: int, tell: Callable[[str], None], progr
 
 def _start_all(group: WorkerGroup, program: str) -> None:
     """Start the other processes, and connect with them."""
-    _use_loopback()
+    loopback = [name for _, name in socket.if_nameindex() if name.startswith("lo")]
+    if loopback:  # where nobody else can reach them
+        os.environ["GLOO_SOCKET_IFNAME"] = loopback[0]
     world = group.world
     with _meeting_file() as (path, handles):
         group.handles = handles
@@ -341,34 +408,17 @@ def _meeting_file() -> Iterator[tuple[str, tuple[int, ...]]]:
         yield str(Path(folder) / "store"), ()
 
 
-def _use_loopback() -> None:
-    """Let processes of one machine meet where nobody else can reach them."""
-    names = [name for _, name in socket.if_nameindex() if name.startswith("lo")]
-    if names:
-        os.environ["GLOO_SOCKET_IFNAME"] = names[0]
-
-
 def _start(store: str, handles: tuple[int, ...], rank: int, world: World, program: str) -> WorkerProcess:
-    place = json.dumps([store, rank, world.size, world.shards, os.getpid()])
-    above = str(Path(__file__).parents[3])
-    known = os.environ.get("PYTHONPATH", "")
-    one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    above, known = str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")
     environment: Mapping[str, str] = {
         **os.environ,
-        **one,
-        PLACE: place,
+        **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+        PLACE: json.dumps([store, rank, world.size, world.shards, os.getpid()]),
         "PYTHONPATH": os.pathsep.join([above, *([known] if known else [])]),
     }
     messages = tempfile.TemporaryFile()  # noqa: SIM115  # open for as long as the process is known
-    command = [sys.executable, "-P", "-m", program]
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=messages,
-        pass_fds=handles,
-    )
+    command, silent = [sys.executable, "-P", "-m", program], subprocess.DEVNULL
+    process = subprocess.Popen(command, env=environment, stdin=silent, stdout=silent, stderr=messages, pass_fds=handles)
     return WorkerProcess(rank, process, messages)
 
 

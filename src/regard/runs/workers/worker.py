@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 from contextlib import contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from regard.system.forks import end_with
@@ -23,28 +22,11 @@ if TYPE_CHECKING:
     from regard.training.world import World
 
 
-class SignalEvent:
-    """Up once a signal asks the run to stop; the first process hears of it at the next step."""
-
-    def __init__(self) -> None:
-        self.up = False
-
-    def __call__(self) -> bool:
-        return self.up
-
-    def raise_on(self, *numbers: int) -> None:
-        """Go up at these signals."""
-        for number in numbers:
-            signal.signal(number, self._raise)
-
-    def _raise(self, number: int, frame: FrameType | None) -> None:
-        self.up = True
-
-
 def main() -> int:
     """The work of a process that the first one started; its exit code."""
-    flag = SignalEvent()
-    flag.raise_on(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+    raised = list[int]()  # signals that ask the run to stop; the first process hears of them at the next step
+    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        signal.signal(one, lambda number, frame: raised.append(number))
     path, rank, size, shards, parent = json.loads(os.environ["REGARD_PROCESS"])
     end_with(parent, signal.SIGKILL)
     from torch._C._distributed_c10d import FileStore
@@ -58,7 +40,7 @@ def main() -> int:
         with _leaving():
             world = join(world, FileStore(path, world.size))
             world.any(False)
-            follow(world, flag)
+            follow(world, lambda: bool(raised))
     except RegardError as error:
         print(error, file=sys.stderr)
         return error.exit_code

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -46,7 +45,7 @@ class WorkerRun:
         world: World,
         should_stop: Callable[[], bool],
         *,
-        recipe: Mapping[str, Any],
+        recipe: Mapping[str, object],
         job: str,
         start_from: str | None,
         training: str,
@@ -71,7 +70,7 @@ class WorkerRun:
             raise RegardError(message, str(folder)) from None
         return WorkerRun(world, should_stop, teacher(whole, prepared, torch.device("cpu")), folder)
 
-    def measure(self, *, recipe: Mapping[str, Any], paths: Mapping[str, ops.Path], most: int) -> None:
+    def measure(self, *, recipe: Mapping[str, object], paths: Mapping[str, ops.Path], most: int) -> None:
         """Make the first steps with the first process, which times them."""
         whole = recipe_from(recipe)
         teaching = self.teach(whole, ProductPaths(**paths))
@@ -79,7 +78,7 @@ class WorkerRun:
             teaching, teaching.batches, whole, self.training, Hooks(), 0.0, most, self.world
         )
 
-    def fit(self, *, recipe: Mapping[str, Any], settings: Mapping[str, Any], kept: bool) -> None:
+    def fit(self, *, recipe: Mapping[str, object], settings: Mapping[str, object], kept: bool) -> None:
         """Train to the end."""
         chosen = ResolvedSettings.of(settings)
         whole = chosen.apply(recipe_from(recipe))

@@ -2,8 +2,12 @@
 
 import re
 from functools import cache
+from pathlib import Path
+
+import pytest
 
 from regard.runs.demo.grammar import Pair, word_spans, words_of
+from regard.runs.demo.grammar.corpus import PATTERNS
 from regard.runs.demo.grammar.lexicon import ADJECTIVES, NOUNS, VERBS, adjective, noun
 from regard.runs.demo.grammar.phrases import RELATIVE, Links, NounPhrase, Prepositional, determiners
 from tests.runs.demo.grammar.conftest import SHORT
@@ -98,61 +102,43 @@ def phrases(pair: Pair) -> list[list[str]]:
     return found
 
 
-def test_the_parser_knows_wrong_german_when_it_sees_it() -> None:
+def test_every_noun_phrase_agrees(sample: list[Pair]) -> None:
     right = "der alte Mann|ein altes Haus|den kleinen Kindern|im großen Garten|drei rote Äpfel|keine neue Lampe"
     wrong = "das alte Mann|ein alte Haus|den kleinen Kinder|im großer Garten|drei roten Äpfel|kein neue Lampe|die Tisch"
-    assert all(agrees(phrase.split()) for phrase in right.split("|"))
-    assert not any(agrees(phrase.split()) for phrase in wrong.split("|"))
+    for said, wanted in ((right, True), (wrong, False)):  # the parser knows wrong German when it sees it
+        assert {agrees(phrase.split()) for phrase in said.split("|")} == {wanted}
+    found = [(phrase, pair.target) for pair in sample for phrase in phrases(pair)]
+    assert [(phrase, target) for phrase, target in found if not agrees(phrase)] == []
+    assert len(found) > 1.5 * len(sample)
 
 
-def test_every_noun_phrase_agrees(sample: list[Pair]) -> None:
-    checked = 0
-    for pair in sample:
-        for phrase in phrases(pair):
-            assert agrees(phrase), (phrase, pair.target)
-            checked += 1
-    assert checked > 1.5 * len(sample)
-
-
-AUXILIARIES = (
-    "habe werde hat haben bin ist sind war waren kann können muss müssen sollte sollten will wollen wird werden"
+AUXILIARIES = set(
+    """habe werde hat haben bin ist sind war waren kann können muss müssen sollte sollten will wollen wird werden konnte
+    konnten kostet kosten""".split()
 )
-
-
-def finite_forms() -> set[str]:
-    forms = set(AUXILIARIES.split()) | {"konnte", "konnten", "kostet", "kosten"}
-    for verb in VERBS:
-        forms |= {verb.prefix + form for form in (verb.third, verb.stem_infinitive, verb.past, verb.past_plural)}
-    return forms
+FORMS = [
+    (verb.prefix, getattr(verb, form)) for verb in VERBS for form in "third stem_infinitive past past_plural".split()
+]
+"""Finite forms of verbs, their separable prefix apart."""
 
 
 def test_subordinate_clauses_end_in_their_finite_verb(sample: list[Pair]) -> None:
-    finite = finite_forms()
+    finite = AUXILIARIES | {prefix + form for prefix, form in FORMS}
     opening = r"(?:dass|weil|der|die|das|den|(?:in|auf|unter|hinter) (?:der|die|das|den|dem|denen))"
-    checked = 0
-    for pair in sample:
-        if pair.pattern == "attempt":  # ends in an infinitive with zu
-            continue
-        clauses = re.findall(rf", {opening} ([^,.?]+)[,.]", pair.target) + re.findall(r"^Als ([^,]+),", pair.target)
-        for clause in clauses:
-            assert clause.split()[-1] in finite, pair.target
-            checked += 1
-    assert checked > 0.4 * sum(not pair.pattern.startswith(SHORT) for pair in sample)
+    found = []
+    for pair in (pair for pair in sample if pair.pattern != "attempt"):  # which ends in an infinitive with zu
+        found += re.findall(rf", {opening} ([^,.?]+)[,.]", pair.target) + re.findall(r"^Als ([^,]+),", pair.target)
+    assert [clause for clause in found if clause.split()[-1] not in finite] == []
+    assert len(found) > 0.4 * sum(not pair.pattern.startswith(SHORT) for pair in sample)
 
 
 def test_statements_have_their_finite_verb_second(sample: list[Pair]) -> None:
     """After a fronted time the verb follows at once, before the subject."""
-    finite = finite_forms()
-    for verb in VERBS:
-        finite |= {verb.third, verb.stem_infinitive, verb.past, verb.past_plural}
+    finite = AUXILIARIES | {form for _, form in FORMS}
     times = r"^(?:(?:Gestern|Heute)(?: Abend| Morgen)?|Jetzt|Manchmal|Am \w+|Im \w+|Um \d+ Uhr|Jeden \w+)"
-    checked = 0
-    for pair in sample:
-        found = re.match(times + r" (\w+)", pair.target)
-        if found:
-            assert found.group(1) in finite, pair.target
-            checked += 1
-    assert checked > 0.1 * len(sample)
+    found = [match for pair in sample if (match := re.match(times + r" (\w+)", pair.target))]
+    assert [match.string for match in found if match[1] not in finite] == []
+    assert len(found) > 0.1 * len(sample)
 
 
 def german(determiner: str, words: str, case: str, plural: bool = False, preposition: str = "") -> str:
@@ -189,3 +175,23 @@ def test_every_german_gender_and_number_form_is_plausible() -> None:
         assert entry.german[0].isupper()
         if entry.gender == "f" and entry.countable:
             assert entry.german_plural.lower().endswith(("n", *exceptions)), entry.german_plural
+
+
+TABLE = Path(__file__).with_name("translated_by_hand.tsv").read_text(encoding="utf-8")
+CASES = [line.split("\t") for line in TABLE.splitlines()[1:]]
+
+
+@pytest.mark.parametrize(("pattern", "english", "german"), CASES, ids=[english for _, english, _ in CASES])
+def test_translated_by_hand(found, pattern: str, english: str, german: str) -> None:
+    """The grammar must generate the English and translate it so."""
+    assert found(pattern, english).target == german
+
+
+def test_every_pattern_was_translated_by_hand_and_the_guide_shows_it() -> None:
+    assert {pattern for pattern, _, _ in CASES} == set(PATTERNS)
+    assert len(CASES) >= 60
+    guide = (Path(__file__).parents[4] / "docs" / "demo-corpus.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in guide.partition("## Patterns")[2].splitlines() if "|" in line]
+    assert [row[0] for row in rows[2:]] == list(PATTERNS)
+    assert all(row in CASES for row in rows[2:])
+    assert f"| {len(PATTERNS)}, of them " in guide

@@ -187,14 +187,10 @@ class Clause:
     def german_final(self, opening: Target | None = None) -> Target:
         """The subordinate clause: finite verb last; ``opening`` (a relative pronoun) stands for the subject."""
         first = self.subject.german("n") if opening is None else opening
-        return [*first, *self.german_middle(), *self.german_end()]
-
-    def german_end(self) -> Target:
-        """The verb at the end of a subordinate clause, prefix and finite verb in one word."""
         text, links = self.german_finite()
-        if self.tense in ("present", "past"):
-            return [(self.verb.prefix + text, links)]
-        return [*self.german_right(), (text, links)]
+        if self.tense in ("present", "past"):  # prefix and finite verb in one word
+            return [*first, *self.german_middle(), (self.verb.prefix + text, links)]
+        return [*first, *self.german_middle(), *self.german_right(), (text, links)]
 
     def german_infinitive(self) -> Target:
         """The infinitive clause with *zu*: *das Zimmer aufzuräumen*."""

@@ -81,17 +81,12 @@ def predicate(draw: Draw, adjective: Adjective, plural: bool, past: bool = False
 
 def mood(draw: Draw, head: NounPhrase) -> Adjective:
     """What the sentence says of its subject: a mood of a person, any quality of others; not its attribute again."""
-    choices = MOODS if head.noun.group == "person" else gradable_adjectives(head.noun)
+    gradable = tuple(entry for entry in head.noun.adjectives if entry.english not in NOT_GRADED)  # by *very*
+    choices = MOODS if head.noun.group == "person" else gradable
     found = draw.of(choices)
     while found is head.adjective:
         found = draw.of(choices)
     return found
-
-
-@cache
-def gradable_adjectives(noun: Noun) -> tuple[Adjective, ...]:
-    """The adjectives of a noun that go with *very*."""
-    return tuple(entry for entry in noun.adjectives if entry.english not in NOT_GRADED)
 
 
 def reason(draw: Draw) -> Draft:

@@ -80,16 +80,12 @@ def words_of_tokens(offsets: Sequence[tuple[int, int]], sentence: str) -> list[i
     Tokens may include the space before a word, as in byte-level BPE.
     """
     spans = word_spans(sentence)
-    return [_word_of(start, end, spans) for start, end in offsets]
-
-
-def _word_of(start: int, end: int, spans: list[tuple[int, int]]) -> int:
-    best, most = -1, 0
-    for word, (word_start, word_end) in enumerate(spans):
-        overlap = min(end, word_end) - max(start, word_start)
-        if overlap > most:
-            best, most = word, overlap
-    return best
+    words = []
+    for start, end in offsets:
+        overlaps = [min(end, word_end) - max(start, word_start) for word_start, word_end in spans]
+        most = max(overlaps, default=0)
+        words.append(overlaps.index(most) if most > 0 else -1)
+    return words
 
 
 Split = Literal["train", "valid", "test"]
@@ -110,7 +106,7 @@ PATTERNS: dict[str, tuple[int, Callable[[Draw], Draft]]] = {
     "where": (3, short_sentences.ask_where),
     "whether": (4, short_sentences.ask_whether),
     "statement": (6, simple_sentences.statement),
-    "fronted": (6, simple_sentences.fronting),
+    "fronted": (6, partial(simple_sentences.statement, fronted=True)),
     "perfect": (5, simple_sentences.perfect),
     "negation": (5, simple_sentences.negation),
     "question": (5, simple_sentences.question),

@@ -158,7 +158,7 @@ class Draw:
             return
         choices = times(letter)
         time = self.of(choices)
-        while clause.negated and time.is_repeated:
+        while clause.negated and time.english_words[0] == "every":  # which does not go with a negation
             time = self.of(choices)
         clause.time, clause.time_link = time, self.links.take(len(time.english_words))
 

@@ -82,10 +82,8 @@ class Nominal(Protocol):
 
     person: str
     key: str
-
-    @property
-    def definite(self) -> bool:
-        """Whether it goes before *nicht* and *schon*."""
+    definite: bool
+    """Whether it goes before *nicht* and *schon*."""
 
     def english(self) -> Source:
         """The English words."""
@@ -109,14 +107,9 @@ class Determiner(Entry):
         return {slot: self.stem + ending for slot, ending in _MODELS[self.model][0].items()}
 
     @cached_property
-    def adjective_endings(self) -> dict[str, str]:
-        """The endings of an adjective after it."""
-        return _MODELS[self.model][1]
-
-    @cached_property
     def definite(self) -> bool:
         """Whether its phrase goes before *nicht* and *schon*."""
-        return self.english not in ("a", "") and self.adjective_endings is not _STRONG
+        return self.english not in ("a", "") and _MODELS[self.model][1] is not _STRONG
 
 
 @cache
@@ -139,25 +132,18 @@ class NounPhrase:
     links of the German determiner (*didn't … a* → *kein*).
     """
 
-    __slots__ = ("adjective", "also", "determiner", "gender", "key", "link", "noun", "person", "plural")
+    __slots__ = ("adjective", "also", "definite", "determiner", "gender", "key", "link", "noun", "person", "plural")
 
     def __init__(
         self, determiner: Determiner, adjective: Adjective | None, noun: Noun, plural: bool, links: Links
     ) -> None:
-        self.determiner = determiner
-        self.adjective = adjective
-        self.noun = noun
-        self.plural = plural
+        self.determiner, self.definite = determiner, determiner.definite
+        self.adjective, self.noun, self.plural = adjective, noun, plural
         self.gender = "p" if plural else noun.gender
         self.person = "3p" if plural else "3s"
         self.key = noun.english
         self.link = links.take(3)
         self.also: tuple[int, ...] = ()
-
-    @property
-    def definite(self) -> bool:
-        """Whether its determiner is."""
-        return self.determiner.definite
 
     def english(self) -> Source:
         """E.g. *an old table*; *a* or *an* by the sound that follows (*a useful map*)."""
@@ -179,7 +165,7 @@ class NounPhrase:
             own = (self.link,) if self.determiner.english else ()
             target.append((self.determiner.forms[slot], (*own, *self.also)))
         if self.adjective is not None:
-            target.append((self.adjective.stem + self.determiner.adjective_endings[slot], (self.link + 1,)))
+            target.append((self.adjective.stem + _MODELS[self.determiner.model][1][slot], (self.link + 1,)))
         noun = self.noun
         plural = noun.dative_plural if case == "d" else noun.german_plural
         target.append((plural if self.plural else noun.german, (self.link + 2,)))
@@ -236,13 +222,9 @@ class Coordination:
 
     def __init__(self, parts: tuple[NounPhrase, NounPhrase], links: Links) -> None:
         self.parts = parts
+        self.definite = all(part.definite for part in parts)
         self.key = parts[0].key
         self.link = links.take()
-
-    @property
-    def definite(self) -> bool:
-        """Whether both are."""
-        return all(part.definite for part in self.parts)
 
     def english(self) -> Source:
         """E.g. *the cat and a dog*."""
@@ -294,11 +276,6 @@ class Time(Entry):
     german_words: Annotated[tuple[str, ...], BeforeValidator(str.split)]
     tenses: Annotated[str, Field(pattern="^[npm]+$")]
     alignment: Annotated[tuple[tuple[int, int], ...], BeforeValidator(_pairs)]
-
-    @property
-    def is_repeated(self) -> bool:
-        """Whether it is *every* day; such a time does not go with a negation."""
-        return self.english_words[0] == "every"
 
     def english(self, link: int) -> Source:
         """The English words, linked from ``link`` on."""

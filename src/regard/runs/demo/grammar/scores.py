@@ -99,11 +99,6 @@ class Shares:
         return self.antecedent - self.rival
 
     @property
-    def on_pronoun(self) -> bool:
-        """Whether the English pronoun gets more than the antecedent."""
-        return self.pronoun > self.antecedent
-
-    @property
     def informative(self) -> float:
         """How far it looks where its gender can be learned: at the antecedent alone, or at the English pronoun."""
         return max(self.margin, self.pronoun)

@@ -33,16 +33,11 @@ def add_time_or_adverb(draw: Draw, clause: Clause, letter: str) -> None:
 
 
 def statement(draw: Draw, fronted: bool = False) -> Draft:
-    """My old aunt sold three green lamps last week."""
+    """My old aunt sold three green lamps last week. In the evening the old king drank hot tea."""
     tense, letter = draw.of(TENSES)
     clause = draw.clause(TRANSITIVE, tense)
     draw.add_time(clause, letter)
     return make_statement(draw, clause, fronted)
-
-
-def fronting(draw: Draw) -> Draft:
-    """In the evening the old king drank hot tea."""
-    return statement(draw, fronted=True)
 
 
 def perfect(draw: Draw) -> Draft:
