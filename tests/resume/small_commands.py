@@ -13,45 +13,28 @@ from tests.tasks.small_tasks import EVERY, SOURCE, keep, put, spanner, translato
 Words = Callable[[Path, Path], list[object]]
 """A command and its options, by the folder of its data and the output it is to make."""
 
-SMALL = ("model.d_model=16 model.dropout=0.1 training.tokens=128 training.validate_every=4 text.vocabulary=300").split()
-LAYERED = ["model.d_ff=32", "model.heads=2"]
-ONE = [*LAYERED, "model.layers=1", "data.max_tokens=48"]
-TWO = ["model.encoder_layers=1", "model.decoder_layers=1", "data.max_tokens=48"]
-CASES: dict[str, tuple[str, str, list[str]]] = {
-    "recurrent": ("translation", "pairs.tsv", ["model.family=rnn", *TWO]),
-    "feeding": ("translation", "pairs.tsv", ["model.family=rnn", "model.input_feeding=true", *TWO]),
-    "relative": ("translation", "pairs.tsv", ["model.positions=relative", "model.norm=rms", *LAYERED, *TWO]),
-    "batch norm": ("translation", "pairs.tsv", ["model.norm=batch", "model.decoder_norm=layer", *LAYERED, *TWO]),
-    "classes": ("classification", "labels.tsv", [*ONE, "data.word_dropout=0.2", "training.ema=0.9"]),
-    "recurrent classes": (
-        "classification",
-        "labels.tsv",
-        ["model.family=rnn-encoder", "model.pool=attention", "data.max_tokens=48", "classification.adversarial=0.5"],
-    ),
-    "recurrent tags": (
-        "tagging",
-        "tags.conll",
-        ["model.family=rnn-encoder", "model.cell=lstm", "data.max_tokens=48", "tagging.crf=true"],
-    ),
+SMALL = "model.d_model=16 model.dropout=0.1 training.tokens=128 training.validate_every=4 text.vocabulary=300".split()
+LAYERED = "model.d_ff=32 model.heads=2"
+ONE = f"{LAYERED} model.layers=1 data.max_tokens=48"
+TWO = "model.encoder_layers=1 model.decoder_layers=1 data.max_tokens=48"
+READER = "model.family=rnn-encoder data.max_tokens=48"
+AGAINST = f"{READER} model.pool=attention classification.adversarial=0.5"
+SPANS = f"text_to_text.spans=true {LAYERED} {TWO} text.vocabulary=400 data.max_tokens=24 data.documents=file"
+CASES: dict[str, tuple[str, str, str]] = {
+    "recurrent": ("translation", "pairs.tsv", f"model.family=rnn {TWO}"),
+    "feeding": ("translation", "pairs.tsv", f"model.family=rnn model.input_feeding=true {TWO}"),
+    "relative": ("translation", "pairs.tsv", f"model.positions=relative model.norm=rms {LAYERED} {TWO}"),
+    "batch norm": ("translation", "pairs.tsv", f"model.norm=batch model.decoder_norm=layer {LAYERED} {TWO}"),
+    "classes": ("classification", "labels.tsv", f"{ONE} data.word_dropout=0.2 training.ema=0.9"),
+    "recurrent classes": ("classification", "labels.tsv", AGAINST),
+    "recurrent tags": ("tagging", "tags.conll", f"{READER} model.cell=lstm tagging.crf=true"),
     "tags": ("tagging", "tags.conll", ONE),
-    "tag chain": ("tagging", "tags.conll", [*ONE, "tagging.crf=true"]),
-    "language model": ("language-model", "text.txt", [*ONE, "text.units=characters"]),
-    "masked words": ("masked-lm", "text.txt", [*ONE, "training.accumulate=2", "data.documents=line"]),
-    "missing spans": (
-        "text-to-text",
-        "text.txt",
-        [
-            "text_to_text.spans=true",
-            *LAYERED,
-            *TWO,
-            "text.vocabulary=400",
-            "data.max_tokens=24",
-            "data.documents=file",
-            "training.ema=0.9",
-        ],
-    ),
-    "answers": ("text-to-text", "pairs.tsv", ["model.positions=relative", *LAYERED, *TWO]),
-    "images": ("image-classification", "images.csv", [*ONE, "images.shift=1"]),
+    "tag chain": ("tagging", "tags.conll", f"{ONE} tagging.crf=true"),
+    "language model": ("language-model", "text.txt", f"{ONE} text.units=characters"),
+    "masked words": ("masked-lm", "text.txt", f"{ONE} training.accumulate=2 data.documents=line"),
+    "missing spans": ("text-to-text", "text.txt", f"{SPANS} training.ema=0.9"),
+    "answers": ("text-to-text", "pairs.tsv", f"model.positions=relative {LAYERED} {TWO}"),
+    "images": ("image-classification", "images.csv", f"{ONE} images.shift=1"),
 }
 """A small run of every task and family: its task, its file, its recipe."""
 TASKS = {
@@ -98,7 +81,7 @@ def training(case: str, data: Path, output: Path) -> list[object]:
     """The training of a case of :data:`TASKS`."""
     task, file, settings = TASKS[case]
     small = [one for one in SMALL if not (one.startswith("text.") and task == "image-classification")]
-    chosen = [word for setting in (*small, *settings) for word in ("--set", setting)]
+    chosen = [word for setting in (*small, *settings.split()) for word in ("--set", setting)]
     return [*_train(output), "--task", task, "--train", data / file, *chosen]
 
 

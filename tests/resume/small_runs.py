@@ -1,4 +1,4 @@
-"""A run of ``regard.train`` that takes a moment, whose file operations are counted and may be its last."""
+"""Runs of ``regard.train`` that take a moment, whose file operations are counted and may be their last."""
 
 import os
 import shutil
@@ -18,6 +18,11 @@ SETTINGS = (
     "training.validation_sentences=4 training.keep=2 training.select=loss training.ema=0.9 decoding.beam=1 "
     "decoding.max_extra=5"
 ).split()
+CLASSIFIER = (
+    "text.vocabulary=300 data.validation=12 data.max_tokens=24 model.layers=1 model.d_model=8 model.d_ff=16 "
+    "model.heads=2 model.positions=sinusoidal model.dropout=0.2 training.tokens=96 training.validate_every=4 "
+    "training.keep=2 training.ema=0.9 training.accumulate=2 classification.out_of_scope=none"
+).split()
 FATAL: list[int] = []
 """The operation this process dies before; set in a child only."""
 SEEN: list[str] = []
@@ -30,10 +35,23 @@ def before(files, operation, path):
         os._exit(137)
 
 
-def train(corpus, output, reporter=None, **more):
-    files, length = (corpus / "a.en", corpus / "a.de"), {} if "minutes" in more else {"steps": 4}
-    options = {"settings": SETTINGS, "threads": 1, "device": "cpu", "reporter": reporter, **length, **more}
-    training.train(*files, output, **options)
+def train(corpus, output, flag=None, **more):
+    """A translator of two files; of four steps, where no length is given."""
+    length = {} if "minutes" in more else {"steps": 4}
+    files = {"source": corpus / "a.en", "target": corpus / "a.de"}
+    return _train(files, output, flag, **{"settings": SETTINGS, **length, **more})
+
+
+def classify(texts, output, flag=None, **more):
+    """A classifier of a file of texts."""
+    files = {"task": "classification", "train": texts, "settings": CLASSIFIER}
+    return _train(files, output, flag, **{"steps": 10, **more})
+
+
+def _train(files, output, flag, **more):
+    flag = flag or StopAt()
+    options = {"threads": 1, "device": "cpu", "reporter": flag.reporter, "should_stop": flag, **more}
+    return training.train(**files, output=output, **options)
 
 
 class Ticking(StopAt):
@@ -56,7 +74,7 @@ def ticking_train(corpus, output, *stops, fatal=None, pace=1.0, **more):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(training, "Hooks", partial(Hooks, clock=ticking.clock))
             SEEN.clear()
-            train(corpus, output, ticking.reporter, should_stop=ticking, **more)
+            train(corpus, output, ticking, **more)
 
     killed(work, fatal) if fatal else work()
     return ticking.reporter

@@ -9,25 +9,20 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from regard.runs.demo.grammar.corpus import generate
 from regard.system.forks import SAFE
 from tests.e2e.conftest import settings
+from tests.runs.workers.started import alive, begin, children, gone
 
 pytestmark = pytest.mark.skipif(not SAFE, reason="processes are not copied here")
 PASSES = {"scan": 1, "count": 2, "encode": 3}
 KINDS = [
-    ("first", signal.SIGKILL),
-    ("first", signal.SIGTERM),
-    ("first", signal.SIGINT),
-    ("other", signal.SIGKILL),
-    ("other", signal.SIGTERM),
+    *(("first", number) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)),
+    *(("other", number) for number in (signal.SIGKILL, signal.SIGTERM)),
 ]
 EACH = [(stage, *kind) for stage in PASSES for kind in KINDS]
 SMALL = settings(
@@ -40,65 +35,57 @@ SMALL = settings(
 class Prepared:
     """A folder with pairs, and the prepared data of a run that was left alone."""
 
-    def __init__(self, folder: Path, pairs: int) -> None:
+    def __init__(self, folder, pairs):
         self.folder = folder
         some = list(generate("train", pairs))
         for side, name in (("source", "a.en"), ("target", "a.de")):
-            text = "".join(f"{getattr(pair, side)}\n" for pair in some)
-            (folder / name).write_text(text)
+            (folder / name).write_text("".join(f"{getattr(pair, side)}\n" for pair in some))
         self.words = ["train", "--source", folder / "a.en", "--target", folder / "a.de", "--steps", 1, "--seed", 1]
-        self.words += ["--threads", 1, "--processes", 2, "--device", "cpu", "--despite-check", *SMALL]
-        self.finish(folder / "whole")
-        self.whole = contents(folder / "whole")
+        self.words += ["--threads", 1, "--processes", 2, "--device", "cpu", "--despite-check", *SMALL, "--output"]
+        self.whole = self.finish(folder / "whole")
 
-    def begin(self, output: Path) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "regard", *map(str, self.words), "--output", str(output)]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-    def finish(self, output: Path) -> None:
-        """Run the command to its end."""
-        with self.begin(output) as process:
+    def finish(self, output):
+        """Run the command to its end; the prepared data of the run, and its weights."""
+        with begin([*self.words, output]) as process:
             _, said = process.communicate(timeout=200)
         assert process.returncode == 0, said
+        return {**contents(output / "training" / "data"), "model": (output / "model.safetensors").read_bytes()}
 
 
-def contents(output: Path) -> dict[str, bytes]:
-    """The prepared data of a run, and its weights."""
-    found = {path.name: path.read_bytes() for path in (output / "training" / "data").iterdir()}
-    return found | {"model": (output / "model.safetensors").read_bytes()}
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.fixture(scope="module")
-def few(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+def few(tmp_path_factory):
     return Prepared(tmp_path_factory.mktemp("few"), 15_000)
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+def many(tmp_path_factory):
     return Prepared(tmp_path_factory.mktemp("many"), 100_000)
 
 
 @pytest.mark.long(minutes=0.3)
 @pytest.mark.parametrize(("stage", "which", "number"), EACH)
-def test_ended_at_work(few: Prepared, stage: str, which: str, number: signal.Signals) -> None:
+def test_ended_at_work(few, stage, which, number):
     end_and_rerun(few, stage, which, number, 0)
 
 
 @pytest.mark.long(minutes=3)
 @pytest.mark.parametrize(("stage", "which", "number"), EACH)
-def test_ended_at_any_moment(many: Prepared, stage: str, which: str, number: signal.Signals) -> None:
+def test_ended_at_any_moment(many, stage, which, number):
     end_and_rerun(many, stage, which, number, 0.4 * random.Random(f"{stage} {which} {number}").random())
 
 
-def end_and_rerun(given: Prepared, stage: str, which: str, number: signal.Signals, seconds: float) -> None:
+def end_and_rerun(given, stage, which, number, seconds):
     """Send a signal so many seconds after the processes of a pass began, and run the same command again."""
     output = given.folder / "out"
     shutil.rmtree(output, ignore_errors=True)
-    with given.begin(output) as first:
+    with begin([*given.words, output]) as first:
         workers = await_pass(first, PASSES[stage])
         time.sleep(seconds)
-        at_work = all(map(alive, workers))
-        if at_work:
+        if all(map(alive, workers)):
             os.kill(first.pid if which == "first" else workers[0], number)
         _, said = first.communicate(timeout=100)
     assert "Traceback" not in said
@@ -108,21 +95,16 @@ def end_and_rerun(given: Prepared, stage: str, which: str, number: signal.Signal
         assert first.returncode == 1, said
         wanted = f"regard: a process of this command was ended by {number.name}; rerun the same command"
         assert said.splitlines()[-1] == wanted
-    deadline = time.monotonic() + 20
-    while any(map(alive, workers)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not any(map(alive, workers))
+    assert gone(workers, 20)
     data = output / "training" / "data"
     if data.exists():  # a whole one, which the signal came too late for
-        assert {path.name: path.read_bytes() for path in data.iterdir()}.items() <= given.whole.items()
-    given.finish(output)
-    assert contents(output) == given.whole
+        assert contents(data).items() <= given.whole.items()
+    assert given.finish(output) == given.whole
 
 
-def await_pass(first: subprocess.Popen[str], number: int) -> list[int]:
+def await_pass(first, number):
     """The two processes of a pass over the pairs, as soon as both are there."""
-    seen = list[list[int]]()
-    deadline = time.monotonic() + 100
+    seen, deadline = [], time.monotonic() + 100
     while first.poll() is None and time.monotonic() < deadline:
         now = children(first.pid)
         if len(now) == 2 and now not in seen:
@@ -131,17 +113,3 @@ def await_pass(first: subprocess.Popen[str], number: int) -> list[int]:
                 return now
         time.sleep(0.001)
     raise AssertionError(f"{len(seen)} passes were seen; {first.poll()}")
-
-
-def children(process: int) -> list[int]:
-    try:
-        return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-def alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
