@@ -263,7 +263,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def undated(path: Path) -> bytes:
     """A file of a model folder without what is another's in an equal run: times and command on the card, its sha256."""
     if path.name == "card.md":
-        rows = ("| written |", "| training |", "| Regard |", "| command |")
+        rows = ("| written |", "| training |", "| Regard |", "| command |", "* for comparison, a linear SVM")
         return b"".join(line for line in path.read_bytes().splitlines(True) if not line.decode().startswith(rows))
     if path.name in ("manifest.json", "manifest.next.json"):
         entries = {name: entry for name, entry in manifest.read_manifest(path).items() if name != "card.md"}
