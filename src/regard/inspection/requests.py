@@ -59,16 +59,17 @@ Answer = tuple[Mapping[str, object], Mapping[str, NDArray[np.generic]]]
 """Values and arrays: the arguments of :func:`pack`."""
 
 
-def _replace_surrogates(value: object) -> object:
-    return replace_surrogates(value) if isinstance(value, str) else value
-
-
 def drop_nulls(value: object) -> object:
     """The fields of an object that are not null: null means the default."""
     return {name: each for name, each in value.items() if each is not None} if isinstance(value, Mapping) else value
 
 
-Text = Annotated[str, Strict(), Field(max_length=LONGEST), BeforeValidator(_replace_surrogates)]
+Text = Annotated[
+    str,
+    Strict(),
+    Field(max_length=LONGEST),
+    BeforeValidator(lambda value: replace_surrogates(value) if isinstance(value, str) else value),
+]
 Whole = Annotated[int, Strict(), Field(ge=0)]
 Place = Annotated[Whole, Field(le=1 << 20)]
 """An index."""
@@ -237,17 +238,13 @@ def pack(values: Mapping[str, object], arrays: Mapping[str, NDArray[np.generic]]
     for name, array in arrays.items():
         content = np.ascontiguousarray(array).tobytes()
         places[name] = {"type": TYPES[array.dtype], "shape": list(array.shape), "begin": place}
-        body += [content, _padding(len(content))]
+        body += [content, b"\0" * (-len(content) % ALIGNED)]
         place += len(content) + len(body[-1])
     try:
         head = json.dumps({**values, "arrays": places}, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:
         raise RegardError(NO_NUMBERS, "model") from None
-    return b"".join([struct.pack("<I", len(head)), head, _padding(4 + len(head)), *body])
-
-
-def _padding(length: int) -> bytes:
-    return b"\0" * (-length % ALIGNED)
+    return b"".join([struct.pack("<I", len(head)), head, b"\0" * (-(4 + len(head)) % ALIGNED), *body])
 
 
 def check_finite(*arrays: NDArray[np.floating]) -> None:

@@ -15,16 +15,6 @@ from regard.system.errors import RegardError
 from tests.refusals import refused
 
 
-def test_columns_may_begin_late_and_miss_rows() -> None:
-    curves = Curves(["a"])
-    for step, values in enumerate([{"a": 1.0}, {"b": 2.0}, {"a": 3.0, "b": 4.0}]):
-        curves.add(step, values)
-    steps, columns = curves.downsample(10)
-    assert steps.tolist() == [0, 1, 2]
-    np.testing.assert_array_equal(columns["a"], [1, np.nan, 3])
-    np.testing.assert_array_equal(columns["b"], [np.nan, 2, 4])
-
-
 @pytest.mark.parametrize("points", [1, 3, 7, 50, 100])
 def test_means_by_plain_loops(points: int) -> None:
     draw = np.random.default_rng(points)
@@ -96,17 +86,6 @@ def test_read_as_it_grows(folder: Path, piece: int) -> None:
     assert [each["source"] for each in values["samples"]] == ["ä", "ä"]
     assert values["norms"] == {"steps": [10, 20], "names": ["encoder"]}
     assert arrays["norms"].tolist() == [[5.0], [10.0]]
-
-
-def test_thinned_to_means(folder: Path) -> None:
-    course = followed(folder, log())
-    _, found = course.summary(6)
-    assert found["step"].tolist() == [2.5, 6.5, 10.5, 14.5, 18.5]
-    losses = [9 - step / 4 for step in (5, 6, 8)]  # that of step 7 is not known
-    assert found["loss"][1] == pytest.approx(sum(losses) / 3)
-    _, found = course.summary(1000)
-    assert len(found["loss"]) == 20
-    assert np.isnan(found["loss"][6])
 
 
 def test_a_log_that_was_cut_is_read_anew(folder: Path) -> None:

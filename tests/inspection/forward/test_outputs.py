@@ -9,7 +9,6 @@ import torch
 
 from regard.inspection.forward.outputs import OF_TEXTS, beam_search, branch, classes, ngram_shares, prepare_search, tree
 from regard.inspection.forward.record import text_inputs
-from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import FittedValues
 from regard.tasks.classification.classifier import Prediction
@@ -17,7 +16,7 @@ from regard.tasks.classification.ngrams import fit, words_of
 from tests.inspection.forward.small_scenes import top_candidates
 from tests.refusals import refused
 from tests.tasks import small_tasks as small
-from tests.tasks.small_tasks import GAPPED, SOURCE, TARGET
+from tests.tasks.small_tasks import GAPPED, SOURCE
 
 
 def test_one_label() -> None:
@@ -109,22 +108,6 @@ def test_missing_words() -> None:
     assert OF_TEXTS["words"](task, SOURCE) == {"kind": "words", "gaps": [], "text": SOURCE}
     assert OF_TEXTS["continuation"](small.speaker(), SOURCE) == {"kind": "continuation"}
     assert OF_TEXTS["nothing"](small.encoder(), SOURCE) == {"kind": "nothing"}
-
-
-def test_a_translator_says_what_its_steps_say() -> None:
-    task = small.translator()
-    vocabularies = task.vocabularies
-    found = top_candidates(text_inputs(task, SOURCE, TARGET), 4)
-    source = np.array([*vocabularies.source.encode(SOURCE).ids, vocabularies.source.end])
-    step = TransformerStepper(task.model)
-    state = step.start([source])
-    for id, candidates in zip([vocabularies.target.start, *vocabularies.target.encode(TARGET).ids], found, strict=True):
-        state, answer = step.step(state, np.array([id]))
-        logarithm_V = np.asarray(answer.all())[0]
-        best = np.argsort(-logarithm_V)[:4]
-        assert [one.id for one in candidates] == best.tolist()
-        np.testing.assert_allclose([one.probability for one in candidates], np.exp(logarithm_V[best]), rtol=1e-4)
-        assert [one.piece for one in candidates] == [vocabularies.target.piece(int(id)) for id in best]
 
 
 def test_a_language_model_says_what_comes_next() -> None:

@@ -114,6 +114,8 @@ def test_forced_is_what_is_forced_and_the_output_what_the_model_writes(models: M
     ids = text_inputs(models.load(number("translator")).task, SOURCE, TARGET).written_ids
     by_pieces = forward_pass(models, replace(plain, branch=ids))
     assert by_pieces.record.target == forced.record.target
+    assert (forced.confidence, by_pieces.confidence) == (None, None)
+    assert free.confidence is not None
     np.testing.assert_array_equal(by_pieces.record.weights["cross"][2], forced.record.weights["cross"][2])
 
 

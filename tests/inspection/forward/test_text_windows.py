@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -10,11 +9,11 @@ import pytest
 
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.record import text_inputs
-from regard.inspection.forward.text_windows import TextWindows, WindowedRequest, target_windows, windows
+from regard.inspection.forward.text_windows import TextWindows, WindowedRequest, windows
 from regard.inspection.questions.answers import export_file, stream_tokens
 from regard.text.languages import cut
 from tests.inspection.payloads import Ask, Number, TaskOf, check_same, held
-from tests.tasks.small_tasks import EVERY, GAPPED, SOURCE, SPANNED, TARGET, TEXTS, filler, spanner, speaker, translator
+from tests.tasks.small_tasks import EVERY, GAPPED, SOURCE, TARGET, TEXTS, filler, speaker, translator
 
 READERS = [name for name in EVERY if name not in ("viewer", "pairs")]
 WRITERS = ["translator", "recurrent", "speaker", "spanner", "asker"]
@@ -132,17 +131,6 @@ def test_a_number_that_is_not_there_is_the_nearest() -> None:
     assert found.window(0) == found.window(-7) == found.window(1)
     two = found.window(2)
     assert two.label == f"part 2 of {len(found.texts)}: tokens {two.first}–{two.last} of {two.total}"
-
-
-@pytest.mark.parametrize(("make", "text"), [(translator, f"{TARGET} " * 9), (spanner, "<extra_0> " + f"{TARGET} " * 9)])
-def test_what_is_forced_is_cut_to_what_the_model_reads(make: Callable[[], Any], text: str) -> None:
-    task = make()
-    source = SOURCE if task.name == "translation" else SPANNED
-    found = target_windows(task, text)
-    assert len(found.texts) > 1
-    seen = text_inputs(task, source, found.window().text)
-    assert len(seen.target) == found.sizes[0] + 1 <= task.recipe.data.max_tokens
-    assert target_windows(task, found.texts[0]).texts == found.texts[:1]
 
 
 def test_a_long_text_is_cut_without_reading_it_over_and_over() -> None:

@@ -17,7 +17,7 @@ from regard.inspection.questions.answers import ANSWERS, answer, course, export_
 from regard.system.errors import RegardError, UsageError
 from tests.inspection.payloads import Ask, Number, unpack
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, PIXELS, before, log, put, translator, viewer
+from tests.tasks.small_tasks import EVERY, before, log, put, translator, viewer
 
 DEEP: Any = []
 for _ in range(5_000):
@@ -137,13 +137,6 @@ def test_courses_that_are_not_there(models: Models) -> None:
     for number, points, refusal in [*cases, ("0", 10, ("model",))]:
         with refused(UsageError, *refusal):
             course(models, number, points)
-
-
-def test_every_question_is_known_to_be_asked(models: Models, number: Number) -> None:
-    assert set(ANSWERS) == set(
-        "look head heads row equation tree places drift near map vectors owes needs images layers distribution".split()
-    )
-    assert answer(models, "look", {"model": number("viewer"), "image": {"pixels": PIXELS}, "text": None})
 
 
 A = [{"text": "a"}]

@@ -17,7 +17,7 @@ from regard.inspection.forward.record import downsample, record
 from regard.inspection.pictures.view import SMALLER, View
 from regard.inspection.questions import export as exports
 from regard.inspection.questions.answers import export_file
-from regard.inspection.questions.export import describe_changes, request_values
+from regard.inspection.questions.export import describe_changes
 from regard.inspection.requests import Request, read
 from regard.system.errors import RegardError, UsageError
 from tests.inspection.payloads import KEPT, Ask, Number, TaskOf, held
@@ -49,15 +49,6 @@ def asked(**given: Any) -> Request:
 )
 def test_it_is_said(given: dict[str, Any], said: str) -> None:
     assert describe_changes(asked(**given)) == said
-
-
-def test_values_are_what_was_asked() -> None:
-    """They can be asked again."""
-    changes = {"off": [["decoder", 2, 1]], "positions": True, "scaling": False, "mask": True}
-    one = asked(changes=changes, snapshot="step 2", target="b")
-    again = json.loads(json.dumps(request_values(one)))
-    assert again == {"snapshot": "step 2", "target": "b", "changes": changes}
-    assert asked(**again) == one
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.passes import forward_pass
-from regard.inspection.forward.record import by_word, downsample
+from regard.inspection.forward.record import by_word, downsample, measures
 from regard.inspection.questions import look
 from regard.inspection.questions.answers import answer, stream_tokens
 from regard.inspection.questions.look import SIDES, first_head, merge_heads
@@ -136,13 +136,8 @@ def test_what_was_written_can_be_forced_again(ask: Ask) -> None:
 
 def test_distances_in_an_image_are_those_of_patches(ask: Ask) -> None:
     _, arrays = ask("look", "viewer")
-    for layer, head in np.ndindex(2, 3):
-        weight_QK, away = arrays["weights.encoder"][layer, head].astype(float), []
-        for query in range(6):
-            seen = weight_QK[query + 1, 1:]
-            far = [np.hypot(query // 2 - key // 2, query % 2 - key % 2) for key in range(6)]
-            away.append(sum(seen * far) / sum(seen))
-        assert arrays["measures.encoder"][layer, head, 1] == pytest.approx(np.mean(away), rel=1e-4)
+    wanted = [measures(one, [True] + [False] * 6, (3, 2)).distance_H for one in arrays["weights.encoder"]]
+    np.testing.assert_allclose(arrays["measures.encoder"][..., 1], wanted, rtol=1e-4)
 
 
 def test_a_model_without_attention_can_be_looked_at(tmp_path: Any) -> None:

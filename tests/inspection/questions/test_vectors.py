@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import VitSection
 from regard.inspection.forward.record import text_inputs
 from regard.inspection.questions.vectors import Plane, cosines, nearest, position_views
 from regard.models.ablation import Ablations
-from regard.models.build import vit
 from regard.models.captured_attention import streams
-from tests.inspection.forward.small_scenes import SIZES, both
+from tests.inspection.forward.small_scenes import both
 from tests.inspection.payloads import Ask, TaskOf
 from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before
 
@@ -229,14 +227,3 @@ def test_rotary_positions_turn_by_the_formula() -> None:
     np.testing.assert_allclose(found.vector_TD, np.hstack([np.cos(angle_TK), np.sin(angle_TK)]), atol=1e-6)
     np.testing.assert_allclose(found.likeness_TT[0], np.cos(angle_TK).mean(1), atol=1e-6)
     assert found.bias_HX is None
-
-
-def test_learned_positions_end_where_their_table_does() -> None:
-    seen = both(positions="learned", max_positions=6)
-    found = position_views(seen.task.model, seen.task.recipe.model, "decoder", 100)
-    np.testing.assert_array_equal(found.vector_TD, seen.task.model.decoder.input.positions.weight.detach().numpy())
-
-
-def test_an_image_has_its_class_token_and_its_patches() -> None:
-    section = VitSection(layers=1, height=6, width=4, channels=1, patch=2, positions="grid", **SIZES)
-    assert position_views(vit(section, 3, 1), section, "encoder", 100).vector_TD.shape == (7, 12)

@@ -82,11 +82,6 @@ def parse_numbers(values: object) -> dict[str, float]:
     return {name: number for name, number in found.items() if isfinite(number)}
 
 
-def _shorten(text: str) -> str:
-    text = replace_surrogates(text)
-    return text if len(text) <= TEXT else text[:TEXT] + "…"
-
-
 class Curves:
     """Columns of equal length; missing values are NaN.
 
@@ -215,7 +210,9 @@ class TrainingCurves:
             if "loss" in scores:
                 self.valid[step] = {**scores, "step": step, "best": values.get("best") is True}
         elif kind == "sample" and step is not None and all(isinstance(values.get(name), str) for name in TEXTS):
-            self.samples.append({"step": step, **{name: _shorten(values[name]) for name in TEXTS}})
+            texts = {name: replace_surrogates(values[name]) for name in TEXTS}
+            short = {name: text if len(text) <= TEXT else text[:TEXT] + "…" for name, text in texts.items()}
+            self.samples.append({"step": step, **short})
 
     def summary(self, points: int) -> tuple[Values, dict[str, NDArray[np.float32]]]:
         """Plain values and arrays of bounded size, however long the training is.

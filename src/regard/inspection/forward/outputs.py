@@ -28,7 +28,6 @@ from regard.text.confidence import confidence_of, is_doubted
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from regard.config import Decoding
     from regard.decoding.hypotheses import Hypothesis, Ints
     from regard.tasks.classification.classifier import Prediction, TextLabelTask
     from regard.tasks.classification.ngrams import LinearNGrams
@@ -226,14 +225,6 @@ class SearchInputs:
 
         return decode_with_symbols(self.task.target_tokenizer, ids, shown_symbols(self.task))
 
-    def piece(self, id: int) -> str:
-        """The display text of an output piece."""
-        return piece(self.task.target_tokenizer, id)
-
-    def decoding(self, beam: int) -> Decoding:
-        """The recipe's decoding options with this beam size."""
-        return self.task.recipe.decoding.model_copy(update={"beam": beam})
-
 
 def prepare_search(task: Task, text: str, most: int) -> SearchInputs:
     """Prepare a text for decoding.
@@ -262,7 +253,7 @@ def beam_search(start: SearchInputs, beam: int, trace: Trace | None = None) -> l
     return search(
         start.step,
         [start.source],
-        start.decoding(beam),
+        start.task.recipe.decoding.model_copy(update={"beam": beam}),
         start.task.symbols,
         nbest=beam,
         firsts=firsts,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field, Strict
@@ -78,7 +79,7 @@ def _tokens(
         if chosen is None or chosen.token is None:
             break
         ids.append(chosen.token)
-        (node,) = tree(trace[0][-1:], start.piece)
+        (node,) = tree(trace[0][-1:], partial(piece, start.task.target_tokenizer))
         probabilities.append(node.probability)
         others = [list(other) for other in node.others]
         yield {"id": node.id, "piece": node.piece, "probability": node.probability, "others": others}
@@ -92,7 +93,7 @@ def _tokens(
 
 def _scheduler(start: SearchInputs, trace: Trace, temperature: float, seed: int) -> Scheduler:
     """A scheduler for one sentence and one hypothesis."""
-    task, decoding = start.task, start.decoding(1)
+    task, decoding = start.task, start.task.recipe.decoding.model_copy(update={"beam": 1})
     choose: Choose = Greedy(task.symbols.without)
     if continues_text(task):
         drawn = task.generation_options(temperature=temperature, seed=seed)
@@ -112,7 +113,7 @@ def tree_of(models: Models, asked: Request, beam: Annotated[Count, Field(le=WIDE
         start = prepare_search(task, asked.text, AHEAD)
         trace = Trace(CANDIDATES, start.task.symbols.without)
         hypotheses = beam_search(start, beam, trace)
-    nodes = tree(trace[0], start.piece)
+    nodes = tree(trace[0], partial(piece, start.task.target_tokenizer))
     places = {(node.parent, node.id): number for number, node in enumerate(nodes)}
     ways = []
     for one in hypotheses:

@@ -243,13 +243,9 @@ class Table:
             raise UsageError("there is nothing to look up: the text is empty", "text")
         return found
 
-    def piece(self, id: int) -> str:
-        """The display text of a piece."""
-        return piece(self.tokenizer, id)
-
     def piece_values(self, ids: Sequence[int]) -> list[dict[str, object]]:
         """Pieces as plain values."""
-        return [{"id": id, "piece": self.piece(id)} for id in ids]
+        return [{"id": id, "piece": piece(self.tokenizer, id)} for id in ids]
 
     def readable(self) -> list[int]:
         """The pieces that are text, in the order in which they were learned.
@@ -258,7 +254,7 @@ class Table:
         of bytes has them all, and most were never met.
         """
         whole = (id for id in self.tokenizer.ordinary.tolist() if not self.tokenizer.is_byte(id))
-        return [id for id in whole if not CONTROL.fullmatch(self.piece(id))]
+        return [id for id in whole if not CONTROL.fullmatch(piece(self.tokenizer, id))]
 
 
 @question
@@ -276,7 +272,7 @@ def nearest_pieces(
         raise UsageError("a piece is named by a text, or by its number", "text")
     pieces = [] if text is None else table.pieces(text)
     if id is None:
-        id = max(pieces, key=lambda one: len(table.piece(one)))
+        id = max(pieces, key=lambda one: len(piece(table.tokenizer, one)))
     if id >= table.tokenizer.size:
         raise UsageError(f"there is no piece {id}; there are {table.tokenizer.size:,}", "id")
     ids = np.union1d(table.readable(), [id])
@@ -285,7 +281,7 @@ def nearest_pieces(
     values = {
         **table.piece_values([id])[0],
         "pieces": table.piece_values(pieces),
-        "near": [[one, table.piece(one), cosine] for one, cosine in named],
+        "near": [[one, piece(table.tokenizer, one), cosine] for one, cosine in named],
     }
     return values, {}
 
@@ -304,7 +300,7 @@ def embedding_map(
     marked = list(dict.fromkeys(table.pieces(text))) if text.strip() else []
     readable = table.readable()
     seen = readable if table.unseen is None else [id for id in readable if id not in table.unseen]
-    letters = {id: table.piece(id).strip("▁#") for id in readable}
+    letters = {id: piece(table.tokenizer, id).strip("▁#") for id in readable}
     words = {id for id, some in letters.items() if len(some) > 1 and some.isalpha()}
     others = sorted(readable if unseen else seen, key=lambda id: id not in words)
     ids = list(dict.fromkeys([*marked, *others]))[: max(count, len(marked))]
@@ -312,7 +308,7 @@ def embedding_map(
     plane = Plane.fit(vector_ND)
     values = {
         "ids": ids,
-        "pieces": [table.piece(id) for id in ids],
+        "pieces": [piece(table.tokenizer, id) for id in ids],
         "share": plane.share,
         "marked": list(range(len(marked))),
         "unseen": None if table.unseen is None else len(readable) - len(seen),
@@ -331,7 +327,7 @@ def vectors(
     table = Table.of(models.load_for(asked).task, side)
     pieces = [table.pieces(text) for text in texts]
     means = np.stack([table.vector_VD[ids].mean(axis=0) for ids in pieces])
-    return {"pieces": [[table.piece(id) for id in ids] for ids in pieces]}, {"vector": means}
+    return {"pieces": [[piece(table.tokenizer, id) for id in ids] for ids in pieces]}, {"vector": means}
 
 
 @question
