@@ -215,11 +215,6 @@ def test_windows_of_an_epoch_hold_every_token_once(tmp_path_factory, lengths, le
         assert np.searchsorted(edges, ids[0], "right") == np.searchsorted(edges, ids[-1], "right")
 
 
-def test_a_document_that_fits_is_one_window_and_a_longer_one_is_cut(tmp_path: Path) -> None:
-    windows = Windows(documents(tmp_path, [3, 7]), 3, None)
-    assert taken(windows, 0) == taken(windows, 1) == [[100, 101, 102], [103, 104, 105], [106, 107, 108], [109]]
-
-
 def test_epochs_are_cut_at_other_places_and_a_seed_always_at_the_same(tmp_path: Path) -> None:
     made = documents(tmp_path, [100])
     every = [taken(Windows(made, 10, 4), epoch) for epoch in range(40)]

@@ -110,14 +110,11 @@ def test_pairs_that_another_corpus_holds_too_are_duplicates(tmp_path: Path) -> N
 
 
 def test_line_counts_that_differ(tmp_path: Path) -> None:
-    pairs = sound()
-    write(tmp_path, pairs)
-    (tmp_path / "train.de").write_text("".join(f"{target}\n" for _, target in pairs[:-7]), encoding="utf-8")
-    report = check_pairs([open_pairs(tmp_path / "train.en", tmp_path / "train.de")])
+    corpus, target = write(tmp_path, sound()), tmp_path / "train.de"
+    target.write_bytes(b"".join(target.read_bytes().splitlines(keepends=True)[:-7]))
+    report = check_pairs([corpus])
     assert not report.usable
-    sentence = found(report, "misaligned").sentence
-    assert "has 1,500 lines" in sentence
-    assert "has 1493" in sentence
+    assert all(part in found(report, "misaligned").sentence for part in ("has 1,500 lines", "has 1493"))
 
 
 @pytest.mark.parametrize("lost", [0, 3, 700])

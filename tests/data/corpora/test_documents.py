@@ -172,21 +172,17 @@ def plain(parts: list[DocumentPart]) -> list[str]:
 
 
 def test_a_tenth_of_the_documents_is_drawn_by_seed(tmp_path: Path) -> None:
-    corpora = [
-        by_line(tmp_path, [f"one {n}" for n in range(150)]),
-        by_line(tmp_path, [f"b {n}" for n in range(50)], "b"),
-    ]
+    one, other = ([f"{name} {n}" for n in range(count)] for name, count in (("one", 150), ("b", 50)))
+    corpora = [by_line(tmp_path, one), by_line(tmp_path, other, "b")]
     assert measure_corpora(corpora).documents == 200
     train, held = map(plain, split(corpora))
     assert len(held) == 20
-    assert sorted(train + held) == sorted(texts(corpora[0]) + texts(corpora[1]))
+    assert sorted(train + held) == sorted(one + other)
     assert plain(split(corpora)[1]) == held
     assert plain(split(corpora, 2)[1]) != held
-    assert held == [text for text in texts(corpora[0]) + texts(corpora[1]) if text in set(held)]
-    assert (
-        module.split_documents(corpora, measure_corpora(corpora), 1).text.name
-        == f"{corpora[0].name} and {corpora[1].name}"
-    )
+    assert held == [text for text in one + other if text in set(held)]
+    found = module.split_documents(corpora, measure_corpora(corpora), 1)
+    assert found.text.name == f"{corpora[0].name} and {corpora[1].name}"
 
 
 def test_a_document_that_occurs_again_is_on_one_side(tmp_path: Path) -> None:

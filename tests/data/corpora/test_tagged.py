@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data.corpora.corpus import Corpus
-from regard.data.corpora.tagged import Conll, ConllU, ConlluSentence, JsonTags, _of_spans, open_tagged, shares
+from regard.data.corpora.tagged import Conll, ConllU, JsonTags, _of_spans, open_tagged, shares
 from regard.system.errors import RegardError, UsageError
 from tests.data.corpora.packed import write
 from tests.refusals import refused
@@ -25,6 +25,10 @@ def sentences(corpus: Corpus) -> Sentences:
 
 def in_columns(made: Sentences, form: str) -> str:
     return "\n".join("".join(form.format(word, tag) + "\n" for word, tag in one) for one in made)
+
+
+def row(number: str, form: str, upos: str = "X", misc: str = "_") -> str:
+    return f"{number}\t{form}\t_\t{upos}" + 5 * "\t_" + f"\t{misc}\n"
 
 
 def treebank(made: Sentences) -> str:
@@ -78,11 +82,13 @@ def test_a_treebank_keeps_its_spacing(tmp_path: Path) -> None:
     rows = [("1-2", "don't", "_", "SpaceAfter=No"), ("1", "do", "AUX", "_"), ("2", "n't", "PART", "_")]
     rows += [("3", ".", "PUNCT", "Gloss=x|SpaceAfter=No"), ("3.1", "gone", "VERB", "_"), ("4", "10 000", "NUM", "_")]
     rows += [("5-6", "zum", "_", "_"), ("5", "zu", "ADP", "_"), ("6", "dem", "DET", "_")]
-    lines = [f"{number}\t{form}\t_\t{upos}" + 5 * "\t_" + f"\t{misc}\n" for number, form, upos, misc in rows]
-    (words,) = open_tagged(write(tmp_path / "a.conllu", "# newdoc\n\n# x\n" + "".join(lines))).examples()
+    path = write(tmp_path / "a.conllu", "# newdoc\n\n# x\n" + "".join(itertools.starmap(row, rows)))
+    (words,) = open_tagged(path).examples()
     assert words.text == "don't.10 000 zum"
     assert words.words == ["do", "n't", ".", "10 000", "zu", "m"]
     assert words.tags == ("AUX", "PART", "PUNCT", "NUM", "ADP", "DET")
+    write(path, row("1-3", "dámelo") + row("1", "da", "VERB"))  # a range that is never filled
+    assert sentences(open_tagged(path)) == [[("dámelo", "VERB")]]
 
 
 def test_spans_become_tags_of_words(tmp_path: Path) -> None:
@@ -98,6 +104,16 @@ def test_spans_become_tags_of_words(tmp_path: Path) -> None:
     assert sentences(open_tagged(path, "parts,codes")) == [[("a b", "0"), ("c", "7")]]  # numbers are tags
     assert sentences(open_tagged(write(tmp_path / "b.jsonl", '{"text": "", "spans": []}\n'))) == [[]]
 
+
+WRONG_ROWS = [
+    (["1\ta\n"], "10"),
+    ([row("1", "a"), row("1", "a")], "'1'"),
+    ([row("x", "a")], "'x'"),
+    ([row("2-1", "a")], "2-1"),
+    ([row("1-2", "a"), row("1", "a"), row("2-3", "a")], "2-3"),
+    ([row("1", "")], "word"),
+    ([row("1", "a", "")], "tag"),
+]
 
 WRONG = [
     ("a.conll", "a\tB\nb\n", None, 2, ("1 column", "2")),
@@ -124,6 +140,7 @@ WRONG = [
     ("a.jsonl", '{"words": ["a", ""], "tags": ["x", "y"]}\n', None, 1, ("'words'",)),
     ("a.jsonl", '{"words": ["a"], "tags": [true]}\n', None, 1, ("True",)),
 ]
+WRONG += [("a.conllu", "".join(rows), None, len(rows), (message,)) for rows, message in WRONG_ROWS]
 
 
 @pytest.mark.parametrize(("name", "text", "columns", "line", "holds"), WRONG)
@@ -192,36 +209,3 @@ def test_shares_cover_the_token() -> None:
         assert len(found) == len(words)
         assert "".join(surface[begin:end] for begin, end in found) == surface
         assert all(begin < end for begin, end in found)
-
-
-def row(number: str, form: str, upos: str = "X", misc: str = "_") -> list[str]:
-    return [number, form, "_", upos, "_", "_", "_", "_", "_", misc]
-
-
-WRONG_ROWS = [
-    ([["1", "a"]], "10"),
-    ([row("2", "a")], "'2'"),
-    ([row("1", "a"), row("1", "a")], "'1'"),
-    ([row("x", "a")], "'x'"),
-    ([row("2-3", "a")], "2-3"),
-    ([row("2-1", "a")], "2-1"),
-    ([row("1-2", "a"), row("1", "a"), row("2-3", "a")], "2-3"),
-    ([row("1", "")], "word"),
-    ([row("1", "a", "")], "tag"),
-]
-
-
-@pytest.mark.parametrize(("rows", "message"), WRONG_ROWS)
-def test_what_is_wrong_with_a_row_is_said(rows: list[list[str]], message: str) -> None:
-    sentence = ConlluSentence(1, 3)
-    for cells in rows[:-1]:
-        sentence.add(cells)
-    with pytest.raises(ValueError, match=message):
-        sentence.add(rows[-1])
-
-
-def test_a_range_that_is_never_filled_ends_with_what_there_is() -> None:
-    sentence = ConlluSentence(1, 3)
-    for cells in (row("1-3", "dámelo"), row("1", "da", "VERB")):
-        sentence.add(cells)
-    assert sentence.words().words == ["dámelo"]

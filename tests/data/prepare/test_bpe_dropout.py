@@ -16,7 +16,6 @@ from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, Segment
 from regard.data.prepare.encoders import TagEncoder
 from regard.data.prepare.shards import Shards, SideWriter
 from regard.data.prepare.windowing import Frame
-from regard.text.lines import lines
 from regard.text.tags import TaggedWords, places_of
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 
@@ -44,14 +43,6 @@ def test_without_dropout_it_equals_the_library() -> None:
         words = tokenizer.words(text)
         assert [id for word in words for id in segmenter.plain(word)] == tokenizer.encode(text).ids
         assert all(none.sample(word, 2) == [segmenter.plain(word)] * 2 for word in words)
-
-
-def test_without_dropout_it_equals_the_library_on_real_words(data_folder: Path) -> None:
-    texts = [text for name in ("val.en.gz", "val.de.gz") for text in lines(data_folder / "multi30k" / name)]
-    tokenizer = learn(texts, 4000)
-    segmenter = Segmenter(tokenizer, 0.1, seed=1)
-    for text, ids in zip(texts, tokenizer.ids_batch(texts), strict=True):
-        assert [id for word in tokenizer.words(text) for id in segmenter.plain(word)] == ids.tolist()
 
 
 def test_draws_spell_the_word_and_depend_on_seed_and_word_only() -> None:

@@ -117,23 +117,14 @@ def test_the_files_do_not_depend_on_the_processes(
     monkeypatch.setattr(scan, "CHARACTERS", 900)
     monkeypatch.setattr(pair_files, "BLOCK", 700)
     monkeypatch.setattr("regard.text.lines.HEAD", 300)
-    started = []
-    monkeypatch.setattr(ForkedWorkers, "__enter__", _noting(ForkedWorkers.__enter__, started))
     given = input_files(task, tmp_path)
     values = {"task": task, "text": {"vocabulary": 300, "bpe_dropout": dropout}, "data": {"max_tokens": 64}}
-    one, *others = (contents_by(values, given, processes, tmp_path) for processes in (1, 2, 3))
+    with patch.object(ForkedWorkers, "__enter__", autospec=True, side_effect=ForkedWorkers.__enter__) as started:
+        one, *others = (contents_by(values, given, processes, tmp_path) for processes in (1, 2, 3))
     assert one
     assert others == [one, one]
     passes = 3 if task == "translation" else 1  # scanning, counting, encoding
-    assert len(started) == 2 * (passes - bool(dropout))  # with BPE-dropout words are numbered as they come
-
-
-def _noting(enter: Any, started: list[Any]) -> Any:
-    def noted(self: Any) -> Any:
-        started.append(self)
-        return enter(self)
-
-    return noted
+    assert started.call_count == 2 * (passes - bool(dropout))  # with BPE-dropout words are numbered as they come
 
 
 @pytest.fixture
@@ -167,12 +158,8 @@ def test_the_sample_is_what_drawing_gives(corpora, processes: int, count: int, j
     found = counter.learn(300)
     assert found.sha256 == learn_vocabularies(wanted, 300, joint, recipe.normalisation, units=recipe.units).sha256
     assert [note.invalid_lines for note in corpora.notes[:2]] == [[121]] * 2
-
-
-def test_as_many_pairs_are_learned_from_as_there_are(corpora) -> None:
-    assert corpora.train_count == len(list(corpora.train_examples()))
     marks = np.concatenate([block.marks_B for block in corpora.train_blocks(len)])
-    assert (marks == TRAIN).sum() == corpora.train_count
+    assert corpora.train_count == len(list(corpora.train_examples())) == (marks == TRAIN).sum()
 
 
 class Full(io.FileIO):
@@ -206,17 +193,16 @@ def named_when_full(write: Callable[[], Any]) -> list[str]:
     """
     names: list[str] = []
     while True:
-        fault = None
         with no_room_for(len(names)) as opened:
             try:
                 write()
-            except OSError as error:
-                fault = error
-        if fault is None:
-            assert len(opened) == len(names)
-            return names
-        assert fault.errno == errno.ENOSPC
-        names.append(Path(fault.filename).name if fault.filename else f"nothing, instead of {opened[len(names)]}")
+            except OSError as fault:
+                if fault.errno != errno.ENOSPC:
+                    raise
+                names.append(Path(fault.filename).name if fault.filename else f"nothing, not {opened[len(names)]}")
+            else:
+                assert len(opened) == len(names)
+                return names
 
 
 def sentences(count: int) -> list[str]:
@@ -329,29 +315,17 @@ def test_damage_is_found_and_the_data_made_again(tmp_path: Path, pairs: Corpus) 
         assert prepare_pairs([pairs], recipe(), folder).fingerprint == first.fingerprint
 
 
-def test_a_kill_leaves_nothing_that_looks_complete(tmp_path: Path, pairs: Corpus, monkeypatch) -> None:
-    syncs = 0
-    real = os.fsync
-
-    def counted(descriptor: int) -> None:
-        nonlocal syncs
-        syncs -= 1
-        if syncs == 0:
-            raise KeyboardInterrupt
-        real(descriptor)
-
-    monkeypatch.setattr(os, "fsync", counted)
-    last = 0
-    for last in range(1, 40):
-        syncs = last
+def test_a_kill_leaves_nothing_that_looks_complete(tmp_path: Path, pairs: Corpus) -> None:
+    for last in range(40):
+        killed = itertools.chain([None] * last, [KeyboardInterrupt], itertools.repeat(None))
         try:
-            prepare_pairs([pairs], recipe(), tmp_path / "data")
+            with patch.object(os, "fsync", side_effect=killed):
+                prepare_pairs([pairs], recipe(), tmp_path / "data")
         except KeyboardInterrupt:
             assert not (tmp_path / "data").exists()
         else:
             break
-    assert last > 5  # every file is brought to the disk before the folder gets its name
-    monkeypatch.undo()
+    assert 5 <= last < 39  # every file is brought to the disk before the folder gets its name
     assert PreparedPairs(tmp_path / "data").pairs == 180
     assert not (tmp_path / "data.partial").exists()
 

@@ -14,16 +14,7 @@ from hypothesis import strategies as st
 from tokenizers import Regex, models, pre_tokenizers, trainers
 
 from regard.text.tokenizers import byte_pieces
-from regard.text.tokenizers.byte_pieces import (
-    ALPHABET,
-    FIRST,
-    ChunkCounter,
-    ChunkIds,
-    Units,
-    assemble,
-    normalise,
-    spell,
-)
+from regard.text.tokenizers.byte_pieces import ALPHABET, ChunkCounter, ChunkIds, Units, assemble, normalise, spell
 from regard.text.tokenizers.tokenizer import Tokenizer, learn, learn_counted
 
 AWKWARD = [
@@ -113,11 +104,13 @@ def test_white_space_is_what_the_library_takes_for_it() -> None:
 def test_chunks_put_together_are_the_normalised_texts(texts: list[str], form: str, lowercase: bool) -> None:
     normal = [normalise(text, form, lowercase) for text in texts]  # type: ignore[arg-type]
     found = byte_pieces.cut_chunks(texts, lambda text: normalise(text, form, lowercase))  # type: ignore[arg-type]
-    assert sum(chunk.startswith(FIRST) for chunk in found) == len(texts)
+    assert sum(chunk.startswith(byte_pieces.FIRST) for chunk in found) == len(texts)
     assert "".join(map(byte_pieces.chunk_text, found)) == "".join(normal)
     for text in normal:  # each its own, whatever stands around it
         alone = byte_pieces.cut_chunks([text], str)
-        assert [alone[0][:1], *(chunk[:1] == FIRST for chunk in alone[1:])] == [FIRST] + [False] * (len(alone) - 1)
+        assert [alone[0][:1], *(chunk[:1] == byte_pieces.FIRST for chunk in alone[1:])] == [byte_pieces.FIRST] + [
+            False
+        ] * (len(alone) - 1)
         assert "".join(map(byte_pieces.chunk_text, alone)) == text
 
 

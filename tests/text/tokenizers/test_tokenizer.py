@@ -6,6 +6,7 @@ import subprocess
 import sys
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,14 +125,8 @@ def test_a_space_belongs_to_the_word_behind_it_and_marks_to_their_letters(learne
 def test_names_of_pieces_and_ids_that_say_nothing(learned: dict[str, Tokenizer]) -> None:
     one = learned["nfc"]
     fallen = one.encode("ჰ").ids
-    assert [one.piece(id) for id in (0, 1, one.start, *fallen)] == [
-        "</s>",
-        "<unk>",
-        "<s>",
-        "<0xE1>",
-        "<0x83>",
-        "<0xB0>",
-    ]
+    names = ["</s>", "<unk>", "<s>", "<0xE1>", "<0x83>", "<0xB0>"]
+    assert [one.piece(id) for id in (0, 1, one.start, *fallen)] == names
     assert all(map(one.is_byte, fallen))
     assert not any(map(one.is_byte, [0, 1, one.start, *one.encode("tired").ids]))
     assert one.decode([one.start, *one.encode("a b").ids, 1, 0]) == "a b"
@@ -197,10 +192,13 @@ def test_every_character_is_lower_cased_once(learned: dict[str, Tokenizer]) -> N
 
 def broken_files(whole: bytes, characters: bytes) -> dict[str, bytes]:
     document, letters = json.loads(whole), json.loads(characters)
-    model = document["model"]
+    model, splitter = document["model"], "pre_tokenizer"
 
-    def changed(**parts: object) -> bytes:
-        return json.dumps({**document, "model": {**model, **parts}}).encode()
+    def changed(one: dict[str, Any] = document, **parts: object) -> bytes:
+        return json.dumps({**one, "model": {**one["model"], **parts}}).encode()
+
+    def beside(one: dict[str, Any] = document, **parts: object) -> bytes:
+        return json.dumps({**one, **parts}).encode()
 
     return {
         "empty": b"",
@@ -213,16 +211,14 @@ def broken_files(whole: bytes, characters: bytes) -> dict[str, bytes]:
         "a merge of unknown pieces": changed(merges=[["zzz", "y"], *model["merges"]]),
         "ids with a hole": changed(vocab={**model["vocab"], "</s>": 10_000}),
         "ids that are no numbers": changed(vocab={**model["vocab"], "</s>": "0"}),
-        "a foreign splitter": json.dumps({**document, "pre_tokenizer": None}).encode(),
-        "added tokens": json.dumps({**document, "added_tokens": [{"id": 0, "content": "</s>"}]}).encode(),
+        "a foreign splitter": beside(pre_tokenizer=None),
+        "added tokens": beside(added_tokens=[{"id": 0, "content": "</s>"}]),
         "pieces that are no words": changed(ignore_merges=True),
-        "split into characters": json.dumps({**document, "pre_tokenizer": letters["pre_tokenizer"]}).encode(),
-        "characters split into words": json.dumps({**letters, "pre_tokenizer": document["pre_tokenizer"]}).encode(),
-        "characters that are merged": json.dumps(
-            {**letters, "model": {**letters["model"], "ignore_merges": False}}
-        ).encode(),
-        "merges of characters": json.dumps({**letters, "model": {**letters["model"], "merges": [["a", "b"]]}}).encode(),
-        "a foreign normaliser": json.dumps({**document, "normalizer": {"type": "Lowercase"}}).encode(),
+        "split into characters": beside(pre_tokenizer=letters[splitter]),
+        "characters split into words": beside(letters, pre_tokenizer=document[splitter]),
+        "characters that are merged": changed(letters, ignore_merges=False),
+        "merges of characters": changed(letters, merges=[["a", "b"]]),
+        "a foreign normaliser": beside(normalizer={"type": "Lowercase"}),
     }
 
 
