@@ -109,10 +109,11 @@ def asker(**model: Any) -> Any:
     return _task("text-to-text", AnswerAssets(tokenizer()), {**BOTH, **model}, decoding=DECODING)
 
 
-def viewer(**model: Any) -> Any:
+def viewer(kind: str = "single", **model: Any) -> Any:
     """A classifier of images."""
+    assets = ImageAssets(Scale(9.0), LABELS[:1] if kind == "regression" else LABELS)
     sizes = {**SIZES, "layers": 2, **IMAGE, **model}
-    return _task("image-classification", ImageAssets(Scale(9.0), LABELS), sizes)
+    return _task("image-classification", assets, sizes, classification={"kind": kind})
 
 
 _EVERY = (translator, recurrent, classifier, pairs, reader, tagger, filler, speaker, spanner, asker, viewer, encoder)

@@ -9,31 +9,21 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import Classification, Recipe, VitSection
 from regard.data.batches.patches import Scale
 from regard.data.corpora.images import Shape
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import FittedValues, ImageAssets
 from regard.tasks.images.classifier import ImageClassification, some_images
 from tests.refusals import refused
-
-SIZES = {"height": 4, "width": 6, "channels": 1, "patch": 2, "layers": 2, "d_model": 16, "d_ff": 32, "heads": 2}
-
-
-def classifier(kind: str = "single", **sizes: int) -> ImageClassification:
-    section = Classification(kind=kind)  # type: ignore[arg-type]
-    recipe = Recipe(task="image-classification", model=VitSection(**{**SIZES, **sizes}), classification=section)
-    labels = ("number",) if kind == "regression" else ("a", "b", "c")
-    model = ImageClassification.build(recipe, (0, len(labels)), key=5)
-    return ImageClassification(recipe, ImageAssets(Scale(9.0), labels, FittedValues(1.5)), model.eval())
+from tests.tasks.small_tasks import LABELS, viewer
 
 
 def drawn(count: int, *sizes: int) -> np.ndarray:
-    return np.random.default_rng(1).integers(0, 10, (count, *(sizes or (4, 6))))
+    return np.random.default_rng(1).integers(0, 10, (count, *(sizes or (6, 4))))
 
 
 def test_lines_and_arrays_are_the_same_images() -> None:
-    task, images = classifier(), drawn(5)
+    task, images = viewer(), drawn(5)
     lines = [",".join(map(str, one.ravel())) for one in images]
     wanted = task.scores(list(images))
     assert wanted.shape == (5, 3)
@@ -44,44 +34,44 @@ def test_lines_and_arrays_are_the_same_images() -> None:
 
 
 def test_an_image_alone_is_as_among_others() -> None:
-    task, images = classifier(), drawn(7)
+    task, images = viewer(), drawn(7)
     together = task.scores(list(images))
     for one, scores in zip(images, together, strict=True):
         np.testing.assert_allclose(task.scores([one])[0], scores, atol=1e-5)
     verdict = task.classify(images[0])
     assert verdict.label == task.classify([images[0]])[0].label
-    softmax = torch.from_numpy(together[0] / 1.5).softmax(0).numpy()
+    softmax = torch.from_numpy(together[0]).softmax(0).numpy()
     assert verdict.probability == pytest.approx(softmax.max(), rel=1e-4)
     assert task.classify([]) == []
 
 
 def test_several_channels_are_read_and_several_labels_and_numbers_said() -> None:
-    task, images = classifier(channels=3), drawn(3, 4, 6, 3)
+    task, images = viewer(channels=3), drawn(3, 6, 4, 3)
     lines = [",".join(map(str, one.ravel())) for one in images]
     np.testing.assert_array_equal(task.scores(lines), task.scores(list(images)))
-    assert classifier("regression").classify(drawn(1)[0]).value is not None
-    assert set(classifier("multi").classify(drawn(1)[0]).labels) <= {"a", "b", "c"}
+    assert viewer("regression").classify(drawn(1)[0]).value is not None
+    assert set(viewer("multi").classify(drawn(1)[0]).labels) <= set(LABELS)
 
 
 @pytest.mark.parametrize(
     ("image", "where", "holds"),
     [
-        ("1,2,3", None, ("3", "4 x 6 x 1", "24")),
+        ("1,2,3", None, ("3", "6 x 4 x 1", "24")),
         ("," * 23, None, ("''",)),
-        (np.zeros((6, 4), int), "image", ("(6, 4)", "4 x 6 x 1")),
-        (np.zeros((4, 6)) + 0.5, "image", ("65,535",)),
-        (np.full((4, 6), -1), "image", ("holds -1", "65,535")),
-        (np.full((4, 6), 65_536.0), "image", ("holds 65536", "65,535")),
-        (np.full((4, 6), "1"), "image", ("no numbers",)),
+        (np.zeros((4, 6), int), "image", ("(4, 6)", "6 x 4 x 1")),
+        (np.zeros((6, 4)) + 0.5, "image", ("65,535",)),
+        (np.full((6, 4), -1), "image", ("holds -1", "65,535")),
+        (np.full((6, 4), 65_536.0), "image", ("holds 65536", "65,535")),
+        (np.full((6, 4), "1"), "image", ("no numbers",)),
     ],
 )
 def test_what_is_no_image_is_said(image: str | np.ndarray, where: str | None, holds: tuple[str, ...]) -> None:
     with refused(RegardError, where, *holds):
-        classifier().classify(image)
+        viewer().classify(image)
 
 
 def test_lines_are_numbered_where_they_stand() -> None:
-    task, line = classifier(), ",".join("0" * 24)
+    task, line = viewer(), ",".join("0" * 24)
     assert len(task.parse_lines([line, "", line])) == 2
     with refused(RegardError, "line 9", "2", "24"):
         task.parse_lines([line, "", "1,2"], first=7)
@@ -91,7 +81,7 @@ def test_lines_are_numbered_where_they_stand() -> None:
 
 @pytest.mark.parametrize("scale", [Scale(9.0, (0.1, 0.2, 0.3)), Scale(9.0, (0.1,), (0.3, 0.4))])
 def test_a_scale_for_other_channels_is_refused(scale: Scale) -> None:
-    task = classifier()
+    task = viewer()
     with refused(RegardError, "pixels.json", str(max(len(scale.mean), len(scale.deviation))), "1"):
         ImageClassification(task.recipe, ImageAssets(scale, task.assets.labels), task.model)
 

@@ -4,24 +4,19 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import BertSection, Recipe
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.language.masked import MaskedLm
 from regard.text.tokenizers.tokenizer import learn
-from tests.models.small_models import stir, texts
+from tests.models.small_models import texts
 from tests.refusals import refused
-
-TEXTS = ["the cat sat on the mat and the dog sat on the log"] * 3
-SIZES = {"layers": 1, "d_model": 16, "d_ff": 32, "heads": 2, "max_positions": 64}
+from tests.tasks.small_tasks import filler
 
 
-def made(max_tokens: int = 64, symbols: tuple[str, ...] = ("[CLS]", "[MASK]"), **text: object) -> MaskedLm:
-    tokenizer = learn(TEXTS, 320, symbols=symbols, **text)
-    recipe = Recipe(task="masked-lm", data={"max_tokens": max_tokens}, model=BertSection(**SIZES))
-    model = MaskedLm.build(recipe, TextAssets(tokenizer).sizes, 3)
-    stir(model, 3)
-    return MaskedLm(recipe, TextAssets(tokenizer), model.double().eval())
+def made(max_tokens: int = 40) -> MaskedLm:
+    task = filler()
+    data = task.recipe.data.model_copy(update={"max_tokens": max_tokens})
+    return MaskedLm(task.recipe.model_copy(update={"data": data}), task.assets, task.model.double())
 
 
 def expected(model: MaskedLm, ids: list[int], gap: int) -> dict[int, float]:
@@ -94,4 +89,4 @@ def test_what_cannot_be_asked_is_refused() -> None:
     with refused(UsageError, "texts[1]", "int"):
         made().fill(["a", 3])
     with refused(RegardError, "tokenizer.json", "[MASK]"):
-        made(symbols=())
+        MaskedLm(made().recipe, TextAssets(learn(["a"], 280)), made().model)
