@@ -12,10 +12,9 @@ import pytest
 
 from regard import kernels
 from regard.config.weights import read_header_and_metadata
-from regard.engine.weights import MappedPacker, RecordingPacker, StalePack
+from regard.engine.weights import RecordingPacker
 from regard.kernels import packing
 from regard.system.errors import RegardError
-from regard.system.threads import ended_threads
 from regard.tasks import model_folder, model_path
 from regard.tasks.model_folder import open_without_torch, write_packed
 from regard.tasks.model_path import MODEL, weights_sha256
@@ -132,18 +131,6 @@ def test_a_cut_or_lying_file_and_one_of_other_weights_or_matrices_is_written_ane
         path.write_bytes(one)
         assert said(folder) == expected
         assert path.read_bytes() == content
-
-
-def test_matrices_of_another_precision_are_not_read(tmp_path: Path) -> None:
-    folder = put(tmp_path / "m", translator())
-    path = write_packed(folder, "int8")
-    weights = _metadata(path)["weights"]
-    path.write_bytes(path.read_bytes()[:-64])
-    with ended_threads(1) as pool:
-        with pytest.raises(StalePack, match="has int8, not fp32"):
-            MappedPacker(path, weights, "fp32", pool)
-        with pytest.raises(StalePack, match="sha256 differs"):
-            MappedPacker(path, weights, "int8", pool).verify()
 
 
 def test_while_a_folder_is_replaced_the_file_is_not_asked(tmp_path: Path, packings: list[int]) -> None:
