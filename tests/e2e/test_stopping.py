@@ -1,6 +1,5 @@
 """A run that is asked to stop saves, says so, and goes on to the same bits."""
 
-import json
 import random
 import signal
 import subprocess
@@ -29,37 +28,6 @@ entrance._command = told
 sys.exit(entrance.main())
 """
 """The command of the process, which says when its handlers stand: what comes before is Python's own."""
-
-
-def steps_made(model: Path) -> int:
-    path = model / "training" / "metrics.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return max((json.loads(line)["step"] for line in lines if line.endswith("}")), default=0)
-
-
-@pytest.mark.long(minutes=0.4)
-def test_stopped_and_gone_on_is_never_stopped(world: Path, regard: Any, train_options: Any) -> None:
-    words = [str(word) for word in train_options(world, world / "stopped", 40)]
-    words += ["--set", "training.validate_every=40"]
-    assert regard(*words[:2], *words[2:5], "--output", world / "whole", *words[7:]).code == 0
-    with subprocess.Popen(
-        [sys.executable, "-m", "regard.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        deadline = time.monotonic() + 90
-        while steps_made(world / "stopped") < 2 and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGTERM)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 75, err
-    assert out == ""
-    assert "saving after this step" in err
-    assert "rerun the same command to resume" in err.splitlines()[-1]
-    assert 2 <= steps_made(world / "stopped") < 40
-    done = regard(*words)
-    assert done.code == 0
-    assert "resuming from step" in done.err
-    for name in ("model.safetensors", "recipe.toml"):
-        assert (world / "stopped" / name).read_bytes() == (world / "whole" / name).read_bytes()
 
 
 def test_a_rate_beyond_all_numbers_is_divergence(world: Path, regard: Any, train_options: Any) -> None:

@@ -16,7 +16,7 @@ from regard.runs.run import prepare_data
 from regard.training import measure
 from regard.training.trainer import Hooks
 from tests.data.prepare.preparing import prepare_pairs
-from tests.training.toy import Corpus, Count, Fast, Killer, Toy, in_child, recipe, reseed
+from tests.training.toy import Corpus, Count, Fast, Killer, Toy, in_child, recipe
 
 STEPS = ((os, "fsync"), (os, "rename"), (os, "replace"), (shutil, "rmtree"))
 
@@ -123,7 +123,7 @@ def test_killed_while_damaged_data_is_made_again(tmp_path, made, share):
 
 def measured(folder, files):
     """Of two steps, which touch no file."""
-    measure.measure(Toy(), Corpus(), recipe(), folder, Hooks(reseed=reseed, files=files), 1e9, most=2)
+    measure.measure(Toy(), Corpus(), recipe(), folder, Hooks(files=files), 1e9, most=2)
 
 
 @pytest.mark.one_of(3, minutes=0.1)

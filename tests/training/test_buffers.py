@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.system.processor import allowed_cores
 from regard.training import buffers
-from regard.training.buffers import PLACE, PrivateBuffers, SharedBarrier, SharedBuffers, buffers_for
+from regard.training.buffers import PrivateBuffers, SharedBarrier, SharedBuffers, buffers_for
 from regard.training.world import ALONE, LostProcess, World, has_ended
 from tests.training.forks import DIED, in_world
 
@@ -139,24 +138,3 @@ def test_processes_with_a_core_each_are_left_alone_but_whoever_waits_lets_the_ot
     cores.first._turn = 1
     cores.first.wait()
     assert cores.allowed == [(12, {0, 1})]
-
-
-@pytest.mark.skipif(len(allowed_cores()) < 2, reason="one core")
-def test_all_cores_are_allowed_again_by_the_next_barrier(tmp_path: Path) -> None:
-    path = tmp_path / "shared"
-    path.write_bytes(bytes(2 * PLACE))
-
-    def work(world: World) -> None:
-        before = allowed_cores()
-        shared = torch.from_file(str(path), shared=True, size=2 * PLACE // 8, dtype=torch.int64)
-        found = SharedBarrier(shared, world)
-        for _ in range(50):
-            found._apart = 1  # as if they had met on one core
-            found.wait()
-            assert allowed_cores() < before or world.leads
-            world.wait()
-            while world.rank and allowed_cores() != before:  # until the first one waits
-                time.sleep(1e-4)
-        found.wait()
-
-    assert in_world(2, 2, work, local=True) == [0, 0]

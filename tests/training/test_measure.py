@@ -20,11 +20,11 @@ from regard.training.measure import (
 )
 from regard.training.trainer import Hooks
 from tests.training.timed import Clock, SlowDisk, Timed
-from tests.training.toy import Corpus, Fast, Play, Toy, assert_same, in_child, recipe, reseed
+from tests.training.toy import Corpus, Fast, Play, Toy, assert_same, in_child, recipe
 
 
 def timed(tmp_path, clock, limit, training=(), kind=Timed, **toy):
-    hooks = Hooks(reseed=reseed, clock=clock, files=SlowDisk(clock))
+    hooks = Hooks(clock=clock, files=SlowDisk(clock))
     return measure(kind(clock, **toy), Corpus(), recipe(**dict(training)), tmp_path, hooks, limit)
 
 
@@ -57,7 +57,7 @@ def timed_ways(seconds, disturbed=(), agrees=None):
 
     toy.loss = loss
     batch, _ = next(iter(Corpus().iterate(Position())))
-    hooks = Hooks(reseed=reseed, clock=clock)
+    hooks = Hooks(clock=clock)
     ways = {way: partial(now.append, way) for way in seconds}
     choose = agrees or (lambda found: fastest(found, tuple(seconds)))
     return time_ways(toy, ways, batch, recipe(), choose, hooks, clock), calls
@@ -132,7 +132,7 @@ def test_where_nothing_takes_longer_text_costs_nothing(tmp_path):
             if not generate:
                 super().trial(generate, done)
 
-    costs, _ = measure(Plain(), Corpus(), recipe(), tmp_path, Hooks(reseed=reseed, files=Fast()), 1e9)
+    costs, _ = measure(Plain(), Corpus(), recipe(), tmp_path, Hooks(files=Fast()), 1e9)
     assert costs.text == costs.loss > 0
 
 
@@ -153,7 +153,7 @@ def test_its_steps_are_those_of_the_run_where_the_rates_are(tmp_path, settings, 
     """Taken over, they are the bits of the run that makes them itself; a first save comes behind them."""
     plan = {"steps": 50, "validate_every": 20}
     given = recipe(**plan, **settings)
-    hooks = Hooks(reseed=reseed, files=Fast())
+    hooks = Hooks(files=Fast())
     unknown = recipe(**{**plan, **settings, "steps": None, "minutes": 1.0})
     _, kept = measure(Toy(), Corpus(), unknown, tmp_path, hooks, 1e9, most=5)
     assert kept.exact(given) == exact
@@ -168,7 +168,7 @@ def test_its_steps_are_those_of_the_run_where_the_rates_are(tmp_path, settings, 
 
 
 def test_a_run_that_goes_on_takes_none(tmp_path):
-    _, kept = measure(Toy(), Corpus(), recipe(), tmp_path, Hooks(reseed=reseed, files=Fast()), 1e9, most=5)
+    _, kept = measure(Toy(), Corpus(), recipe(), tmp_path, Hooks(files=Fast()), 1e9, most=5)
     play = Play(tmp_path / "run", recipe(steps=10))
     play.fit()
     play.recipe = recipe(steps=11)

@@ -12,13 +12,14 @@ import torch
 from torch.nn import functional
 
 from regard.data.batches.batch import Position
+from regard.nn.dropout import reseed
 from regard.system.errors import Diverged, RegardError, Stopped
 from regard.system.keys import key
 from regard.training.checkpoints import checkpoint
 from regard.training.checkpoints.checkpoint import load, whole
 from regard.training.trainer import Hooks, fit
 from tests.refusals import refused
-from tests.training.toy import RANDOM, Bigram, Corpus, Fast, Full, Play, StopAt, Toy, lines, log, recipe, reseed
+from tests.training.toy import Bigram, Corpus, Fast, Full, Play, StopAt, Toy, lines, log, recipe
 
 
 def saved_steps(play):
@@ -37,7 +38,7 @@ def reference(steps, accumulate=1, clip=1.0, rate=0.02):
         total, tokens = 0.0, 0
         for micro in range(accumulate):
             batch, position = corpus.batch(position), corpus.after(position)
-            RANDOM.manual_seed(key(9, "dropout", step, micro) & (2**63 - 1))
+            reseed(key(9, "dropout", step, micro))
             tokens += sum(int(length) for length in batch.target.lengths_B)
             logits_TV = model(torch.from_numpy(batch.target.ids_T))
             labels_T, weight_T = torch.from_numpy(batch.labels_T), torch.from_numpy(batch.weight_T)
@@ -327,7 +328,7 @@ def test_tensorboard_has_the_same_numbers(tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    fit(Toy(), Corpus(), recipe(steps=6, validate_every=3), tmp_path, Hooks(reseed=reseed, files=Fast(), track=True))
+    fit(Toy(), Corpus(), recipe(steps=6, validate_every=3), tmp_path, Hooks(files=Fast(), track=True))
     events = EventAccumulator(str(tmp_path / "tensorboard"))
     events.Reload()
     wanted = {line["step"]: line["loss"] for line in lines(tmp_path / "metrics.jsonl") if line["kind"] == "step"}

@@ -12,7 +12,7 @@ from regard.training.measure import measure
 from regard.training.objective import Done, Loss, Validation
 from regard.training.trainer import Hooks
 from regard.training.world import ALONE, World
-from tests.training.toy import Corpus, Fast, Play, StopAt, Toy, reseed
+from tests.training.toy import Corpus, Fast, Play, StopAt, Toy
 
 
 class Clock:
@@ -75,7 +75,7 @@ class Minutes(Play):
     def planned(self, clock: Clock) -> None:
         """Measure, as a first start does, and plan."""
         self.output.mkdir()
-        hooks = Hooks(reseed=reseed, clock=clock, files=SlowDisk(clock))
+        hooks = Hooks(clock=clock, files=SlowDisk(clock))
         costs, _ = measure(Timed(clock, step=self.step), Corpus(), self.recipe, self.output, hooks, 1e9)
         self.begun(length(self.recipe.training.minutes, costs, self.recipe.training).steps, costs)
 

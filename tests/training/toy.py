@@ -28,11 +28,6 @@ from regard.training.trainer import Hooks, fit
 from regard.training.world import ALONE, World
 
 VOCABULARY, SIZE, CAPACITY = 13, 8, 24
-RANDOM = torch.Generator()
-
-
-def reseed(key: int) -> None:
-    RANDOM.manual_seed(key & (2**63 - 1))
 
 
 class Bigram(nn.Module):
@@ -53,7 +48,7 @@ class Bigram(nn.Module):
         for layer in self.layers:
             y_TD = torch.tanh(layer(x_TD))
             if self.training:
-                keep = torch.rand(y_TD.shape, generator=RANDOM) > 0.2
+                keep = torch.rand(y_TD.shape) > 0.2
                 y_TD = y_TD * keep / 0.8
                 self.seen += 1
             x_TD = self.norm(x_TD + y_TD)
@@ -218,7 +213,7 @@ class Play:
             chunks = store.chunks(weights, {"step": str(best.step)})
             manifest.replace(self.output, {"model.safetensors": chunks}, files)
 
-        hooks = Hooks(self.reporter, stop, save_model, reseed, files=files, **more)
+        hooks = Hooks(self.reporter, stop, save_model, files=files, **more)
         return fit(self.objective, self.corpus, self.recipe, self.output / "training", hooks, world)
 
     def ended(self) -> Ended:

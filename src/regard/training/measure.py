@@ -92,7 +92,7 @@ def measure(
     section = recipe.training
     optimiser = FlatOptimiser(objective.model, section, world)
     known = section if section.steps is not None else section.model_copy(update={"steps": _OPEN})
-    updates = Updates(objective, optimiser, recipe, schedule(known, recipe.model.d_model), hooks.reseed)
+    updates = Updates(objective, optimiser, recipe, schedule(known, recipe.model.d_model))
     objective.model.train()
     steps, made = read_steps(feed, Position(), world, section.accumulate), list[MeasuredStep]()
     while world.lead(lambda: len(made) < _FEWEST or (len(made) < most and not is_over(_STEPS))):
@@ -145,7 +145,7 @@ def time_ways(
     """
     section = recipe.training.model_copy(update={"steps": recipe.training.steps or _OPEN})
     optimiser = FlatOptimiser(objective.model, section)
-    updates = Updates(objective, optimiser, recipe, schedule(section, recipe.model.d_model), hooks.reseed)
+    updates = Updates(objective, optimiser, recipe, schedule(section, recipe.model.d_model))
     objective.model.train()
 
     def seconds_in(way: Way) -> float:

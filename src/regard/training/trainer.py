@@ -21,7 +21,6 @@ import torch
 
 from regard.config import Recipe, Training
 from regard.models import store
-from regard.nn.dropout import reseed
 from regard.system import disk
 from regard.system.errors import Diverged, RegardError, Stopped
 from regard.text.counts import counted
@@ -64,7 +63,6 @@ class Hooks:
 
     It is also given the seconds of training so far.
     """
-    reseed: Callable[[int], None] = reseed
     clock: Callable[[], float] = time.monotonic
     processor_clock: Callable[[], float] = time.process_time
     """Seconds that this process has computed."""
@@ -95,7 +93,7 @@ class Run:
         self.optimiser = FlatOptimiser(objective.model, section, world)
         self.resolved = hooks.resolved
         self.updates = Updates(
-            objective, self.optimiser, recipe, schedule(section, recipe.model.d_model), hooks.reseed, hooks.should_stop
+            objective, self.optimiser, recipe, schedule(section, recipe.model.d_model), hooks.should_stop
         )
         self.review: Replanning | None = None
         self.first = self.last = section

@@ -14,6 +14,7 @@ import torch
 
 from regard.config import Recipe
 from regard.data.batches.batch import Batch, BatchRange, Position
+from regard.nn.dropout import reseed
 from regard.system.keys import key
 from regard.training.objective import BatchSource, Objective
 from regard.training.optim import FlatOptimiser, Schedule, Tensors, schedule
@@ -65,7 +66,6 @@ class Updates:
     optimiser: FlatOptimiser
     recipe: Recipe
     rate: Schedule
-    reseed: Callable[[int], None]
     should_stop: Callable[[], bool] = never
     """Asked in every step of several processes, so that all of them know of it."""
 
@@ -121,7 +121,7 @@ class Updates:
         """
         sums = torch.zeros(3, dtype=torch.float64, device=self.optimiser.weights.device)
         for number, batch in enumerate(batches, first):
-            self.reseed(key(self.recipe.seed, "dropout", step, number))
+            reseed(key(self.recipe.seed, "dropout", step, number))
             loss = self.objective.loss(batch)
             loss.total.backward()
             sums += torch.stack([loss.total.detach(), loss.nll.detach(), loss.total.new_tensor(loss.count)])
