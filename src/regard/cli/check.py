@@ -154,9 +154,9 @@ def _scan(options: CheckOptions) -> Report:
         from regard.data.checks.labels import check_tags
 
         return check_tags(learned, None, named)
-    from regard.data.checks.labels import check_images, check_labels
+    from regard.data.checks.labels import ImageScan, LabelScan, check_labels
 
-    return (check_images if kind == "images" else check_labels)(learned, options.kind, named)
+    return check_labels(learned, options.kind, named, ImageScan if kind == "images" else LabelScan)
 
 
 def format_report(found: Report) -> str:

@@ -46,11 +46,6 @@ def split_tag(tag: str) -> tuple[str, str]:
     return OUTSIDE, ""
 
 
-def unrecognised_tags(tags: Iterable[str]) -> list[str]:
-    """The distinct tags other than O that are read as O."""
-    return [tag for tag in dict.fromkeys(tags) if tag != OUTSIDE and split_tag(tag)[0] == OUTSIDE]
-
-
 def detect(sentences: Iterable[Sequence[str]]) -> Written:
     """The scheme that tagged sentences are written in; ``none`` if the tags do not look like spans."""
     counts: Counter[str] = Counter()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard.data.checks.findings import Finding
-from regard.data.checks.labels import LabelReport, TagReport, check_images, check_labels, check_tags
+from regard.data.checks.labels import ImageScan, LabelReport, TagReport, check_labels, check_tags
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.images import open_images
 from regard.data.corpora.labelled import Kind, open_labelled
@@ -161,12 +161,12 @@ def test_findings_speak_of_images(tmp_path: Path) -> None:
     path, other, wide = (tmp_path / f"{name}.csv" for name in ("some", "valid", "wide"))
     path.write_text("0,1,2,3,a\n0,1,2,3,b\n5,1,2,3,a\n5,1,2,3,a\n7,7,7,7,\n8,8,8,8,b\n")
     other.write_text("8,8,8,8,b\n1,2,8,8,c\n")
-    report = check_images([open_images(path)], "single", {"the validation images": open_images(other)})
+    report = check_labels([open_images(path)], "single", {"the validation images": open_images(other)}, ImageScan)
     assert {"conflict", "duplicate", "no label", "leak", "unknown label"} <= found(report).keys()
     assert not any("text" in finding.sentence.lower() for finding in report.findings)
     assert (report.pairs, "images" in report.verdict) == (6, True)
     wide.write_text("".join(f"1,{place},2,3,l{place}\n" for place in range(200)))
-    swapped = check_images([open_images(wide)], "single")
+    swapped = check_labels([open_images(wide)], scan=ImageScan)
     assert (swapped.usable, "--columns" in swapped.verdict) == (False, True)
 
 

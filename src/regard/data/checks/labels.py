@@ -28,11 +28,11 @@ from regard.data.checks.findings import (
     match_patterns,
     percent,
 )
-from regard.data.corpora.corpus import EMPTY_HASH, Corpus, ExampleT, LabelledText, Progress, no_progress
+from regard.data.corpora.corpus import EMPTY_HASH, Corpus, ExampleT
 from regard.data.corpora.images import Image
 from regard.data.corpora.labelled import SEPARATOR, Kind, LabelledRows, parse_number, split_labels
 from regard.text.counts import agreeing, counted
-from regard.text.tags import Scheme, TaggedWords, Written, neighbours, scheme_of, spans_of, unrecognised_tags
+from regard.text.tags import OUTSIDE, Scheme, TaggedWords, Written, neighbours, scheme_of, spans_of, split_tag
 
 SHOWN = 5
 MANY = 50
@@ -183,29 +183,21 @@ Scans = Sequence[AnyScan]
 
 
 def check_labels(
-    corpora: Sequence[Corpus[LabelledText]],
+    corpora: Sequence[Corpus[ExampleT]],
     kind: Kind = "single",
-    others: Mapping[str, Corpus[LabelledText]] | None = None,
-    progress: Progress = no_progress,
+    others: Mapping[str, Corpus[ExampleT]] | None = None,
+    scan: type[AnyScan] = LabelScan,
 ) -> LabelReport:
-    """Read labelled texts and check them; all findings and a verdict.
+    """Read labelled texts or images and check them; all findings and a verdict.
 
     Args:
         corpora: the training data.
-        kind: whether a text has one label, any number of labels, or a number.
-        others: validation and test texts by name, searched for in the training texts.
-        progress: reports progress.
+        kind: whether an example has one label, any number of labels, or a number.
+        others: validation and test data by name, searched for in the training data.
+        scan: what looks at a corpus.
     """
-    scanned = {name: LabelScan(other, kind).run(progress) for name, other in (others or {}).items()}
-    return report_labels([LabelScan(corpus, kind).run(progress) for corpus in corpora], scanned, read=True)
-
-
-def check_images(
-    corpora: Sequence[Corpus[Image]], kind: Kind = "single", others: Mapping[str, Corpus[Image]] | None = None
-) -> LabelReport:
-    """Read labelled images and check them: repeated ones, leaks, and contradicting, rare or missing labels."""
-    scanned = {name: ImageScan(other, kind).run() for name, other in (others or {}).items()}
-    return report_labels([ImageScan(corpus, kind).run() for corpus in corpora], scanned, read=True)
+    scanned = {name: scan(other, kind).run() for name, other in (others or {}).items()}
+    return report_labels([scan(corpus, kind).run() for corpus in corpora], scanned, read=True)
 
 
 def report_labels(scans: Scans, others: Mapping[str, AnyScan], read: bool = False) -> LabelReport:
@@ -474,7 +466,6 @@ def check_tags(
     corpora: Sequence[Corpus[TaggedWords]],
     scheme: Scheme | None = None,
     others: Mapping[str, Corpus[TaggedWords]] | None = None,
-    progress: Progress = no_progress,
 ) -> TagReport:
     """Read tagged texts and check them; all findings and a verdict.
 
@@ -482,10 +473,9 @@ def check_tags(
         corpora: the training data.
         scheme: how the tags are to be understood; default: as they look.
         others: validation and test texts by name, searched for in the training texts.
-        progress: reports progress.
     """
-    scanned = {name: TagScan(other).run(progress) for name, other in (others or {}).items()}
-    return report_tags([TagScan(corpus).run(progress) for corpus in corpora], scheme, scanned, read=True)
+    scanned = {name: TagScan(other).run() for name, other in (others or {}).items()}
+    return report_tags([TagScan(corpus).run() for corpus in corpora], scheme, scanned, read=True)
 
 
 def report_tags(
@@ -534,8 +524,8 @@ def _unexplained(scans: Sequence[TagScan], where: str = "") -> Iterator[Draft]:
     """Tags that the scheme does not explain; ``where`` they stand, for the sentence."""
     scheme = scans[0].scheme
     tags = sum((scan.tags for scan in scans), Counter[str]())
-    strange = Counter({tag: tags[tag] for tag in unrecognised_tags(tags)}) if scheme != "none" else Counter[str]()
-    if not strange:
+    strange = Counter({tag: n for tag, n in tags.items() if tag != OUTSIDE and split_tag(tag)[0] == OUTSIDE})
+    if scheme == "none" or not strange:
         return
     count, named = strange.total(), quote_labels([tag for tag, _ in strange.most_common()])
     share = count / max(1, count + sum(scan.labels.total() for scan in scans))

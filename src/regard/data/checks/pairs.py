@@ -32,7 +32,7 @@ from regard.data.checks.findings import (
     pattern_draft,
     percent,
 )
-from regard.data.corpora.corpus import EMPTY_HASH, Corpus, Progress, TextPair, no_progress, text_hash
+from regard.data.corpora.corpus import EMPTY_HASH, Corpus, TextPair, text_hash
 from regard.system.forks import join_parts, split_parts
 from regard.text.counts import counted
 from regard.text.tokenizers.byte_pieces import LONGEST
@@ -269,8 +269,6 @@ def check_pairs(
     others: Mapping[str, Corpus[TextPair]] | None = None,
     max_tokens: int = 256,
     vocabularies: Vocabularies | None = None,
-    seed: int = 1,
-    progress: Progress = no_progress,
 ) -> Report:
     """Read parallel corpora and check them; all findings and a verdict.
 
@@ -279,20 +277,18 @@ def check_pairs(
         others: validation and test corpora by name, searched for in the training corpora.
         max_tokens: longer pairs would be left out.
         vocabularies: existing ones that would be used; default: of each corpus one is quickly learned.
-        seed: of the sample.
-        progress: reports progress.
     """
     scans, drafts = [PairScan(corpus) for corpus in corpora], list[Draft]()
     for scan in scans:
-        begun = (TextPair(source[:LONGEST], target[:LONGEST]) for source, target in scan.stream(progress))
-        kept = sample(enumerate(begun), SAMPLE, seed)
+        begun = (TextPair(source[:LONGEST], target[:LONGEST]) for source, target in scan.stream())
+        kept = sample(enumerate(begun), SAMPLE, seed=1)
         known = vocabularies or (learn_vocabularies([pair for _, pair in kept], 8000) if kept else None)
         texts = [pair[0] for _, pair in kept[:1000]]
         tokens = sum(map(len, known.source.ids_batch(texts))) if known else 0
         per_token = sum(map(len, texts)) / tokens if tokens else 4.0
         drafts += scan.drafts(max_tokens, per_token)
         drafts += vocabulary_drafts(scan, kept, known) if known else []
-    scanned = {name: PairScan(other).run(progress) for name, other in (others or {}).items()}
+    scanned = {name: PairScan(other).run() for name, other in (others or {}).items()}
     return report_pairs(scans, scanned, drafts, read=True)
 
 

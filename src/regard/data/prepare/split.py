@@ -76,16 +76,13 @@ class SplitCorpora(Generic[ExampleT]):
         inputs: Mapping[str, object] | None = None,
     ) -> None:
         self._scanned, self._make_split, self._inputs = scanned, split, inputs or {}
+        self.corpora = [scan.corpus for scan in scanned.learned]
         held = scanned.validation
         self.files = dict(zip(PARTS, (scanned.name, held.corpus.name if held else scanned.name), strict=True))
 
     @cached_property
     def _split(self) -> Split | None:
         return self._make_split() if self._make_split else None
-
-    @property
-    def corpora(self) -> Sequence[Corpus[ExampleT]]:
-        return [scan.corpus for scan in self._scanned.learned]
 
     @property
     def inputs(self) -> Mapping[str, object]:
