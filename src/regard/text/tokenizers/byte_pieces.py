@@ -203,6 +203,7 @@ class ChunkCounter:
         self.units: Units = units
         self.lowercase = lowercase
         self.chunks, self._units = Counter[str](), Counter[str]()
+        self._split = count_words if units == "pieces" else count_characters
 
     def add(self, texts: Sequence[str]) -> None:
         """Count texts; one longer than :data:`LONGEST` in parts of that length."""
@@ -228,9 +229,6 @@ class ChunkCounter:
     def counts(self) -> Counter[str]:
         """How often each word occurs, in byte letters; of characters how often each does that has several bytes."""
         return self._split(self.chunks) + self._units
-
-    def _split(self, chunks: Mapping[str, int]) -> Counter[str]:
-        return count_words(chunks) if self.units == "pieces" else count_characters(chunks)
 
 
 _LINE_BREAK = spell("\n")

@@ -269,6 +269,8 @@ class HuggingFaceTokenizer(BaseTokenizer):
         self.pad = roles.get("pad")
         self.unknown = roles.get("unk", self.end)
         self._strange = symbols.unknown
+        own = [*pieces, *(id for id in (self._strange,) if id is not None)]
+        self.alone_V = np.isin(np.arange(self.size + 1), own, invert=True)
         names_of = {self.names[id]: id for id in sorted(self._special)}
         self.sentinels = ids_by_number(names_of, SENTINEL) or ids_by_number(names_of, SENTINEL_OF_T5)
         steps = {*step_types(document.get("pre_tokenizer")), *step_types(document.get("decoder"))}
@@ -324,9 +326,6 @@ class HuggingFaceTokenizer(BaseTokenizer):
         if id >= self.size or id == self._strange:
             return id == self._strange
         return bool(BYTE.match(self.piece(id))) and id not in self._special
-
-    def _stands_alone(self, id: int) -> bool:
-        return id >= self.size or not self.names[id] or (id in self._special and id != self._strange)
 
     def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
         """Word starts among pieces without symbols, by their names."""

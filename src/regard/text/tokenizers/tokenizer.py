@@ -138,6 +138,8 @@ class BaseTokenizer(ABC):
     """The bytes that :meth:`save` writes."""
     ordinary: NDArray[np.int64]
     """The ids of pieces: not of symbols, nor of rows without a name."""
+    alone_V: NDArray[np.bool_]
+    """Of each id, the start symbol last, whether it is a symbol, which is a word by itself."""
     pad: int | None = None
     """The id of the symbol that fills up batches elsewhere, where there is one."""
 
@@ -153,10 +155,6 @@ class BaseTokenizer(ABC):
     @abstractmethod
     def decode(self, ids: Iterable[int]) -> str:
         """The text of pieces; symbols are skipped."""
-
-    @abstractmethod
-    def _stands_alone(self, id: int) -> bool:
-        """Whether an id is a symbol, which is a word by itself."""
 
     @abstractmethod
     def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
@@ -177,7 +175,7 @@ class BaseTokenizer(ABC):
         """
         ids = [int(id) for id in ids]
         found = np.ones(len(ids), np.bool_)
-        alone = [place for place, id in enumerate(ids) if self._stands_alone(id)]
+        alone = np.flatnonzero(self.alone_V[ids]).tolist() if ids else []
         for begin, end in zip([0, *(place + 1 for place in alone)], [*alone, len(ids)], strict=True):
             if end > begin:
                 found[begin:end] = self._word_starts(ids[begin:end])
@@ -186,7 +184,7 @@ class BaseTokenizer(ABC):
     @cached_property
     def blank_first(self) -> NDArray[np.bool_]:
         """Of each id, whether it begins with a space, before which any word ends; a symbol does."""
-        return np.array([self._stands_alone(id) for id in range(self.size)])
+        return self.alone_V[: self.size]
 
     def save(self, path: Path | str) -> None:
         """Write one ``tokenizer.json``, which the ``tokenizers`` library reads too; replaces the file at once."""
@@ -227,6 +225,7 @@ class Tokenizer(BaseTokenizer):
         self.start = self.size
         self.symbols = self.names.index(ALPHABET[0])
         self.ordinary = np.arange(self.symbols, self.size)
+        self.alone_V = np.isin(np.arange(self.size + 1), self.ordinary, invert=True)
         symbols = {name: place for place, name in enumerate(self.names[: self.symbols])}
         self.mask = symbols.get(MASK)
         self.begin = (symbols[CLASS],) if CLASS in symbols else ()
@@ -286,9 +285,6 @@ class Tokenizer(BaseTokenizer):
         """The words within which pieces are merged, written in byte letters, in order."""
         splitter = self._core.pre_tokenizer
         return [word for word, _ in splitter.pre_tokenize_str(self.normalise(text))] if splitter else []
-
-    def _stands_alone(self, id: int) -> bool:
-        return id < self.symbols or id == self.start
 
     def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
         return word_starts([self._bytes[id] for id in ids], self._words)
