@@ -41,21 +41,24 @@ def _chromium() -> None:
         pytest.skip(f"needs a browser: install one of {', '.join(BROWSERS)}, or name it: REGARD_CHROMIUM")
 
 
+def addresses(tmp_path_factory: pytest.TempPathFactory, *arguments: object) -> Iterator[str]:
+    """The address of a page while it is served."""
+    with serving(*arguments, log=tmp_path_factory.mktemp("served") / "stderr") as address:
+        yield address
+
+
 @pytest.fixture(scope="session")
 def served(_chromium: None, page_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a page with all models, in the order of ``LESSONS``, and images to look at."""
     folders = [made(name, page_models) for name in LESSONS]
     images = data_of("digits", page_models) / "test.npz"
-    with serving(*folders, "--images", images, log=tmp_path_factory.mktemp("served") / "stderr") as address:
-        yield address
+    yield from addresses(tmp_path_factory, *folders, "--images", images)
 
 
 @pytest.fixture(scope="session")
 def served_translator(_chromium: None, page_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a page with the translator alone."""
-    folder = made("translator", page_models)
-    with serving(folder, log=tmp_path_factory.mktemp("served") / "stderr") as address:
-        yield address
+    yield from addresses(tmp_path_factory, made("translator", page_models))
 
 
 @pytest.fixture(scope="session")
@@ -72,8 +75,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def served_odd(_chromium: None, odd: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a page with these, in that order."""
-    with serving(*odd.values(), log=tmp_path_factory.mktemp("served") / "stderr") as address:
-        yield address
+    yield from addresses(tmp_path_factory, *odd.values())
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,8 @@ from tests.page.numbers import check_looks, clean, like, number
 from tests.page.reading import BEFORE, FRAME, TaskOf, chosen, flipped, gaze, opened
 from tests.page.view import Watch
 
+pytestmark = pytest.mark.long(minutes=0.1)
+
 
 def written(folder: Path, file: Path, *arguments: str) -> str:
     """The address of the file that ``regard attend --html`` writes."""
@@ -64,7 +66,6 @@ def test_a_translation(view: Watch, task: TaskOf, page_models: Path, tmp_path: P
     assert shown.evaluate("document.scrollingElement.scrollWidth") <= width
 
 
-@pytest.mark.long(minutes=0.1)
 def test_an_image(view: Watch, task: TaskOf, page_models: Path, tmp_path: Path) -> None:
     images = data_of("digits", page_models) / "test.npz"
     shown = view(
@@ -82,7 +83,6 @@ def test_an_image(view: Watch, task: TaskOf, page_models: Path, tmp_path: Path) 
     )
 
 
-@pytest.mark.long(minutes=0.1)
 def test_the_picture_is_what_is_seen(view: Watch, served: str, task: TaskOf, tmp_path: Path) -> None:
     """A head with its words, title and sentence, as it is drawn; no other view offers one; a page keeps the word."""
     told = record(task("translator"), BEFORE["translator"])
@@ -114,7 +114,6 @@ def test_the_picture_is_what_is_seen(view: Watch, served: str, task: TaskOf, tmp
     assert shown.locator(".share li").all_inner_texts() == ["Numbers (JSON)", "Page that works alone (HTML)"]
 
 
-@pytest.mark.long(minutes=0.1)
 def test_what_was_changed(view: Watch, page_models: Path, tmp_path: Path) -> None:
     """A file says what the model was without, what it was made to write, and nothing else of its training."""
     models, forced = Models([made("translator", page_models)]), "Das Tier war zu breit."

@@ -33,6 +33,8 @@ from tests.tasks.small_tasks import SOURCE, put, translator
 if TYPE_CHECKING:
     from playwright.sync_api import Dialog, Page, Request
 
+pytestmark = pytest.mark.long(minutes=0.1)
+
 STRANGE = {
     "chinese": "动物没有过马路。",
     "emoji": "🦊 👩‍🚀 🇩🇪",
@@ -91,7 +93,6 @@ NONSENSE = [
 ]
 
 
-@pytest.mark.long(minutes=0.1)
 @pytest.mark.parametrize("fragment", NONSENSE, ids=range(len(NONSENSE)))
 def test_addresses_of_nothing(served: str, view: Watch, task: TaskOf, fragment: str) -> None:
     shown = view(served, fragment)
@@ -103,7 +104,6 @@ def test_addresses_of_nothing(served: str, view: Watch, task: TaskOf, fragment: 
     works(shown, ONE.source, task("translator").translate(ONE.source, beam=1))
 
 
-@pytest.mark.long(minutes=0.1)
 def test_an_image_that_is_not_there(served: str, view: Watch) -> None:
     """Another can be chosen."""
     shown = view(served, address("digits", image=99999))
@@ -114,7 +114,6 @@ def test_an_image_that_is_not_there(served: str, view: Watch) -> None:
     view.forgive("400 (Bad Request)")
 
 
-@pytest.mark.long(minutes=0.1)
 @pytest.mark.parametrize("tab", ["", "equation", "compare"])
 def test_a_model_without_attention(served_odd: str, view: Watch, tab: str) -> None:
     """It is said; what can be seen is seen."""
@@ -196,15 +195,14 @@ def every_view(shown: Page) -> None:
 
 @pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize("name", ["translator", "tagger", "writer"])
-def test_typed(served: str, view: Watch, name: str) -> None:
+def test_typed(visit: Visit, name: str) -> None:
     """As the sentence, and in every view of it."""
-    shown = trapped(opened(view, served, name))
+    shown = trapped(visit(name))
     textbox(shown).fill(HOSTILE)
     soon(shown, lambda: "onerror" in shown.url, bool)
     every_view(shown)
 
 
-@pytest.mark.long(minutes=0.1)
 def test_typed_elsewhere(visit: Visit) -> None:
     """As what is to be written, as key and query of the dictionary, as a word to look up, as a second sentence."""
     shown = trapped(visit("translator"))
@@ -229,7 +227,6 @@ def test_typed_elsewhere(visit: Visit) -> None:
     assert not alerts(shown)
 
 
-@pytest.mark.long(minutes=0.1)
 def test_in_an_address(served: str, view: Watch) -> None:
     """In every part of it."""
     names = "view kind layer head merge words token model snapshot text target image off without".split()
@@ -240,7 +237,6 @@ def test_in_an_address(served: str, view: Watch) -> None:
         every_view(shown)
 
 
-@pytest.mark.long(minutes=0.1)
 def test_in_names_and_logs(served_odd: str, view: Watch) -> None:
     """A model folder's name, a label, a score, sample outputs, the names of gradients."""
     shown = trapped(view(served_odd, "#" + urlencode({"model": 2, "text": "The animal", "view": "training"})))
@@ -256,7 +252,6 @@ def test_in_names_and_logs(served_odd: str, view: Watch) -> None:
     check(shown)
 
 
-@pytest.mark.long(minutes=0.1)
 def test_in_what_the_server_says(served: str, view: Watch) -> None:
     """A sentence that tells what is wrong may hold what was asked."""
     shown = trapped(opened(view, served, "translator"))

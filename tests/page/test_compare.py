@@ -25,6 +25,8 @@ from tests.page.reading import BEFORE, FRAME, ONE, TaskOf, Visit, against, chose
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request
 
+pytestmark = pytest.mark.long(minutes=0.1)
+
 
 def apart(first_QK: NDArray[Any], second_QK: NDArray[Any]) -> float:
     """The mean over the rows of half of what differs."""
@@ -37,7 +39,6 @@ def check_distance(shown: Page, first_QK: NDArray[Any], second_QK: NDArray[Any])
     soon(shown, told.all_inner_texts, lambda said: [one.split(": ")[1].split()[0] in wanted for one in said] == [True])
 
 
-@pytest.mark.long(minutes=0.1)
 def test_two_sentences(visit: Visit, task: TaskOf) -> None:
     """Each has its own picture; of the same tokens there is a difference, which is none for the same sentence."""
     other = pairs("test")[9].source
@@ -85,7 +86,6 @@ def test_two_checkpoints(
     check_distance(shown, finished.head(kind, layer, head), at(kept[1][0]))
 
 
-@pytest.mark.long(minutes=0.1)
 def test_two_models(visit: Visit, task: TaskOf) -> None:
     """A Transformer's head beside the alignment of a recurrent network, which is made to write the same."""
     shown = visit("translator", view="compare", kind="cross", layer=2, head=3)
@@ -102,7 +102,6 @@ def test_two_models(visit: Visit, task: TaskOf) -> None:
     check_distance(shown, first.head("cross", 2, 3), second.head("cross", 1, 1))
 
 
-@pytest.mark.long(minutes=0.1)
 def test_with_and_without(visit: Visit, task: TaskOf) -> None:
     """Without positions; then a head of the layer below is switched off as well."""
     shown = visit("tagger", view="compare", layer=2, head=4)
@@ -115,7 +114,6 @@ def test_with_and_without(visit: Visit, task: TaskOf) -> None:
         check_distance(shown, whole, record(model, ONE.source).head("encoder", 2, 4))
 
 
-@pytest.mark.long(minutes=0.1)
 def test_a_kept_word_is_kept_in_the_second_sentence(visit: Visit) -> None:
     """The same word, wherever it stands there."""
     shown = visit("translator", view="compare", kind="encoder", layer=1, head=1, token=1)
@@ -129,7 +127,6 @@ def test_a_kept_word_is_kept_in_the_second_sentence(visit: Visit) -> None:
         soon(shown, lambda: gaze(second), lambda said: said.startswith(f"{word} looks at "))
 
 
-@pytest.mark.long(minutes=0.1)
 def test_the_gradient_of_what_is_almost_certain(visit: Visit, task: TaskOf) -> None:
     """It is of the odds, so it is not blank where the model is sure; attention is said to be of what is read."""
     shown, seen = visit("translator", view="compare"), text_inputs(task("translator"), ONE.source)
@@ -187,7 +184,6 @@ def test_one_output_rather_than_another(visit: Visit, task: TaskOf) -> None:
                 assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share)
 
 
-@pytest.mark.long(minutes=0.1)
 def test_both_outputs_are_as_large(visit: Visit) -> None:
     """Though the second is made to write what the first wrote."""
     shown = visit("translator", view="compare", **{"model.2": 0, "off.2": "cross.1.1"})
@@ -201,7 +197,6 @@ def test_both_outputs_are_as_large(visit: Visit) -> None:
     assert first == second
 
 
-@pytest.mark.long(minutes=0.1)
 def test_the_moment_that_is_seen_comes_early(visit: Visit) -> None:
     """Of all kept moments the end is asked for first, as all are compared with it, then the one that is chosen."""
     shown, asked = visit("translator", view="compare"), list[object]()

@@ -40,6 +40,8 @@ from tests.page.reading import BEFORE, FRAME, ONE, TaskOf, Visit, alerts, chosen
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
+pytestmark = pytest.mark.long(minutes=0.1)
+
 TABS = {"encoder": "encoder", "decoder": "decoder", "cross": "encoder–decoder", "pool": "pooling"}
 LINES = """() => { const [left, right] = document.querySelectorAll('.columns ol'); return {
     said: document.querySelector('.gaze').innerText,
@@ -109,7 +111,6 @@ def sides_of(told: AttentionRecord, kind: Kind) -> list[list[tuple[str, list[int
     return [words(tokens, text) for tokens, text in zip((told.queries(kind), told.keys(kind)), texts, strict=True)]
 
 
-@pytest.mark.long(minutes=0.1)
 def test_patches_of_an_image(visit: Visit, task: TaskOf) -> None:
     """Who looks is chosen by arrow keys over the image; the sentence says in words where the patches are."""
     shown = visit("digits", image=3)
@@ -151,7 +152,6 @@ def plain(text: str) -> str:
     return re.sub(r"(?<![^ “])·", "", " ".join(text.split()))
 
 
-@pytest.mark.long(minutes=0.1)
 @pytest.mark.parametrize("whole", [False, True])
 def test_what_each_head_gives_from_a_kept_token(visit: Visit, task: TaskOf, whole: bool) -> None:
     """Below each picture; then ranked by it, four beside each other; the sentence names the sharpest."""
@@ -239,7 +239,6 @@ def test_what_a_token_or_a_label_needs(visit: Visit, task: TaskOf, name: str, ki
         assert len(captions(shown)) == 8
 
 
-@pytest.mark.long(minutes=0.1)
 def test_where_a_word_is_written(visit: Visit, task: TaskOf) -> None:
     """A word that is kept is asked after in the decoder too, from the row that reads what stands before it."""
     shown, model = visit("translator", kind="cross", token=3), task("translator")
@@ -265,7 +264,6 @@ def told_probability(model: Any) -> list[float]:
     return [0.0 if one is None else one for one in found]
 
 
-@pytest.mark.long(minutes=0.1)
 def test_a_head_that_is_off(visit: Visit) -> None:
     """It is grey, said to be off, and not counted with those that are switched off in turn; the result stands above."""
     shown = visit("translator", kind="cross", layer=1, head=2, token=3, off="cross.1.2")
@@ -311,7 +309,6 @@ def test_heads_switched_off_one_after_another(visit: Visit, task: TaskOf) -> Non
     soon(shown, shown.locator(".written").inner_text, lambda text: text.startswith(before))
 
 
-@pytest.mark.long(minutes=0.1)
 def test_a_label_before_and_after(visit: Visit, task: TaskOf) -> None:
     shown, model = visit("classifier", without="positions"), task("classifier")
     before = model.classify(BEFORE["classifier"])
@@ -322,7 +319,6 @@ def test_a_label_before_and_after(visit: Visit, task: TaskOf) -> None:
     assert first in {f"{before.label} {a} → {b}" for a, b in shares}
 
 
-@pytest.mark.long(minutes=0.1)
 def test_without_the_mask_the_numbers_are_of_the_whole_line(visit: Visit) -> None:
     shown = visit("translator", without="mask")
     assert shown.get_by_text("the probabilities below are of the whole line read at once").count() == 1
@@ -378,7 +374,6 @@ def picture(shown: Page, name: str) -> Locator:
     return shown.get_by_role("button", name=re.compile(f"^{name}:"))
 
 
-@pytest.mark.long(minutes=0.1)
 def test_every_head_opens(visit_one: Visit) -> None:
     """Three kinds of two layers with four heads; a click shows the head, by pointer or by keys."""
     shown = visit_one("translator", view="sheet")
@@ -393,7 +388,6 @@ def test_every_head_opens(visit_one: Visit) -> None:
     assert shown.get_by_role("heading", name="Encoder head 2·2").is_visible()
 
 
-@pytest.mark.long(minutes=0.1)
 def test_heads_lie_over_one_another(visit_one: Visit) -> None:
     """Two of one kind; a head of another kind begins anew, and a second click takes it away."""
     shown = visit_one("translator", view="sheet")

@@ -23,6 +23,8 @@ from tests.page.view import Watch
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
+pytestmark = pytest.mark.long(minutes=0.1)
+
 
 @pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize("name", BEFORE)
@@ -60,7 +62,6 @@ def test_the_head_to_begin_with(visit: Visit, page_models: Path, name: str) -> N
     assert not again.locator(".columns [aria-pressed=true]").count()
 
 
-@pytest.mark.long(minutes=0.1)
 def test_back_at_the_beginning(visit: Visit) -> None:
     """The page's name leads there, whatever was chosen meanwhile, and for the text that is there now."""
     shown = visit("translator", layer=None)
@@ -81,7 +82,6 @@ LEAST = 100
 """Pixels of the lines that are to be seen without scrolling: four tokens."""
 
 
-@pytest.mark.long(minutes=0.1)
 @pytest.mark.parametrize(("width", "height"), [(640, 400), (390, 844), (1280, 800)])
 def test_attention_is_on_the_first_screen(served_translator: str, view: Watch, width: int, height: int) -> None:
     """The lines of a head begin where they are seen, and nobody scrolled."""
@@ -95,7 +95,6 @@ def test_attention_is_on_the_first_screen(served_translator: str, view: Watch, w
     assert seen["right"] <= width
 
 
-@pytest.mark.long(minutes=0.1)
 def test_what_helps_with_the_text_comes_on_a_small_screen(visit_one: Visit) -> None:
     """The examples are hidden until one is in the text."""
     shown = visit_one("translator")
@@ -133,7 +132,6 @@ def tab_to(shown: Page, name: str, key: str = "Tab") -> None:
     raise AssertionError(f"{name!r} is not among {passed}")
 
 
-@pytest.mark.long(minutes=0.1)
 def test_from_the_sentence_to_a_head(served: str, view: Watch, task: TaskOf) -> None:
     """Type a sentence, choose a view, walk the heads and the tokens, hear where they look, keep one, let it go."""
     shown, text = view(served, address("translator", layer=2, head=1)), pairs("test")[11].source
@@ -169,7 +167,6 @@ def test_from_the_sentence_to_a_head(served: str, view: Watch, task: TaskOf) -> 
     assert pressed.count() == 0
 
 
-@pytest.mark.long(minutes=0.1)
 def test_the_equation_and_the_search(served: str, view: Watch) -> None:
     """Another token looks, another key is followed; a switch; the search is walked from token to token."""
     shown = view(served, address("translator", view="equation", token=3))
@@ -345,7 +342,6 @@ def test_the_tour_comes_once(served_translator: str, view: Watch, width: int, he
     assert tour.count() == 0
 
 
-@pytest.mark.long(minutes=0.1)
 def test_the_tour_does_not_follow(served_translator: str, view: Watch) -> None:
     """Once it was seen it comes no more by itself, left or not."""
     shown = view(served_translator, tour=True)
@@ -358,7 +354,6 @@ def test_the_tour_does_not_follow(served_translator: str, view: Watch) -> None:
     assert tour.count() == 0
 
 
-@pytest.mark.long(minutes=0.1)
 def test_no_tour_where_a_view_was_asked_for(served_translator: str, view: Watch) -> None:
     shown = view(served_translator, "#view=words", tour=True)
     settled(shown)

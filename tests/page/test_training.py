@@ -26,6 +26,8 @@ from tests.tasks.small_tasks import SOURCE, keep, log, put, translator
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page, Request
 
+pytestmark = pytest.mark.long(minutes=0.2)
+
 AWAY = "The server does not answer at the moment; the page goes on when it is there again."
 OTHER = "The street was too tired."
 TITLES = ("Loss", "Learning rate", "Speed", "Gradient")
@@ -51,7 +53,6 @@ def heard(shown: Page) -> dict[str, str]:
     return {"when": when, **told}
 
 
-@pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize("name", ["translator", "words", "writer", "digits"])
 def test_the_last_numbers(visit: Visit, page_models: Path, name: str) -> None:
     """Of every curve, and those of a step in the middle that the keyboard leads to."""
@@ -93,7 +94,6 @@ def test_outputs_on_its_way(visit: Visit, page_models: Path) -> None:
         section.get_by_role("button", name="before").click()
 
 
-@pytest.mark.long(minutes=0.2)
 def test_a_log_that_grows(view: Watch, page_models: Path, tmp_path: Path) -> None:
     """New points come while the page is open; the run ends when nobody holds its lock any more."""
     folder = tmp_path / "growing"
@@ -230,7 +230,6 @@ def test_the_server_is_there_again(view: Watch, tmp_path: Path, runs: bool) -> N
     view.forgive(*ENDED)
 
 
-@pytest.mark.long(minutes=0.2)
 def test_a_finished_model_is_replaced_and_taken_away(view: Watch, tmp_path: Path) -> None:
     """The page asks slowly then, and at once when somebody turns to it: it tells the newer, and what is not there."""
     folder, gone = tmp_path / "finished", tmp_path / "elsewhere"

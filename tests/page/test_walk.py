@@ -29,6 +29,8 @@ from tests.page.view import Watch, serving
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.long(minutes=0.2)
+
 SENTENCES = 40
 TITLES = ("mean", "Who looks", "German pronoun", "removal", "needed", "spare")
 
@@ -127,7 +129,6 @@ def test_a_step_opens_the_head_at_the_word(demo: Path, served_demo: str, view: W
     assert f"Step {step} of 6" in shown.locator(".walk section [role=status]").inner_text()
 
 
-@pytest.mark.long(minutes=0.2)
 def test_the_smallest_set_is_switched_off(demo: Path, served_demo: str, view: Watch) -> None:
     """Exactly these heads, and the walk says so while they are."""
     smallest = walk_of(demo)["study"]["smallest"]
@@ -147,7 +148,6 @@ def test_the_smallest_set_is_switched_off(demo: Path, served_demo: str, view: Wa
     assert shown.get_by_role("note").count() == 0
 
 
-@pytest.mark.long(minutes=0.2)
 def test_it_is_walked_by_keys_and_fits_a_phone(served_demo: str, view: Watch) -> None:
     shown = opened(view, served_demo, width=390, height=844, dark=True)
     shown.get_by_role("button", name="next").focus()
@@ -271,7 +271,6 @@ def test_the_picture_is_there_while_the_demonstration_learns(
         shown.close()
 
 
-@pytest.mark.long(minutes=0.2)
 def test_the_tour_waits_for_another_view(served_demo: str, view: Watch) -> None:
     shown = opened(view, served_demo, tour=True)
     assert shown.get_by_role("region", name="A short tour").count() == 0

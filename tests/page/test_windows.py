@@ -38,6 +38,8 @@ from tests.page.view import Watch
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
+pytestmark = pytest.mark.long(minutes=0.1)
+
 LONG = {
     **{name: " ".join([text] * 12) for name, text in BEFORE.items()},
     **{name: " ".join(pair.source for pair in pairs("test")[:12]) for name in ("translator", "classifier", "tagger")},
@@ -78,11 +80,11 @@ def check_head(shown: Page, told: Any, kind: str, layer: int, head: int) -> None
 
 @pytest.mark.long(minutes=0.4)
 @pytest.mark.parametrize("name", [name for name in LONG if name != "reader"])
-def test_every_view_is_of_the_part(served: str, view: Watch, task: TaskOf, name: str) -> None:
+def test_every_view_is_of_the_part(visit: Visit, task: TaskOf, name: str) -> None:
     """Of each family and task: the head is that of Python before the same part, and no view is empty or complains."""
     found = windows(task(name), LONG[name])
     assert len(found.texts) > 2
-    shown = opened(view, served, name, text=LONG[name], layer=1, head=1)
+    shown = visit(name, text=LONG[name], layer=1, head=1)
     told = record(task(name), found.window().text)
     kind = next(kind for kind in ("cross", "encoder", "decoder") if kind in told.weights)
     check_head(shown, told, kind, 1, 1)
@@ -202,7 +204,6 @@ def test_a_language_model_goes_on_behind_its_part(visit: Visit, task: TaskOf) ->
     assert number == count
 
 
-@pytest.mark.long(minutes=0.1)
 def test_what_is_taken_away_says_which_part_it_is(visit: Visit) -> None:
     shown = visit("translator", text=LONG["translator"], layer=1, head=1, window=3)
     told = part(shown).split(" · ")
@@ -226,7 +227,6 @@ def test_what_is_taken_away_says_which_part_it_is(visit: Visit) -> None:
             alone.close()
 
 
-@pytest.mark.long(minutes=0.1)
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_has_room(served: str, view: Watch, width: int) -> None:
     """On one line or two, never wider than the page."""
@@ -240,7 +240,6 @@ def test_it_has_room(served: str, view: Watch, width: int) -> None:
     assert box["height"] < 100
 
 
-@pytest.mark.long(minutes=0.1)
 def test_two_models_read_the_same_part(visit: Visit, task: TaskOf) -> None:
     """Beside one another, though each reads as much as it learned to."""
     shown = visit("translator", text=LONG["translator"], view="compare", window=4)
@@ -310,7 +309,6 @@ def test_a_head(served_odd: str, view: Watch, model: Any) -> None:
     check_said(shown, 500, names, np.concatenate(told.weights["encoder"]).max(axis=0))
 
 
-@pytest.mark.long(minutes=0.1)
 def test_the_matrix_is_magnified(served_odd: str, view: Watch, model: Any) -> None:
     """By its buttons, by the wheel and by keys; the cell under the pointer is told, and keys walk to the last."""
     shown, told = looked_at(view, served_odd), record(model, TEXT)
@@ -355,7 +353,6 @@ def pixels(canvas: Locator) -> str:
     return found
 
 
-@pytest.mark.long(minutes=0.1)
 def test_the_equation(served_odd: str, view: Watch, model: Any) -> None:
     """The strongest keys alone at first, all of them on demand, of which those in sight are made."""
     shown = looked_at(view, served_odd, view="equation", token=7)

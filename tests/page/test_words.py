@@ -19,14 +19,14 @@ from tests.inspection.payloads import unpack
 from tests.page.language import pairs
 from tests.page.models import made
 from tests.page.numbers import clean, like, number, places, weight
-from tests.page.reading import BEFORE, FRAME, TaskOf, Visit, chosen, opened, soon
-from tests.page.view import Watch
+from tests.page.reading import BEFORE, FRAME, TaskOf, Visit, chosen, soon
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+pytestmark = pytest.mark.long(minutes=0.1)
 
-@pytest.mark.long(minutes=0.1)
+
 @pytest.mark.parametrize(("name", "stack"), [("translator", "encoder"), ("writer", "decoder")])
 def test_a_word_on_its_way_through_the_layers(visit: Visit, task: TaskOf, name: str, stack: str) -> None:
     """The cosine of a token in two sentences, as it enters and behind the last layer."""
@@ -52,19 +52,17 @@ def test_a_word_on_its_way_through_the_layers(visit: Visit, task: TaskOf, name: 
     soon(shown, said.inner_text, lambda text: re.match(wanted, text) is not None)
 
 
-@pytest.mark.long(minutes=0.1)
-def test_the_piece_to_begin_with(served: str, view: Watch) -> None:
+def test_the_piece_to_begin_with(visit: Visit) -> None:
     """Of a sentence the word for a thing; where a word is kept in another view, that one."""
     text = "The fox crosses the street because it is tired."
-    shown = opened(view, served, "translator", view="words", text=text)
+    shown = visit("translator", view="words", text=text)
     pressed = shown.get_by_role("group", name="Tokens", exact=True).get_by_role("button", pressed=True)
     soon(shown, pressed.all_inner_texts, lambda said: [one.lstrip("·") for one in said] in (["fox"], ["street"]))
-    kept = opened(view, served, "translator", view="words", kind="encoder", layer=1, head=1, token=1, text=text)
+    kept = visit("translator", view="words", kind="encoder", layer=1, head=1, token=1, text=text)
     pressed = kept.get_by_role("group", name="Tokens", exact=True).get_by_role("button", pressed=True)
     soon(kept, pressed.all_inner_texts, lambda said: [one.lstrip("·") for one in said] == ["fox"])
 
 
-@pytest.mark.long(minutes=0.1)
 def test_another_order_marks_no_two_words(visit: Visit) -> None:
     shown = visit("translator", view="positions")
     shown.get_by_text("The two marked words change places").wait_for()
@@ -73,7 +71,6 @@ def test_another_order_marks_no_two_words(visit: Visit) -> None:
     assert shown.get_by_text("The two marked words change places").count() == 0
 
 
-@pytest.mark.long(minutes=0.1)
 def test_the_nearest_words(visit: Visit, page_models: Path) -> None:
     """The answer's, by their cosines."""
     shown = visit("translator", view="words")
@@ -91,7 +88,6 @@ def test_the_nearest_words(visit: Visit, page_models: Path) -> None:
         assert (piece.removeprefix("·"), cosine in like(places, value)) == (clean(name), True)
 
 
-@pytest.mark.long(minutes=0.1)
 def test_positions(visit: Visit) -> None:
     """A cell of the waves is told as keys walk to it; words that change places stand above them."""
     text = "The fox doesn't cross the street because it is too tired."
@@ -138,7 +134,6 @@ def entries(shown: Page) -> list[list[str]]:
     return found
 
 
-@pytest.mark.long(minutes=0.1)
 @pytest.mark.parametrize(("name", "side"), [("translator", "target"), ("words", "source")])
 def test_words(visit: Visit, task: TaskOf, name: str, side: str) -> None:
     """By cosines of the model's own embeddings."""

@@ -18,6 +18,8 @@ from tests.page.reading import BEFORE, TaskOf, Visit, rows, settled, soon
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
+pytestmark = pytest.mark.long(minutes=0.2)
+
 CANDIDATES = "list => [...list.children].map(one => [0, 2, 3].map(at => one.children[at]?.textContent ?? ''))"
 FORCED = {"translator": pairs("test")[5].target, "spans": "<extra_0> fence <extra_1> old"}
 GOES_ON = 40
@@ -52,7 +54,6 @@ def check_candidates(steps: Locator, wanted: list[Candidate]) -> None:
         assert rest in like(chance, max(0.0, 1 - sum(one.probability for one in wanted)))
 
 
-@pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize("name", ["translator", "recurrent", "tasks", "spans", "writer", "words"])
 def test_candidates_of_every_step(visit: Visit, task: TaskOf, name: str) -> None:
     """From the first to the last, each what Python says, with the probabilities of what was taken."""
@@ -73,7 +74,6 @@ def test_candidates_of_every_step(visit: Visit, task: TaskOf, name: str) -> None
         assert "taken" in taken
 
 
-@pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize("name", ["translator", "recurrent"])
 def test_the_tree_is_the_search(visit: Visit, task: TaskOf, name: str) -> None:
     """Outputs, scores and candidates at its root; an output that is followed has the candidates of that output."""
@@ -107,7 +107,6 @@ def test_the_tree_is_the_search(visit: Visit, task: TaskOf, name: str) -> None:
         steps.get_by_role("button", name="next").click()
 
 
-@pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize("name", FORCED)
 def test_an_output_that_is_forced(visit: Visit, task: TaskOf, name: str) -> None:
     """Each of its tokens has the probability that the model gives it; then the model writes its own again."""

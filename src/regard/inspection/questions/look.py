@@ -101,13 +101,8 @@ def pass_values(one: ForwardPass) -> tuple[dict[str, object], Arrays]:
         **{side: token_values(tokens) for side, tokens in _sides(record).items()},
         "words": {side: _words(tokens, record, side) for side, tokens in _sides(record).items()},
         "kinds": {
-            kind: {
-                "layers": len(record.weights[kind]),
-                "heads": len(record.weights[kind][0]),
-                "queries": SIDES[kind][0],
-                "keys": SIDES[kind][1],
-            }
-            for kind in there
+            kind: {"layers": len(layers), "heads": len(layers[0]), "queries": SIDES[kind][0], "keys": SIDES[kind][1]}
+            for kind, layers in ((kind, record.weights[kind]) for kind in there)
         },
         "output": one.output,
         "said": None if one.said is None else [[asdict(each) for each in some] for some in one.said],
