@@ -357,6 +357,8 @@ class Trace:
             entering = np.flatnonzero(rows.sentence_N == place)
             chosen = np.flatnonzero(rows.sentence_N[parent_M] == place)
             live = live_M[chosen]
+            ends = zip(ended_M[chosen].tolist(), live.tolist(), strict=True)
+            fates: list[Fate] = ["finished" if ended else "live" if lives else "left" for ended, lives in ends]
             step = TraceStep(
                 candidates=tuple(tuple(line) for line in ids_Nk[entering].tolist()),
                 candidate_log_probabilities=tuple(tuple(line) for line in log_probability_Nk[entering].tolist()),
@@ -365,10 +367,6 @@ class Trace:
                 tokens=tuple(choice.token_M[chosen].tolist()),
                 token_log_probabilities=tuple(choice.token_log_probability_M[chosen].tolist()),
                 log_probabilities=tuple(total_M[chosen].tolist()),
-                fates=tuple(map(_fate, ended_M[chosen].tolist(), live.tolist())),
+                fates=tuple(fates),
             )
             self._steps.setdefault(sentence.index, []).append(step)
-
-
-def _fate(ended: bool, live: bool) -> Fate:
-    return "finished" if ended else "live" if live else "left"

@@ -66,7 +66,7 @@ class Ablations:
             if not section.divides:
                 raise UsageError("this model does not divide its scores by √d_k", "scaling")
             for kind, point in points.items():
-                yield _beside(point, "score"), partial(_scale_scores, by=section.divisor_of(kind))
+                yield _beside(point, "score"), partial(torch.mul, other=section.divisor_of(kind))
         if not self.mask:
             for point in points.values():
                 yield _beside(point, "mask"), torch.zeros_like
@@ -93,10 +93,6 @@ def _silence_head(context_HLU: Tensor, head: int) -> Tensor:
     keep_H = torch.ones_like(context_HLU[:, 0, 0])
     keep_H[head - 1] = 0
     return context_HLU * keep_H[:, None, None]
-
-
-def _scale_scores(score_HLM: Tensor, by: float) -> Tensor:
-    return score_HLM * by
 
 
 def _nowhere() -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:

@@ -72,26 +72,12 @@ def tokens(
         words: knows the features.
         first_T: which tokens begin a word, where that is known.
     """
-    lengths_B = _tensor(packed.lengths_B, device)
-    longest = int(packed.lengths_B.max(initial=0))
-    starts_B = _tensor(packed.starts_B, device)
-    return Tokens(
-        _tensor(packed.ids_T, device),
-        Sequences(starts_B, lengths_B, packed.count, longest, len(packed.ids_T)),
-        words=None if words is None else word_rows(packed, words, device, first_T),
-    )
-
-
-def word_rows(
-    packed: Packed,
-    words: WordFeatures,
-    device: torch.device | str = "cpu",
-    first_T: NDArray[np.bool_] | None = None,
-) -> WordRows:
-    """The features of a packed side's words on the device."""
-    real = slice(packed.count)
-    found = words.of_texts(packed.ids_T, packed.starts_B[real], packed.lengths_B[real], first_T)
-    return WordRows(*(_tensor(one, device) for one in found))
+    rows = None
+    if words is not None:
+        real = slice(packed.count)
+        found = words.of_texts(packed.ids_T, packed.starts_B[real], packed.lengths_B[real], first_T)
+        rows = WordRows(*(_tensor(one, device) for one in found))
+    return Tokens(_tensor(packed.ids_T, device), _sequences(packed, len(packed.ids_T), device), words=rows)
 
 
 def separate(given: Tokens, end: int) -> Tokens:
@@ -105,11 +91,8 @@ def separate(given: Tokens, end: int) -> Tokens:
 
 def patches(batch: ImageBatch, device: torch.device | str = "cpu") -> Patches:
     """A batch of images on the device."""
-    longest, size = int(batch.lengths_B.max(initial=0)), len(batch.pixels_TP)
-    starts_B, lengths_B = _tensor(batch.starts_B, device), _tensor(batch.lengths_B, device)
-    return Patches(
-        torch.from_numpy(batch.pixels_TP).to(device), Sequences(starts_B, lengths_B, batch.count, longest, size)
-    )
+    pixels_TP = torch.from_numpy(batch.pixels_TP).to(device)
+    return Patches(pixels_TP, _sequences(batch, len(pixels_TP), device))
 
 
 def pairs(batch: PairBatch, device: torch.device | str = "cpu") -> Pairs:
@@ -120,6 +103,11 @@ def pairs(batch: PairBatch, device: torch.device | str = "cpu") -> Pairs:
         _tensor(batch.labels_T, device),
         torch.from_numpy(batch.weight_T).to(device),
     )
+
+
+def _sequences(batch: Packed | ImageBatch, size: int, device: torch.device | str) -> Sequences:
+    longest = int(batch.lengths_B.max(initial=0))
+    return Sequences(_tensor(batch.starts_B, device), _tensor(batch.lengths_B, device), batch.count, longest, size)
 
 
 def _tensor(values: NDArray[np.int64], device: torch.device | str) -> Tensor:

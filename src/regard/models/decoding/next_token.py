@@ -137,7 +137,10 @@ def filter_logits(score_NV: Tensor, decoding: Decoding) -> tuple[Tensor, Tensor]
     else:
         score_NR, ids_NR = score_NV, torch.arange(score_NV.shape[1], device=score_NV.device).expand_as(score_NV)
     if decoding.top_p < 1.0:
-        score_NR = _keep_top_p(score_NR, decoding.top_p)
+        probability_NR = score_NR.softmax(1)
+        outside_NR = probability_NR.cumsum(1) - probability_NR >= decoding.top_p  # the fewest that hold that share
+        outside_NR[:, 0] = False
+        score_NR = score_NR.masked_fill(outside_NR, -torch.inf)
     if decoding.min_p > 0.0:
         probability_NR = score_NR.softmax(1)
         least_N = decoding.min_p * probability_NR.amax(1)
@@ -145,15 +148,6 @@ def filter_logits(score_NV: Tensor, decoding: Decoding) -> tuple[Tensor, Tensor]
     if decoding.typical < 1.0:
         score_NR = _keep_typical(score_NR, decoding.typical)
     return score_NR, ids_NR
-
-
-def _keep_top_p(score_NR: Tensor, share: float) -> Tensor:
-    """The fewest tokens that hold ``share`` of the probability [Holtzman20 §3.1]; the scores are sorted."""
-    probability_NR = score_NR.softmax(1)
-    before_NR = probability_NR.cumsum(1) - probability_NR
-    outside_NR = before_NR >= share
-    outside_NR[:, 0] = False
-    return score_NR.masked_fill(outside_NR, -torch.inf)
 
 
 def _keep_typical(score_NR: Tensor, share: float) -> Tensor:
