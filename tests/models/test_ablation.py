@@ -91,12 +91,6 @@ def test_without_the_mask_a_language_model_reads_both_ways() -> None:
     assert not torch.allclose(*first)
 
 
-def test_nothing_changed_is_nothing_changed() -> None:
-    model, given = small(), some_pairs(LENGTHS)
-    with Ablations().apply(section()):
-        assert torch.equal(model(given), model(given))
-
-
 def test_heads_that_are_not_there() -> None:
     assert section().attention == {"encoder": (2, 3), "decoder": (2, 3), "cross": (2, 3)}
     assert BertSection(layers=4, heads=12).attention == {"encoder": (4, 12)}

@@ -35,16 +35,6 @@ def test_weights_of_every_use_for_each_pair() -> None:
             assert all(torch.allclose(weight.sum(-1), torch.ones_like(weight.sum(-1))) for weight in layer)
 
 
-def test_a_pair_is_read_alike_in_any_company() -> None:
-    model = small()
-    sources, targets = [[5, 6, 7, 0], [8, 0]], [[model.pieces, 9], [model.pieces, 4, 5]]
-    together = weights_of(model, "transformer", sources, targets)
-    alone = weights_of(model, "transformer", sources[1:], targets[1:])
-    for kind in POINTS["transformer"]:
-        for one, other in zip(together[kind], alone[kind], strict=True):
-            assert torch.allclose(one[1], other[0], atol=1e-6)
-
-
 @pytest.mark.parametrize("feeding", [False, True], ids=["at once", "feeding"])
 def test_a_recurrent_model_shows_where_each_step_looked(feeding: bool) -> None:
     model = rnn(RnnSection(d_model=12, input_feeding=feeding, dropout=0.0), 23, 23, key=3)

@@ -1,7 +1,6 @@
 """Recurrent readers: against torch's own recurrence and plain steps, with each kind of pool."""
 
 from dataclasses import replace
-from itertools import groupby
 
 import pytest
 import torch
@@ -12,57 +11,12 @@ from regard.models.build import classes, rnn_encoder
 from regard.models.captured_attention import capture_layers
 from regard.nn.dropout import reseed
 from regard.nn.embeddings import WordRows
-from regard.nn.layout import Sequences
-from regard.text.word_features import FEATURES
 from tests.laws.families import FEW
 from tests.models.small_models import CLASSES, PIECES, assert_near, same, sentences, texts
 from tests.models.small_models import rnn_encoder as small
 
 GIVEN = sentences([5, 1, 7, 3])
 KERNELS = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
-
-
-@pytest.mark.parametrize("two_way", [False, True])
-@pytest.mark.parametrize("cell", KERNELS)
-def test_hidden_vectors_are_those_of_torch_text_by_text(cell: str, two_way: bool) -> None:
-    model = small(cell=cell, two_way=two_way, layers=2)
-    size = 6 if two_way else 12
-    kernel = KERNELS[cell](12, size, num_layers=2, bidirectional=two_way).double()
-    for layer, part in enumerate(model.encoder.stack.layers):
-        named = {name.replace("_l0", f"_l{layer}"): value for name, value in part.kernel.state_dict().items()}
-        assert not kernel.load_state_dict(named, strict=False).unexpected_keys
-    with torch.no_grad():
-        rows = [kernel(model.encoder.input.tokens.weight[ids] * 12**0.5)[0] for ids in GIVEN]
-        assert_near(model.encoder(texts(GIVEN, tail=2))[:16], torch.cat(rows), 1e-9)
-
-
-@pytest.mark.parametrize("two_way", [False, True])
-def test_over_words_each_is_the_mean_of_its_pieces_which_share_what_is_read(two_way: bool) -> None:
-    model = small(cell="lstm", units="words", word_features=11, two_way=two_way, head="tags")
-    numbers = [[0, 1, 1, 2, 2, 2, 0], [3, 4, 4, 0]]
-    given = texts(sentences([7, 4]), tail=1)
-    word_T = torch.tensor([*numbers[0], *numbers[1], 0])
-    features_WE = torch.arange(4 * FEATURES).view(4, FEATURES) % 11
-    given = replace(given, words=WordRows(word_T, features_WE))
-    with torch.no_grad():
-        x_TD = model.encoder.input(given.ids_T, given.sequences.positions_T, 7, words=given.words)
-        found, wanted, begin = model.encoder(given), [], 0
-        for one in numbers:
-            runs = [list(run) for _, run in groupby(range(begin, begin + len(one)), lambda at: int(word_T[at]))]
-            means = torch.stack([x_TD[run].mean(0) for run in runs])
-            hidden, _ = model.encoder.stack(means, Sequences.end_to_end([len(runs)]))
-            wanted += [row for row, run in zip(hidden, runs, strict=True) for _ in run]
-            begin += len(one)
-        assert_near(found[:11], torch.stack(wanted), 1e-9)
-        assert not found[11:].any()
-    with pytest.raises(ValueError, match="words"):
-        model.encoder(replace(given, words=None))
-
-
-def test_embeddings_can_be_of_another_size_than_states() -> None:
-    model = small(d_embedding=10, word_features=11, units="words", head="tags")
-    assert (model.encoder.input.tokens.weight.shape, model.encoder.input.words.weight.shape) == ((PIECES, 10), (11, 10))
-    assert model.encoder(texts(GIVEN)).shape == (16, 12)
 
 
 def test_words_are_dropped_as_wholes() -> None:
@@ -77,20 +31,6 @@ def test_words_are_dropped_as_wholes() -> None:
     assert 0 < kept.sum() < kept.numel()
     assert_near(dropped[0], torch.where(kept, 2 * mean_WD, 0.0), 1e-9)
     assert same(hidden_TD[0].detach(), hidden_TD[2].detach())
-
-
-@pytest.mark.parametrize("pooler", [False, True])
-def test_classes_are_scored_from_what_was_attended_to(pooler: bool) -> None:
-    model = small(pool="attention", pooler=pooler)
-    with torch.no_grad():
-        hidden_TD = model.encoder(texts(GIVEN))
-        scores = torch.tanh(hidden_TD @ model.head.pool.score.memory.weight.T + model.head.pool.query)
-        scores = scores @ model.head.pool.score.direction
-        rows = zip(scores.split([5, 1, 7, 3]), hidden_TD.split([5, 1, 7, 3]), strict=True)
-        vector_BD = torch.stack([score.softmax(0) @ hidden for score, hidden in rows])
-        if pooler:
-            vector_BD = torch.tanh(model.head.dense(vector_BD))
-        assert_near(model(texts(GIVEN)), model.head.classes(vector_BD), 1e-9)
 
 
 def test_the_query_begins_at_zero_and_is_heard_text_by_text() -> None:
@@ -119,3 +59,8 @@ def test_order_is_told_without_positions_and_one_way_no_later_token_is_seen(choi
         assert (forwards[:5] - backwards[:5].flip(0)).abs().max() > 0.01
         one, two = model.encoder(texts([ids]))[:5], model.encoder(texts([other]))[:5]
     assert same(one, two) != choices["two_way"]
+
+
+def test_a_recurrence_over_words_misses_them() -> None:
+    with pytest.raises(ValueError, match="words"):
+        small(units="words", head="tags").encoder(replace(texts(GIVEN), words=None))

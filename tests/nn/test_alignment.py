@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.nn.alignment import Additive, Alignment, Cosine, Dot, General, NoAlignment, ScaledDot
+from regard.nn.alignment import Additive, Alignment, Cosine, Dot, General, ScaledDot
 from regard.nn.autograd import attention as autograd
 from regard.nn.hooks import capture, intervene, name_parts
 from regard.nn.init import initialise
@@ -151,11 +151,3 @@ def test_the_additive_score_of_many_long_sentences_takes_little_memory(monkeypat
     hidden_TD, memory_SD = tensors(layout)
     of(hidden_TD, of.remember(memory_SD), memory_SD, layout).sum().backward()
     assert max(sizes) <= max(autograd.CHUNK // D, 200 * 200)
-
-
-def test_no_attention_is_the_state_itself() -> None:
-    layout = Layout(sequences([2]), sequences([3]))
-    hidden_TD, memory_SD = tensors(layout)
-    of = NoAlignment()
-    assert of(hidden_TD, of.remember(memory_SD), memory_SD, layout) is hidden_TD
-    assert not list(of.parameters())

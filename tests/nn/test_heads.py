@@ -138,17 +138,3 @@ def test_alone_each_word_counts_for_itself() -> None:
     assert not nll.requires_grad
     assert float(chain.loss(score, labels, sequences)[0].detach()) == pytest.approx(plain, rel=1e-5)
     torch.testing.assert_close(chain.probabilities(score, sequences).double(), score.softmax(1), rtol=1e-5, atol=1e-6)
-
-
-def test_together_the_loss_is_the_likelihood_of_whole_sentences_among_what_can_be() -> None:
-    chain = together(BIO)
-    score, sequences = scored()
-    labels = torch.zeros(len(score), dtype=torch.int64)
-    total, nll = chain.loss(score, labels, sequences, 0.3)
-    expected = 0.0
-    for part in score.split(LENGTHS):
-        paths = product(range(TAGS), repeat=len(part))
-        values = torch.tensor([value(chain, part, path, BIO) for path in paths], dtype=torch.float64)
-        expected += float(values.logsumexp(0)) - value(chain, part, (0,) * len(part), BIO)
-    assert float(total.detach()) == pytest.approx(expected, rel=1e-9)
-    assert float(nll) == float(total.detach())

@@ -78,15 +78,6 @@ def test_tokens_that_do_not_count_touch_nothing() -> None:
         assert torch.equal(one, other)
 
 
-def test_tokens_may_count_by_any_weight() -> None:
-    """A token of weight two is that token twice."""
-    weighted, doubled = batch_norm(), batch_norm()
-    with counting(torch.tensor([2.0, 1, 1, 1, 1, 1, 1])):
-        found_TD = weighted(X_TD)
-    assert_near(found_TD, doubled(torch.cat([X_TD[:1], X_TD]))[1:], 1e-12)
-    assert_near(weighted.running_mean, doubled.running_mean, 1e-12)
-
-
 def test_running_averages_are_what_evaluation_uses() -> None:
     part, mean_D, variance_D = batch_norm(), np.zeros(12), np.ones(12)
     for seed in range(3):

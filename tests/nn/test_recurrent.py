@@ -3,7 +3,6 @@ import pytest
 import torch
 
 from regard.nn.init import initialise
-from regard.nn.layout import Sequences
 from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
 from tests.models.small_models import assert_near, sequences, stir
 
@@ -92,46 +91,6 @@ def test_without_first_states_they_are_zero(cell) -> None:
     zeros = [torch.zeros(len(LENGTHS), part.state_size, dtype=torch.float64) for part in of.layers]
     for found, expected in zip(of(x_TD, where), of(x_TD, where, zeros), strict=True):
         assert torch.equal(found, expected)
-
-
-@CELLS
-def test_step_by_step_is_all_at_once(cell) -> None:
-    of, where = stack(cell), Sequences.end_to_end([4, 4, 4])
-    x_TD = torch.randn(12, 8, dtype=torch.float64)
-    first = [torch.randn(3, part.state_size, dtype=torch.float64) for part in of.layers]
-    hidden_TD, last_BX = of(x_TD, where, first)
-    states = first
-    for place in range(4):
-        hidden_ND, states = of.step(x_TD.view(3, 4, 8)[:, place], states)
-        assert_near(hidden_ND, hidden_TD.view(3, 4, 8)[:, place], 1e-9)
-    assert_near(states[-1], last_BX, 1e-9)
-
-
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
-
-
-@CELLS
-def test_a_step_is_the_cell_s_equations(cell) -> None:
-    """Written out entry by entry in NumPy."""
-    of = layer(cell, 3, 4)
-    entering, state = np.random.default_rng(1).normal(size=(2, 3)), np.random.default_rng(2).normal(size=(2, 4))
-    memory = np.random.default_rng(3).normal(size=(2, 4))
-    W, U, b, c = (weight.detach().numpy() for weight in of._weights())
-    x, h = (np.split(a @ w.T + bias, of.gates, 1) for a, w, bias in ((entering, W, b), (state, U, c)))
-    if cell is Elman:
-        expected = np.tanh(x[0] + h[0])
-    elif cell is Gru:
-        reset, keep = sigmoid(x[0] + h[0]), sigmoid(x[1] + h[1])
-        expected = keep * state + (1 - keep) * np.tanh(x[2] + reset * h[2])
-    else:
-        let_in, keep, new, let_out = (a + b for a, b in zip(x, h, strict=True))
-        memory = sigmoid(keep) * memory + sigmoid(let_in) * np.tanh(new)
-        expected = sigmoid(let_out) * np.tanh(memory)
-    given = np.concatenate([state, np.random.default_rng(3).normal(size=(2, 4))], 1) if cell is Lstm else state
-    hidden_ND, state_NX = of.step(torch.from_numpy(entering), torch.from_numpy(given))
-    assert_near(hidden_ND, expected, 1e-12)
-    assert_near(state_NX, np.concatenate([expected, memory], 1) if cell is Lstm else expected, 1e-12)
 
 
 @CELLS
