@@ -1,7 +1,5 @@
 """A text between its symbols, and in windows where it is long: every piece is read, none twice without need."""
 
-import json
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from regard.data.prepare.windowing import DocumentIndex, DocumentIndexWriter, Frame
+from regard.data.prepare.windowing import Frame
 
 
 @given(
@@ -54,28 +52,3 @@ def test_values_stand_beside_their_pieces(start: int) -> None:
 
 def test_the_frame_of_a_tokenizer() -> None:
     assert Frame.of(SimpleNamespace(begin=(3,), end=0), 20) == Frame((3,), 0, 20, 64)
-
-
-@pytest.mark.parametrize("parts", [[[1, 3, 2], [1], [], [4]], [[1, 1]], [[], []]])
-def test_windows_follow_each_other_example_by_example(tmp_path: Path, parts: list[list[int]]) -> None:
-    writer = DocumentIndexWriter(tmp_path, "train.wholes")
-    for part in parts:
-        writer.add(part)
-    name, files = writer.close()
-    counts = [count for part in parts for count in part]
-    assert files[name]["bytes"] == (tmp_path / name).stat().st_size == 8 * (len(counts) + 1)
-    json.dumps(files)
-    found = DocumentIndex(tmp_path / name)
-    assert found.count == len(counts)
-    assert found.windows_B.tolist() == counts
-    every = [window for number in range(found.count) for window in found.windows(number).tolist()]
-    assert every == list(range(sum(counts)))
-    assert found.first_B.tolist() == (np.cumsum(counts) - counts).tolist()
-
-
-def test_windows_are_counted_where_there_are_more(tmp_path: Path) -> None:
-    for name, counts, said in (("a", [1, 1], "2 texts"), ("b", [1, 1200], "2 texts (1,201 windows)")):
-        writer = DocumentIndexWriter(tmp_path, name)
-        writer.add(counts)
-        writer.close()
-        assert DocumentIndex(tmp_path / name).format_count("texts") == said

@@ -19,9 +19,8 @@ from regard.config import FORMAT, checksum
 from regard.data.corpora.corpus import TextPair
 from regard.data.prepare.bpe_dropout import SegmentedShards
 from regard.data.prepare.encoders import PairEncoder, TextEncoder
-from regard.data.prepare.shards import Entry, Shards
+from regard.data.prepare.shards import DocumentIndex, Entry, Shards
 from regard.data.prepare.split import PARTS
-from regard.data.prepare.windowing import DocumentIndex
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError
 from regard.text.lines import lines

@@ -22,9 +22,8 @@ from regard.data.corpora.corpus import Progress, TextPair, no_progress
 from regard.data.corpora.scan import Block, Noted
 from regard.data.prepare.encoders import Encoder, RefusedExample
 from regard.data.prepare.folder import atomic_folder, finish, is_reusable
-from regard.data.prepare.shards import Entry, Ids, Numbers, ShardFile, SideWriter, narrowest_type
+from regard.data.prepare.shards import DocumentIndexWriter, Entry, Ids, Numbers, ShardFile, SideWriter, narrowest_type
 from regard.data.prepare.split import PARTS, SHARED, TRAIN, VALIDATION, Examples, SplitCorpora
-from regard.data.prepare.windowing import DocumentIndexWriter
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.system.forks import MapReduce, divide, join_parts, split_parts

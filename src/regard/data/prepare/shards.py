@@ -197,6 +197,52 @@ class Shards:
         return self.gather(0, np.array([number], dtype=np.int64))[0]
 
 
+class DocumentIndexWriter:
+    """Writes the number of windows of each example.
+
+    Args:
+        folder: where the file goes.
+        name: of the file.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._file, self._windows = ShardFile(folder / name), 0
+        self._file.write(bytes(8))
+
+    def add(self, windows: Sequence[int] | Ids) -> None:
+        """Append the window counts of some examples."""
+        begins = self._windows + np.cumsum(windows, dtype=np.int64)
+        self._file.write(begins.astype("<i8").tobytes())
+        self._windows = int(begins[-1]) if len(begins) else self._windows
+
+    def close(self) -> tuple[str, Entry]:
+        """Finish the file: its name, and its entries for the index."""
+        return self._file.name, {self._file.name: self._file.close()}
+
+    def release(self) -> None:
+        """Close the file, finished or not."""
+        self._file.release()
+
+
+class DocumentIndex:
+    """The examples of one side: of example *b* the windows from ``first_B[b]`` on, ``windows_B[b]`` of them."""
+
+    def __init__(self, path: Path) -> None:
+        begins = np.fromfile(path, dtype="<i8").astype(np.int64)
+        self.first_B: Ids = begins[:-1]
+        self.windows_B: Ids = np.diff(begins)
+        self.count = len(self.first_B)
+
+    def windows(self, number: int) -> Ids:
+        """The windows of one example, by their numbers."""
+        return np.arange(self.first_B[number], self.first_B[number] + self.windows_B[number])
+
+    def format_count(self, what: str) -> str:
+        """Number of examples, and of windows if some have several, as text."""
+        windows = int(self.windows_B.sum())
+        return f"{self.count:,} {what}" + (f" ({windows:,} windows)" if windows > self.count else "")
+
+
 def _map_file(path: Path, kind: str) -> Numbers:
     """Map the file's numbers, of a type by its code; an empty file, which cannot be mapped, gives an empty array."""
     try:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-from regard.data.prepare.shards import Entry, ShardFile
 
 Ids = NDArray[np.int64]
 INSIDE, NEIGHBOUR, CONTINUES, TAGS = 0, 1, 2, 3
@@ -100,52 +97,6 @@ class Frame:
         inner = values[start : start + self.room]
         before = np.full(len(self.begin), outside, np.int64)
         return np.concatenate([before, inner, np.array([outside], np.int64)])
-
-
-class DocumentIndexWriter:
-    """Writes the number of windows of each example.
-
-    Args:
-        folder: where the file goes.
-        name: of the file.
-    """
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._file, self._windows = ShardFile(folder / name), 0
-        self._file.write(bytes(8))
-
-    def add(self, windows: Sequence[int] | Ids) -> None:
-        """Append the window counts of some examples."""
-        begins = self._windows + np.cumsum(windows, dtype=np.int64)
-        self._file.write(begins.astype("<i8").tobytes())
-        self._windows = int(begins[-1]) if len(begins) else self._windows
-
-    def close(self) -> tuple[str, Entry]:
-        """Finish the file: its name, and its entries for the index."""
-        return self._file.name, {self._file.name: self._file.close()}
-
-    def release(self) -> None:
-        """Close the file, finished or not."""
-        self._file.release()
-
-
-class DocumentIndex:
-    """The examples of one side: of example *b* the windows from ``first_B[b]`` on, ``windows_B[b]`` of them."""
-
-    def __init__(self, path: Path) -> None:
-        begins = np.fromfile(path, dtype="<i8").astype(np.int64)
-        self.first_B: Ids = begins[:-1]
-        self.windows_B: Ids = np.diff(begins)
-        self.count = len(self.first_B)
-
-    def windows(self, number: int) -> Ids:
-        """The windows of one example, by their numbers."""
-        return np.arange(self.first_B[number], self.first_B[number] + self.windows_B[number])
-
-    def format_count(self, what: str) -> str:
-        """Number of examples, and of windows if some have several, as text."""
-        windows = int(self.windows_B.sum())
-        return f"{self.count:,} {what}" + (f" ({windows:,} windows)" if windows > self.count else "")
 
 
 def most_central(first_R: Ids, last_R: Ids, starts: Sequence[int], room: int) -> Ids:
