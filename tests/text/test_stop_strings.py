@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.system.errors import UsageError
-from regard.text.stop_strings import Decoder, StopStrings, WindowDecoder
+from regard.text.stop_strings import Decoder, StopStrings
+from regard.text.tokenizers.hugging_face import WindowDecoder
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from tests.refusals import refused
 

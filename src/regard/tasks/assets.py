@@ -7,18 +7,20 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from regard.config import FORMAT, checksum
-from regard.data.batches.patches import Scale
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError
 from regard.tasks.classification.ngrams import NGRAMS, LinearNGrams, read_ngrams
 from regard.text.confidence import CONFIDENCE, WORDS, SeenWords, confidence_content, read_doubted_below, read_seen_words
 from regard.text.tags import Scheme, detect
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
+
+if TYPE_CHECKING:
+    from regard.data.batches.patches import Scale
 
 LABELS = "labels.json"
 PIXELS = "pixels.json"
@@ -306,5 +308,7 @@ class ImageAssets:
         Raises:
             RegardError: a file is missing or damaged.
         """
+        from regard.data.batches.patches import Scale
+
         read = read_json(folder / LABELS, LabelsFile)
         return cls(read_json(folder / PIXELS, Scale), read.labels, read.fitted)

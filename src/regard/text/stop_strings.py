@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from regard.system.errors import UsageError
-
-
-class Incremental(Protocol):
-    """Turns ids into text one by one; what it gave, and what ``finish`` gives, is the text of all."""
-
-    def feed(self, id: int) -> str:
-        """Add an id; the text that has become certain."""
-
-    def finish(self) -> str:
-        """The remaining text; nothing may be fed after this."""
+from regard.text.tokenizers.byte_pieces import Incremental
 
 
 class Readable(Protocol):
@@ -27,58 +17,6 @@ class Readable(Protocol):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids."""
-
-
-class ByteDecoder:
-    """Pieces that are bytes: a character comes out with its last byte; bytes that are no UTF-8 become U+FFFD.
-
-    Args:
-        held: the bytes of an id.
-    """
-
-    def __init__(self, held: Callable[[int], bytes]) -> None:
-        self._held = held
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def feed(self, id: int) -> str:
-        """The characters that are complete with this id."""
-        return self._decoder.decode(self._held(id))
-
-    def finish(self) -> str:
-        """U+FFFD for a character that was never completed."""
-        return self._decoder.decode(b"", True)
-
-
-class WindowDecoder:
-    """Pieces whose text depends on those before them: a window of ids is decoded again with each new one.
-
-    Args:
-        decode: the text of ids; further ids may only add to it, but for U+FFFD at its end.
-    """
-
-    window = 64
-    kept = 16
-
-    def __init__(self, decode: Callable[[Sequence[int]], str]) -> None:
-        self._decode = decode
-        self._ids: list[int] = []
-        self._given = ""
-
-    def feed(self, id: int) -> str:
-        """New text of the window; empty while it ends in an unfinished character."""
-        self._ids.append(id)
-        text = self._decode(self._ids)
-        if text.endswith("\ufffd"):
-            return ""
-        new, self._given = text[len(self._given) :], text
-        if len(self._ids) > self.window:
-            self._ids = self._ids[-self.kept :]
-            self._given = self._decode(self._ids)
-        return new
-
-    def finish(self) -> str:
-        """The rest, if it ends in an unfinished character."""
-        return self._decode(self._ids)[len(self._given) :]
 
 
 class StopStrings:

@@ -24,7 +24,6 @@ from regard.tasks.protocols import Read as Read
 from regard.tasks.protocols import Unloaded
 from regard.text.confidence import SeenWords, Side, UnseenWord
 from regard.text.tokenizers.vocabulary import AnyTokenizer
-from regard.text.word_features import WordFeatures
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from regard.engine.stack import Texts
     from regard.models.inputs import Tokens
     from regard.models.rnn import Reader
+    from regard.text.word_features import WordFeatures
 
 BETWEEN = " [SEP] "
 """Stands between two texts on one line that people read or write."""
@@ -182,8 +182,11 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
         """The words of a text and their features, where the model reads them."""
         model = self.recipe.model
         buckets = getattr(model, "word_features", None)
-        reads = buckets or getattr(model, "units", None) == "words"
-        return WordFeatures(self.source_tokenizer, buckets or 1) if reads else None
+        if not buckets and getattr(model, "units", None) != "words":
+            return None
+        from regard.text.word_features import WordFeatures
+
+        return WordFeatures(self.source_tokenizer, buckets or 1)
 
     def separate(self, given: Tokens) -> Tokens:
         """The same; of several texts those behind the first are another segment."""

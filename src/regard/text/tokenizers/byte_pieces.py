@@ -6,6 +6,7 @@ repeats most of its chunks, so that few of many are split into words and pieces,
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections import Counter, defaultdict
@@ -14,7 +15,7 @@ from functools import cache
 from heapq import nlargest
 from itertools import islice
 from threading import Lock
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -401,3 +402,33 @@ class _Growing(Generic[Scalar]):
             self._room = np.concatenate([self.held, np.zeros(end, self._room.dtype)])
         self._room[begin:end] = more
         self.held = self._room[:end]
+
+
+class Incremental(Protocol):
+    """Turns ids into text one by one; what it gave, and what ``finish`` gives, is the text of all."""
+
+    def feed(self, id: int) -> str:
+        """Add an id; the text that has become certain."""
+
+    def finish(self) -> str:
+        """The remaining text; nothing may be fed after this."""
+
+
+class ByteDecoder:
+    """Pieces that are bytes: a character comes out with its last byte; bytes that are no UTF-8 become U+FFFD.
+
+    Args:
+        held: the bytes of an id.
+    """
+
+    def __init__(self, held: Callable[[int], bytes]) -> None:
+        self._held = held
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def feed(self, id: int) -> str:
+        """The characters that are complete with this id."""
+        return self._decoder.decode(self._held(id))
+
+    def finish(self) -> str:
+        """U+FFFD for a character that was never completed."""
+        return self._decoder.decode(b"", True)

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from regard.config import FORMAT
 from regard.system.errors import RegardError
 from regard.text.lines import replace_surrogates
-from regard.text.stop_strings import Incremental, WindowDecoder
-from regard.text.tokenizers.byte_pieces import BYTE_OF, readable, unspell, word_starts
+from regard.text.tokenizers.byte_pieces import BYTE_OF, Incremental, readable, unspell, word_starts
 from regard.text.tokenizers.tokenizer import SENTINEL, BaseTokenizer, Encoding, ids_by_number, read_document
 
 Answer = TypeVar("Answer")
@@ -227,6 +226,38 @@ def step_types(part: object) -> Iterator[str]:
         yield str(part.get("type"))
         for inner in (*(part.get("pretokenizers") or ()), *(part.get("decoders") or ())):
             yield from step_types(inner)
+
+
+class WindowDecoder:
+    """Pieces whose text depends on those before them: a window of ids is decoded again with each new one.
+
+    Args:
+        decode: the text of ids; further ids may only add to it, but for U+FFFD at its end.
+    """
+
+    window = 64
+    kept = 16
+
+    def __init__(self, decode: Callable[[Sequence[int]], str]) -> None:
+        self._decode = decode
+        self._ids: list[int] = []
+        self._given = ""
+
+    def feed(self, id: int) -> str:
+        """New text of the window; empty while it ends in an unfinished character."""
+        self._ids.append(id)
+        text = self._decode(self._ids)
+        if text.endswith("\ufffd"):
+            return ""
+        new, self._given = text[len(self._given) :], text
+        if len(self._ids) > self.window:
+            self._ids = self._ids[-self.kept :]
+            self._given = self._decode(self._ids)
+        return new
+
+    def finish(self) -> str:
+        """The rest, if it ends in an unfinished character."""
+        return self._decode(self._ids)[len(self._given) :]
 
 
 class HuggingFaceTokenizer(BaseTokenizer):

@@ -25,13 +25,14 @@ from tokenizers import models, pre_tokenizers, trainers
 from regard.config import FORMAT
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
-from regard.text.stop_strings import ByteDecoder, Incremental
 from regard.text.tokenizers.byte_pieces import (
     ALPHABET,
     FORMS,
     SPLIT,
+    ByteDecoder,
     ChunkCounter,
     ChunkIds,
+    Incremental,
     Normalisation,
     Units,
     assemble,
