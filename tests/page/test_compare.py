@@ -90,16 +90,12 @@ def test_two_models(visit: Visit, task: TaskOf) -> None:
     """A Transformer's head beside the alignment of a recurrent network, which is made to write the same."""
     shown = visit("translator", view="compare", kind="cross", layer=2, head=3)
     chosen(shown, "What is compared", "two models")
-    assert (
-        shown.get_by_role("combobox", name="The second model")
-        .locator("option:checked")
-        .inner_text()
-        .startswith("recurrent")
-    )
+    second = shown.get_by_role("combobox", name="The second model").locator("option:checked")
+    assert second.inner_text().startswith("recurrent")
     flipped(shown, "the second is made to write what the first wrote")
     first = record(task("translator"), ONE.source)
-    second = record(task("recurrent"), ONE.source, first.target_text)
-    check_distance(shown, first.head("cross", 2, 3), second.head("cross", 1, 1))
+    other = record(task("recurrent"), ONE.source, first.target_text)
+    check_distance(shown, first.head("cross", 2, 3), other.head("cross", 1, 1))
 
 
 def test_with_and_without(visit: Visit, task: TaskOf) -> None:

@@ -18,7 +18,6 @@ from regard.inspection.forward.head_functions import FUNCTIONS, MEASURES
 from regard.inspection.forward.outputs import scores
 from regard.inspection.forward.passes import probabilities
 from regard.inspection.forward.record import (
-    AttentionRecord,
     Kind,
     Token,
     by_word,
@@ -27,7 +26,6 @@ from regard.inspection.forward.record import (
     record,
     record_attention,
     text_inputs,
-    words,
 )
 from regard.inspection.questions.attribution import explained_score
 from regard.inspection.questions.heads import folder_texts
@@ -102,15 +100,6 @@ def test_every_head(visit: Visit, task: TaskOf, name: str) -> None:
     assert not alerts(shown)
 
 
-def sides_of(told: AttentionRecord, kind: Kind) -> list[list[tuple[str, list[int]]]]:
-    """Who looks and what is looked at, in words."""
-    texts = (
-        told.source_text if kind == "encoder" else told.target_text,
-        told.target_text if kind == "decoder" else told.source_text,
-    )
-    return [words(tokens, text) for tokens, text in zip((told.queries(kind), told.keys(kind)), texts, strict=True)]
-
-
 def test_patches_of_an_image(visit: Visit, task: TaskOf) -> None:
     """Who looks is chosen by arrow keys over the image; the sentence says in words where the patches are."""
     shown = visit("digits", image=3)
@@ -159,7 +148,7 @@ def test_what_each_head_gives_from_a_kept_token(visit: Visit, task: TaskOf, whol
     if whole:
         flipped(shown, "whole words")
     queries, keys = (
-        sides_of(told, "cross")
+        told.words("cross")
         if whole
         else [[(t, [n]) for n, t in enumerate(names(side))] for side in (told.written, told.source)]
     )
