@@ -332,7 +332,7 @@ class Classification(TextLabelTask):
         """The prediction for a text, or for each text of a list.
 
         A text longer than any in training is read in overlapping windows whose scores are averaged. An empty or
-        blank text has no prediction (``predictions.NOTHING``), as none is in the training data.
+        blank text has no prediction (:data:`NOTHING`), as none is in the training data.
 
         Args:
             text: one text or several.

@@ -244,7 +244,7 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
     def surprise(
         self, documents: Sequence[Ids], stride: int | None = None, divide: Divide = find_at_once
     ) -> list[NDArray[np.float64]]:
-        """Nats of every token of documents that are ids already; see ``metrics.perplexity.surprisals``."""
+        """Nats of every token of documents that are ids already; see :func:`surprisals`."""
         length = self.recipe.data.max_tokens
         stride = length if stride is None else stride
         return surprisals(self.model, documents, length, stride, self.symbols.end, divide=divide)
