@@ -16,8 +16,8 @@ from regard.tasks.text import preparation
 from regard.tasks.text.preparation import FEW, SYMBOLS, Pretrained, learned_tokenizer, segmented_sides, uses_bpe_dropout
 from regard.training.checkpoints.checkpoint import load
 from tests.refusals import refused
-from tests.tasks.classification.small_classifiers import rows, taught, written
-from tests.tasks.small_tasks import put, reader
+from tests.tasks.classification.small_classifiers import rows
+from tests.tasks.small_tasks import classifier, put, reader
 
 
 def recipe(**text: Any) -> Recipe:
@@ -57,19 +57,16 @@ def test_a_foreign_vocabulary_is_refused_before_any_text_is_read() -> None:
         learned_tokenizer(recipe().text, texts(), begun)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("pretrained")
-    taught(place / "model", written(place / "a.csv", rows(80)), steps=2)
-    return place / "model"
+@pytest.fixture
+def begun(tmp_path: Path) -> Pretrained:
+    return Pretrained.load(put(tmp_path / "begun", classifier()))
 
 
-def test_every_weight_below_the_head_is_taken(folder: Path) -> None:
-    begun = Pretrained.load(folder)
+def test_every_weight_below_the_head_is_taken(begun: Pretrained) -> None:
     model: Any = Classification.build(begun.recipe, (begun.tokenizer.size, 7), key=99)
     before = {name: tensor.clone() for name, tensor in named_tensors(model).items()}
     begun.give(model)
-    saved = load(folder / "model.safetensors")
+    saved = load(begun.folder / "model.safetensors")
     for name, tensor in named_tensors(model).items():
         fresh = name.startswith("head.classes")  # of seven labels, not of three
         assert torch.equal(tensor, (before if fresh else saved)[name]), name
@@ -77,19 +74,18 @@ def test_every_weight_below_the_head_is_taken(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("changed", "name"),
-    [({"d_ff": 48}, "feedforward.inner"), ({"layers": 2}, "layers.1."), ({"d_model": 16, "heads": 2}, "encoder")],
+    [({"d_ff": 48}, "feedforward.inner"), ({"layers": 3}, "layers.2."), ({"d_model": 16, "heads": 2}, "encoder")],
 )
 def test_a_model_of_other_sizes_is_refused_by_the_weights_name(
-    folder: Path, changed: dict[str, Any], name: str
+    begun: Pretrained, changed: dict[str, Any], name: str
 ) -> None:
-    begun = Pretrained.load(folder)
     other = begun.recipe.model_copy(update={"model": begun.recipe.model.model_copy(update=changed)})
-    with refused(RegardError, folder, name):
+    with refused(RegardError, begun.folder, name):
         begun.give(Classification.build(other, (begun.tokenizer.size, 3)))
 
 
-def test_its_tokenizer_takes_the_place_of_a_learned_one(folder: Path) -> None:
-    begun, texts = Pretrained.load(folder), iter(["one", "two"])
+def test_its_tokenizer_takes_the_place_of_a_learned_one(begun: Pretrained) -> None:
+    texts = iter(["one", "two"])
     assert learned_tokenizer(Text(), texts, begun).sha256 == begun.tokenizer.sha256
     assert list(texts) == []  # the labels beside them are counted all the same
 
@@ -105,22 +101,20 @@ def test_a_vocabulary_is_a_pure_function_of_section_and_texts() -> None:
     assert [tokenizer.names[id] for id in (*tokenizer.begin, tokenizer.mask)] == list(SYMBOLS)
 
 
-def test_what_a_recipe_takes_over(folder: Path) -> None:
-    begun = Pretrained.load(folder)
+def test_what_a_recipe_takes_over(begun: Pretrained) -> None:
     found = begun.values("classification")
     assert found["model"]["d_model"] == begun.recipe.model.d_model
-    assert found["text"] == {"vocabulary": 320, "units": "pieces", "normalisation": "nfc", "lowercase": False}
+    assert found["text"] == {"vocabulary": 8000, "units": "pieces", "normalisation": "nfc", "lowercase": False}
 
 
-def test_what_is_no_model_folder_is_said(tmp_path: Path, folder: Path) -> None:
-    for place in (tmp_path / "absent", tmp_path):
+def test_what_is_no_model_folder_is_said(tmp_path: Path, begun: Pretrained) -> None:
+    for place in (tmp_path / "absent", tmp_path / "begun" / "training"):
         with refused(RegardError, place):
             Pretrained.load(place)
-    for name in ("recipe.toml", "tokenizer.json", "labels.json", "manifest.json", "card.md"):
-        (tmp_path / name).write_bytes((folder / name).read_bytes())
-    (tmp_path / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-1])
-    with refused(Damaged, "model.safetensors"):
-        Pretrained.load(tmp_path)
+    weights = begun.folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    with refused(Damaged, weights):
+        Pretrained.load(begun.folder)
 
 
 def test_what_weighs_whole_texts_is_not_taken_over_by_a_tagger(tmp_path: Path) -> None:
