@@ -156,3 +156,16 @@ def log(folder: Path, lines: list[dict[str, Any]]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
     return path
+
+
+def shares(teaching: Any, generate: bool = False) -> list[float]:
+    """The shares of the work that are told of."""
+    told: list[float] = []
+    teaching.model.eval()
+    teaching.trial(generate, told.append)
+    return told
+
+
+def evenly(count: int) -> list[float]:
+    """The shares of so many batches."""
+    return [number / count for number in range(1, count + 1)]

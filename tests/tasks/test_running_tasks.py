@@ -24,7 +24,7 @@ from regard.tasks.language.training import LanguageModelTraining, VocabularySamp
 from regard.tasks.protocols import InputFiles
 from regard.tasks.training.base import ProductPaths
 from tests.refusals import refused
-from tests.tasks.trials import evenly, shares
+from tests.tasks.small_tasks import evenly, shares
 from tests.training.toy import Counting
 
 TASKS = {"language-model": LanguageModel, "masked-lm": MaskedLm}

@@ -26,7 +26,7 @@ from regard.tasks.metrics.calibration import choose_threshold, temperature
 from regard.tasks.training.base import ProductPaths
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import WORDS, rows, taught, written
-from tests.tasks.trials import evenly, shares
+from tests.tasks.small_tasks import evenly, shares
 
 
 def corpus(path: Path, pairs: list[tuple[str, str]]) -> Corpus:

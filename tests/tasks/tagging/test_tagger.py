@@ -25,9 +25,8 @@ from regard.tasks.tagging.training import TaggingJob, TaggingTraining
 from regard.tasks.training.base import ProductPaths
 from regard.text.tags import TaggedWords, places_of
 from tests.refusals import refused
-from tests.tasks.small_tasks import stepper
+from tests.tasks.small_tasks import evenly, shares, stepper
 from tests.tasks.small_tasks import tagger as untaught
-from tests.tasks.trials import evenly, shares
 
 Sentence = list[tuple[str, str]]
 NAMES = ["Ann", "Bob", "Eve", "Dan", "Ida"]

@@ -22,7 +22,7 @@ from regard.tasks.translation.training import MAX_EXTRA, SAMPLES, TranslationTra
 from regard.tasks.translation.translator import Translation
 from regard.text.confidence import confidence_content
 from tests.data.prepare.preparing import prepare_pairs
-from tests.tasks.trials import evenly, shares
+from tests.tasks.small_tasks import evenly, shares
 
 SMOOTHING = 0.2
 RECIPE = recipe_from(
