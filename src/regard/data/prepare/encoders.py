@@ -230,12 +230,16 @@ class TextEncoder(Encoder[ExampleT], Generic[ExampleT]):
     Args:
         tokenizer: text to pieces; None if examples are not texts.
         own: plain values for the index of the prepared data.
+        second: ids of the other side are below it.
     """
 
-    def __init__(self, tokenizer: AnyTokenizer | None, own: Entry) -> None:
-        self.tokenizer, self.own = tokenizer, own
+    def __init__(self, tokenizer: AnyTokenizer | None, own: Entry, second: int) -> None:
+        self.tokenizer, self.own, self._second = tokenizer, own, second
         self.divisible = tokenizer is not None  # texts are encoded each by itself
         self.piece_sizes = (tokenizer.size,) if tokenizer else ()
+
+    def sizes(self, part: str) -> tuple[int, int]:
+        return self.tokenizer.size if self.tokenizer else LARGEST + 1, self._second
 
     def fields(self, counts: Sequence[int]) -> Entry:
         return {"own": self.own}
@@ -287,11 +291,8 @@ class ClassEncoder(TextEncoder[LabelledText]):
     tokenizer: AnyTokenizer
 
     def __init__(self, tokenizer: AnyTokenizer, frame: Frame, labels: LabelIds) -> None:
-        super().__init__(tokenizer, {"labels": list(labels.labels)})
+        super().__init__(tokenizer, {"labels": list(labels.labels)}, labels.size)
         self.frame, self.labels = frame, labels
-
-    def sizes(self, part: str) -> tuple[int, int]:
-        return self.tokenizer.size, self.labels.size
 
     def encode(self, examples: Sequence[LabelledText], part: str) -> list[Encoded]:
         texts = self.tokenizer.ids_batch([text for text, _ in examples])
@@ -317,11 +318,8 @@ class ImageEncoder(TextEncoder[Image]):
     nothing = "no image has a label"
 
     def __init__(self, labels: LabelIds, largest: int) -> None:
-        super().__init__(None, {"labels": list(labels.labels), "largest": largest})
+        super().__init__(None, {"labels": list(labels.labels), "largest": largest}, labels.size)
         self.labels = labels
-
-    def sizes(self, part: str) -> tuple[int, int]:
-        return LARGEST + 1, self.labels.size
 
     def characters(self, example: Image) -> int:
         return len(example.pixels)
@@ -356,12 +354,10 @@ class TagEncoder(TextEncoder[TaggedWords]):
     def __init__(
         self, tokenizer: AnyTokenizer, frame: Frame, scheme: Scheme, tags: Sequence[str], others: Sequence[str] = ()
     ) -> None:
-        super().__init__(tokenizer, {"labels": list(tags), "others": list(others), "scheme": scheme})
-        self.frame, self.scheme, self.tags = frame, scheme, tuple(tags)
         self._marks = {tag: TAGS + place for place, tag in enumerate((*tags, *others))}
-
-    def sizes(self, part: str) -> tuple[int, int]:
-        return self.tokenizer.size, TAGS + len(self._marks)
+        own: Entry = {"labels": list(tags), "others": list(others), "scheme": scheme}
+        super().__init__(tokenizer, own, TAGS + len(self._marks))
+        self.frame, self.scheme, self.tags = frame, scheme, tuple(tags)
 
     def characters(self, example: TaggedWords) -> int:
         """Characters of the text."""
@@ -373,9 +369,6 @@ class TagEncoder(TextEncoder[TaggedWords]):
             self._windows(pieces, of_words) if words.text.strip() else RefusedExample("empty")
             for words, pieces, of_words in zip(examples, self.pieces(examples), marks, strict=True)
         ]
-
-    def read_texts(self, example: TaggedWords) -> Sequence[str]:
-        return (example.text,)
 
     def encode_texts(self, texts: Sequence[TaggedWords]) -> list[list[Window]]:
         """The windows of texts whose tags are not known; words that a window counts are marked by the first tag."""
@@ -426,11 +419,8 @@ class DocumentEncoder(TextEncoder[DocumentPart]):
     nothing = "that part is nothing but white space"
 
     def __init__(self, tokenizer: AnyTokenizer, ended: bool = False, words: bool = False) -> None:
-        super().__init__(tokenizer, {"ended": ended} | ({"words": True} if words else {}))
+        super().__init__(tokenizer, {"ended": ended} | ({"words": True} if words else {}), 2 if words else 1)
         self.ended, self.words = ended, words
-
-    def sizes(self, part: str) -> tuple[int, int]:
-        return self.tokenizer.size, 2 if self.words else 1
 
     def encode(self, examples: Sequence[DocumentPart], part: str) -> list[Encoded]:
         texts = self.tokenizer.ids_batch([text for text, _ in examples])

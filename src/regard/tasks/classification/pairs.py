@@ -164,11 +164,8 @@ class LabelledPairEncoder(TextEncoder[LabelledPair]):
     nothing = "every pair lacks a text, or has no label"
 
     def __init__(self, tokenizer: AnyTokenizer, frame: Frame, labels: LabelIds) -> None:
-        super().__init__(tokenizer, {"labels": list(labels.labels), "texts": 2})
+        super().__init__(tokenizer, {"labels": list(labels.labels), "texts": 2}, labels.size)
         self.frame, self.labels = frame, labels
-
-    def sizes(self, part: str) -> tuple[int, int]:
-        return self.tokenizer.size, self.labels.size
 
     def encode(self, examples: Sequence[LabelledPair], part: str) -> list[Encoded]:
         pieces = iter(self.tokenizer.ids_batch([text for example in examples for text in example.texts]))

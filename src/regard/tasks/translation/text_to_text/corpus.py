@@ -185,14 +185,11 @@ class PrefixedEncoder(TextEncoder[PrefixedPair]):
     windowed = False
 
     def __init__(self, tokenizer: AnyTokenizer, max_tokens: int, prefixes: tuple[str, ...] = ()) -> None:
-        super().__init__(tokenizer, {"prefixed": True})
+        super().__init__(tokenizer, {"prefixed": True}, tokenizer.size)
         self.max_tokens, self.prefixes = max_tokens, prefixes
         self.piece_sizes = self.sizes("train")
         self.gaps = sentinel_gaps(tokenizer)
         self.nothing = f"all pairs are empty or over {max_tokens} tokens"
-
-    def sizes(self, part: str) -> tuple[int, int]:
-        return self.tokenizer.size, self.tokenizer.size
 
     def fields(self, counts: Sequence[int]) -> dict[str, Any]:
         return {"own": {**self.own, "prefixes": list(self.prefixes)}}
