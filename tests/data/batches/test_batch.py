@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.batches.batch import Capacity, capacity_for, pack, pack_sources, pad_to_capacity
+from regard.data.batches.batch import Capacity, capacity_for, pack_sources, pad_to_capacity
 from regard.system.errors import RegardError
+from tests.data.batches.packing import pack
 from tests.refusals import refused
 
 SENTENCES = st.lists(st.lists(st.integers(2, 99), max_size=6).map(lambda ids: np.array([*ids, 0])), max_size=8)
@@ -20,10 +21,8 @@ def test_pack_lays_pairs_end_to_end(sources: list[np.ndarray], data: st.DataObje
     assert [len(side) for side in sides] == [70, 80, 80, 80]
     assert batch.source.count == batch.target.count == len(sources)
     assert batch.tokens == sum(map(len, targets)) == batch.weight_T.sum()
-    for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
-        read, written = (
-            slice(s.starts_B[number], s.starts_B[number] + s.lengths_B[number]) for s in (batch.source, batch.target)
-        )
+    for n, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        read, written = (slice(s.starts_B[n], s.starts_B[n] + s.lengths_B[n]) for s in (batch.source, batch.target))
         assert batch.source.ids_T[read].tolist() == source.tolist()
         assert batch.target.ids_T[written].tolist() == [100, *target[:-1]]
         assert batch.labels_T[written].tolist() == target.tolist()
@@ -37,23 +36,18 @@ def test_pack_lays_pairs_end_to_end(sources: list[np.ndarray], data: st.DataObje
 
 
 @pytest.mark.usefixtures("watch_shapes")
-def test_the_shape_is_just_large_enough_unless_given() -> None:
-    batch = pack([np.array([5, 0])], [np.array([6, 7, 0])], start=9)
-    assert (len(batch.source.ids_T), len(batch.target.ids_T), len(batch.target.starts_B)) == (2, 3, 1)
+def test_the_shape_of_sources_is_just_large_enough() -> None:
     alone = pack_sources([np.array([5, 0]), np.array([0])])
     assert (alone.ids_T.tolist(), alone.starts_B.tolist(), alone.lengths_B.tolist()) == ([5, 0, 0], [0, 2], [2, 1])
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    end = np.array([0])
     for args, holds in (
         ((np.array([1, 2, 0]), np.array([3]), 2, 1), "32"),
         ((np.array([0, 0]), np.array([1, 1]), 5, 1), "21"),
     ):
         with refused(RegardError, None, *holds):
             pad_to_capacity(*args)
-    with refused(RegardError, None, "2", "1"):
-        pack([end, end], [end], start=9)
     with refused(RegardError, None, "</s>"):
         pack_sources([np.array([], dtype=np.int64)])
 

@@ -105,8 +105,6 @@ def test_warped_images_are_read_between_their_pixels() -> None:
 def test_codes_are_the_pixel_values_and_the_label() -> None:
     coding, pixels = ImageEncoder(LabelIds("single", ["a", "b"]), 9), np.array([0, 9, 3, 1])
     coded = coding.encode([Image(pixels, "b"), Image(pixels, "unknown")], "train")
-    assert [(ids.tolist(), label.tolist()) for ((ids, label),) in coded] == [
-        (pixels.tolist(), [1]),
-        (pixels.tolist(), [2]),
-    ]
+    rows = [(ids.tolist(), label.tolist()) for ((ids, label),) in coded]
+    assert rows == [(pixels.tolist(), [1]), (pixels.tolist(), [2])]
     assert (coding.sizes("train"), coding.own) == ((65_536, 4), {"labels": ["a", "b"], "largest": 9})

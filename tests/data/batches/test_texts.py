@@ -83,10 +83,8 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def texts_of(batch: PairBatch, prepared: PreparedPairs) -> list[tuple[str, str]]:
     found = []
-    for number in range(batch.source.count):
-        places = [
-            slice(s.starts_B[number], s.starts_B[number] + s.lengths_B[number]) for s in (batch.source, batch.target)
-        ]
+    for n in range(batch.source.count):
+        places = [slice(s.starts_B[n], s.starts_B[n] + s.lengths_B[n]) for s in (batch.source, batch.target)]
         left, right, read = batch.source.ids_T[places[0]], batch.labels_T[places[1]], batch.target.ids_T[places[1]]
         assert left[-1] == right[-1] == 0
         assert read.tolist() == [prepared.vocabularies.target.start, *right[:-1].tolist()]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.config import Recipe, dump_toml, override, recipe_from, saved_recipe
-from regard.data.batches.batch import Capacity, pack
+from regard.data.batches.batch import Capacity
 from regard.data.corpora.pairs import open_pairs
 from regard.data.prepare.folder import PreparedPairs
 from regard.models.build import transformer
@@ -18,6 +18,7 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks.training.base import ProductPaths
 from regard.tasks.translation.training import TranslationTraining
 from regard.tasks.translation.translator import Translation
+from tests.data.batches.packing import pack
 from tests.data.prepare.preparing import prepare_pairs
 
 PAIRS = [

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from regard.config import Decoding, Recipe, recipe_from
-from regard.data.batches.batch import pack
 from regard.data.corpora.pairs import open_pairs
 from regard.data.prepare.folder import PreparedPairs
 from regard.models.build import transformer
@@ -21,6 +20,7 @@ from regard.tasks.training.base import ProductPaths
 from regard.tasks.translation.training import MAX_EXTRA, SAMPLES, TranslationTraining
 from regard.tasks.translation.translator import Translation
 from regard.text.confidence import confidence_content
+from tests.data.batches.packing import pack
 from tests.data.prepare.preparing import prepare_pairs
 from tests.tasks.small_tasks import evenly, shares
 

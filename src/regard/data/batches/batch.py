@@ -166,42 +166,13 @@ def make_pair_batch(
     return PairBatch(pad_to_capacity(*source, capacity.source, capacity.sentences), read, labels_T, weight_T, sentences)
 
 
-def _concatenate(sentences: Sequence[Ids]) -> tuple[Ids, Ids]:
-    lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
-    if not lengths.all():
-        raise RegardError("a sentence without tokens cannot be packed; each ends with </s>")
-    ids = np.concatenate(sentences) if len(sentences) else np.zeros(0)
-    return ids.astype(np.int64), lengths
-
-
-def pack(
-    sources: Sequence[Ids],
-    targets: Sequence[Ids],
-    start: int,
-    capacity: Capacity | None = None,
-    sentences: Ids | None = None,
-) -> PairBatch:
-    """A batch of given sentence pairs, each side's ids ending with ``</s>``.
-
-    Args:
-        sources: ids of each source sentence.
-        targets: ids of each target sentence.
-        start: the start symbol of the target side.
-        capacity: the shape; default: just large enough.
-        sentences: their numbers in a corpus; default: counted from 0.
-    """
-    source, target = _concatenate(sources), _concatenate(targets)
-    if len(source[1]) != len(target[1]):
-        raise RegardError(f"{len(source[1])} sources for {len(target[1])} targets")
-    capacity = capacity or Capacity(len(source[0]), len(target[0]), len(source[1]))
-    numbers = np.arange(len(source[1])) if sentences is None else sentences
-    return make_pair_batch(source, target, start, capacity, numbers)
-
-
 def pack_sources(sources: Sequence[Ids]) -> Packed:
     """Sentences to encode only, each ending with ``</s>``, in a shape just large enough."""
-    ids, lengths = _concatenate(sources)
-    return pad_to_capacity(ids, lengths, len(ids), len(lengths))
+    lengths = np.array([len(ids) for ids in sources], dtype=np.int64)
+    if not lengths.all():
+        raise RegardError("a sentence without tokens cannot be packed; each ends with </s>")
+    ids = np.concatenate(sources) if len(sources) else np.zeros(0)
+    return pad_to_capacity(ids.astype(np.int64), lengths, len(ids), len(lengths))
 
 
 def batches_in_order(lengths: Sequence[Ids], room: Sequence[int], sentences: int) -> Iterator[Ids]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
@@ -70,18 +70,15 @@ class PairBatches(DataLoader[PairBatch]):
 
     def __init__(self, prepared: PairDataset, recipe: Recipe, source: Side | None = None) -> None:
         source, target = prepared.source if source is None else source, prepared.target
-        self._prepared, self._source, self.pairs = prepared, source, prepared.pairs
+        self._prepared, self.pairs = prepared, prepared.pairs
         longest = max(source.longest, prepared.validation_source.longest)
         self.capacity = capacity_for(recipe.training.shard_tokens, source.tokens, target.tokens, self.pairs, longest)
         lengths, fingerprint, weights = (source.lengths, target.lengths), prepared.fingerprint, recipe.data.weights
         plan = plan_batches(lengths, prepared.sizes, target.tokens, self.capacity, recipe, fingerprint, weights)
-        super().__init__(self._batch, *plan)
+        super().__init__(partial(self._pack, source, target), *plan)
 
-    def _batch(self, place: Position, sentences_B: Ids) -> PairBatch:
-        return self._pack(self._source, self._prepared.target, place.epoch, sentences_B)
-
-    def _pack(self, source: Side, target: Side, epoch: int, sentences_B: Ids) -> PairBatch:
-        parts = source.gather(epoch, sentences_B), target.gather(epoch, sentences_B)
+    def _pack(self, source: Side, target: Side, place: Position, sentences_B: Ids) -> PairBatch:
+        parts = source.gather(place.epoch, sentences_B), target.gather(place.epoch, sentences_B)
         return make_pair_batch(*parts, self._prepared.start, self.capacity, sentences_B)
 
     @cached_property
@@ -92,7 +89,8 @@ class PairBatches(DataLoader[PairBatch]):
         lengths = [source.lengths(0, every), target.lengths(0, every)]
         room = [self.capacity.source, self.capacity.target]
         return [
-            self._pack(source, target, 0, part) for part in batches_in_order(lengths, room, self.capacity.sentences)
+            self._pack(source, target, Position(), part)
+            for part in batches_in_order(lengths, room, self.capacity.sentences)
         ]
 
 
