@@ -76,11 +76,8 @@ def test_too_few_are_counted_in_a_sentence() -> None:
 def test_the_fingerprint_is_of_the_content() -> None:
     one, two = [("a", "b")], [("c", "d")]
     assert scanned(one).fingerprint == DataScan.of([InMemory(list(one), name="elsewhere")]).fingerprint
-    prints = {
-        scanned(*corpora).fingerprint
-        for corpora in ([one], [two], [one, two], [two, one], [one + two], [[("a", "b "), ("c", "d")]])
-    }
-    assert len(prints) == 6
+    every = ([one], [two], [one, two], [two, one], [one + two], [[("a", "b "), ("c", "d")]])
+    assert len({scanned(*corpora).fingerprint for corpora in every}) == 6
 
 
 def test_an_empty_corpus_is_refused() -> None:

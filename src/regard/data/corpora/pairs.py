@@ -209,11 +209,7 @@ class Subset:
             raise UsageError(f"{share:g} is no share of the data; give more than 0, at most 1", "--fraction")
         self.corpus, self.share, self.seed = corpus, share, seed
         self._places = array("q")
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-        return f"{self.share:g} of {self.corpus.name}"
+        self.name = f"{share:g} of {corpus.name}"
 
     @property
     def notes(self) -> tuple[InvalidLines, ...]:
