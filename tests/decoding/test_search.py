@@ -163,14 +163,6 @@ def test_hypotheses_add_up_and_keep_to_the_limit(table, sources, width):
             assert 1 not in h.tokens
 
 
-def test_never_ending_rows_are_cut_off():
-    table = Table(end=-100.0)
-    sources, decoding = [sentence(), sentence(3, 4)], Decoding(beam=3, max_extra=2)
-    for source, found in zip(sources, found_by(table, sources, decoding, nbest=3), strict=True):
-        assert [h.finished for h in found] == [False] * 3
-        assert {len(h.tokens) for h in found} == {len(source) + 2}
-
-
 def test_an_immediate_end_is_an_empty_output():
     table = Table(end=100.0)
     step = TableStep(table)

@@ -102,22 +102,6 @@ def test_what_a_search_finds_depends_on_no_neighbour(family: Family, beam: int) 
         assert found([place])[0] == among
 
 
-@held("gpt", gpt=4)
-def test_a_beam_of_one_is_greedy(family: Family) -> None:
-    _, fast = both(family)
-    symbols, source = Symbols(PIECES), SOURCES[0]
-    (greedy,) = search(fast, [source], Decoding(beam=1), symbols, firsts=[3], limits=[6])[0]
-    (drawn,) = sample(fast, [source], Decoding(temperature=0.0), symbols, seed=1, firsts=[3], limits=[6])[0]
-    state, words = fast.start([source]), [3]
-    while len(words) <= 6 and words[-1] != 0:
-        state, answer = fast.step(state, np.array(words[-1:]))
-        log_probability_V = answer.all()[0]
-        log_probability_V[1] = -np.inf
-        words.append(int(log_probability_V.argmax()))
-    for one in (greedy, drawn):
-        assert [*one.tokens, *([0] if one.finished else [])] == words[1:]
-
-
 def test_samples_of_one_prompt_share_its_keys_and_are_those_of_the_model() -> None:
     family = Family("gpt", {"positions": "alibi"})
     model, fast = both(family, window=8)

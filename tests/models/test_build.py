@@ -3,14 +3,10 @@ import sys
 
 import pytest
 import torch
-from torch import nn
 
 from regard.config import RnnEncoderSection, RnnSection, TransformerSection
 from regard.models import build
 from regard.models.build import rnn, transformer
-from regard.nn.layers import PostNorm, PreNorm
-from regard.nn.normalization import LayerNorm, RMSNorm
-from regard.nn.positions import Learned, NoPositions, Sinusoidal
 from tests.models.small_models import section
 
 
@@ -26,22 +22,6 @@ from tests.models.small_models import section
 def test_every_word_of_the_recipe_has_a_class(field: str, table: dict) -> None:
     words = TransformerSection.model_fields[field].annotation.__args__
     assert set(words) == set(table)
-
-
-def test_words_become_classes() -> None:
-    model = transformer(section(norm="rms", norm_place="pre", activation="gelu", positions="learned"), 20, 20)
-    layer = model.decoder.layers[1]
-    assert isinstance(layer.cross_residual, PreNorm)
-    assert isinstance(layer.cross_residual.norm, RMSNorm)
-    assert isinstance(layer.feedforward.activation, nn.GELU)
-    assert isinstance(model.encoder.input.positions, Learned)
-    assert isinstance(model.decoder.final, RMSNorm)
-    model = transformer(section(positions="none"), 20, 20)
-    assert isinstance(model.encoder.layers[0].attention_residual, PostNorm)
-    assert isinstance(model.encoder.layers[0].attention_residual.norm, LayerNorm)
-    assert isinstance(model.decoder.final, nn.Identity)
-    assert type(model.encoder.input.positions) is NoPositions
-    assert isinstance(transformer(section(), 20, 20).encoder.input.positions, Sinusoidal)
 
 
 READS = RnnEncoderSection(d_model=12, pool="attention")

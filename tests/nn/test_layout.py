@@ -1,16 +1,8 @@
 import pytest
 import torch
 
-from regard.nn.layout import Layout, Sequences
+from regard.nn.layout import Layout
 from tests.models.small_models import sequences
-
-
-def test_end_to_end() -> None:
-    of = Sequences.end_to_end([3, 0, 2])
-    assert (of.starts_B.tolist(), of.count, of.longest, of.size) == ([0, 3, 3], 3, 3, 5)
-    assert of.covers_all_tokens
-    assert not of.full
-    assert Sequences.end_to_end([]).longest == 0
 
 
 def test_positions_and_membership_follow_from_starts_and_lengths() -> None:
@@ -36,12 +28,6 @@ def test_runs_are_those_of_equal_numbers_in_a_sequence() -> None:
     assert runs.lengths_B.tolist() == [1, 1]  # no run reaches into the next sequence
     tokens, runs = sequences([0, 0]).runs(torch.zeros(0, dtype=torch.int64))
     assert (tokens.count, tokens.longest, runs.count, runs.longest) == (0, 0, 2, 0)
-
-
-def test_rows_of_an_arena() -> None:
-    of = Sequences.rows(torch.tensor([2, 3]), longest=3, stride=5)
-    assert (of.starts_B.tolist(), of.size, of.stride) == ([0, 5], 10, 5)
-    assert of.inside_T.nonzero()[:, 0].tolist() == [0, 1, 5, 6, 7]
 
 
 def test_a_layout_pairs_sequences() -> None:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.nn.attention import multi_head
-from regard.nn.attention.multi_head import KVCache, MultiHeadAttention, attend
+from regard.nn.attention.multi_head import MultiHeadAttention, attend
 from regard.nn.dropout import reseed
-from regard.nn.layout import Layout, Sequences
+from regard.nn.layout import Layout
 from tests.models.small_models import arrays, assert_near, only, sequences, stir
 from tests.reference import equations
 
@@ -71,18 +71,6 @@ def test_multi_head_attention_is_the_papers(d_k: int, d_v: int) -> None:
     assert_near(part(x_TD, memory_SD, other, causal=False), np.concatenate(expected), 1e-12)
 
 
-def test_what_is_remembered_is_recalled() -> None:
-    part = MultiHeadAttention(6, 3, 2, 2).double()
-    memory_SD, x_ND = torch.randn(7, 6, dtype=torch.float64), torch.randn(2, 6, dtype=torch.float64)
-    key_SHK, value_SHU = part.keys_and_values(memory_SD, Sequences.end_to_end([len(memory_SD)]))
-    arena = KVCache.empty((key_SHK, value_SHU), rows=2, stride=5)
-    arena.write(torch.tensor([0, 1, 2, 5, 6, 7, 8]), key_SHK, value_SHU)
-    rows = Sequences.rows(torch.tensor([3, 4]), 4, 5)
-    found_ND = part.attend_cached(x_ND, arena, Layout(Sequences.end_to_end([1, 1]), rows))
-    packed = Layout(Sequences.end_to_end([1, 1]), Sequences.end_to_end([3, 4]))
-    assert_near(found_ND, part(x_ND, memory_SD, packed, causal=False), 1e-12)
-
-
 def test_weights_are_dropped_while_training_only() -> None:
     part = MultiHeadAttention(6, 3, 2, 2, dropout=0.5)
     x_TD, layout = torch.randn(9, 6), Layout(sequences([9]), sequences([9]))
@@ -106,39 +94,3 @@ def test_the_way_is_logged_once(caplog: pytest.LogCaptureFixture, monkeypatch: p
         for _ in range(2):
             attend(*tensors(2, 2), layout, causal=False)
     assert [record.getMessage() for record in caplog.records] == ["attention is computed the sdpa way"]
-
-
-def filled(rows: int, stride: int) -> KVCache:
-    arena = KVCache.empty((torch.zeros(0, 2, 3), torch.zeros(0, 2, 4)), rows, stride)
-    arena.write(torch.arange(rows * stride), torch.randn(rows * stride, 2, 3), torch.randn(rows * stride, 2, 4))
-    return arena
-
-
-def rows(arena: KVCache) -> torch.Tensor:
-    both = torch.cat([arena.key_SHK, arena.value_SHU], dim=2)
-    return both.unflatten(0, (arena.rows, arena.stride)).clone()
-
-
-def test_writing_touches_its_places_only() -> None:
-    arena = filled(3, 4)
-    before = rows(arena)
-    arena.write(torch.tensor([1, 10]), torch.ones(2, 2, 3), torch.ones(2, 2, 4))
-    changed = (rows(arena) != before).flatten(2).any(2)
-    assert changed.nonzero().tolist() == [[0, 1], [2, 2]]
-
-
-@pytest.mark.parametrize("chosen", [[2, 0, 1], [1, 1, 1], [2], [0, 0, 1, 1, 2, 2, 2], [2, 1]])
-def test_rows_are_selected(chosen: list[int]) -> None:
-    arena = filled(3, 4)
-    before = rows(arena)
-    after = rows(arena.select(torch.tensor(chosen), longest=3))
-    assert torch.equal(after[: len(chosen), :3], before[chosen][:, :3])
-
-
-def test_it_grows_and_keeps_what_it_holds() -> None:
-    arena = filled(3, 4)
-    before = rows(arena)
-    larger = arena.grow(5, 9)
-    assert (larger.rows, larger.stride) == (5, 9)
-    assert torch.equal(rows(larger)[:3, :4], before)
-    assert larger.grow(2, 3) is larger
