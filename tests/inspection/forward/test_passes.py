@@ -174,25 +174,6 @@ def test_what_the_model_writes_is_searched_for_once(
     assert greedy_output(models, loaded, replace(one, target="cat")) is first
 
 
-@pytest.mark.parametrize(
-    ("name", "changed", "refusal"),
-    [
-        ("translator", {"text": ""}, (RegardError, "text")),
-        ("translator", {"image": ImageRequest(pixels=(1,))}, (UsageError, "image")),
-        ("translator", {"image": ImageRequest(0)}, (UsageError, "image")),
-        ("viewer", {"image": None}, (UsageError, "image")),
-        ("viewer", {"image": ImageRequest(pixels=(1, 2))}, (RegardError, "image", "6 x 4 x 1")),
-        ("viewer", {"image": ImageRequest(0)}, (UsageError, "image")),
-        ("classifier", {"target": "good"}, (UsageError, "--target")),
-        ("translator", {"model": 99}, (UsageError, "model", "99")),
-        ("translator", {"snapshot": "step 1"}, (UsageError, "snapshot")),
-    ],
-)
-def test_what_cannot_be_seen(models: Models, number: Number, name: str, changed: dict[str, Any], refusal: Any) -> None:
-    with refused(*refusal):
-        forward_pass(models, replace(asked(number(name), name), **changed))
-
-
 def test_numbers_that_are_none_are_said(tmp_path: Any) -> None:
     task = translator()
     task.model.decoder.layers[2].feedforward.inner.weight.data.fill_(3e38)

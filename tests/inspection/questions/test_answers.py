@@ -228,6 +228,15 @@ ALONE = ("near", "map", "vectors", "places", "drift")
         ("distribution", "speaker", {"place": 4000}, (UsageError, "place")),
         ("distribution", "speaker", {"temperature": 0.0}, (UsageError, "temperature")),
         ("layers", "classifier", {"stack": "decoder"}, (UsageError, "stack")),
+        ("look", "translator", {"text": ""}, (RegardError, "text")),
+        ("look", "translator", {"image": {"pixels": [1]}}, (UsageError, "image")),
+        ("look", "translator", {"image": {"number": 0}}, (UsageError, "image")),
+        ("look", "translator", {"model": 99}, (UsageError, "model", "99")),
+        ("look", "translator", {"snapshot": "step 1"}, (UsageError, "snapshot")),
+        ("look", "viewer", {"image": None}, (UsageError, "image")),
+        ("look", "viewer", {"image": {"pixels": [1, 2]}}, (RegardError, "image", "6 x 4 x 1")),
+        ("look", "viewer", {"image": {"number": 0}}, (UsageError, "image")),
+        ("look", "classifier", {"target": "good"}, (UsageError, "--target")),
     ],
 )
 def test_what_is_not_there(ask: Ask, plain: Ask, question: str, name: str, given: dict[str, Any], refusal: Any) -> None:
