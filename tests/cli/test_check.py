@@ -8,15 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Done
+
 
 def rows(count: int = 30) -> str:
     return "text,label\n" + "".join(f"the cat sees {number},{'abc'[number % 3]}\n" for number in range(count))
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> Path:
-    (tmp_path / "a.csv").write_text(rows())
-    return tmp_path / "a.csv"
+def check(regard, tmp_path: Path):
+    """Checks a training file of a task."""
+
+    def run(task: str, content: str | bytes, *more: object) -> Done:
+        path = tmp_path / ("a.conll" if task == "tagging" else "a.csv")
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return regard("check", "--task", task, "--train", path, *more)
+
+    return run
 
 
 MEASURED = """
@@ -47,9 +55,8 @@ def test_a_packed_line_without_an_end_takes_no_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("json", [[], ["--json"]])
-def test_stderr_says_why_data_is_not_usable(regard, tmp_path: Path, json: list[str]) -> None:
-    (tmp_path / "a.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
-    done = regard("check", "--task", "classification", "--train", tmp_path / "a.csv", *json)
+def test_stderr_says_why_data_is_not_usable(check, json: list[str]) -> None:
+    done = check("classification", b"\x89PNG\r\n\x1a\n\x00\x00", *json)
     assert done.code == 1
     assert "Not usable. " in done.out
     (line,) = done.err.splitlines()
@@ -57,66 +64,50 @@ def test_stderr_says_why_data_is_not_usable(regard, tmp_path: Path, json: list[s
     assert line.removeprefix("regard: not usable: ") in done.out
 
 
-def test_labels_are_listed_with_their_share(regard, texts: Path) -> None:
-    done = regard("check", "--task", "classification", "--train", texts)
-    assert done.code == 0
-    lines = done.out.splitlines()
+def test_labels_are_listed_with_their_share(check) -> None:
+    *lines, last = check("classification", rows()).out.splitlines()
     assert [line.split() for line in lines[:3]] == [["10", "(33%)", label] for label in "abc"]
-    assert lines[-1] == "Usable: 30 texts. 3 labels."
+    assert last == "Usable: 30 texts. 3 labels."
+    values = json.loads(check("classification", rows(), "--json").out)
+    assert (values["usable"], values["labels"]) == (True, {"a": 10, "b": 10, "c": 10})
+    many = check("classification", "text,label\n" + "".join(f"text {n},label{n % 40}\n" for n in range(200))).out
+    assert "… and 20 labels more" in many
+    assert sum("label" in line for line in many.splitlines()) == 22
 
 
-def test_many_labels_are_listed_in_part(regard, tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("text,label\n" + "".join(f"text {n} of {n % 40},label{n % 40}\n" for n in range(200)))
-    done = regard("check", "--task", "classification", "--train", path)
-    assert "… and 20 labels more" in done.out
-    assert sum("label" in line for line in done.out.splitlines()) == 22
-
-
-def test_json_has_it_all(regard, texts: Path) -> None:
-    values = json.loads(regard("check", "--task", "classification", "--train", texts, "--json").out)
-    assert values["usable"] is True
-    assert values["labels"] == {"a": 10, "b": 10, "c": 10}
-
-
-def test_texts_to_validate_and_to_test_on_are_looked_for(regard, texts: Path, tmp_path: Path) -> None:
-    for name, content in (
-        ("v.csv", "the cat sees 1,b\nnew,z\nnew too,a\nnewer,a\nnewest,b\nlast,c\n"),
-        ("t.csv", rows()),
-    ):
-        (tmp_path / name).write_text(content)
-    done = regard("check", "--task", "classification", "--train", texts, "--valid", tmp_path / "v.csv")
+def test_texts_to_validate_and_to_test_on_are_looked_for(check, tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("the cat sees 1,b\nnew,z\nnew too,a\nnewer,a\nnewest,b\nlast,c\n")
+    (tmp_path / "t.csv").write_text(rows())
+    done = check("classification", rows(), "--valid", tmp_path / "v.csv")
     assert done.code == 0
     assert "1 text (17%) of the validation texts is in the training data too" in done.out
     assert "has a label that nothing is learned of: 'z'" in done.out
-    done = regard("check", "--task", "classification", "--train", texts, "--test", tmp_path / "t.csv")
-    assert done.code == 1
-    assert "of the test texts" in done.out
+    done = check("classification", rows(), "--test", tmp_path / "t.csv")
+    assert (done.code, "of the test texts" in done.out) == (1, True)
     two = ["--test", tmp_path / "t.csv", "--test", tmp_path / "v.csv"]
-    assert str(tmp_path / "v.csv") in regard("check", "--task", "classification", "--train", texts, *two).out
+    assert str(tmp_path / "v.csv") in check("classification", rows(), *two).out
 
 
-def test_numbers_have_no_labels_to_list(regard, tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("text,score\n" + "".join(f"text {number},{number / 7}\n" for number in range(30)))
-    done = regard("check", "--task", "classification", "--train", path, "--kind", "regression")
+def test_numbers_have_no_labels_to_list(check) -> None:
+    content = "text,score\n" + "".join(f"text {number},{number / 7}\n" for number in range(30))
+    done = check("classification", content, "--kind", "regression")
     assert (done.code, done.out) == (0, "Usable: 30 texts.\n")
 
 
-def test_tagged_texts_are_counted_in_spans(regard, tmp_path: Path) -> None:
-    path = tmp_path / "a.conll"
-    path.write_text("".join(f"Anna\tB-PER\nsees\tO\nBonn{n}\tB-LOC\nCity\tI-LOC\n\n" for n in range(20)))
-    done = regard("check", "--task", "tagging", "--train", path)
+def test_tagged_texts_are_counted_in_spans_and_images_are_images(check) -> None:
+    done = check("tagging", "".join(f"Anna\tB-PER\nsees\tO\nBonn{n}\tB-LOC\nCity\tI-LOC\n\n" for n in range(20)))
     assert done.code == 0
     assert [line.split() for line in done.out.splitlines()[:2]] == [["20", "(50%)", one] for one in ("PER", "LOC")]
+    done = check("image-classification", "".join(f"{n},{n % 7},{n % 5},1,{'ab'[n % 2]}\n" for n in range(40)))
+    assert (done.code, done.out.splitlines()[-1]) == (0, "Usable: 40 images. 2 labels.")
 
 
-def test_images_are_images(regard, tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("".join(f"{n},{n % 7},{n % 5},1,{'ab'[n % 2]}\n" for n in range(40)))
-    done = regard("check", "--task", "image-classification", "--train", path)
-    assert done.code == 0
-    assert done.out.endswith("Usable: 40 images. 2 labels.\n")
+def test_a_file_name_does_not_steer_the_terminal(regard, tmp_path: Path) -> None:
+    for name, lines in (("ev\x1b[31mil.en", 3), ("a.de", 2)):
+        (tmp_path / name).write_text("A line.\n" * lines)
+    done = regard("check", "--source", tmp_path / "ev\x1b[31mil.en", "--target", tmp_path / "a.de")
+    assert (done.code, "misaligned" in done.out) == (1, True)
+    assert "\x1b" not in done.out + done.err
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from regard.config import TASKS
 from regard.system.errors import RegardError
 from regard.tasks.text.encoding import TokenVectors
+from tests.cli.conftest import Done
 
 
 class Counts:
@@ -44,55 +45,48 @@ def ask(regard, loaded, monkeypatch: pytest.MonkeyPatch):
     return lambda *words, stdin=b"": regard("encode", "model", *words, stdin=stdin)
 
 
-def test_an_object_a_line(ask) -> None:
-    done = ask(stdin=b"the cat\n\nold\n")
+def objects(done: Done) -> list[dict[str, Any]]:
     assert done.code == 0
-    values = [json.loads(line) for line in done.out.splitlines()]
-    assert [value["text"] for value in values] == ["the cat", "", "old"]
-    assert [value["vector"] for value in values] == [[2.0, 2.333333], [0.0, 0.0], [1.0, 1.0]]
-    assert "2.333333492" not in done.out  # as many digits as a float32 has
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def arrays(path: Path) -> dict[str, np.ndarray]:
+    with np.load(path, allow_pickle=False) as found:
+        return dict(found)
 
 
 def test_an_object_a_line_with_its_tokens(ask) -> None:
-    values = [json.loads(line) for line in ask("--each", "token", stdin=b"the old cat\n\n").out.splitlines()]
-    assert values[1] == {"text": "", "tokens": []}
-    tokens = values[0]["tokens"]
-    assert [values[0]["text"][token["start"] : token["end"]] for token in tokens] == ["the", "old", "cat"]
-    assert [token["text"] for token in tokens] == ["the", "old", "cat"]
-    assert [token["vector"] for token in tokens] == [[3.0, 0.1]] * 3
+    done = ask(stdin=b"the cat\n\nold\n")
+    assert [value["text"] for value in objects(done)] == ["the cat", "", "old"]
+    assert [value["vector"] for value in objects(done)] == [[2.0, 2.333333], [0.0, 0.0], [1.0, 1.0]]
+    assert "2.333333492" not in done.out  # as many digits as a float32 has
+    first, second = objects(ask("--each", "token", stdin=b"the old cat\n\n"))
+    assert second == {"text": "", "tokens": []}
+    assert [first["text"][token["start"] : token["end"]] for token in first["tokens"]] == ["the", "old", "cat"]
+    assert [token["text"] for token in first["tokens"]] == ["the", "old", "cat"]
+    assert [token["vector"] for token in first["tokens"]] == [[3.0, 0.1]] * 3
 
 
-def test_a_row_a_line_in_a_file(ask, tmp_path: Path) -> None:
-    done = ask("--output", tmp_path / "v.npz", stdin=b"the cat\n\nold\na b c\nd\n")
-    assert (done.code, done.out) == (0, "")
-    with np.load(tmp_path / "v.npz", allow_pickle=False) as found:
-        assert list(found) == ["vectors"]
-        assert found["vectors"].dtype == np.float32
-        assert found["vectors"][:, 0].tolist() == [2, 0, 1, 3, 1]
-    assert [path.name for path in tmp_path.iterdir()] == ["v.npz"]
-
-
-def test_a_row_a_token_in_a_file(ask, tmp_path: Path) -> None:
-    ask("--each", "token", "--output", tmp_path / "v.npz", stdin=b"the cat\n\nold\na b c\n")
-    with np.load(tmp_path / "v.npz", allow_pickle=False) as found:
-        assert found["lines"].tolist() == [0, 0, 2, 3, 3, 3]
-        assert found["ids"].tolist() == [3, 3, 3, 1, 1, 1]
-        assert found["offsets"].tolist() == [[0, 3], [4, 7], [0, 3], [0, 1], [2, 3], [4, 5]]
-        assert found["vectors"].shape == (6, 2)
+def test_a_row_a_line_or_a_token_in_a_file(ask, tmp_path: Path) -> None:
+    path = tmp_path / "v.npz"
+    path.write_bytes(b"old")
+    done = ask("--output", path, stdin=b"the cat\n\nold\na b c\nd\n")
+    assert (done.code, done.out, list(tmp_path.iterdir())) == (0, "", [path])
+    assert list(arrays(path)) == ["vectors"]
+    assert arrays(path)["vectors"].dtype == np.float32
+    assert arrays(path)["vectors"][:, 0].tolist() == [2, 0, 1, 3, 1]
+    ask("--each", "token", "--output", path, stdin=b"the cat\n\nold\na b c\n")
+    found = arrays(path)
+    assert found["lines"].tolist() == [0, 0, 2, 3, 3, 3]
+    assert found["ids"].tolist() == [3, 3, 3, 1, 1, 1]
+    assert found["offsets"].tolist() == [[0, 3], [4, 7], [0, 3], [0, 1], [2, 3], [4, 5]]
+    assert found["vectors"].shape == (6, 2)
 
 
 @pytest.mark.parametrize("each", ["text", "token"])
 def test_nothing_in_is_a_file_without_rows(ask, tmp_path: Path, each: str) -> None:
     assert ask("--each", each, "--output", tmp_path / "v.npz").code == 0
-    with np.load(tmp_path / "v.npz", allow_pickle=False) as found:
-        assert found["vectors"].shape == (0, 2)
-
-
-def test_an_older_file_is_replaced_at_once(ask, tmp_path: Path) -> None:
-    (tmp_path / "v.npz").write_bytes(b"old")
-    assert ask("--output", tmp_path / "v.npz", stdin=b"a\n").code == 0
-    with np.load(tmp_path / "v.npz", allow_pickle=False) as found:
-        assert len(found["vectors"]) == 1
+    assert arrays(tmp_path / "v.npz")["vectors"].shape == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -159,31 +153,22 @@ def see(regard, loaded, monkeypatch: pytest.MonkeyPatch):
 
 def test_an_object_an_image_with_its_line(see) -> None:
     done = see()
-    assert [json.loads(line) for line in done.out.splitlines()] == [
-        {"line": 2, "vector": [1.0, 2.0]},
-        {"line": 4, "vector": [3.0, 4.0]},
-    ]
+    assert objects(done) == [{"line": 2, "vector": [1.0, 2.0]}, {"line": 4, "vector": [3.0, 4.0]}]
     assert "line 1 names columns" in done.err
-    first, _ = (json.loads(line) for line in see("--each", "patch").out.splitlines())
-    assert first["line"] == 2
-    assert [(one["row"], one["column"], one["vector"]) for one in first["patches"]] == [
-        (1, 1, [1.0, 2.0]),
-        (1, 2, [2.0, 4.0]),
-    ]
+    first, _ = objects(see("--each", "patch"))
+    patches = [{"row": 1, "column": 1, "vector": [1.0, 2.0]}, {"row": 1, "column": 2, "vector": [2.0, 4.0]}]
+    assert first == {"line": 2, "patches": patches}
 
 
 def test_images_in_a_file(see, tmp_path: Path) -> None:
     for words, rows, lines in ((), 2, [1, 3]), (("--each", "patch"), 4, [1, 1, 3, 3]):
         assert see(*words, "--output", tmp_path / "v.npz").code == 0
-        with np.load(tmp_path / "v.npz", allow_pickle=False) as found:
-            assert found["vectors"].shape == (rows, 2)
-            assert found["lines"].tolist() == lines
-            if words:
-                assert found["patches"].tolist() == [[0, 0], [0, 1]] * 2
-    for each in ("image", "patch"):
-        assert see("--each", each, "--output", tmp_path / "e.npz", stdin=b"").code == 0
-        with np.load(tmp_path / "e.npz", allow_pickle=False) as found:
-            assert found["vectors"].shape == (0, 2)
+        found = arrays(tmp_path / "v.npz")
+        assert found["vectors"].shape == (rows, 2)
+        assert found["lines"].tolist() == lines
+        assert not words or found["patches"].tolist() == [[0, 0], [0, 1]] * 2
+        assert see(*words, "--output", tmp_path / "e.npz", stdin=b"").code == 0
+        assert arrays(tmp_path / "e.npz")["vectors"].shape == (0, 2)
 
 
 @pytest.mark.parametrize("each", ["image", "patch"])
@@ -196,9 +181,7 @@ def test_images_before_a_line_that_cannot_be_read_are_answered(see, tmp_path: Pa
     assert not list(tmp_path.iterdir())
 
 
-def test_vectors_are_of_what_the_model_reads(see, ask) -> None:
-    assert "a vector is of each text or token" in ask("--each", "patch", stdin=b"a\n").err
-
-
-def test_vectors_of_images_are_of_no_tokens(see) -> None:
+def test_vectors_are_of_what_the_model_reads(see, regard, loaded) -> None:
     see("--each", "token").refuses("a vector is of each image or patch")
+    loaded(SimpleNamespace(info=TASKS["translation"]))
+    regard("encode", "model", "--each", "patch", stdin=b"a\n").refuses("a vector is of each text or token")

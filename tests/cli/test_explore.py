@@ -107,7 +107,7 @@ def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, regard, monkeypatc
         (("circle",), "circle: cannot be opened: Too many levels of symbolic links"),
         (("n" * 300,), "cannot be opened: File name too long"),
         (("a.csv",), "a.csv: is a file"),
-        (["."] * 33, "33 models; a page shows at most 32"),
+        (["."] * (command.MOST + 1), "33 models; a page shows at most 32"),
         ((".", "--threads", "0"), "--threads"),
         ((".", "--images", "absent.csv"), "absent.csv: no such file"),
         ((), "MODEL"),
@@ -123,10 +123,6 @@ def test_what_cannot_be_shown_is_one_sentence(regard, monkeypatch, tmp_path: Pat
     (tmp_path / "a.csv").write_text("1,2\n")
     (tmp_path / "circle").symlink_to("circle")
     regard("explore", *words).refuses(said)
-
-
-def test_the_help_names_the_bound_on_models() -> None:
-    assert f"one to {command.MOST} model folders" in command.explore.__doc__
 
 
 def test_what_computes_is_loaded_ahead_with_its_threads(monkeypatch) -> None:

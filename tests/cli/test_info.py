@@ -39,13 +39,22 @@ def test_a_recurrent_model_is_described_by_its_cells_and_scores() -> None:
 
 
 def test_the_published_figure_stands_below_and_is_not_the_papers_where_that_is_another(regard) -> None:
+    text = regard("info", "base").out
+    assert "the paper says 65 million" in text
+    assert "encoder self-attention × 6" in text
+    lines = [line.replace(",", "").split() for line in text.splitlines() if line.endswith("%")]
+    assert sum(int(words[-2]) for words in lines[:-1]) == int(lines[-1][-2])
     assert "109.5 million here; the paper says 110 million" in regard("info", "bert-base").out
     assert "124.4 million here; its published weights have 124 million" in regard("info", "gpt2").out
     assert "the paper says" not in regard("info", "bert-base", "--vocabulary", "100").out
 
 
-def test_images_have_no_vocabulary(regard) -> None:
+def test_images_have_no_vocabulary_and_what_is_no_model_is_refused(regard, tmp_path) -> None:
     regard("info", "vit-base", "--vocabulary", "100").refuses("no vocabulary")
+    assert "recipe.toml" in regard("info", tmp_path).err
+    (tmp_path / "file").write_text("")
+    for name in ("file", "absent"):
+        regard("info", tmp_path / name).refuses("is no model folder", 1)
 
 
 def test_one_vocabulary_is_told_once() -> None:

@@ -36,18 +36,17 @@ def test_help_names_every_command(module: str) -> None:
     assert all(name in done.stdout for name in COMMANDS)
 
 
-def test_help_loads_nothing_heavy() -> None:
-    code = "import sys, regard.cli; regard.cli.main(['--help']); print([m for m in HEAVY if m in sys.modules])"
-    heavy = ["torch", "numpy", "pydantic", "sacrebleu", "tokenizers", "regard.config"]
-    done = python("-c", code.replace("HEAVY", repr(heavy)))
-    assert done.stdout.splitlines()[-1] == "[]"
+HEAVY = ["torch", "numpy", "pydantic", "sacrebleu", "tokenizers", "regard.config"]
+OTHERS = [f"regard.cli.{module}" for module in ("train", "attend", "evaluate", "generation", "model_folders")]
 
 
-def test_a_command_loads_no_other() -> None:
-    code = "import sys, regard.cli; regard.cli.main(['pack', '--help']); print([m for m in OTHERS if m in sys.modules])"
-    modules = ["train", "attend", "evaluate", "generation", "model_folders"]
-    done = python("-c", code.replace("OTHERS", repr([f"regard.cli.{module}" for module in modules])))
-    assert done.stdout.splitlines()[-1] == "['regard.cli.model_folders']"
+@pytest.mark.parametrize(("words", "modules", "there"), [([], HEAVY, []), (["pack"], OTHERS, OTHERS[-1:])])
+def test_help_loads_nothing_heavy_and_a_command_no_other(
+    words: list[str], modules: list[str], there: list[str]
+) -> None:
+    code = f"import sys, regard.cli; regard.cli.main([*{words}, '--help'])\n"
+    done = python("-c", f"{code}print([module for module in {modules} if module in sys.modules])")
+    assert done.stdout.splitlines()[-1] == str(there)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -76,12 +75,9 @@ def test_every_help_ends_with_examples_of_its_own(regard, command: str) -> None:
         cli.app.parse_args(words[1:], exit_on_error=False, print_error=False)
 
 
-def test_the_front_page_of_help_says_how_to_begin(regard) -> None:
+def test_help_says_how_to_begin_and_which_defaults_are_worth_telling(regard) -> None:
     out = regard("--help").out
     assert all(line in out for line in BEGIN)
-
-
-def test_a_flag_that_is_not_set_is_no_default_worth_telling(regard) -> None:
     out = regard("train", "--help").out
     assert "default: False" not in out
     assert "[default: auto]" in out
@@ -188,17 +184,14 @@ def test_out_of_memory_is_one_sentence(regard, failing, monkeypatch, tmp_path: P
 
 
 @pytest.mark.parametrize("words", [["attend"], ["no-such-command"], []])
-def test_out_of_memory_before_a_command_is_loaded_is_one_sentence(
-    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_out_of_memory_before_a_command_is_loaded_is_one_sentence(regard, words: list[str], monkeypatch) -> None:
     def fail(argv: list[str]) -> int:
         raise MemoryError
 
     monkeypatch.delenv("REGARD_DEBUG", raising=False)
     monkeypatch.setattr(cli, "_run", fail)
     monkeypatch.setattr(cli, "app", {})  # nothing more can be loaded
-    assert cli.main(words) == 1
-    assert capsys.readouterr().err.startswith("regard: there is not enough memory")
+    regard(*words).refuses("regard: there is not enough memory", 1)
 
 
 def test_commands_of_texts_are_those_that_take_texts() -> None:
@@ -209,20 +202,21 @@ def test_commands_of_texts_are_those_that_take_texts() -> None:
     assert sorted(found) == sorted(cli.OF_TEXTS)
 
 
-def test_a_command_that_cannot_be_loaded_says_why(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize(
+    ("cause", "code", "said"),
+    [
+        (ModuleNotFoundError("no", name="sacrebleu"), 2, "sacrebleu"),
+        (ModuleNotFoundError("no such thing"), 1, "ModuleNotFoundError: no such thing"),
+    ],
+)
+def test_a_command_that_cannot_be_loaded_says_why(regard, monkeypatch, cause: Exception, code: int, said: str) -> None:
+    def fail(argv: list[str]) -> int:
+        raise ImportError("Cannot import module 'regard.cli.pack'") from cause
+
     monkeypatch.delenv("REGARD_DEBUG", raising=False)
-    for cause, code in ((ModuleNotFoundError("no", name="sacrebleu"), 2), (ModuleNotFoundError("no such thing"), 1)):
-
-        def fail(argv: list[str], cause: Exception = cause) -> int:
-            raise ImportError("Cannot import module 'regard.cli.pack'") from cause
-
-        monkeypatch.setattr(cli, "_run", fail)
-        assert cli.main(["pack"]) == code
-        said = capsys.readouterr().err
-        assert ("sacrebleu" if code == 2 else "ModuleNotFoundError: no such thing") in said
-        assert "Cannot import" not in said
+    monkeypatch.setattr(cli, "_run", fail)
+    done = regard("pack")
+    assert (done.code, said in done.err, "Cannot import" in done.err) == (code, True, False)
 
 
 @pytest.mark.parametrize(
@@ -273,22 +267,6 @@ def test_a_dash_in_front_can_be_text(regard, loaded) -> None:
     assert "unknown option" not in done.err
 
 
-def test_info_shows_the_papers_figure(regard) -> None:
-    text = regard("info", "base").out
-    assert "the paper says 65 million" in text
-    assert "encoder self-attention × 6" in text
-    lines = [line.replace(",", "").split() for line in text.splitlines() if line.endswith("%")]
-    assert sum(int(words[-2]) for words in lines[:-1]) == int(lines[-1][-2])
-    assert "paper says" not in regard("info", "base", "--vocabulary", "100").out
-
-
-def test_info_of_what_is_no_model(regard, tmp_path) -> None:
-    assert "recipe.toml" in regard("info", tmp_path).err
-    (tmp_path / "file").write_text("")
-    assert regard("info", tmp_path / "file").code == 1
-    assert regard("info", tmp_path / "absent").code == 1
-
-
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -299,13 +277,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def completed(script: Path, *words: str) -> list[str]:
     """What bash offers for the last of these words."""
-    done = subprocess.run(
-        [shutil.which("bash") or "bash", "--norc", "-c", ASKED, "bash", str(script), *words],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=script.parent,
-    )
+    command = [shutil.which("bash") or "bash", "--norc", "-c", ASKED, "bash", str(script), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=script.parent)
     assert done.stderr == ""
     return done.stdout.split()
 

@@ -68,71 +68,68 @@ class Images(Letters):
     ],
     ids=lambda given: str(given[:20]),
 )
-def test_lines_out_are_lines_in(regard, loaded, given: bytes, expected: str) -> None:
-    loaded(Letters())
-    done = regard("classify", "model", stdin=given)
+def test_lines_out_are_lines_in(classify, given: bytes, expected: str) -> None:
+    done = classify(stdin=given)
     assert (done.code, done.out) == (0, expected)
 
 
-def test_json_of_each_kind(regard, loaded) -> None:
-    loaded(Letters())
-    done = regard("classify", "model", "--json", stdin=b"bad\n\n")
+def test_json_of_each_kind(classify, loaded) -> None:
+    done = classify("--json", stdin=b"bad\n\n")
     first, second = map(json.loads, done.out.splitlines())
     assert first == {"label": "b\tc", "probability": pytest.approx(0.982014)}
     assert second == {"label": None, "probability": None}
     loaded(Letters(kind="multi"))
-    first, second = map(json.loads, regard("classify", "model", "--json", stdin=b"bad\n\n").out.splitlines())
+    first, second = map(json.loads, classify("--json", stdin=b"bad\n\n").out.splitlines())
     assert first == {"labels": ["b\tc", "a"], "probability": 0.5}
     assert second == {"labels": [], "probability": None}
     loaded(Letters(("a",), kind="regression"))
-    first, second = map(json.loads, regard("classify", "model", "--all", stdin=b"an\n\n").out.splitlines())
+    first, second = map(json.loads, classify("--all", stdin=b"an\n\n").out.splitlines())
     assert (first, second) == ({"value": 4.0}, {"value": None})
 
 
-def test_words_that_training_never_saw_are_in_the_json(regard, loaded) -> None:
+def test_words_that_training_never_saw_are_in_the_json(classify, loaded) -> None:
     classifier = Letters()
     classifier.unseen_words = lambda text: [UnseenWord("zoo", 2, 5)]
     loaded(classifier)
     for option in ("--json", "--all"):
-        (line,) = regard("classify", "model", option, stdin=b"a zoo\n").out.splitlines()
+        (line,) = classify(option, stdin=b"a zoo\n").out.splitlines()
         assert json.loads(line)["unseen"] == [["zoo", 2, 5]]
 
 
-def test_all_probabilities_the_most_probable_first(regard, loaded) -> None:
+def test_all_probabilities_the_most_probable_first(classify, loaded) -> None:
     loaded(Letters(("a", "b", "c")))
-    (line,) = regard("classify", "model", "--all", stdin=b"cat\n").out.splitlines()
+    (line,) = classify("--all", stdin=b"cat\n").out.splitlines()
     found = json.loads(line)["probabilities"]
     assert list(found) == ["c", "a", "b"]
     assert sum(found.values()) == pytest.approx(1, abs=1e-5)
 
 
-def test_numbers_are_printed_alone(regard, loaded) -> None:
+def test_numbers_are_printed_alone(classify, loaded) -> None:
     loaded(Letters(("a",), kind="regression"))
-    assert regard("classify", "model", stdin=b"an\n\nbe\n").out == "4\n\n0\n"
-    regard("classify", "model", "--threshold", "0.5", stdin=b"an\n").refuses("predicts numbers")
+    assert classify(stdin=b"an\n\nbe\n").out == "4\n\n0\n"
+    classify("--threshold", "0.5", stdin=b"an\n").refuses("predicts numbers")
 
 
-def test_a_threshold_puts_texts_out_of_scope(regard, loaded) -> None:
-    loaded(Letters())
-    assert regard("classify", "model", "--threshold", "1", stdin=b"an\n").out == "out of scope\t0.9820\n"
-    assert regard("classify", "model", "--threshold", "0", stdin=b"an\n").out == "a\t0.9820\n"
+def test_a_threshold_puts_texts_out_of_scope(classify, loaded) -> None:
+    assert classify("--threshold", "1", stdin=b"an\n").out == "out of scope\t0.9820\n"
+    assert classify("--threshold", "0", stdin=b"an\n").out == "a\t0.9820\n"
 
 
 @pytest.mark.parametrize("threshold", ["-0.1", "1.01", "nan"])
-def test_a_threshold_is_a_probability(regard, threshold: str) -> None:
-    regard("classify", "model", f"--threshold={threshold}").refuses("is no probability")
+def test_a_threshold_is_a_probability(classify, threshold: str) -> None:
+    classify(f"--threshold={threshold}").refuses("is no probability")
 
 
-def test_images_may_have_a_header(regard, loaded) -> None:
+def test_images_may_have_a_header(classify, loaded) -> None:
     loaded(Images(("1", "2")))
-    done = regard("classify", "model", stdin=b"x,y\n1,1\n\n2,0\n")
+    done = classify(stdin=b"x,y\n1,1\n\n2,0\n")
     assert done.out == "\n1\t0.9820\n\n2\t0.9820\n"
     assert done.err == "regard: line 1 names columns; it is taken for a header, not for an image\n"
 
 
-def test_what_stands_before_a_line_that_cannot_be_read_is_answered(regard, loaded) -> None:
+def test_what_stands_before_a_line_that_cannot_be_read_is_answered(classify, loaded) -> None:
     loaded(Images(("1", "2")))
-    done = regard("classify", "model", stdin=b"1,1\n2,0\n1,2,3\n1,1\n")
+    done = classify(stdin=b"1,1\n2,0\n1,2,3\n1,1\n")
     assert (done.code, done.out) == (1, "1\t0.9820\n2\t0.9820\n")
     assert done.err == "regard: line 3: has no two values\n"
 
@@ -159,6 +156,18 @@ class Capitals(Unaware):
             spans = tuple(TaggedSpan(begin, end, "X", one.text[begin:end], 1 / 3) for begin, end in places)
             found.append(TaggedText(one.text, one.places, tags, (), spans))
         return found
+
+
+@pytest.fixture
+def classify(regard, loaded):
+    loaded(Letters())
+    return partial(regard, "classify", "model")
+
+
+@pytest.fixture
+def fill(regard, loaded):
+    loaded(Fills())
+    return partial(regard, "fill", "model")
 
 
 @pytest.fixture
@@ -273,26 +282,23 @@ class Fills(Unaware):
         return [[each] * text.count("[MASK]") for text, each in zip(texts, guesses, strict=True)]
 
 
-def test_a_line_for_each_guess(regard, loaded) -> None:
-    loaded(Fills())
-    done = regard("fill", "model", "-k", "2", stdin="the [MASK]\t.\n[MASK] ä [MASK]\n".encode())
+def test_a_line_for_each_guess(fill) -> None:
+    done = fill("-k", "2", stdin="the [MASK]\t.\n[MASK] ä [MASK]\n".encode())
     assert done.code == 0
     guesses = ["0.5000\t▁a\ta ä a", "0.2500\t▁b\tb ä b"]
     assert done.out.splitlines() == ["0.5000\t▁a\tthe a .", "0.2500\t▁b\tthe b .", *guesses, *guesses]
 
 
-def test_a_line_without_a_gap_stays_and_is_told_but_an_empty_one_is_not(regard, loaded) -> None:
-    loaded(Fills())
-    done = regard("fill", "model", "-k", "1", stdin=b"[MASK]\n\nnothing\there\n")
+def test_a_line_without_a_gap_stays_and_is_told_but_an_empty_one_is_not(fill) -> None:
+    done = fill("-k", "1", stdin=b"[MASK]\n\nnothing\there\n")
     assert done.out == "0.5000\t▁a\ta\n\n\t\tnothing here\n"
     assert "line 3 has no [MASK]" in done.err
     assert "line 2" not in done.err
-    assert regard("fill", "model", stdin=b"\xef\xbb\xbf").out == ""  # a file of nothing but that has no line
+    assert fill(stdin=b"\xef\xbb\xbf").out == ""  # a file of nothing but that has no line
 
 
-def test_json_has_an_object_for_each_line(regard, loaded) -> None:
-    loaded(Fills())
-    done = regard("fill", "model", "--json", "--k", "1", stdin=b"[MASK] x [MASK]\nno gap\n\n")
+def test_json_has_an_object_for_each_line(fill) -> None:
+    done = fill("--json", "--k", "1", stdin=b"[MASK] x [MASK]\nno gap\n\n")
     first, second, third = map(json.loads, done.out.splitlines())
     assert first == {"text": "[MASK] x [MASK]", "gaps": [[{"piece": "▁a", "probability": 0.5, "text": "a x a"}]] * 2}
     assert second == {"text": "no gap", "gaps": []}

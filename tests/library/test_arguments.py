@@ -15,11 +15,11 @@ from regard.data.corpora.labelled import open_labelled
 from regard.library.arguments import checked, speak_python
 from regard.runs.train import train
 from regard.system.errors import RegardError, UsageError
+from tests.library.conftest import IMAGE
 from tests.refusals import refused
-from tests.tasks.small_tasks import PIXELS, SOURCE, TARGET
+from tests.tasks.small_tasks import SOURCE, TARGET
 
 Model = Callable[[str], Any]
-IMAGE = np.array(PIXELS).reshape(6, 4)
 
 
 @checked
@@ -107,10 +107,8 @@ CALLS: list[tuple[str, str, Callable[[Any], object]]] = [
     ("translator", "target", lambda m: m.attribute(SOURCE, target=3)),
     ("translator", "word", lambda m: m.attribute(SOURCE, TARGET, word=2.5)),
     ("translator", "layer", lambda m: m.attention(SOURCE, TARGET).plot(layer="x")),
-    ("translator", "head", lambda m: m.attention(SOURCE, TARGET).plot(head=99)),
     ("translator", "token", lambda m: m.attention(SOURCE, TARGET).plot(token="absent")),
     ("translator", "kind", lambda m: m.attention(SOURCE, TARGET).of(3)),
-    ("translator", "kind", lambda m: m.attention(SOURCE, TARGET, "")),
     ("translator", "layer", lambda m: m.attention(SOURCE, TARGET, "encoder").rollout("last")),
     ("translator", "path", lambda m: m.attention(SOURCE, TARGET).plot(layer=1, head=1).save(None)),
     ("translator", "heads[0]", lambda m: m.without(heads=("cross", 1, 1))),
@@ -118,11 +116,9 @@ CALLS: list[tuple[str, str, Callable[[Any], object]]] = [
     ("classifier", "corpus", lambda m: m.evaluate("file")),
     ("classifier", "threshold", lambda m: m.classify(SOURCE, threshold=50)),
     ("classifier", "threshold", lambda m: m.classify(SOURCE, "0.5")),
-    ("classifier", "target", lambda m: m.attention(SOURCE, TARGET)),
     ("pairs", "text", lambda m: m.classify(7)),
     ("viewer", "image", lambda m: m.classify(torch.zeros(6, 4))),
     ("classifier", "text", lambda m: m.classify(np.array(3.0))),
-    ("viewer", "token", lambda m: m.attention(IMAGE).plot(token="a")),
     ("tagger", "texts", lambda m: m.tag_words("a b")),
     ("speaker", "max_tokens", lambda m: m.generate("The", max_tokens="5")),
     ("speaker", "stride", lambda m: m.perplexity("The", stride=2.5)),

@@ -14,19 +14,13 @@ from regard.inspection.questions.look import SIDES
 from regard.library.attention import Figure, framed_page
 from regard.system.errors import RegardError, UsageError
 from tests.inspection.payloads import unpack
+from tests.library.conftest import IMAGE, ModelOf, given
 from tests.page.view import BROWSERS, browsing, chromium
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, PIXELS, PLACELESS, SOURCE, TARGET, TEXTS, before, put, recurrent, speaker
+from tests.tasks.small_tasks import EVERY, PIXELS, PLACELESS, SOURCE, TARGET, before, put, recurrent, speaker
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-ModelOf = Callable[[str], regard.Model]
-IMAGE = np.array(PIXELS).reshape(6, 4)
-
-
-def given(name: str) -> str | np.ndarray:
-    return IMAGE if name == "viewer" else TEXTS.get(name, SOURCE)
 
 
 @pytest.mark.one_of(5)
@@ -128,6 +122,7 @@ def test_what_does_not_fit_is_named(model: ModelOf, tmp_path: Path) -> None:
         ("head", lambda: found.plot(layer=1, head=0)),
         ("layer", lambda: found.of("encoder").rollout(3)),
         ("words", lambda: viewer.attention(IMAGE).plot(words=True)),
+        ("token", lambda: viewer.attention(IMAGE).plot(token="a")),
         ("one.png", lambda: found.plot().save(tmp_path / "one.png")),
     ]
     for where, call in refusals:

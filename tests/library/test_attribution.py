@@ -15,11 +15,11 @@ from regard.inspection.questions import attribution as questions
 from regard.inspection.questions.answers import answer
 from regard.system.errors import RegardError, UsageError
 from tests.inspection.payloads import unpack
+from tests.library.conftest import IMAGE
 from tests.refusals import refused
-from tests.tasks.small_tasks import GAPPED, PIXELS, PLACELESS, SOURCE, SPANNED, TARGET, before, classifier, put
+from tests.tasks.small_tasks import GAPPED, PLACELESS, SOURCE, SPANNED, TARGET, before, classifier, put
 
 ModelOf = Callable[[str], Any]
-IMAGE = np.array(PIXELS).reshape(6, 4)
 OTHER = TARGET.replace("es zu", "sie zu")
 CASES: list[tuple[str, Any, dict[str, Any]]] = [
     ("translator", SOURCE, {"target": TARGET}),

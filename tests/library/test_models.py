@@ -16,8 +16,9 @@ from regard.models.ablation import Ablations, Head
 from regard.system.errors import UsageError
 from regard.tasks import model_folder
 from regard.tasks.model_folder import model_class
+from tests.library.conftest import IMAGE, ModelOf
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, PLACELESS, SOURCE, SPANNED, TEXTS, put, translator
+from tests.tasks.small_tasks import EVERY, GAPPED, PLACELESS, SOURCE, SPANNED, TEXTS, put, translator
 
 CLASSES = {
     "translator": regard.Translator,
@@ -33,8 +34,6 @@ CLASSES = {
     "viewer": regard.ImageClassifier,
     "encoder": regard.TextEncoder,
 }
-ModelOf = Callable[[str], regard.Model]
-IMAGE = np.array(PIXELS).reshape(6, 4)
 
 
 def probabilities(model: Any, given: Any) -> list[float]:

@@ -10,21 +10,12 @@ import torch
 import regard
 from regard.nn import hooks
 from regard.system.errors import RegardError, UsageError
+from tests.library.conftest import given
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, TARGET, TEXTS
+from tests.tasks.small_tasks import EVERY, SOURCE, TARGET
 
 ModelOf = Callable[[str], Any]
 POINT = "encoder.0.attention.weight"
-
-
-def run(model: Any, name: str) -> None:
-    """One pass of a model of any task."""
-    if name == "viewer":
-        model.attention(np.array(PIXELS).reshape(6, 4))
-    elif model.recipe.info.writes == "text":
-        model.attention(TEXTS.get(name, SOURCE), TARGET if name in ("translator", "recurrent") else None)
-    else:
-        model.attention(TEXTS.get(name, SOURCE))
 
 
 def test_captured_weights_are_those_of_the_attention(model: ModelOf) -> None:
@@ -55,7 +46,7 @@ def test_the_points_listed_are_those_that_pass(name: str, model: ModelOf) -> Non
     """Every point that a pass tells is in the list: nothing is heard that a user cannot find."""
     one = model(name)
     with hooks.capture(["*"]) as heard:
-        run(one, name)
+        one.attention(given(name), TARGET if name in ("translator", "recurrent") else None)
     there = regard.probe.points(one)
     assert len(there) == len(set(there))
     assert set(heard) <= set(there)

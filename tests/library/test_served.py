@@ -103,17 +103,12 @@ def test_parts_that_differ_in_heads_are_pictures() -> None:
     assert b"color-scheme" in found["assets/own.css"].content
 
 
-@pytest.mark.parametrize(
-    ("where", "lengths", "tokens"),
-    [("tokens", [3], ["one"]), ("run", [2, 1], TOKENS), ("run", [], TOKENS)],
-)
-def test_what_does_not_fit_is_refused(where: str, lengths: list[int], tokens: list[str]) -> None:
+def test_what_does_not_fit_and_options_of_the_other_kind_are_refused(model: Callable[[str], Any]) -> None:
     own = Own()
-    with refused(UsageError, where):
-        own_page(own, lambda: own(lengths) if lengths else None, tokens)
-
-
-def test_options_of_the_other_kind_are_refused(model: Callable[[str], Any]) -> None:
+    runs = (("tokens", lambda: own([3]), ["one"]), ("run", lambda: own([2, 1]), TOKENS), ("run", print, TOKENS))
+    for where, run, tokens in runs:
+        with refused(UsageError, where):
+            own_page(own, run, tokens)
     with refused(UsageError, "run"):
         regard.explore(model("translator"), run=print, tokens=[])  # type: ignore[call-overload]
     with refused(UsageError, "tokens"):

@@ -1,6 +1,5 @@
 """Results in a file: equal to stdout, written atomically, and identical after being stopped or killed and resumed."""
 
-import contextlib
 import json
 import os
 import random
@@ -10,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -95,12 +93,7 @@ def command(way: str, *more: object) -> list[str]:
 
 
 def in_child(argv: list[str], prepared: Callable[[], None] = lambda: None) -> int:
-    """The exit code of a process that runs a command; negative: the signal that killed it."""
-    return os.waitstatus_to_exitcode(os.waitpid(started(argv, prepared), 0)[1])
-
-
-def started(argv: list[str], prepared: Callable[[], None] = lambda: None) -> int:
-    """A process that runs a command; what it says is in ``said``."""
+    """The exit code of a process that runs a command; negative: the signal that killed it. It writes to ``said``."""
     child = os.fork()
     if child == 0:
         code = 99
@@ -114,7 +107,7 @@ def started(argv: list[str], prepared: Callable[[], None] = lambda: None) -> int
             code = int(end.code or 0)
         finally:
             os._exit(code)
-    return child
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def before(operation: int, do: Callable[[], None]) -> Callable[[], None]:
@@ -189,10 +182,8 @@ def test_conll_is_no_argument(regard) -> None:
 
 
 def test_a_text_with_line_feeds_is_one_text(regard) -> None:
-    assert (
-        regard(*WAYS["tag"], "--words", "The cat\nsleeps").out.split()
-        == regard(*WAYS["tag"], "The cat sleeps").out.split()
-    )
+    found = [regard(*WAYS["tag"], *words).out.split() for words in (["--words", "The cat\nsleeps"], ["The cat sleeps"])]
+    assert found[0] == found[1]
     for way in ("translate", "classify", "vectors"):
         assert len(regard(*WAYS[way], "a\nb", "c").out.splitlines()) == 2
 
@@ -211,60 +202,15 @@ def operations(way: str) -> int:
 def test_killed_at_some_moment_and_resumed(regard, way: str) -> None:
     written(way)
     count, draw = operations(way), random.Random(f"moments of {way}")
+    argv, whole = command(way, "--output", out(way)), out(way, "never").read_bytes()
     for fatal in sorted(draw.sample(range(1, count + 1), 2)):
         out(way).write_text("before")
-        assert in_child(command(way, "--output", out(way)), before(fatal, struck)) == -signal.SIGKILL
-        whole = out(way).read_bytes() != b"before"
-        assert not whole or out(way).read_bytes() == out(way, "never").read_bytes()
-        done = regard(*command(way, "--output", out(way)))
+        assert in_child(argv, before(fatal, struck)) == -signal.SIGKILL
+        assert out(way).read_bytes() in (b"before", whole)
+        done = regard(*argv)
         assert done.code == 0, done.err
-        assert out(way).read_bytes() == out(way, "never").read_bytes()
+        assert out(way).read_bytes() == whole
         assert names() == sorted([out(way).name, out(way, "never").name])
-
-
-@pytest.mark.parametrize("seed", range(30))
-@pytest.mark.one_of(15, minutes=0.05)
-def test_killed_from_outside_again_and_again(regard, seed: int) -> None:
-    """By whoever cares for nothing, whenever some results have come; what was saved is not made anew."""
-    way = list(WAYS)[seed % len(WAYS)]
-    written(way)
-    operations(way)
-    draw, argv = random.Random(seed), command(way, "--output", out(way))
-    for _ in range(2):
-        Path("said").unlink(missing_ok=True)
-        child, wanted = started(argv, endless), log_size(way) + draw.randrange(300)
-        while log_size(way) <= wanted and "at the end" not in said():
-            assert os.waitpid(child, os.WNOHANG)[0] == 0, said()
-            time.sleep(0.001)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        assert not out(way).exists()
-    assert regard(*argv).code == 0
-    assert out(way).read_bytes() == out(way, "never").read_bytes()
-    assert names() == sorted([out(way).name, out(way, "never").name])
-
-
-def endless() -> None:
-    """Leaves time to be killed between two file operations, and never puts the file in its place."""
-
-    def wait(files: Files, name: str, path: Path) -> None:
-        if name == "rename":
-            os.write(2, b"at the end")
-        time.sleep(600 if name == "rename" else 0.002)
-
-    Files.before = wait  # type: ignore[method-assign]
-
-
-def said() -> str:
-    with contextlib.suppress(FileNotFoundError):
-        return Path("said").read_text()
-    return ""
-
-
-def log_size(way: str) -> int:
-    with contextlib.suppress(FileNotFoundError):
-        return Path(f"{out(way)}.partial.log").stat().st_size
-    return -1
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
@@ -275,7 +221,7 @@ def test_stopped_it_saves_and_says_how_it_goes_on(regard, way: str, number: sign
     count = operations(way)
     argv = command(way, "--output", out(way))
     assert in_child(argv, before(count // 2, lambda: struck(number))) == 75
-    assert said().splitlines() == [
+    assert Path("said").read_text().splitlines() == [
         "regard: stopping: saving the results so far (a second signal ends it at once)",
         f"regard: {out(way)}: stopped; rerun the same command to resume",
     ]
@@ -318,17 +264,12 @@ def test_several_processes_note_what_one_does(regard, tmp_path: Path) -> None:
     unseen = f"regard: 6 of 12 lines have words or signs that no training text has: {named}; …\n"
     assert one.err.startswith(unseen)
     assert "unsure of 9 of 12 lines" in one.err
-    assert one.err.endswith(": lines 1, 2, 4, 5, 6, …\n")
     written = regard(*given, "--processes", 2, "--output", "out")
     assert written.err == one.err + "regard: wrote out\n"
     assert regard(*given, "--beam", 1).err == unseen
     assert regard(*given, "--beam", 1, "--json").err == ""
     typed = regard("translate", "doubting", "--beam", 1, "zebra", "The animal").err.splitlines()
-    assert [line.partition(" (")[0] for line in typed] == [
-        "regard: line 1: “zebra” is in no training text",
-        "regard: line 1: the model is unsure",
-        "regard: line 2: the model is unsure",
-    ]
+    assert [line.partition("line ")[2][:6] for line in typed] == ["1: “ze", "1: the", "2: the"]
 
 
 @pytest.mark.skipif(not SAFE, reason="processes are not copied here")
@@ -390,26 +331,18 @@ def test_stopped_while_it_waits_for_texts(monkeypatch: pytest.MonkeyPatch) -> No
     assert names() == []
 
 
-def test_another_model_input_or_option_begins_anew(regard) -> None:
+def test_another_option_or_model_begins_anew(regard) -> None:
     written("classify")
     argv = command("classify", "--output", "out.txt")
+    fewer = [word for word in argv if word != "--all"]
     stop = before(operations("classify") // 2, lambda: struck(signal.SIGTERM))
-
-    def begun_anew(said: str, change: Callable[[], object], words: list[str] = argv) -> None:
+    for name, words in (("--all", fewer), ("model", argv)):
         assert in_child(argv, stop) == 75
-        change()
-        assert said in regard(*words).err
+        if name == "model":
+            Path("classifier").unlink()
+            put(Path("classifier"), classifier(layers=1))
+        assert f"out.txt.partial was made with other values of {name}; starting over" in regard(*words).err
         assert Path("out.txt").read_bytes().decode() == regard(*words[:-2]).out
-
-    def another_model() -> None:
-        Path("classifier").unlink()
-        put(Path("classifier"), classifier(layers=1))
-
-    given, fewer = texts("classify"), [word for word in argv if word != "--all"]
-    lines = "\n".join([*given[:4], "another", *given[5:]]) + "\n"
-    begun_anew("out.txt.partial was made with other values of --all; starting over", lambda: None, fewer)
-    begun_anew("was made with other values of model; starting over", another_model)
-    begun_anew("the input is another one after text 3 than that of", lambda: Path("in").write_text(lines))
 
 
 def test_what_comes_on_stdin_is_resumed_too(regard) -> None:
@@ -449,26 +382,6 @@ def test_a_line_that_cannot_be_read_keeps_what_was_before_it(regard) -> None:
     written("images")
     done = regard(*argv)
     assert "resuming after text 9" in done.err
-    assert Path("out.txt").read_bytes().decode() == regard(*argv[:-2]).out
-
-
-def test_a_full_disk_names_the_file(regard, monkeypatch: pytest.MonkeyPatch) -> None:
-    written("translate")
-    argv = command("translate", "--output", "out.txt")
-    put_whole, left = Files.put, [4]
-
-    def full(files: Files, handle: Any, piece: memoryview) -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            raise OSError(28, "No space left on device")
-        put_whole(files, handle, piece)
-
-    with monkeypatch.context() as broken:
-        broken.setattr(Files, "put", full)
-        done = regard(*argv)
-    kept = "what is finished is kept in out.txt.partial; rerun the same command to resume\n"
-    done.refuses(f"regard: {Path('out.txt').resolve()}: cannot be written: No space left on device; {kept}", 1)
-    assert regard(*argv).code == 0
     assert Path("out.txt").read_bytes().decode() == regard(*argv[:-2]).out
 
 
