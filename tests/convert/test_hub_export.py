@@ -22,7 +22,7 @@ from regard.models.store import weights
 from regard.nn.layout import Sequences
 from regard.runs.conversion import export_model, import_model
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import ClassAssets
+from regard.tasks.classification.classifier import ClassAssets
 from regard.tasks.classification.pairs import PairClassification
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer, learn

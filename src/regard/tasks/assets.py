@@ -7,23 +7,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from regard.config import FORMAT, checksum
 from regard.system import disk
-from regard.system.errors import Damaged, RegardError
-from regard.tasks.classification.ngrams import NGRAMS, LinearNGrams, read_ngrams
+from regard.system.errors import RegardError
 from regard.text.confidence import CONFIDENCE, WORDS, SeenWords, confidence_content, read_doubted_below, read_seen_words
-from regard.text.tags import Scheme, detect
+from regard.text.tags import Scheme
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
 
-if TYPE_CHECKING:
-    from regard.data.batches.patches import Scale
-
 LABELS = "labels.json"
-PIXELS = "pixels.json"
 PREFIXES = "words.prefixes.json"
 """The file of the prefixes that a model learned; folders of earlier versions have none."""
 PROCESSORS = "processors.json"
@@ -158,67 +153,6 @@ class TextAssets:
 
 
 @dataclass(frozen=True)
-class ClassAssets(TextAssets):
-    """Tokenizer and classes.
-
-    Args:
-        ngrams: a linear classifier whose scores are added to the model's, if there is one.
-    """
-
-    ngrams: LinearNGrams | None = field(default=None, compare=False, kw_only=True)
-
-    @property
-    def contents(self) -> Mapping[str, bytes]:
-        """The same, and the linear classifier."""
-        found = super().contents
-        return {**found, NGRAMS: self.ngrams.content} if self.ngrams else found
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """Those of a model folder.
-
-        Raises:
-            RegardError: a file is missing or damaged.
-        """
-        found, ngrams = super().load(folder), read_ngrams(folder)
-        if ngrams is not None and found.labels and len(ngrams.bias_C) != len(found.labels):
-            message = f"is of {len(ngrams.bias_C)} labels, but the model has {len(found.labels)}"
-            raise Damaged(message, str(folder / NGRAMS))
-        return replace(found, ngrams=ngrams)
-
-
-@dataclass(frozen=True)
-class TagAssets(TextAssets):
-    """Tokenizer and labels, and the tag scheme, also kept in ``labels.json``."""
-
-    scheme: Scheme = "none"
-
-    @property
-    def contents(self) -> Mapping[str, bytes]:
-        """The same, ``labels.json`` with the scheme."""
-        return {**super().contents, LABELS: labels_content(self.labels, self.fitted, scheme=self.scheme)}
-
-    @property
-    def sha256(self) -> str:
-        """One fingerprint of tokenizer, tags and scheme."""
-        return hashlib.sha256(f"{super().sha256} {self.scheme}".encode()).hexdigest()
-
-    @classmethod
-    def load(cls, folder: Path) -> TagAssets:
-        """Those of a model folder; where no scheme is named, as in one from elsewhere, spans are read leniently.
-
-        Raises:
-            RegardError: a file is missing or damaged.
-        """
-        tokenizer, path = read_tokenizer(folder / TOKENIZER), folder / LABELS
-        if not path.exists():
-            raise RegardError("is missing; it names the tags", str(path))
-        read = read_json(path, LabelsFile)
-        lenient: Scheme = "none" if detect([[label] for label in read.labels]) == "none" else "io"
-        return cls(tokenizer, read.labels, read.fitted, read.scheme or lenient, seen=read_seen_words(folder))
-
-
-@dataclass(frozen=True)
 class AnswerAssets(TextAssets):
     """A tokenizer, and what is known of the texts that were learned.
 
@@ -269,46 +203,3 @@ def read_prefixes(folder: Path) -> tuple[str, ...]:
     """
     path = folder / PREFIXES
     return read_json(path, PrefixFile).prefixes if path.exists() else ()
-
-
-@dataclass(frozen=True)
-class ImageAssets:
-    """The scale of pixel values, and labels.
-
-    Args:
-        scale: from pixel values to model inputs.
-        labels: the names of the classes, in the order of their scores; a regression has one, for its number.
-        fitted: see :class:`FittedValues`.
-    """
-
-    scale: Scale
-    labels: tuple[str, ...]
-    fitted: FittedValues = field(default_factory=FittedValues)
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """No pieces, and labels."""
-        return 0, len(self.labels)
-
-    @property
-    def contents(self) -> Mapping[str, bytes]:
-        """``pixels.json`` and ``labels.json``."""
-        return {PIXELS: json_content(asdict(self.scale)), LABELS: labels_content(self.labels, self.fitted)}
-
-    @property
-    def sha256(self) -> str:
-        """One fingerprint of scale and labels."""
-        rests = json.dumps([asdict(self.scale), list(self.labels)])
-        return hashlib.sha256(rests.encode()).hexdigest()
-
-    @classmethod
-    def load(cls, folder: Path) -> ImageAssets:
-        """Those of a model folder.
-
-        Raises:
-            RegardError: a file is missing or damaged.
-        """
-        from regard.data.batches.patches import Scale
-
-        read = read_json(folder / LABELS, LabelsFile)
-        return cls(read_json(folder / PIXELS, Scale), read.labels, read.fitted)

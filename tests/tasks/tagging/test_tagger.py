@@ -18,9 +18,8 @@ from regard.data.corpora.scan import DataScan
 from regard.data.corpora.tagged import open_tagged
 from regard.runs.train import train
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import TagAssets
 from regard.tasks.tagging import tagger
-from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, read_words
+from regard.tasks.tagging.tagger import TagAssets, Tagging, decode_tags, head_of, read_words
 from regard.tasks.tagging.training import TaggingJob, TaggingTraining
 from regard.tasks.training.base import ProductPaths
 from regard.text.tags import TaggedWords, places_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,9 @@ from regard.data.batches.batch import Ids
 from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.labelled import parse_number, split_labels
-from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import ClassAssets, FittedValues, ImageAssets
+from regard.system.errors import Damaged, RegardError, UsageError
+from regard.tasks.assets import FittedValues, TextAssets
+from regard.tasks.classification.ngrams import NGRAMS, LinearNGrams, read_ngrams
 from regard.tasks.engine import engine_of
 from regard.tasks.metrics.calibration import Threshold, acceptance_scores, expected_calibration_error
 from regard.tasks.metrics.labels import (
@@ -44,9 +46,42 @@ from regard.tasks.text.task import (
 
 if TYPE_CHECKING:
     from regard.models.rnn import Reader
+    from regard.tasks.images.classifier import ImageAssets
 
 Scores = NDArray[np.float64]
-AnyLabelAssets = TypeVar("AnyLabelAssets", ClassAssets, ImageAssets)
+
+
+@dataclass(frozen=True)
+class ClassAssets(TextAssets):
+    """Tokenizer and classes.
+
+    Args:
+        ngrams: a linear classifier whose scores are added to the model's, if there is one.
+    """
+
+    ngrams: LinearNGrams | None = field(default=None, compare=False, kw_only=True)
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """The same, and the linear classifier."""
+        found = super().contents
+        return {**found, NGRAMS: self.ngrams.content} if self.ngrams else found
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Those of a model folder.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        found, ngrams = super().load(folder), read_ngrams(folder)
+        if ngrams is not None and found.labels and len(ngrams.bias_C) != len(found.labels):
+            message = f"is of {len(ngrams.bias_C)} labels, but the model has {len(found.labels)}"
+            raise Damaged(message, str(folder / NGRAMS))
+        return replace(found, ngrams=ngrams)
+
+
+AnyLabelAssets = TypeVar("AnyLabelAssets", ClassAssets, "ImageAssets")
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ from regard.nn import hooks, ops
 from regard.nn.loss import EMBEDDING, adversarial_perturbation
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.tasks.assets import ClassAssets, FittedValues
-from regard.tasks.classification.classifier import Classification, LabelTask, Scores, TextLabelTask
+from regard.tasks.assets import FittedValues
+from regard.tasks.classification.classifier import ClassAssets, Classification, LabelTask, Scores, TextLabelTask
 from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels, class_matrix
 from regard.tasks.classification.ngrams import NGRAMS, fit, is_fitted, read_ngrams
 from regard.tasks.classification.pairs import LabelledPairEncoder, PairClassification

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -19,8 +21,8 @@ from regard.data.corpora.corpus import Corpus
 from regard.data.prepare.encoders import TagEncoder, Window, word_parts
 from regard.data.prepare.shards import ragged_indices
 from regard.data.prepare.windowing import Frame
-from regard.system.errors import UsageError
-from regard.tasks.assets import TagAssets
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import LABELS, LabelsFile, TextAssets, labels_content, read_json
 from regard.tasks.engine import engine_of
 from regard.tasks.metrics.labels import TagScores, refuse_unknown_labels, tag_scores
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
@@ -34,7 +36,20 @@ from regard.tasks.text.task import (
     read_as,
     refuse_others,
 )
-from regard.text.tags import OUTSIDE, Place, TaggedWords, forbidden, places_of, spans_of, split_tag, tags_of
+from regard.text.confidence import read_seen_words
+from regard.text.tags import (
+    OUTSIDE,
+    Place,
+    Scheme,
+    TaggedWords,
+    detect,
+    forbidden,
+    places_of,
+    spans_of,
+    split_tag,
+    tags_of,
+)
+from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
 
 if TYPE_CHECKING:
     import torch
@@ -181,6 +196,37 @@ class TaggedText:
     def words(self) -> list[str]:
         """The words themselves."""
         return [self.text[begin:end] for begin, end in self.places]
+
+
+@dataclass(frozen=True)
+class TagAssets(TextAssets):
+    """Tokenizer and labels, and the tag scheme, also kept in ``labels.json``."""
+
+    scheme: Scheme = "none"
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """The same, ``labels.json`` with the scheme."""
+        return {**super().contents, LABELS: labels_content(self.labels, self.fitted, scheme=self.scheme)}
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of tokenizer, tags and scheme."""
+        return hashlib.sha256(f"{super().sha256} {self.scheme}".encode()).hexdigest()
+
+    @classmethod
+    def load(cls, folder: Path) -> TagAssets:
+        """Those of a model folder; where no scheme is named, as in one from elsewhere, spans are read leniently.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        tokenizer, path = read_tokenizer(folder / TOKENIZER), folder / LABELS
+        if not path.exists():
+            raise RegardError("is missing; it names the tags", str(path))
+        read = read_json(path, LabelsFile)
+        lenient: Scheme = "none" if detect([[label] for label in read.labels]) == "none" else "io"
+        return cls(tokenizer, read.labels, read.fitted, read.scheme or lenient, seen=read_seen_words(folder))
 
 
 class Tagging(TextTask[TagAssets, "Reader"]):

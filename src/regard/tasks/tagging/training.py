@@ -23,11 +23,11 @@ from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.windowing import Frame
 from regard.nn import ops
 from regard.nn.layout import Sequences
-from regard.tasks.assets import FittedValues, TagAssets
+from regard.tasks.assets import FittedValues
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.labels import TagScores, tag_scores
 from regard.tasks.protocols import ShouldStop
-from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, word_scores
+from regard.tasks.tagging.tagger import TagAssets, Tagging, decode_tags, head_of, word_scores
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, segmented_sides
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.text.counts import counted
