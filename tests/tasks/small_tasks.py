@@ -8,9 +8,8 @@ from typing import Any
 from regard.config import recipe_from, recipe_toml
 from regard.data.batches.patches import Scale
 from regard.models import store
-from regard.tasks.assets import AnswerAssets, FittedValues, TextAssets
+from regard.tasks.assets import AnswerAssets, FittedValues, ImageAssets, TextAssets
 from regard.tasks.classification.classifier import ClassAssets
-from regard.tasks.images.classifier import ImageAssets
 from regard.tasks.model_folder import MODEL, RECIPE, model_class
 from regard.tasks.tagging.tagger import TagAssets
 from regard.text.tokenizers.tokenizer import Tokenizer, learn

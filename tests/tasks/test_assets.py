@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from regard.system.errors import Damaged, RegardError
-from regard.tasks.assets import LABELS, PREFIXES, AnswerAssets, ClassAssets, FittedValues, TextAssets, json_content
+from regard.tasks.assets import LABELS, PREFIXES, AnswerAssets, FittedValues, TextAssets, json_content
+from regard.tasks.classification.classifier import ClassAssets
 from regard.tasks.classification.ngrams import NGRAMS, fit
 from regard.text.tokenizers.tokenizer import learn
 from tests.refusals import refused

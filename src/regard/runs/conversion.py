@@ -18,9 +18,8 @@ from regard.data.prepare.folder import sha256_of
 from regard.models import store
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import AnswerAssets, TextAssets
+from regard.tasks.assets import AnswerAssets, ImageAssets, TextAssets
 from regard.tasks.classification.classifier import ClassAssets
-from regard.tasks.images.classifier import ImageAssets
 from regard.tasks.kinds import labels_examples
 from regard.tasks.model_folder import MODEL, RECIPE, load
 from regard.tasks.protocols import Assets, Task

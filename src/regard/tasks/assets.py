@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -18,7 +18,11 @@ from regard.text.confidence import CONFIDENCE, WORDS, SeenWords, confidence_cont
 from regard.text.tags import Scheme
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
 
+if TYPE_CHECKING:
+    from regard.data.batches.patches import Scale
+
 LABELS = "labels.json"
+PIXELS = "pixels.json"
 PREFIXES = "words.prefixes.json"
 """The file of the prefixes that a model learned; folders of earlier versions have none."""
 PROCESSORS = "processors.json"
@@ -203,3 +207,46 @@ def read_prefixes(folder: Path) -> tuple[str, ...]:
     """
     path = folder / PREFIXES
     return read_json(path, PrefixFile).prefixes if path.exists() else ()
+
+
+@dataclass(frozen=True)
+class ImageAssets:
+    """The scale of pixel values, and labels.
+
+    Args:
+        scale: from pixel values to model inputs.
+        labels: the names of the classes, in the order of their scores; a regression has one, for its number.
+        fitted: see :class:`FittedValues`.
+    """
+
+    scale: Scale
+    labels: tuple[str, ...]
+    fitted: FittedValues = field(default_factory=FittedValues)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """No pieces, and labels."""
+        return 0, len(self.labels)
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """``pixels.json`` and ``labels.json``."""
+        return {PIXELS: json_content(asdict(self.scale)), LABELS: labels_content(self.labels, self.fitted)}
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of scale and labels."""
+        rests = json.dumps([asdict(self.scale), list(self.labels)])
+        return hashlib.sha256(rests.encode()).hexdigest()
+
+    @classmethod
+    def load(cls, folder: Path) -> ImageAssets:
+        """Those of a model folder.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        from regard.data.batches.patches import Scale
+
+        read = read_json(folder / LABELS, LabelsFile)
+        return cls(read_json(folder / PIXELS, Scale), read.labels, read.fitted)

@@ -12,8 +12,8 @@ import torch
 from regard.data.batches.patches import Scale
 from regard.data.corpora.images import Shape
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import FittedValues
-from regard.tasks.images.classifier import ImageAssets, ImageClassification, some_images
+from regard.tasks.assets import FittedValues, ImageAssets
+from regard.tasks.images.classifier import ImageClassification, some_images
 from tests.refusals import refused
 from tests.tasks.small_tasks import LABELS, viewer
 

@@ -19,7 +19,7 @@ from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.labelled import parse_number, split_labels
 from regard.system.errors import Damaged, RegardError, UsageError
-from regard.tasks.assets import FittedValues, TextAssets
+from regard.tasks.assets import FittedValues, ImageAssets, TextAssets
 from regard.tasks.classification.ngrams import NGRAMS, LinearNGrams, read_ngrams
 from regard.tasks.engine import engine_of
 from regard.tasks.metrics.calibration import Threshold, acceptance_scores, expected_calibration_error
@@ -46,7 +46,6 @@ from regard.tasks.text.task import (
 
 if TYPE_CHECKING:
     from regard.models.rnn import Reader
-    from regard.tasks.images.classifier import ImageAssets
 
 Scores = NDArray[np.float64]
 
@@ -81,7 +80,7 @@ class ClassAssets(TextAssets):
         return replace(found, ngrams=ngrams)
 
 
-AnyLabelAssets = TypeVar("AnyLabelAssets", ClassAssets, "ImageAssets")
+AnyLabelAssets = TypeVar("AnyLabelAssets", ClassAssets, ImageAssets)
 
 
 @dataclass(frozen=True)

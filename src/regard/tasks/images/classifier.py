@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -14,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Recipe, VitSection
-from regard.data.batches.patches import ImageBatch, PatchGrid, Scale, pack_images
+from regard.data.batches.patches import ImageBatch, PatchGrid, pack_images
 from regard.data.corpora.images import ImageRows, Pixels, Shape, is_header, open_images, parse_cells, wrong_pixels
 from regard.system.errors import RegardError
-from regard.tasks.assets import LABELS, FittedValues, LabelsFile, json_content, labels_content, read_json
+from regard.tasks.assets import PIXELS, ImageAssets
 from regard.tasks.classification.classifier import LabelTask, Prediction, Scores
 from regard.tasks.text.task import ROOM, inference_mode
 from regard.text.counts import counted
@@ -30,48 +27,6 @@ if TYPE_CHECKING:
 Image = str | NDArray[Any]
 """Pixel values: a line with commas or tabs between them, or an array height × width (× channels)."""
 Labelled = tuple[Pixels, str | None]
-PIXELS = "pixels.json"
-
-
-@dataclass(frozen=True)
-class ImageAssets:
-    """The scale of pixel values, and labels.
-
-    Args:
-        scale: from pixel values to model inputs.
-        labels: the names of the classes, in the order of their scores; a regression has one, for its number.
-        fitted: see :class:`FittedValues`.
-    """
-
-    scale: Scale
-    labels: tuple[str, ...]
-    fitted: FittedValues = field(default_factory=FittedValues)
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """No pieces, and labels."""
-        return 0, len(self.labels)
-
-    @property
-    def contents(self) -> Mapping[str, bytes]:
-        """``pixels.json`` and ``labels.json``."""
-        return {PIXELS: json_content(asdict(self.scale)), LABELS: labels_content(self.labels, self.fitted)}
-
-    @property
-    def sha256(self) -> str:
-        """One fingerprint of scale and labels."""
-        rests = json.dumps([asdict(self.scale), list(self.labels)])
-        return hashlib.sha256(rests.encode()).hexdigest()
-
-    @classmethod
-    def load(cls, folder: Path) -> ImageAssets:
-        """Those of a model folder.
-
-        Raises:
-            RegardError: a file is missing or damaged.
-        """
-        read = read_json(folder / LABELS, LabelsFile)
-        return cls(read_json(folder / PIXELS, Scale), read.labels, read.fitted)
 
 
 class ImageClassification(LabelTask[ImageAssets, "Vit"]):

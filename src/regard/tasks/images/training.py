@@ -19,9 +19,10 @@ from regard.data.prepare.encoders import ImageEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.models.inputs import Patches, patches
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import ImageAssets
 from regard.tasks.classification.losses import NUMBER
 from regard.tasks.classification.training import LabelNames, LabelTrainingTask, refuse_nothing_outside
-from regard.tasks.images.classifier import ImageAssets, ImageClassification
+from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.text.preparation import prepare_texts
 from regard.tasks.training.base import ProductPaths, TrainingJob
 
