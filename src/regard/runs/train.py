@@ -54,10 +54,6 @@ TRANSLATION_BEGINS = (
 )
 
 
-def _never() -> bool:
-    return False
-
-
 def train(
     source: Files | Path | str | None = None,
     target: Files | Path | str | None = None,
@@ -90,7 +86,7 @@ def train(
     licence: str | None = None,
     reporter: Reporter | None = None,
     quiet: bool = False,
-    should_stop: Callable[[], bool] = _never,
+    should_stop: Callable[[], bool] = lambda: False,
     job_class: type[TrainingJob] | None = None,
 ) -> Any:
     """Train a translator from two files of sentences, or a model of another task from one file.

@@ -184,22 +184,25 @@ class Comparison:
         fields |= {f"decoding.{name}": value for name, value in one.made_by.decoding.model_dump().items()}
         return dict(json.loads(json.dumps({**fields, "threads": self.machine.threads})))
 
-    def known_result(self, one: Run, results: Mapping[str, Result]) -> Result | None:
-        """The result of a finished run that is scored on all requested sets, or ``None``.
+    def known_results(self, runs: Sequence[Run]) -> dict[str, Result]:
+        """The results of finished runs that are scored on all requested sets, by run.
 
         Raises:
             RegardError: there is a run of that name, but of something else.
         """
-        result = results.get(one.name)
-        if result is None:
-            return None
-        was, now = result.rests, self.rests(one)
-        more, less = "data.test" in now and "data.test" not in was, "data.test" not in now
-        for name in sorted((was.keys() | now.keys()) - ({"data.test"} if more or less else set())):
-            if was.get(name) != now.get(name):
-                said = f"{name} was {was.get(name)!r} in the run {one.name}, and is {now.get(name)!r} now"
-                raise RegardError(f"{said}; name another --output", str(self.output / RESULTS))
-        return None if more and result.failed is None else result
+        before, found = comparison_results.read_results(self.output / RESULTS), dict[str, Result]()
+        for one in runs:
+            if (result := before.get(one.name)) is None:
+                continue
+            was, now = result.rests, self.rests(one)
+            more, less = "data.test" in now and "data.test" not in was, "data.test" not in now
+            for name in sorted((was.keys() | now.keys()) - ({"data.test"} if more or less else set())):
+                if was.get(name) != now.get(name):
+                    said = f"{name} was {was.get(name)!r} in the run {one.name}, and is {now.get(name)!r} now"
+                    raise RegardError(f"{said}; name another --output", str(self.output / RESULTS))
+            if not more or result.failed is not None:
+                found[one.name] = result
+        return found
 
     def train_and_score(self, one: Run) -> Result:
         """Train, resume, or load the finished model; then score. A run that diverges has a result without scores.
@@ -300,9 +303,13 @@ def compare(
     if (output / "recipe.toml").exists() or (output / "training").exists():
         raise UsageError("is a model folder; a comparison needs a separate folder", str(output))
     guessed = languages(texts.sources, texts.targets)
-    wishes = {
-        (name, seed): _wishes(path, guessed, budget, seed) for name, path in named.items() for seed in budget.seeds
-    }
+    wishes = dict[tuple[str, int], RecipeOptions]()
+    for name, path in named.items():
+        for seed in budget.seeds:
+            options = {"training.minutes": budget.minutes, "training.steps": budget.steps, "seed": seed}
+            wishes[name, seed] = wish = RecipeOptions(path, None, (), options, guessed)
+            if TASKS[task := task_option(wish)].learns_from != "pairs":
+                raise UsageError(f'task = "{task}" cannot be compared; only recipes of translation can', str(path))
     refuse_unlike({name: recipe_from_options(wish, 1) for (name, _), wish in wishes.items()})  # before any data is read
     read, machine = texts.open_corpora(), Machine(choose_device(device), threads)
     told(CHECKING)
@@ -324,19 +331,13 @@ def compare(
     command = shell_line("compare", {**asked, "output": output, "threads": threads, "device": device}, recipes)
     data = named_files(texts.sources, texts.targets, texts.valid)
     ready = replace(ready, fingerprints=read.fingerprints(), inputs=RunInputs(command, data))
-    done = _known_results(ready, runs)
+    done = ready.known_results(runs)
     for one in runs:
         if one.name not in done:
             refuse_unusable(output / one.name, "auto")
     output.mkdir(parents=True, exist_ok=True)
     with alone(output / LOCK, "another process is comparing in this folder", output):
-        return _all(ready, runs, _known_results(ready, runs), shown)
-
-
-def _known_results(ready: Comparison, runs: Sequence[Run]) -> dict[str, Result]:
-    """The results that are known, by run."""
-    before = comparison_results.read_results(ready.output / RESULTS)
-    return {one.name: found for one in runs if (found := ready.known_result(one, before))}
+        return _all(ready, runs, ready.known_results(runs), shown)
 
 
 def _all(
@@ -380,14 +381,6 @@ def _recipes_by_name(recipes: Sequence[Path]) -> dict[str, Path]:
             raise UsageError(f"has the name of {named[path.stem]}; recipes to compare need different names", str(path))
         named[path.stem] = path
     return named
-
-
-def _wishes(path: Path, guessed: Mapping[str, str | None], budget: Budget, seed: int) -> RecipeOptions:
-    options = {"training.minutes": budget.minutes, "training.steps": budget.steps, "seed": seed}
-    wishes = RecipeOptions(path, None, (), options, guessed)
-    if TASKS[task := task_option(wishes)].learns_from != "pairs":
-        raise UsageError(f'task = "{task}" cannot be compared; only recipes of translation can', str(path))
-    return wishes
 
 
 def refuse_unlike(recipes: Mapping[str, Recipe]) -> None:

@@ -160,7 +160,12 @@ def demonstrate_images(
     reporter = reporter or Reporter()
     reporter.on_event("drawing the images")
     parts = make_images(seed)
-    files = {name: put_arrays(output / "images" / f"{name}.npz", *part) for name, part in parts.items()}
+    files = {name: output / "images" / f"{name}.npz" for name in parts}
+    (output / "images").mkdir(parents=True, exist_ok=True)
+    for name, (images, labels) in parts.items():
+        content = BytesIO()
+        np.savez(content, images=images, labels=labels)
+        put(files[name], content.getvalue())
     model: ImageClassification = train(
         train=files["train"],
         valid=files["valid"],
@@ -190,19 +195,6 @@ def make_images(seed: int) -> dict[str, tuple[NDArray[np.uint8], NDArray[np.int6
         found[name] = corpus(count, seed, first)
         first += count
     return found
-
-
-def put_arrays(path: Path, images: NDArray[np.uint8], labels: NDArray[np.int64]) -> Path:
-    """The arrays as an ``.npz`` file.
-
-    Raises:
-        RegardError: there is another one of this name.
-    """
-    content = BytesIO()
-    np.savez(content, images=images, labels=labels)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    put(path, content.getvalue())
-    return path
 
 
 def nearest(

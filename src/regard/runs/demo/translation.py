@@ -191,13 +191,16 @@ def evaluate_demonstration(
         sentences_that_decide(pairs) or [pair for pair in pairs if pair.pronoun] for pairs in (made.valid, made.test)
     )
     measured = translation_quality(model, beam=1)
-    simple, simple_seen = simple_accuracy(made, model)
+    examples, seen = read_entries(Example), {pair.source for pair in made.train}
+    written = model.translate([example.english for example in examples], beam=1)
+    right = [example for example, german in zip(examples, written, strict=True) if german == example.german]
+    right_seen, all_seen = (sum(example.english in seen for example in some) for some in (right, examples))
     return Demonstration(
         train=len(made.train),
         test=len(made.test),
         model=measured,
-        simple=simple,
-        simple_seen=simple_seen,
+        simple=Accuracy(len(right), len(examples)),
+        simple_seen=Accuracy(right_seen, all_seen),
         nearest=translation_quality(NearestSentence([p.source for p in made.train], [p.target for p in made.train])),
         majority=pronoun_accuracy(deciding, guessed),
         ablated=translation_quality(without, beam=1) if without else None,
@@ -206,16 +209,6 @@ def evaluate_demonstration(
         cross=pronoun_attention(model, valid, tested, "cross"),
         example=tested[0].source,
     )
-
-
-def simple_accuracy(made: Corpus, model: Translation) -> tuple[Accuracy, Accuracy]:
-    """How many of the simple sentences that people type first come out exactly, of all and of those in training."""
-    examples = read_entries(Example)
-    written = model.translate([example.english for example in examples], beam=1)
-    right = [example for example, german in zip(examples, written, strict=True) if german == example.german]
-    seen = {pair.source for pair in made.train}
-    right_seen, all_seen = (sum(example.english in seen for example in some) for some in (right, examples))
-    return Accuracy(len(right), len(examples)), Accuracy(right_seen, all_seen)
 
 
 def sentences_that_decide(pairs: Sequence[Pair]) -> list[Pair]:

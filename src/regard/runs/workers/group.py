@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from threading import Event, Thread
 from typing import BinaryIO
@@ -138,7 +138,15 @@ class TorchrunProcess:
         """Answer the others from now on, and hear whether they do, whatever this process does meanwhile."""
         if self.size > 1:
             by_torchrun = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-            connect = partial(_own_store, not (self.rank or by_torchrun), _ABSENT)
+
+            def connect() -> Store:
+                """A connection to the store of all processes for a thread alone, which may wait until it is there."""
+                place, wait = os.environ["MASTER_ADDR"], timedelta(seconds=_ABSENT)
+                port, master = int(os.environ["MASTER_PORT"]), not (self.rank or by_torchrun)
+                store = TCPStore(place, port, is_master=master, wait_for_workers=False, timeout=wait, multi_tenant=True)
+                store.set_timeout(timedelta(seconds=SILENT))
+                return store
+
             self.is_lost = Heartbeat(connect, self.rank, self.size, _ABSENT).start()
 
     def look(self, waited: float) -> None:
@@ -261,14 +269,6 @@ def join(world: World, store: Store) -> World:
     places = [json.loads(store.get(f"{_PROCESS}{rank}")) for rank in range(world.size)]
     known = tuple(process for machine, process in places if here and machine == here)
     return replace(world, processes=known)
-
-
-def _own_store(is_master: bool, seconds: int) -> Store:
-    """A connection to the store of all processes for a thread alone; it may wait so long until the store is there."""
-    at, wait = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])), timedelta(seconds=seconds)
-    store = TCPStore(*at, is_master=is_master, wait_for_workers=False, timeout=wait, multi_tenant=True)
-    store.set_timeout(timedelta(seconds=SILENT))
-    return store
 
 
 def leave() -> None:
