@@ -200,14 +200,14 @@ def test_after_the_run(corpus, never, finished, harm, name):
     assert mended(corpus, finished) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "before", "said"),
-    [
-        (MODEL, "create .card.md", "rewrit"),  # the last card's file is that of the final scores
-        (manifest.NAME, "create .card.md", "rewrit"),
-        (manifest.NAME, "mkdir step-000002", "training rewrites the model folder"),
-    ],
-)
+MOMENTS = [
+    (MODEL, "create .card.md", "rewrit"),  # the last card's file is that of the final scores
+    (manifest.NAME, "create .card.md", "rewrit"),
+    (manifest.NAME, "mkdir step-000002", "training rewrites the model folder"),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "said"), MOMENTS)
 def test_before_the_final_scores_and_before_the_first_checkpoint(corpus, never, tmp_path, name, before, said):
     output = tmp_path / "model"
     numbers = [number for number, seen in enumerate(never[1], 1) if seen == before]

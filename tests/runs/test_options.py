@@ -35,18 +35,18 @@ def test_later_ones_lie_on_top() -> None:
     assert recipe.training.steps is None
 
 
-@pytest.mark.parametrize(
-    ("given", "asked", "wanted"),
-    [
-        ({"steps": 9}, {"options": {"training.minutes": 5}}, (None, 5)),
-        ({"steps": 9, "minutes": 2}, {"settings": ("training.minutes=5",)}, (None, 5)),
-        ({"minutes": 2}, {"options": {"training.steps": 7}}, (7, None)),
-        ({"minutes": 2}, {"settings": ("training.steps=7",)}, (7, None)),
-        ({"steps": 9, "minutes": 2}, {"options": {"seed": 3}, "settings": ("training.rate=1",)}, (9, 2)),
-        ({"steps": 9}, {"options": {"training.minutes": None, "training.steps": None}}, (9, None)),
-        ({"rate": 1}, {"options": {"training.minutes": 5}}, (None, 5)),
-    ],
-)
+LENGTHS = [
+    ({"steps": 9}, {"options": {"training.minutes": 5}}, (None, 5)),
+    ({"steps": 9, "minutes": 2}, {"settings": ("training.minutes=5",)}, (None, 5)),
+    ({"minutes": 2}, {"options": {"training.steps": 7}}, (7, None)),
+    ({"minutes": 2}, {"settings": ("training.steps=7",)}, (7, None)),
+    ({"steps": 9, "minutes": 2}, {"options": {"seed": 3}, "settings": ("training.rate=1",)}, (9, 2)),
+    ({"steps": 9}, {"options": {"training.minutes": None, "training.steps": None}}, (9, None)),
+    ({"rate": 1}, {"options": {"training.minutes": 5}}, (None, 5)),
+]
+
+
+@pytest.mark.parametrize(("given", "asked", "wanted"), LENGTHS)
 def test_the_length_asked_for_takes_the_place_of_the_recipes(given: Any, asked: Any, wanted: Any) -> None:
     training = made(100, {"training": given}, **asked).training
     assert (training.steps, training.minutes) == wanted
@@ -61,17 +61,17 @@ TAGS, STEPS = {"task": "tagging"}, {"training.steps": 9}
 CROWDED = {"data": {"max_tokens": 2000}, "training": {"tokens": 1500}}
 
 
-@pytest.mark.parametrize(
-    ("wishes", "holds"),
-    [
-        (RecipeOptions(settings=("training.minutes=2",), options=STEPS), ("--steps, --minutes",)),
-        (RecipeOptions(settings=("training.minutes=2", "training.steps=9"), options=STEPS), ("--steps, --minutes",)),
-        (RecipeOptions(settings=("training.rat=1",)), ("--set", "training.rate")),
-        (RecipeOptions(preset="tinny"), ("--preset", "'tiny'")),
-        (RecipeOptions(preset="bert-tiny", options=FEW, begun=BEGUN), ("--preset",)),
-        (RecipeOptions(CROWDED), ("recipe", "data.max_tokens", "2000", "training.tokens", "1500")),
-    ],
-)
+IMPOSSIBLE = [
+    (RecipeOptions(settings=("training.minutes=2",), options=STEPS), ("--steps, --minutes",)),
+    (RecipeOptions(settings=("training.minutes=2", "training.steps=9"), options=STEPS), ("--steps, --minutes",)),
+    (RecipeOptions(settings=("training.rat=1",)), ("--set", "training.rate")),
+    (RecipeOptions(preset="tinny"), ("--preset", "'tiny'")),
+    (RecipeOptions(preset="bert-tiny", options=FEW, begun=BEGUN), ("--preset",)),
+    (RecipeOptions(CROWDED), ("recipe", "data.max_tokens", "2000", "training.tokens", "1500")),
+]
+
+
+@pytest.mark.parametrize(("wishes", "holds"), IMPOSSIBLE)
 def test_what_cannot_be_costs_no_look_at_the_data(wishes: RecipeOptions, holds: tuple[str, ...]) -> None:
     with refused(UsageError, *holds):
         task_option(wishes)
@@ -105,21 +105,21 @@ CODES = {"source_language": "de", "target_language": "deu"}
 SWAPPED = {"source_language": "de", "target_language": "en"}
 
 
-@pytest.mark.parametrize(
-    ("text", "asked", "said"),
-    [
-        ({}, {"guessed": NEITHER}, "--source-language CODE --target-language CODE"),
-        ({"source_language": "en"}, {"guessed": NEITHER}, "say --target-language CODE"),
-        ({}, {"guessed": NEITHER, "options": BOTH}, None),
-        ({}, {"guessed": BOTH}, None),
-        (CODES, {"guessed": BOTH}, "text.source_language is de as recipe says, though the files end in .en; "),
-        (CODES, {"guessed": BOTH}, "; change it by --source-language en"),
-        (SWAPPED, {"guessed": BOTH}, "end in .en and .de; change it by --source-language en --target-language de"),
-        (CODES, {"guessed": BOTH, "options": {"text.source_language": "en"}}, None),
-        (CODES, {"guessed": BOTH, "options": {"text.source_language": "fr"}}, None),
-        (CODES, {"guessed": BOTH, "settings": ("text.source_language=en",)}, None),
-    ],
-)
+LANGUAGES = [
+    ({}, {"guessed": NEITHER}, "--source-language CODE --target-language CODE"),
+    ({"source_language": "en"}, {"guessed": NEITHER}, "say --target-language CODE"),
+    ({}, {"guessed": NEITHER, "options": BOTH}, None),
+    ({}, {"guessed": BOTH}, None),
+    (CODES, {"guessed": BOTH}, "text.source_language is de as recipe says, though the files end in .en; "),
+    (CODES, {"guessed": BOTH}, "; change it by --source-language en"),
+    (SWAPPED, {"guessed": BOTH}, "end in .en and .de; change it by --source-language en --target-language de"),
+    (CODES, {"guessed": BOTH, "options": {"text.source_language": "en"}}, None),
+    (CODES, {"guessed": BOTH, "options": {"text.source_language": "fr"}}, None),
+    (CODES, {"guessed": BOTH, "settings": ("text.source_language=en",)}, None),
+]
+
+
+@pytest.mark.parametrize(("text", "asked", "said"), LANGUAGES)
 def test_what_is_said_of_languages_that_nobody_names_or_that_contradict_the_files(text, asked, said) -> None:
     notes = list(language_notes(RecipeOptions({"text": text}, **asked)))
     assert len(notes) == (said is not None)
@@ -140,20 +140,20 @@ def test_the_longest_sentence_is_known_before_the_data_and_a_batch_has_room_for_
         assert made(100, *given).data.max_tokens == longest
 
 
-@pytest.mark.parametrize(
-    ("settings", "options", "where", "field"),
-    [
-        (("training.rate=0",), {}, "--set training.rate=0", "training.rate"),
-        (("model.heads=8", "model.heads=x"), {}, "--set model.heads=x", "model.heads"),
-        (("seed=-1",), {}, "--set seed=-1", "seed"),
-        ((), {"training.steps": 0}, "--steps", "must be greater than or equal to 1 (got 0)"),
-        ((), {"data.weights": ("x",)}, "--weight", "data.weights"),
-        ((), {"seed": -1}, "--seed", "must be greater than or equal to 0 (got -1)"),
-        (("training.tokens=32",), {}, "--set", "data.max_tokens"),
-        (("model.heads=3",), {}, "--set", "heads"),
-        (("data.max_tokens=2000", "text.joint=false"), {}, None, ""),
-    ],
-)
+MISTAKES = [
+    (("training.rate=0",), {}, "--set training.rate=0", "training.rate"),
+    (("model.heads=8", "model.heads=x"), {}, "--set model.heads=x", "model.heads"),
+    (("seed=-1",), {}, "--set seed=-1", "seed"),
+    ((), {"training.steps": 0}, "--steps", "must be greater than or equal to 1 (got 0)"),
+    ((), {"data.weights": ("x",)}, "--weight", "data.weights"),
+    ((), {"seed": -1}, "--seed", "must be greater than or equal to 0 (got -1)"),
+    (("training.tokens=32",), {}, "--set", "data.max_tokens"),
+    (("model.heads=3",), {}, "--set", "heads"),
+    (("data.max_tokens=2000", "text.joint=false"), {}, None, ""),
+]
+
+
+@pytest.mark.parametrize(("settings", "options", "where", "field"), MISTAKES)
 def test_who_made_a_mistake_is_blamed(tmp_path: Path, settings, options, where, field) -> None:
     file = tmp_path / "good.toml"
     file.write_text("[training]\nrate = 0.01\n")
@@ -198,34 +198,34 @@ def test_the_text_of_a_model_that_is_begun_from_takes_the_place_of_the_recipes(t
         made(100, file, options=FEW, begun=BEGUN)
 
 
-@pytest.mark.parametrize(
-    ("setting", "kept"),
-    [
-        ("text.vocabulary=4000", "vocabulary = 320"),
-        ("text.units=characters", 'units = "pieces"'),
-        ("text.normalisation=none", 'normalisation = "nfc"'),
-        ("text.lowercase=true", "lowercase = false"),
-    ],
-)
+KEPT = [
+    ("text.vocabulary=4000", "vocabulary = 320"),
+    ("text.units=characters", 'units = "pieces"'),
+    ("text.normalisation=none", 'normalisation = "nfc"'),
+    ("text.lowercase=true", "lowercase = false"),
+]
+
+
+@pytest.mark.parametrize(("setting", "kept"), KEPT)
 def test_another_text_than_that_of_the_model_that_is_begun_from_is_refused(setting: str, kept: str) -> None:
     with refused(UsageError, None, kept) as caught:
         task_option(RecipeOptions(options=FEW, begun=BEGUN, settings=(setting,)))
     assert str(caught.value.where).startswith(f"--set {setting.partition('=')[0]}")
 
 
-@pytest.mark.parametrize(
-    ("settings", "family", "moved"),
-    [
-        ((), "rnn-encoder", 0.5),
-        (("model.cell=lstm", "model.d_model=64"), "rnn-encoder", 0.5),
-        (("model.pool=attention",), "rnn-encoder", 0.5),
-        (("model.d_model=64",), "rnn-encoder", 0.5),
-        (("model.family=bert",), "bert", 0.0),
-        (("model.heads=2",), "bert", 0.0),
-        (("model.heads=2", "classification.adversarial=1"), "bert", 1.0),
-        (("classification.adversarial=0",), "rnn-encoder", 0.0),
-    ],
-)
+READERS = [
+    ((), "rnn-encoder", 0.5),
+    (("model.cell=lstm", "model.d_model=64"), "rnn-encoder", 0.5),
+    (("model.pool=attention",), "rnn-encoder", 0.5),
+    (("model.d_model=64",), "rnn-encoder", 0.5),
+    (("model.family=bert",), "bert", 0.0),
+    (("model.heads=2",), "bert", 0.0),
+    (("model.heads=2", "classification.adversarial=1"), "bert", 1.0),
+    (("classification.adversarial=0",), "rnn-encoder", 0.0),
+]
+
+
+@pytest.mark.parametrize(("settings", "family", "moved"), READERS)
 def test_few_labelled_texts_have_a_recurrent_reader_unless_what_it_has_not_is_named(settings, family, moved) -> None:
     def found(pairs, *settings, **asked):
         recipe = made(pairs, options=FEW, settings=settings, **asked)
@@ -263,16 +263,16 @@ def test_a_recurrent_reader_that_is_asked_for_is_the_same_for_any_number_of_text
     assert (tagger.model.family, tagger.model.pool) == ("rnn-encoder", "mean")  # which pools no word by whole texts
 
 
-@pytest.mark.parametrize(
-    ("settings", "family", "crf"),
-    [
-        ((), "rnn-encoder", True),
-        (("tagging.crf=false",), "rnn-encoder", False),
-        (("model.cell=gru", "model.units=words"), "rnn-encoder", True),
-        (("model.heads=2",), "bert", False),
-        (("model.norm_place=post",), "bert", False),
-    ],
-)
+TAGGERS = [
+    ((), "rnn-encoder", True),
+    (("tagging.crf=false",), "rnn-encoder", False),
+    (("model.cell=gru", "model.units=words"), "rnn-encoder", True),
+    (("model.heads=2",), "bert", False),
+    (("model.norm_place=post",), "bert", False),
+]
+
+
+@pytest.mark.parametrize(("settings", "family", "crf"), TAGGERS)
 def test_a_tagger_is_recurrent_and_chained_unless_a_transformer_is_asked_for(settings, family, crf) -> None:
     for count in (500, 20_000):
         found = made(count, settings=settings, options=TAGS)
@@ -292,19 +292,19 @@ def test_a_run_keeps_the_family_that_it_was_begun_with() -> None:
     assert asked.model.family == "rnn-encoder"  # what is asked for is asked for
 
 
-@pytest.mark.parametrize(
-    ("asked", "holds"),
-    [
-        ({"preset": "classifier-rnn", "settings": ("model.family=bert",)}, ("--preset", "rnn-encoder", "bert")),
-        ({"preset": "classifier-tiny", "settings": ("model.family=rnn-encoder",)}, ("--preset", "bert")),
-        ({"begun": {"model": RNN}, "settings": ("model.family=bert",)}, ("--from", "rnn-encoder")),
-        ({"begun": {"model": {"family": "bert"}}, "recipe": {**FEW, "model": RNN}}, ("--from", "bert")),
-        ({"settings": ("model.heads=3",)}, (None, "d_model 256", "heads 3")),
-        ({"settings": ("model.layers=65",)}, (None, "model.layers", "64")),
-        ({"settings": ("model.pool=atention",)}, (None, "model.pool", "'attention'")),
-        ({"settings": ("model.score=dot",)}, (None, "model.score", "family")),
-    ],
-)
+CLASHES = [
+    ({"preset": "classifier-rnn", "settings": ("model.family=bert",)}, ("--preset", "rnn-encoder", "bert")),
+    ({"preset": "classifier-tiny", "settings": ("model.family=rnn-encoder",)}, ("--preset", "bert")),
+    ({"begun": {"model": RNN}, "settings": ("model.family=bert",)}, ("--from", "rnn-encoder")),
+    ({"begun": {"model": {"family": "bert"}}, "recipe": {**FEW, "model": RNN}}, ("--from", "bert")),
+    ({"settings": ("model.heads=3",)}, (None, "d_model 256", "heads 3")),
+    ({"settings": ("model.layers=65",)}, (None, "model.layers", "64")),
+    ({"settings": ("model.pool=atention",)}, (None, "model.pool", "'attention'")),
+    ({"settings": ("model.score=dot",)}, (None, "model.score", "family")),
+]
+
+
+@pytest.mark.parametrize(("asked", "holds"), CLASHES)
 def test_what_does_not_go_together_is_said(asked: dict[str, Any], holds: tuple[str | None, ...]) -> None:
     with refused(UsageError, *holds):
         made(500, options=FEW, **asked)
@@ -344,23 +344,23 @@ AS_BERT = "model.norm_place=post model.pool=first model.pooler=true"
 AS_TAGGER = "model.norm_place=post model.pool=first model.positions=learned model.embedding_norm=true model.segments=1"
 
 
-@pytest.mark.parametrize(
-    ("task", "settings", "there"),
-    [
-        ("classification", "", True),
-        ("classification", "classification.ngrams=false", False),
-        ("classification", "classification.kind=multi", True),
-        ("classification", "classification.kind=regression", False),
-        ("sentence-pairs", "", False),
-        ("classification", "model.family=bert", True),
-        ("classification", AS_BERT, False),
-        ("classification", f"{AS_BERT} classification.ngrams=true", True),
-        ("tagging", "", True),
-        ("tagging", "model.word_features=0", False),
-        ("tagging", "model.norm_place=post", True),
-        ("tagging", AS_TAGGER, False),
-    ],
-)
+BESIDE_PIECES = [
+    ("classification", "", True),
+    ("classification", "classification.ngrams=false", False),
+    ("classification", "classification.kind=multi", True),
+    ("classification", "classification.kind=regression", False),
+    ("sentence-pairs", "", False),
+    ("classification", "model.family=bert", True),
+    ("classification", AS_BERT, False),
+    ("classification", f"{AS_BERT} classification.ngrams=true", True),
+    ("tagging", "", True),
+    ("tagging", "model.word_features=0", False),
+    ("tagging", "model.norm_place=post", True),
+    ("tagging", AS_TAGGER, False),
+]
+
+
+@pytest.mark.parametrize(("task", "settings", "there"), BESIDE_PIECES)
 def test_what_no_other_format_reads_is_left_out_where_a_model_can_be_exported(task, settings, there) -> None:
     recipe = made(12_000, settings=settings.split(), options={"task": task})
     section, name = READS[task]

@@ -244,14 +244,14 @@ def measured(monkeypatch) -> list[tuple[float, int]]:
     return asked
 
 
-@pytest.mark.parametrize(
-    ("section", "steps", "every"),
-    [
-        (Training(steps=40, minutes=1, validate_every=3), 40, 3),
-        (Training(patience=4, schedule="noam"), None, 1000),
-        (Training(steps=40, patience=4, schedule="noam", validate_every=5), 40, 5),
-    ],
-)
+KNOWN_LENGTHS = [
+    (Training(steps=40, minutes=1, validate_every=3), 40, 3),
+    (Training(patience=4, schedule="noam"), None, 1000),
+    (Training(steps=40, patience=4, schedule="noam", validate_every=5), 40, 5),
+]
+
+
+@pytest.mark.parametrize(("section", "steps", "every"), KNOWN_LENGTHS)
 def test_a_length_that_is_known_is_not_measured(planned, section, steps, every) -> None:
     plan = planned(section)
     assert (plan.steps, plan.validate_every, plan.costs, plan.kept) == (steps, every, None, None)
@@ -266,16 +266,16 @@ def test_a_length_of_minutes_keeps_the_steps_that_are_its_own(planned, measured)
     assert measured == [(120.0, 30)]
 
 
-@pytest.mark.parametrize(
-    "training",
-    [
-        {"schedule": "cosine", "warmup": 19},  # behind the warm-up each number of steps has rates of its own
-        {"schedule": "noam", "warmup": 400},  # of so few steps the warm-up is shorter
-        {"schedule": "noam", "warmup": 9, "validate_every": 20},
-        {"schedule": "noam", "warmup": 9, "save_every": 20},
-        {"schedule": "noam", "warmup": 9, "minutes": 2},  # a snapshot is due before
-    ],
-)
+OTHER_STEPS = [
+    {"schedule": "cosine", "warmup": 19},  # behind the warm-up each number of steps has rates of its own
+    {"schedule": "noam", "warmup": 400},  # of so few steps the warm-up is shorter
+    {"schedule": "noam", "warmup": 9, "validate_every": 20},
+    {"schedule": "noam", "warmup": 9, "save_every": 20},
+    {"schedule": "noam", "warmup": 9, "minutes": 2},  # a snapshot is due before
+]
+
+
+@pytest.mark.parametrize("training", OTHER_STEPS)
 def test_and_makes_those_again_that_are_not(planned, measured, training) -> None:
     section = Training(**{"minutes": 20, "validate_every": 50, **training})
     plan = planned(section)

@@ -43,20 +43,20 @@ def ask(tmp_path, monkeypatch):
     return train
 
 
-@pytest.mark.parametrize(
-    ("wishes", "where", "held"),
-    [
-        *(({"minutes": number}, "--minutes", str(number)) for number in (float("nan"), 0, -1.0)),
-        ({"seed": -1}, "--seed", "-1"),
-        ({"weights": [1, 2]}, "data.weights", "2"),
-        ({"weights": [-1]}, "data.weights", "negative"),
-        ({"settings": ["data.weights=[1, 2]"]}, "data.weights", "2"),
-        ({"device": "cpu:99"}, "--device", "cpu:99"),
-        ({"valid": "b"}, "--valid", "--source"),
-        ({"start_from": "model"}, "--from", ""),
-        *(({"licence": text}, "--licence", "") for text in ("", " ", "a\nb", "x" * 201, "\x1b[1m")),
-    ],
-)
+WISHES = [
+    *(({"minutes": number}, "--minutes", str(number)) for number in (float("nan"), 0, -1.0)),
+    ({"seed": -1}, "--seed", "-1"),
+    ({"weights": [1, 2]}, "data.weights", "2"),
+    ({"weights": [-1]}, "data.weights", "negative"),
+    ({"settings": ["data.weights=[1, 2]"]}, "data.weights", "2"),
+    ({"device": "cpu:99"}, "--device", "cpu:99"),
+    ({"valid": "b"}, "--valid", "--source"),
+    ({"start_from": "model"}, "--from", ""),
+    *(({"licence": text}, "--licence", "") for text in ("", " ", "a\nb", "x" * 201, "\x1b[1m")),
+]
+
+
+@pytest.mark.parametrize(("wishes", "where", "held"), WISHES)
 def test_wishes(ask, wishes, where, held) -> None:
     with refused(UsageError, where, held) as caught:
         ask(**wishes)
@@ -185,18 +185,18 @@ def test_what_happens_is_shown_where_nobody_says(small, monkeypatch, capsys, pla
     assert ("\x1b" in text, "\r" in text) == (place == "terminal", place != "pipe")
 
 
-@pytest.mark.parametrize(
-    ("task", "begun", "kind", "said"),
-    [
-        *((task, False, "single", "learning the vocabulary") for task in ("translation", "text-to-text", "masked-lm")),
-        ("text-to-text", True, "single", "reading the data"),
-        ("classification", False, "single", "learning the vocabulary and the labels"),
-        ("classification", True, "multi", "learning the labels"),
-        ("classification", False, "regression", "learning the vocabulary"),
-        ("tagging", False, "single", "learning the vocabulary and the tags"),
-        ("image-classification", False, "single", "learning the labels"),
-    ],
-)
+LEARNED = [
+    *((task, False, "single", "learning the vocabulary") for task in ("translation", "text-to-text", "masked-lm")),
+    ("text-to-text", True, "single", "reading the data"),
+    ("classification", False, "single", "learning the vocabulary and the labels"),
+    ("classification", True, "multi", "learning the labels"),
+    ("classification", False, "regression", "learning the vocabulary"),
+    ("tagging", False, "single", "learning the vocabulary and the tags"),
+    ("image-classification", False, "single", "learning the labels"),
+]
+
+
+@pytest.mark.parametrize(("task", "begun", "kind", "said"), LEARNED)
 def test_only_what_is_learned_is_said_to_be(task, begun, kind, said) -> None:
     recipe = SimpleNamespace(info=TASKS[task], classification=SimpleNamespace(kind=kind))
     assert learning_line(SimpleNamespace(recipe=recipe, pretrained="one" if begun else None)) == said

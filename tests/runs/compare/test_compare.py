@@ -198,19 +198,19 @@ def test_recipes_that_read_otherwise_are_refused_before_the_data(
         run(recipes=[*recipes, other])
 
 
-@pytest.mark.parametrize(
-    ("budget", "where"),
-    [
-        (Budget(), "--minutes, --steps"),
-        (Budget(1.0, 5), "--minutes, --steps"),
-        (Budget(steps=2, seeds=(1, 1)), "--seeds"),
-        (Budget(steps=2, seeds=()), "--seeds"),
-        (Budget(steps=2, shares=(0.0,)), "--fraction"),
-        (Budget(steps=2, shares=(1.5,)), "--fraction"),
-        (Budget(minutes=-1.0), "--minutes"),
-        (Budget(steps=2, seeds=(-1,)), "--seed"),
-    ],
-)
+BUDGETS = [
+    (Budget(), "--minutes, --steps"),
+    (Budget(1.0, 5), "--minutes, --steps"),
+    (Budget(steps=2, seeds=(1, 1)), "--seeds"),
+    (Budget(steps=2, seeds=()), "--seeds"),
+    (Budget(steps=2, shares=(0.0,)), "--fraction"),
+    (Budget(steps=2, shares=(1.5,)), "--fraction"),
+    (Budget(minutes=-1.0), "--minutes"),
+    (Budget(steps=2, seeds=(-1,)), "--seed"),
+]
+
+
+@pytest.mark.parametrize(("budget", "where"), BUDGETS)
 def test_budgets_that_cannot_be(run, tmp_path, budget: Budget, where: str) -> None:
     with refused(UsageError, where):
         run(budget=budget)

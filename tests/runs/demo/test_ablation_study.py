@@ -75,13 +75,13 @@ def test_a_guess_needs_no_removal_and_no_sentences_are_refused(trained, monkeypa
         study_heads(model, [])
 
 
-@pytest.mark.parametrize(
-    ("first", "second"),
-    [
-        (Shares(0.5, 0.49, 0.3, 0.1), Shares(0.4, 0.1, 0.3, 0.1)),  # looks at the antecedent, and the rival as much
-        (Shares(0.5, 0.2, 0.3, 0.1, 0.1), Shares(0.02, 0.01, 0.01, 0.1, 0.9)),  # the English pronoun knows its gender
-    ],
-)
+PLACES = [
+    (Shares(0.5, 0.49, 0.3, 0.1), Shares(0.4, 0.1, 0.3, 0.1)),  # looks at the antecedent, and the rival as much
+    (Shares(0.5, 0.2, 0.3, 0.1, 0.1), Shares(0.02, 0.01, 0.01, 0.1, 0.9)),  # the English pronoun knows its gender
+]
+
+
+@pytest.mark.parametrize(("first", "second"), PLACES)
 def test_the_head_that_tells_the_nouns_apart_is_chosen(monkeypatch, first: Shares, second: Shares) -> None:
     found = {(0, 1): [first], (2, 3): [second, second]}
     monkeypatch.setattr(ablation_study, "head_shares", lambda model, pairs, kind: found)
@@ -120,16 +120,16 @@ AT_NOUN = (*HEADS[:2], finding("cross", 1, 1, 180, 0.9, 0.01, 0.05))
 NO_HEAD = {"smallest": None, "without_lookers": HeadAblation((), 298), "heads": HEADS[2:]}
 
 
-@pytest.mark.parametrize(
-    ("changed", "holds"),
-    [
-        ({}, SAID),
-        ({"without_lookers": HeadAblation((ENCODER,), 9)}, ["1 head gives the noun more than 50%; 9 right without it"]),
-        ({"heads": AT_NOUN}, ["encoder–decoder 1·1: 90% on the antecedent, 1% on the other noun; 180 right"]),
-        (NO_HEAD, ["no head gives the noun more than 50%", "more than 70% are right without any head"]),
-        ({"steps": (), "smallest": HeadAblation((), 150)}, ["the pronoun is a guess with all heads"]),
-    ],
-)
+FINDINGS = [
+    ({}, SAID),
+    ({"without_lookers": HeadAblation((ENCODER,), 9)}, ["1 head gives the noun more than 50%; 9 right without it"]),
+    ({"heads": AT_NOUN}, ["encoder–decoder 1·1: 90% on the antecedent, 1% on the other noun; 180 right"]),
+    (NO_HEAD, ["no head gives the noun more than 50%", "more than 70% are right without any head"]),
+    ({"steps": (), "smallest": HeadAblation((), 150)}, ["the pronoun is a guess with all heads"]),
+]
+
+
+@pytest.mark.parametrize(("changed", "holds"), FINDINGS)
 def test_the_findings_in_a_few_lines(changed: dict, holds: list[str]) -> None:
     said = "\n".join(ablation_study.study_lines(replace(FOUND, **changed)))
     assert [line for line in holds if line not in said] == []

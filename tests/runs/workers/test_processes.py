@@ -13,15 +13,15 @@ from tests.refusals import refused
 copied = pytest.mark.skipif(not SAFE, reason="processes are not copied here")
 
 
-@pytest.mark.parametrize(
-    ("seconds", "most", "found"),
-    [
-        ({1: 1.0, 2: 1.1, 4: 1.2}, 8, 4),
-        ({1: 1.0, 2: 1.0, 4: 1.9}, 4, 2),  # four of them are two threads each of two cores
-        ({1: 1.0, 2: 1.5}, 2, 1),
-        ({1: 1.0, 2: 1.0}, 1, 1),
-    ],
-)
+CORES = [
+    ({1: 1.0, 2: 1.1, 4: 1.2}, 8, 4),
+    ({1: 1.0, 2: 1.0, 4: 1.9}, 4, 2),  # four of them are two threads each of two cores
+    ({1: 1.0, 2: 1.5}, 2, 1),
+    ({1: 1.0, 2: 1.0}, 1, 1),
+]
+
+
+@pytest.mark.parametrize(("seconds", "most", "found"), CORES)
 def test_cores_are_counted_by_what_they_do(seconds, most, found, monkeypatch):
     monkeypatch.setattr(processes, "usable_cores", lambda: 4)
     monkeypatch.setattr(processes, "_seconds", seconds.__getitem__)

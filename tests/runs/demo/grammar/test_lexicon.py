@@ -20,20 +20,20 @@ PAST_TIMES = [" ".join(time.english_words) for time in times("p")]
 PASTS = {entry.english_past: entry for entry in VERBS if entry.frame == "transitive"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "right", "wrong", "names"),
-    [
-        (Noun, "man\tmen", "man", ("6", "7", "german_plural")),
-        (Noun, "Frau\tf", "Frau\tw", ("gender", "'w'")),
-        (Noun, "Kind\tn", "-\tn", ("german", "''")),
-        (lexicon.Adjective, "person,animal,thing", "person,beast,thing", ("groups", "beast")),
-        (lexicon.Verb, "goods,food,mass", "goods,fod,mass", ("objects", "fod")),
-        (lexicon.Comparative, "\tyoung", "\tyung", ("base", "yung")),
-        (lexicon.Word, "city\tRome", "town\tRome", ("kind", "town")),
-        (Time, "p\t0-0 1-1", "x\t0-0 1-1", ("tenses", "'x'")),
-        (Time, "p\t0-0 1-1", "p\t0-0 1", ("alignment",)),
-    ],
-)
+WRONG_LINES = [
+    (Noun, "man\tmen", "man", ("6", "7", "german_plural")),
+    (Noun, "Frau\tf", "Frau\tw", ("gender", "'w'")),
+    (Noun, "Kind\tn", "-\tn", ("german", "''")),
+    (lexicon.Adjective, "person,animal,thing", "person,beast,thing", ("groups", "beast")),
+    (lexicon.Verb, "goods,food,mass", "goods,fod,mass", ("objects", "fod")),
+    (lexicon.Comparative, "\tyoung", "\tyung", ("base", "yung")),
+    (lexicon.Word, "city\tRome", "town\tRome", ("kind", "town")),
+    (Time, "p\t0-0 1-1", "x\t0-0 1-1", ("tenses", "'x'")),
+    (Time, "p\t0-0 1-1", "p\t0-0 1", ("alignment",)),
+]
+
+
+@pytest.mark.parametrize(("kind", "right", "wrong", "names"), WRONG_LINES)
 def test_a_wrong_line_is_named(tmp_path, monkeypatch, kind, right: str, wrong: str, names: tuple[str, ...]) -> None:
     table = f"tables/{kind.__name__.lower()}s.tsv"
     before, _, after = (TABLES.parent / table).read_text(encoding="utf-8").partition(right)
