@@ -167,14 +167,6 @@ def test_neither_a_damaged_folder_nor_numbers_that_are_not_finite_are_taken_out(
     assert not (tmp_path / "out").exists()
 
 
-def test_two_vocabularies_have_no_form(tmp_path):
-    both = Vocabularies(learn(TEXTS * 3, 290), learn(TEXTS * 2, 280), False)
-    model = {"encoder_layers": 1, "decoder_layers": 1, "tie": "two"}
-    folder = made(tmp_path / "ours", "translation", model, both, text={"joint": False})
-    with refused(UsageError, "text.joint"):
-        export_model(folder, tmp_path / "out")
-
-
 def test_an_encoder_goes_in_and_out_with_all_that_lies_around_it(tmp_path):
     peer, tokenizer = folder_of("BertModel", tmp_path / "theirs")
     peer.pooler = None

@@ -66,16 +66,6 @@ class Texts:
     valid: tuple[Path, Path] | None = None
     test: tuple[Path, Path] | None = None
 
-    def open_corpora(self) -> CorpusSplit:
-        """All of them as corpora.
-
-        Raises:
-            UsageError: a file is missing, or can be read only once.
-        """
-        refuse_pipes([*self.sources, *self.targets, *(self.valid or ()), *(self.test or ())])
-        valid, test = (corpora([two[0]], [two[1]])[0] if two else None for two in (self.valid, self.test))
-        return CorpusSplit(corpora(self.sources, self.targets), valid, test)
-
 
 @dataclass(frozen=True)
 class Budget:
@@ -311,7 +301,10 @@ def compare(
             if TASKS[task := task_option(wish)].learns_from != "pairs":
                 raise UsageError(f'task = "{task}" cannot be compared; only recipes of translation can', str(path))
     refuse_unlike({name: recipe_from_options(wish, 1) for (name, _), wish in wishes.items()})  # before any data is read
-    read, machine = texts.open_corpora(), Machine(choose_device(device), threads)
+    refuse_pipes([*texts.sources, *texts.targets, *(texts.valid or ()), *(texts.test or ())])
+    valid, test = (corpora([two[0]], [two[1]])[0] if two else None for two in (texts.valid, texts.test))
+    read = CorpusSplit(corpora(texts.sources, texts.targets), valid, test)
+    machine = Machine(choose_device(device), threads)
     told(CHECKING)
     read, pairs = read.scan(told, despite_check)
     runs = [  # so ordered that there is soon something to compare: seed by seed, share by share
@@ -353,18 +346,15 @@ def _all(
     for number, one in enumerate(missing):
         if ready.hooks.should_stop():
             raise Stopped("stopped; rerun the same command to resume")
-        told(f"run {len(done) + 1} of {len(runs)}: {one.name}{_time_left(one, number, len(missing), began)}")
+        minutes = one.made_by.training.minutes  # time left is estimated from earlier runs, or from the minutes
+        each = (time.monotonic() - began) / number if number else 60 * minutes if minutes else None
+        about = 0 if each is None else max(1, round(each * (len(missing) - number) / 60))
+        left = f"; all will take about {about:,} minutes more" if about else ""
+        told(f"run {len(done) + 1} of {len(runs)}: {one.name}{left}")
         done[one.name] = ready.train_and_score(one)
         append(path, done[one.name])
         shown([done[each.name] for each in runs if each.name in done])
     return [done[one.name] for one in runs]
-
-
-def _time_left(one: Run, made: int, runs: int, began: float) -> str:
-    """Estimated time left: from earlier runs, or from the minutes."""
-    minutes = one.made_by.training.minutes
-    each = (time.monotonic() - began) / made if made else 60 * minutes if minutes else None
-    return "" if each is None else f"; all will take about {max(1, round(each * (runs - made) / 60)):,} minutes more"
 
 
 def _recipes_by_name(recipes: Sequence[Path]) -> dict[str, Path]:
