@@ -11,14 +11,14 @@ import regard
 from regard.inspection.folders.walk import write_walk
 from regard.models.ablation import Head
 from regard.runs.demo import ablation_study
-from regard.runs.demo.ablation_study import AblationStudy, HeadAblation, HeadFinding, study_heads
+from regard.runs.demo.ablation_study import AblationStudy, HeadAblation, HeadFinding, PronounPredictions, study_heads
 from regard.runs.demo.grammar import Pair, corpus
 from regard.runs.demo.grammar.scores import Shares
 from regard.runs.demo.translation import TEST, TRAIN, VALID, demonstrate, write
 from regard.system.errors import RegardError, Stopped
 from regard.tasks.translation.translator import Translation
 from tests.refusals import refused
-from tests.runs.demo.plain_study import check_equal, plain_walk
+from tests.runs.demo.plain_study import check_equal, plain_right, plain_walk
 
 SMALL = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 64, "heads": 2, "norm_place": "pre"}
 
@@ -32,6 +32,12 @@ def trained(tmp_path_factory) -> tuple[Translation, list[Pair]]:
     options = {"steps": 30, "threads": 1, "device": "cpu", "quiet": True}
     model = regard.train(**write(made, folder / "corpus"), output=folder / "model", recipe=recipe, **options)
     return model, [pair for pair in made.test if pair.pronoun and pair.pronoun.decides]
+
+
+def test_pronouns_are_counted_as_by_a_loop_over_sentences(trained) -> None:
+    model, pairs = trained
+    for off in ((), [Head("cross", 1, 1), Head("cross", 1, 2)]):
+        assert PronounPredictions(model, pairs).right(off) == plain_right(model, pairs, off)
 
 
 @pytest.mark.parametrize(

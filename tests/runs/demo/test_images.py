@@ -59,6 +59,8 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(tmp_path, monkeypatch,
     assert main([*words, "--json"]) == 0  # finished: said at once, scored again
     found = json.loads(capsys.readouterr().out)
     assert (found["train"], found["test"], len(found["distances"]["layers"])) == (200, 20, 2)
+    (tmp_path / "demo" / "images" / "test.npz").write_bytes(b"mine")
+    assert main(words) == 1  # over nothing else
     recipe = regard.load(tmp_path / "demo" / "model").recipe
     assert (recipe.model.height, recipe.images.shift) == (32, 2)
 
