@@ -13,7 +13,7 @@ from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
 from regard.system.errors import RegardError
 from regard.text.stop_strings import Decoder
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer, special_token_names
-from regard.text.tokenizers.tokenizer import Tokenizer, learn
+from regard.text.tokenizers.tokenizer import Tokenizer, learn, read_document
 from regard.text.tokenizers.vocabulary import read_tokenizer
 from tests.refusals import refused
 from tests.text.tokenizers.library_tokenizers import byte_pairs, unigrams, word_pieces
@@ -80,7 +80,7 @@ def foreign(raw, tmp_path_factory: pytest.TempPathFactory) -> dict[str, HuggingF
         core.save(str(folder / f"{name}.json"))
         core.no_truncation()
         core.no_padding()
-    return {name: HuggingFaceTokenizer.load(folder / f"{name}.json") for name in raw}
+    return {name: HuggingFaceTokenizer(read_document(folder / f"{name}.json")) for name in raw}
 
 
 @given(PLAIN, KINDS)
@@ -215,7 +215,7 @@ def test_what_cannot_be_used_is_refused_with_a_sentence(raw, tmp_path: Path) -> 
     ):
         path.write_text(json.dumps({**document, **more, "model": model}))
         with refused(RegardError, path, names):
-            HuggingFaceTokenizer.load(path)
+            HuggingFaceTokenizer(read_document(path), where=str(path))
     for names, said in (({"eos": "</s>"}, "'</s>'"), ({"end_token": "[SEP]"}, "'end'")):
         with refused(RegardError, "tokenizer.json", said):
             HuggingFaceTokenizer(document, names)

@@ -373,12 +373,3 @@ class HuggingFaceTokenizer(BaseTokenizer):
         else:
             found = [True] * len(names)
         return np.array([True, *found[1:]], np.bool_)
-
-    @classmethod
-    def load(cls, path: Path | str, names: Mapping[str, str] | None = None, size: int = 0) -> HuggingFaceTokenizer:
-        """The tokenizer of a file, e.g. with the names that :func:`special_token_names` found.
-
-        Raises:
-            RegardError: the file is missing, too large, damaged, or see the class.
-        """
-        return cls(read_document(path), names, size, str(path))
