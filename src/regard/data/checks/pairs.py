@@ -89,9 +89,8 @@ def misalignment(source: NDArray[np.integer], target: NDArray[np.integer]) -> Mi
             suspect.append((begin, *found))
     share = len(suspect) / len(begins)
     places = [begin for begin, _, _ in suspect]
-    lasting = len(places) > 1 and places == list(
-        begins[-len(places) :]
-    )  # to the end, as when a line is missing near it
+    # to the end, as when a line is missing near it
+    lasting = len(places) > 1 and places == list(begins[-len(places) :])
     if suspect and (share >= 0.05 or lasting):
         shifts = [shift for _, shift, _ in suspect]
         usual = max(sorted(set(shifts)), key=shifts.count)

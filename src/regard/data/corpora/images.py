@@ -165,36 +165,26 @@ class ImageRows(Records[Image]):
 
 
 @dataclass
-class ImageArrays:
+class ImageArrays(Records[Image]):
     """The arrays ``images`` and ``labels`` of an ``.npz`` file: images × height × width, or × channels behind these.
 
     ``where`` gives an image's number from 1 in the place of a line.
     """
-
-    path: Path
-    notes: tuple[InvalidLines, ...] = field(default=(), compare=False)
-
-    @property
-    def name(self) -> str:
-        return str(self.path)
-
-    def where(self, number: int, side: int = 0) -> str:
-        return f"{self.path}:{number + 1}"
 
     @property
     def shape(self) -> Shape | int:
         """Of the images."""
         return Shape(*self._arrays()[0].shape[1:])
 
-    def examples(self) -> Iterator[Image]:
-        """Every image and its label, in order.
+    def records(self, notes: InvalidLines) -> Iterator[tuple[int, Image]]:
+        """Every image and its label, each with its number from 1.
 
         Raises:
             RegardError: the file is damaged or lacks an array, or they do not go together.
         """
         images, labels = self._arrays()
-        for image, label in zip(images, labels.tolist(), strict=True):
-            yield Image(image.ravel().astype(np.int64), str(label).strip())
+        for number, (image, label) in enumerate(zip(images, labels.tolist(), strict=True), 1):
+            yield number, Image(image.ravel().astype(np.int64), str(label).strip())
 
     def _arrays(self) -> tuple[NDArray[Any], NDArray[Any]]:
         disk.refuse_irregular(self.path)
