@@ -2,7 +2,7 @@
 
 The command says so in a sentence, or stops in peace; no process outlives it, nothing stands for prepared data that is
 not whole, and the same command makes the bytes of one that was left alone. All are long, for a start of a run takes
-seconds; the quick test of a process that is killed is in ``system/test_map_reduce.py``.
+seconds; the quick test of a process that is killed is in ``system/test_forks.py``.
 """
 
 import os
