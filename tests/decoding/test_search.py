@@ -1,4 +1,3 @@
-import itertools
 import math
 
 import numpy as np
@@ -30,20 +29,6 @@ def found_by(table: Table, sources, decoding: Decoding, *without: int, step=None
 
 def penalised(log_probability: float, length: int, alpha: float) -> float:
     return log_probability / math.pow((5 + length) / 6, alpha)
-
-
-def every_output(table, source, limit, alpha, without=()):
-    """All finished outputs of at most ``limit`` tokens (``</s>`` counted), best first: ``(score, tokens)``."""
-    found = []
-    words = [token for token in range(table.vocabulary) if token != END and token not in without]
-    for length in range(limit):
-        for tokens in itertools.product(words, repeat=length):
-            whole = (*tokens, END)
-            total = 0.0
-            for i, token in enumerate(whole):
-                total += table.log_probabilities(source, whole[:i])[token]
-            found.append((penalised(total, length + 1, alpha), tokens))
-    return sorted(found, key=lambda entry: -entry[0])
 
 
 def textbook(table, source, width, limit, alpha, nbest, without=()):
@@ -96,23 +81,6 @@ def test_beam_search_is_the_textbooks(table, sources, width, alpha, data):
         assert plain(hypotheses) == [(pytest.approx(score, rel=1e-12), *rest) for score, *rest in wanted]
 
 
-@given(tables, sources, alphas)
-def test_beam_one_is_greedy(table, sources, alpha):
-    """Both ways to choose, and a loop that takes the most probable token until it is ``</s>``."""
-    for source in sources:
-        tokens, total = [], 0.0
-        while len(tokens) < len(source) + 5 and (not tokens or tokens[-1] != END):
-            line = table.log_probabilities(source, tokens)
-            tokens.append(int(np.argmax(line)))
-            total += float(line[tokens[-1]])
-        decoding = Decoding(beam=1, length_penalty=alpha, max_extra=5)
-        [[found]] = search(TableStep(table), [source], decoding, symbols(table))
-        assert found.finished == (tokens[-1] == END)
-        assert found.tokens == tuple(tokens[:-1] if found.finished else tokens)
-        assert found.log_probability == total
-        assert found.score == pytest.approx(penalised(total, len(tokens), alpha))
-
-
 @given(tables, sources.filter(bool))
 def test_a_beam_one_wide_chooses_as_greedy_does(table, sources):
     rows = NO_ROWS.open([Sentence(i, source, 9, NBest(1)) for i, source in enumerate(sources)], table.start)
@@ -121,16 +89,6 @@ def test_a_beam_one_wide_chooses_as_greedy_does(table, sources):
     assert one.parents().tolist() == other.parents().tolist()
     assert one.token_M.tolist() == other.token_M.tolist() == Greedy(scores=False)(rows, answer).token_M.tolist()
     assert one.token_log_probability_M.tolist() == other.token_log_probability_M.tolist()
-
-
-@given(st.integers(0, 10**6), alphas, st.sampled_from([-2.0, 0.5]), st.sampled_from([(), (1,)]))
-def test_a_wide_beam_is_exhaustive(seed, alpha, end, without):
-    table, source = Table(3, seed, 1.0, end), sentence(2)
-    decoding = Decoding(beam=100, length_penalty=alpha, max_extra=3)
-    [found] = search(TableStep(table), [source], decoding, symbols(table, *without), nbest=20)
-    wanted = every_output(table, source, 5, alpha, without)[:20]
-    assert [h.tokens for h in found] == [tokens for _, tokens in wanted]
-    assert [h.score for h in found] == pytest.approx([score for score, _ in wanted], rel=1e-12)
 
 
 @given(tables, sources, st.integers(1, 4), st.randoms())

@@ -119,7 +119,6 @@ LAWS = {
         (
             "laws/test_search.py::test_search",
             "laws/test_search.py::test_a_beam_of_one_is_greedy",
-            "decoding/test_search.py::test_a_wide_beam_is_exhaustive",
             "engine/test_laws.py::test_a_wide_beam_is_exhaustive_and_one_of_one_is_greedy",
         ),
         families=WRITING,

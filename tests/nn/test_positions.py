@@ -7,17 +7,7 @@ import torch
 from torch import nn
 
 from regard.nn.layout import Sequences
-from regard.nn.positions import (
-    Grid,
-    Learned,
-    LinearBias,
-    NoPositions,
-    Relative,
-    Rotary,
-    Sinusoidal,
-    sinusoids,
-    slopes,
-)
+from regard.nn.positions import Grid, Learned, LinearBias, NoPositions, Relative, Rotary, Sinusoidal, sinusoids, slopes
 from tests.models.small_models import assert_near
 from tests.reference import equations
 
@@ -110,12 +100,6 @@ def test_scaled_positions_turn_less_far() -> None:
     whole, half = (Rotary(4, 50.0, scaling).rotate(x_THK, Sequences.end_to_end([9])) for scaling in (1.0, 2.0))
     assert_near(half[::2][1], Rotary(4, 50.0).rotate(x_THK[[0, 2]], Sequences.end_to_end([2]))[1], 1e-12)
     assert not torch.allclose(half, whole)
-
-
-def test_a_new_token_turns_as_in_its_text() -> None:
-    part, x_THK = Rotary(4, 50.0), torch.randn(7, 2, 4)
-    together = part.rotate(x_THK, Sequences.end_to_end([4, 3]))
-    assert_near(part.rotate(x_THK[[3, 6]], Sequences.new_tokens(torch.tensor([3, 2]))), together[[3, 6]], 1e-6)
 
 
 @pytest.mark.parametrize("heads", [1, 2, 4, 8, 16, 3, 6, 12, 20])

@@ -82,11 +82,7 @@ class FastAnswer:
         return score_NV[np.arange(len(tokens_N)), tokens_N] - _log_sum(score_NV)
 
     def sample(
-        self,
-        uniform_N: Scores,
-        decoding: Decoding,
-        without: Sequence[int] = (),
-        seen_NS: Ids | None = None,
+        self, uniform_N: Scores, decoding: Decoding, without: Sequence[int] = (), seen_NS: Ids | None = None
     ) -> Ids:
         """One token per row: where the running sum of the probabilities that ``decoding`` leaves passes ``uniform``."""
         return sample(self._scores(), uniform_N, decoding, without, seen_NS)

@@ -40,11 +40,7 @@ class Linear:
     """``x W + b``, or several of the same x side by side; with an activation."""
 
     def __init__(
-        self,
-        weights: Sequence[Floats],
-        biases: Sequence[Floats | None],
-        activation: str = "none",
-        pack: Packer = FP32,
+        self, weights: Sequence[Floats], biases: Sequence[Floats | None], activation: str = "none", pack: Packer = FP32
     ) -> None:
         self.packed = pack(weights, biases)
         self.columns = sum(len(weight) for weight in weights)

@@ -40,22 +40,6 @@ def test_attend_is_the_equation_sequence_by_sequence(lengths, tail) -> None:
         assert_near(attend(*given_QKV, layout, causal=causal), by_hand(*given_QKV, layout, causal), 1e-12)
 
 
-def test_a_scale_and_a_bias_are_taken() -> None:
-    query_THK, key_SHK, value_SHU = tensors(5, 5)
-    layout = Layout(sequences([5]), sequences([5]))
-
-    def slope(query_positions_L: torch.Tensor, key_positions_M: torch.Tensor) -> torch.Tensor:
-        distance_LM = (query_positions_L[:, None] - key_positions_M).abs().double()
-        return -torch.tensor([0.5, 0.1], dtype=torch.float64)[:, None, None] * distance_LM
-
-    context_THU = attend(query_THK, key_SHK, value_SHU, layout, causal=False, bias=slope, scale=0.3)
-    for head, steepness in enumerate((0.5, 0.1)):
-        score = 0.3 * query_THK[:, head].numpy() @ key_SHK[:, head].numpy().T
-        score -= steepness * np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
-        weight = np.array([equations.softmax(row) for row in score])
-        assert_near(context_THU[:, head], weight @ value_SHU[:, head].numpy(), 1e-12)
-
-
 @pytest.mark.parametrize(("d_k", "d_v"), [(4, 4), (2, 5)])
 def test_multi_head_attention_is_the_papers(d_k: int, d_v: int) -> None:
     part = MultiHeadAttention(6, 3, d_k, d_v).double()
