@@ -189,10 +189,37 @@ def test_whoever_has_sent_all_and_stops_sending_holds_nothing(site) -> None:
     until(lambda: not site.connections)
 
 
-def test_nothing_is_written_behind_the_end_and_no_timer_is_left() -> None:
+def watched(sends: bool) -> tuple[Mock, Mock, TimedTransport]:
+    """A transport that has taken nothing of the first four bytes, its loop, and what watches it."""
     sent, loop = Mock(), Mock()
     sent.is_closing.return_value, sent.get_write_buffer_size.return_value = False, 4
-    way = TimedTransport(sent, loop, 20.0, 0.5, lambda: True)
+    return sent, loop, TimedTransport(sent, loop, 20.0, 0.5, lambda: sends)
+
+
+@pytest.mark.parametrize("closing", [False, True])
+def test_nothing_taken_for_so_long_is_the_end(closing: bool) -> None:
+    """Where all was sent, a transport is closed at once; what was written is still watched."""
+    sent, loop, way = watched(sends=False)
+    way.write(b"some")
+    if closing:
+        way.close()
+        sent.close.assert_called_once_with()
+        sent.write_eof.assert_not_called()
+    for look in range(1, LOOKS + 1):
+        assert loop.call_later.call_count == look
+        sent.abort.assert_not_called()
+        seconds, watch, *given = loop.call_later.call_args.args
+        assert seconds == 20 / LOOKS
+        watch(*given)
+    sent.abort.assert_called_once_with()
+
+
+def test_nothing_is_written_behind_the_end_and_no_timer_is_left() -> None:
+    sent, loop, way = watched(sends=True)
+    sent.get_write_buffer_size.return_value = 0  # what is taken at once is not waited for
+    way.write(b"all")
+    loop.call_later.assert_not_called()
+    sent, loop, way = watched(sends=True)
     way.write(b"some")
     way.close()
     way.close()
