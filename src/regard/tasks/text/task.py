@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from regard.config import Decoding, Recipe, TaskInfo, check_value
 from regard.config.weights import TOO_LARGE
 from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sources
-from regard.data.prepare.windowing import Frame
 from regard.kernels.packing import Precision
 from regard.system.errors import RegardError, UsageError
 from regard.system.threads import ended_threads
@@ -204,6 +203,8 @@ class TextReader(TextTask[Any, "Reader"]):
 
     def __init__(self, recipe: Recipe, assets: Any, model: Reader | Unloaded[Reader]) -> None:
         super().__init__(recipe, assets, model)
+        from regard.data.prepare.windowing import Frame
+
         self.frame = Frame.of(assets.tokenizer, recipe.data.max_tokens)
 
     def engine_sizes(self) -> tuple[int, HeadShape]:
