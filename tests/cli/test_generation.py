@@ -230,8 +230,8 @@ def test_json_has_an_object_for_each_text(ask) -> None:
     assert first == {"text": "A", "tokens": [5], "pieces": ["▁5"], **likely, **sure}
     sure |= {"probability": 1.0, "score": 0.0, "finished": True}
     assert second == {"text": "", "tokens": [], "pieces": [], **sure}
-    (both,) = map(json.loads, ask("--json", "--n", "2", "a").out.splitlines())
-    assert [one["text"] for one in both["outputs"]] == ["A", "A!"]
+    found = map(json.loads, ask("--json", "--n", "2", "a", "").out.splitlines())
+    assert [[one["text"] for one in both["outputs"]] for both in found] == [["A", "A!"], [""]]
 
 
 @pytest.mark.parametrize(

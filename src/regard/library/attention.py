@@ -156,16 +156,9 @@ class Attention:
     _seen: _Seen = field(repr=False)
 
     def __repr__(self) -> str:
-        layers, heads, queries, keys = self.weights.shape
         text = self.source if len(self.source) <= 40 else self.source[:39] + "…"
-        sizes = ", ".join(
-            [
-                counted(layers, "layer"),
-                counted(heads, "head"),
-                counted(queries, "query", "queries"),
-                counted(keys, "key"),
-            ]
-        )
+        names = (("layer",), ("head",), ("query", "queries"), ("key",))
+        sizes = ", ".join(counted(size, *name) for size, name in zip(self.weights.shape, names, strict=True))
         return f"<Attention {self.kind}: {sizes}{f'; {text!r}' if text else ''}>"
 
     @checked
