@@ -66,14 +66,11 @@ def recurrent_costs(model: RnnSection, n: int, m: int) -> ModelCosts:
     if model.input_feeding:  # the next token waits for what was attended to
         writing = _sum(0, (write + 1, "m", m))
     sequential = Count(f"{reading.formula} + {writing.formula}", reading.value + writing.value)
-    across = Count(f"{read} + 1", read + 1) if attends else _through_the_bottleneck(model, n, m)
+    across = Count(f"{read} + 1", read + 1)
+    if not attends:  # from the source token farthest from the encoder's end, or ends, to the last target token
+        nearer = (1, "⌈n/2⌉", math.ceil(n / 2)) if model.two_way else (1, "n", n)
+        across = _sum(read - 1, nearer, (1, "m", m))
     return ModelCosts(sequential, _sum(read - 1, (1, "n", n)), across)
-
-
-def _through_the_bottleneck(model: RnnSection, n: int, m: int) -> Count:
-    """From the source token that lies farthest from the encoder's end, or ends, to the last target token."""
-    nearer = (1, "⌈n/2⌉", math.ceil(n / 2)) if model.two_way else (1, "n", n)
-    return _sum(model.encoder_layers - 1, nearer, (1, "m", m))
 
 
 def _sum(constant: int, *terms: tuple[int, str, int]) -> Count:

@@ -124,14 +124,16 @@ class BPTT(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, entered_RF, first_NX, times, mirror_R, equations, path, *weights):  # type: ignore[no-untyped-def]
-        size, state = weights[0].shape[1], first_NX
+        size, ways, state = weights[0].shape[1], len(weights) // 2, first_NX
         entered_RF = _select(entered_RF, mirror_R)
         befores, hidden, last, kept = [], [], [], []
         for start, live in times:
             last.append(state[live:])
             before = state[:live]
             befores.append(before)
-            carried = _carry(before[:, :size], weights, path)
+            heard = before[:, :size]
+            every = [product(heard[d::ways], weights[2 * d], weights[2 * d + 1], path) for d in range(ways)]
+            carried = every[0] if ways == 1 else torch.stack(every, 1).flatten(0, 1)
             state, needed = equations.step(entered_RF[start : start + live], carried, before)
             hidden.append(state[:, :size])
             kept.append(needed)
@@ -164,13 +166,6 @@ class BPTT(torch.autograd.Function):
 
 def _select(x: Tensor, rows: Tensor | None) -> Tensor:
     return x if rows is None else x.index_select(0, rows)
-
-
-def _carry(hidden_ND: Tensor, weights: Sequence[Tensor], path: Path) -> Tensor:
-    """``carried_NF``: each direction's rows by its own weights."""
-    ways = len(weights) // 2
-    every = [product(hidden_ND[d::ways], weights[2 * d], weights[2 * d + 1], path) for d in range(ways)]
-    return every[0] if ways == 1 else torch.stack(every, 1).flatten(0, 1)
 
 
 def full(path: Path) -> Path:
