@@ -144,7 +144,10 @@ class AdditiveScore(Vectors, nn.Module):
 
 
 class Additive(AdditiveScore):
-    """``score(h, m) = vᵀ tanh(W h + U m + b)``: a query of every state of the decoder [Bahdanau15 §A.1.2]."""
+    """``score(h, m) = vᵀ tanh(W h + U m + b)``: a query of every state of the decoder [Bahdanau15 §A.1.2].
+
+    It is the *concat* score of [Luong15 §3.1].
+    """
 
     def __init__(self, d_model: int) -> None:
         super().__init__(d_model)

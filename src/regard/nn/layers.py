@@ -50,7 +50,7 @@ class PlainFeedForward(FeedForward):
 
 
 class GatedFeedForward(FeedForward):
-    """``FFN(x) = (g(x W_1) ⊗ x W_g) W_2``: gated by the activation [Shazeer20]."""
+    """``FFN(x) = (g(x W_1) ⊗ x W_g) W_2``: GEGLU by GELU, SwiGLU by swish [Shazeer20]."""
 
     def __init__(
         self, d_model: int, d_ff: int, activation: nn.Module, dropout: float = 0.0, biases: bool = True

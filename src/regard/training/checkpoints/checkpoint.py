@@ -3,6 +3,8 @@
 Order of a save: everything into ``step-000500.partial-<uuid>/``, each file synced to disk, the manifest
 last, then one rename, then ``latest`` (only a hint), and only then are surplus checkpoints deleted.
 
+What a checkpoint holds, ``training.trainer.save`` says.
+
 The mean of several checkpoints' weights is cheaper than an ensemble and nearly as good [Vaswani17 §6.1].
 """
 
