@@ -33,7 +33,7 @@ def stream_tokens(models, asked):
         time.sleep(0.01)
 answers.stream_tokens = stream_tokens
 sys.modules |= {"regard.inspection.folders.models": models, "regard.inspection.questions.answers": answers}
-from regard.serve import app
+from regard.library.serve import app
 app.files = lambda folder: {"index.html": app.File("index.html", str(folder).encode())}
 importlib.import_module("regard.cli.explore")._import_torch = lambda threads: None
 sys.exit(main())
@@ -89,8 +89,8 @@ def test_ctrl_c_ends_what_is_written_and_computed(tmp_path: Path, path: str) -> 
 
 
 def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, regard, monkeypatch) -> None:
-    from regard.serve import app
-    from regard.serve.server import listen
+    from regard.library.serve import app
+    from regard.library.serve.server import listen
 
     monkeypatch.setattr(app, "files", lambda folder: {})
     with listen(0) as taken:
@@ -116,7 +116,7 @@ def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, regard, monkeypatc
     ],
 )
 def test_what_cannot_be_shown_is_one_sentence(regard, monkeypatch, tmp_path: Path, words, said: str) -> None:
-    from regard.serve import app
+    from regard.library.serve import app
 
     monkeypatch.setattr(app, "files", lambda folder: {})
     monkeypatch.chdir(tmp_path)
@@ -165,7 +165,7 @@ def test_the_browser_is_opened_where_there_is_a_display(monkeypatch, display, fa
 STARTING = """
 import os, sys
 from regard.cli import main
-from regard.serve import server
+from regard.library.serve import server
 def listen(port):
     print("torch" in sys.modules, os.environ["LRU_CACHE_CAPACITY"], os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"])
     sys.exit(0)

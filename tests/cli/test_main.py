@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import regard.cli as cli
-from regard import kernels
 from regard.cli import BEGIN, EXAMPLES
 from regard.config import TASKS
+from regard.system import kernels
 from regard.system.errors import Diverged, NoValidCheckpoint, RegardError, Stopped, UsageError
 from tests.cli.fakes import Unaware
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from regard import kernels
 from regard.data.prepare.folder import VALIDATION
+from regard.system import kernels
 from tests.runs.test_pack import LINES, data
 from tests.tasks.small_tasks import SOURCE, classifier, put, translator, viewer
 

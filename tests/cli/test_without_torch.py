@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard import kernels
+from regard.system import kernels
 from regard.system.installation import not_installed
 from tests.tasks.small_tasks import EVERY, put
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import regard as regard_package
-from tests.convert.small_folders import TEXTS, folder_of
-from tests.convert.small_peers import transformers
+from tests.runs.convert.small_folders import TEXTS, folder_of
+from tests.runs.convert.small_peers import transformers
 from tests.tasks.small_tasks import EVERY, put
 
 Run = Any

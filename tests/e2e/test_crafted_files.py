@@ -23,8 +23,8 @@ from regard.system.errors import Stopped
 from regard.tasks.model_folder import load
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Entry
-from tests.convert.small_folders import TEXTS, byte_pairs, folder_of, word_pieces
 from tests.e2e.crafted import answered, crafted, crafted_toml
+from tests.runs.convert.small_folders import TEXTS, byte_pairs, folder_of, word_pieces
 from tests.tasks.small_tasks import EVERY, put
 
 KINDS = (

@@ -1,6 +1,6 @@
 import pytest
 
-from regard import kernels
+from regard.system import kernels
 
 
 @pytest.fixture(autouse=True)

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 
 from regard.config import BertSection, GptSection, RnnEncoderSection
-from regard.kernels.packing import Packer, Precision
 from regard.models.decoding import stepper
 from regard.models.inputs import Tokens
 from regard.models.store import named_tensors
+from regard.system.kernels.packing import Packer, Precision
 from tests.laws.families import Family
 from tests.models import small_models as small
 from tests.models.small_models import PIECES, assert_near, tolerance

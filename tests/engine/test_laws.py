@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from regard import kernels
 from regard.config import Decoding
 from regard.decoding.hypotheses import Symbols, length_penalty
 from regard.decoding.search import search
-from regard.kernels.packing import Precision
 from regard.models.inputs import pairs
+from regard.system import kernels
+from regard.system.kernels.packing import Precision
 from tests.engine.engines import both
 from tests.laws.families import SOURCES, Family, held
 from tests.laws.test_search import LIMIT, VOCABULARY, sources_of

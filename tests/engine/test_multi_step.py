@@ -16,8 +16,8 @@ from regard.decoding.search import Scheduler, enqueue, search
 from regard.decoding.step import MultiStepRequest
 from regard.decoding.strategies import Beam
 from regard.engine.answer import Output
-from regard.kernels.packing import Packer, Precision
 from regard.system.errors import RegardError
+from regard.system.kernels.packing import Packer, Precision
 from tests.engine.engines import both, pair
 from tests.laws.families import SOURCES, Family, held
 from tests.models.small_models import PIECES, sentences

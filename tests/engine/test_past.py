@@ -3,7 +3,7 @@ import pytest
 
 from regard.engine import past as past_of
 from regard.engine.past import CHUNK, Memory, Past, project
-from regard.kernels.packing import Precision
+from regard.system.kernels.packing import Precision
 
 
 @pytest.fixture(params=[past_of.LARGE, 0], autouse=True)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.kernels.packing import Precision
+from regard.system.kernels.packing import Precision
 from tests.engine.engines import Beside, pair
 from tests.laws.families import SOURCES, Family, held
 from tests.models.small_models import PIECES, sentences

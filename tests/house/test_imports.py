@@ -10,13 +10,13 @@ import sys
 import tomllib
 from pathlib import Path
 
-from regard import kernels
+from regard.system import kernels
 from regard.tasks.model_folder import MODELS
 from tests.house.trees import tree
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
-TORCH_FREE = ["config", "system", "text", "kernels", "data", "decoding", "inspection", "cli", "__init__.py"]
+TORCH_FREE = ["config", "system", "text", "data", "decoding", "inspection", "cli", "__init__.py"]
 if kernels.available():  # the engine is of the compiled kernels
     TORCH_FREE += ["engine"]
 

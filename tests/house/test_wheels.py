@@ -23,7 +23,7 @@ Requires-Dist: regard[track]; extra == "all"
 """
 FILES = {
     "regard/__init__.py": "",
-    "regard/kernels/_native.so": "binary",
+    "regard/system/kernels/_native.so": "binary",
     "regard/inspection/page/index.html": "<html>",
     "regard-1.2.dist-info/METADATA": METADATA,
     "regard-1.2.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: cp311-cp311-linux_x86_64\n",
@@ -59,7 +59,10 @@ def wheels(divide_wheel: ModuleType, tmp_path: Path) -> tuple[dict[str, str], di
 def test_no_file_lies_in_both(wheels: tuple[dict[str, str], dict[str, str]]) -> None:
     run, whole = wheels
     assert not run.keys() & whole.keys()
-    assert {name for name in run if name.startswith("regard/")} == {"regard/__init__.py", "regard/kernels/_native.so"}
+    assert {name for name in run if name.startswith("regard/")} == {
+        "regard/__init__.py",
+        "regard/system/kernels/_native.so",
+    }
     assert [name for name in whole if not name.startswith("regard-1.2.dist-info/")] == [
         "regard/inspection/page/index.html"
     ]

@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from regard import kernels
 from regard.nn.attention import backends
 from regard.nn.attention.backends import AttentionArgs, Native, PaddedSDPA, Reference, _torch_sdpa
 from regard.nn.attention.multi_head import attend
@@ -12,6 +11,7 @@ from regard.nn.autograd import native
 from regard.nn.hooks import intervene
 from regard.nn.layout import Layout
 from regard.nn.positions import Relative
+from regard.system import kernels
 from tests.laws.families import DTYPES, Family, held
 from tests.models.small_models import assert_near, only, sequences, tolerance
 

@@ -8,7 +8,7 @@ import torch
 
 import regard
 from regard.runs.conversion import import_model
-from tests.convert.small_folders import TEXTS, folder_of
+from tests.runs.convert.small_folders import TEXTS, folder_of
 
 KINDS = {"BertForMaskedLM": "encoder", "BertForSequenceClassification": "encoder", "GPT2LMHeadModel": "decoder"}
 

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from regard import kernels
 from regard.nn.dropout import Dropout, drop, reseed
+from regard.system import kernels
 
 
 @pytest.mark.parametrize("probability", [0.1, 0.25, 0.5])

@@ -17,9 +17,9 @@ from regard.inspection.folders.models import Models
 from regard.inspection.folders.walk import CORPUS, NAME, write_walk
 from regard.inspection.forward.record import record
 from regard.inspection.pictures.view import View
+from regard.library.serve.app import files
 from regard.library.served import Page as ServedPage
 from regard.runs.demo.ablation_study import study_heads
-from regard.serve.app import files
 from tests.page.language import pairs
 from tests.page.models import made
 from tests.page.numbers import like, percent

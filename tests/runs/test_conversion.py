@@ -24,12 +24,12 @@ from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files
-from tests.convert.random_recipes import T5 as T5_LIKE
-from tests.convert.small_exports import SIZES
-from tests.convert.small_folders import LABELS, TEXTS, around, folder_of, untied_t5
-from tests.convert.small_peers import packed, transformers
 from tests.models.small_models import assert_near, stir
 from tests.refusals import refused
+from tests.runs.convert.random_recipes import T5 as T5_LIKE
+from tests.runs.convert.small_exports import SIZES
+from tests.runs.convert.small_folders import LABELS, TEXTS, around, folder_of, untied_t5
+from tests.runs.convert.small_peers import packed, transformers
 from tests.training.toy import Counting, flip
 
 T5_ONE = {"encoder_layers": 1, "decoder_layers": 1, **T5_LIKE}

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from regard import kernels
 from regard.runs.pack import pack
+from regard.system import kernels
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_folder import open_without_torch
@@ -57,7 +57,7 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path, monkeypatch: pytest.
     with refused(UsageError, "--source"):
         pack(folder, None, reference)
     with monkeypatch.context() as off, refused(UsageError, "m", "kernels"):
-        off.setattr("regard.kernels.available", lambda: False)
+        off.setattr("regard.system.kernels.available", lambda: False)
         pack(folder, source, reference)
     with refused(UsageError, "c", "translate and ask"):
         pack(put(tmp_path / "c", classifier()), source, reference)

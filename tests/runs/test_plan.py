@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from regard import kernels
 from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
 from regard.nn import ops
 from regard.runs import plan
 from regard.runs.plan import ResolvedSettings
 from regard.runs.workers.group import WorkerGroup
+from regard.system import kernels
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.training.base import ProductPaths
 from regard.training import budget

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from regard.config import TASKS
-from regard.convert import exports
 from regard.data.corpora.pairs import PairTable
 from regard.nn import ops
 from regard.runs import datasets
 from regard.runs import train as training
+from regard.runs.convert import exports
 from regard.runs.run import learning_line
 from regard.system.errors import NoValidCheckpoint, RegardError, UsageError
 from regard.tasks.classification.training import ClassificationJob

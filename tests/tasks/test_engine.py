@@ -14,9 +14,9 @@ import pytest
 import torch
 
 import regard
-from regard import kernels
 from regard.models.store import named_tensors
 from regard.nn.hooks import capture
+from regard.system import kernels
 from regard.system.errors import Damaged, RegardError
 from regard.tasks.assets import FittedValues
 from regard.tasks.classification.ngrams import fit

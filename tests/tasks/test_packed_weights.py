@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard import kernels
 from regard.config.weights import read_header_and_metadata
 from regard.engine.weights import RecordingPacker
-from regard.kernels import packing
+from regard.system import kernels
 from regard.system.errors import RegardError
+from regard.system.kernels import packing
 from regard.tasks import model_folder, model_path
 from regard.tasks.model_folder import open_without_torch, write_packed
 from regard.tasks.model_path import MODEL, weights_sha256

@@ -119,7 +119,7 @@ def epilogue(lines: tuple[str, ...], word: str) -> str:
 
 def versions() -> str:
     """Versions of Regard, Python and :data:`LIBRARIES`, and the instruction set of the kernels, a line each."""
-    from regard import kernels
+    from regard.system import kernels
 
     found = {"regard": __version__, "Python": platform.python_version()}
     found |= {name: version_of(name) for name in LIBRARIES} | {"kernels": kernels.in_use()}

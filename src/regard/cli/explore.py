@@ -66,8 +66,8 @@ def explore(
         os.environ.setdefault(name, value)
     from regard.inspection import PAGE
     from regard.inspection.folders.models import Models
-    from regard.serve.app import Site, files
-    from regard.serve.server import Server, listen, page_url
+    from regard.library.serve.app import Site, files
+    from regard.library.serve.server import Server, listen, page_url
 
     page = files(PAGE)
     with listen(port) as listener:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from regard.config import Decoding
 from regard.engine.layers import Ids, Linear
-from regard.kernels import _native
-from regard.kernels.packing import FP32, Floats, Packer
+from regard.system.kernels import _native
+from regard.system.kernels.packing import FP32, Floats, Packer
 
 Scores = NDArray[np.float64]
 

@@ -28,7 +28,7 @@ from regard.engine.layers import (
 from regard.engine.positions import Positions
 from regard.engine.stack import Stack
 from regard.engine.transformer import Decoder, FastTransformer
-from regard.kernels.packing import FP32, Floats, Packer
+from regard.system.kernels.packing import FP32, Floats, Packer
 
 
 class Take(Protocol):

@@ -16,7 +16,7 @@ from regard.engine.build import StackParts, Take
 from regard.engine.layers import Ids, Ints
 from regard.engine.past import CHUNK, ROOM, Past
 from regard.engine.stack import Stack, Texts
-from regard.kernels.packing import FP32, Floats, Packer, Precision
+from regard.system.kernels.packing import FP32, Floats, Packer, Precision
 
 
 @dataclass(frozen=True)

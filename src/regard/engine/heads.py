@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from regard.engine.layers import Ids, Linear, Norm
 from regard.engine.stack import Texts
-from regard.kernels.packing import Floats
+from regard.system.kernels.packing import Floats
 from regard.text.tags import ForbiddenTransitions
 
 Scores = NDArray[np.float64]

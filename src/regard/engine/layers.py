@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.kernels import ACTIVATIONS, NORMS, _native
-from regard.kernels.packing import FP32, Floats, Packer
+from regard.system.kernels import ACTIVATIONS, NORMS, _native
+from regard.system.kernels.packing import FP32, Floats, Packer
 
 Ids = NDArray[np.int64]
 Ints = NDArray[np.int32]
@@ -67,7 +67,7 @@ class Norm:
     """A normalisation layer; ``gain_D`` and ``bias_D`` of batch norm hold its running averages.
 
     Args:
-        kind: a word of :data:`regard.kernels.NORMS`.
+        kind: a word of :data:`regard.system.kernels.NORMS`.
         groups: parts of a row, each normalised on its own.
     """
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.engine.layers import Ints, Linear
-from regard.kernels import _native
-from regard.kernels.packing import Floats, Precision, aligned_array
+from regard.system.kernels import _native
+from regard.system.kernels.packing import Floats, Precision, aligned_array
 from regard.system.processor import lazy_pages
 
 Kept = NDArray[Any]

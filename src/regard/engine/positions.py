@@ -13,7 +13,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.kernels.packing import Floats
+from regard.system.kernels.packing import Floats
 
 Rows = Callable[[int], Floats]
 FIRST = 128

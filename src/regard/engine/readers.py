@@ -16,7 +16,7 @@ from regard.engine.heads import POOLS, Attention, Pool, TagDecoder, TagHead, Tex
 from regard.engine.layers import Ids, Linear, NormFirst
 from regard.engine.recurrent import CELLS, Layer, RecurrentEncoder
 from regard.engine.stack import Stack, Texts, word_vectors
-from regard.kernels.packing import FP32, Floats, Packer
+from regard.system.kernels.packing import FP32, Floats, Packer
 from regard.text.tags import ForbiddenTransitions
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from regard.engine.heads import mean
 from regard.engine.layers import Ids, Linear
 from regard.engine.stack import Texts, word_vectors
-from regard.kernels.packing import Floats
+from regard.system.kernels.packing import Floats
 
 
 @dataclass(frozen=True)

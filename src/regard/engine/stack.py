@@ -11,7 +11,7 @@ import numpy as np
 from regard.engine.layers import Ids, Ints, Recording, SubLayer
 from regard.engine.past import CHUNK
 from regard.engine.positions import Positions
-from regard.kernels.packing import Floats
+from regard.system.kernels.packing import Floats
 
 
 @dataclass(frozen=True)

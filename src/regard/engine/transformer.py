@@ -18,7 +18,7 @@ from regard.engine.answer import FastAnswer, Output
 from regard.engine.layers import Ids, Ints, Linear
 from regard.engine.past import ROOM, Memory, Past, project
 from regard.engine.stack import Stack, Texts
-from regard.kernels.packing import Floats, Precision
+from regard.system.kernels.packing import Floats, Precision
 
 ONE = np.int32(1)
 Number = TypeVar("Number", np.int32, np.int64, np.float64)

@@ -26,8 +26,18 @@ from regard.config.weights import (
     wrong_weight,
     wrong_weights,
 )
-from regard.kernels.packing import LAYOUT, LINE, PANEL, Floats, Packer, Panels, Precision, form, pack_side_by_side
 from regard.system.errors import RegardError
+from regard.system.kernels.packing import (
+    LAYOUT,
+    LINE,
+    PANEL,
+    Floats,
+    Packer,
+    Panels,
+    Precision,
+    form,
+    pack_side_by_side,
+)
 
 
 class WeightFile:

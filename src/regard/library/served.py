@@ -30,11 +30,11 @@ from regard.library import probe
 from regard.library.arguments import checked
 from regard.library.attention import Figure
 from regard.library.base import Model
+from regard.library.serve.app import INDEX, File, Site, files
+from regard.library.serve.server import Server, listen, page_url
 from regard.models.captured_attention import evaluating
 from regard.models.presets import count_parameters
 from regard.nn.init import refuse_undrawn
-from regard.serve.app import INDEX, File, Site, files
-from regard.serve.server import Server, listen, page_url
 from regard.system.errors import RegardError, UsageError
 from regard.training.reporters import format_parameters
 

@@ -11,11 +11,11 @@ from typing import Literal, get_args
 from torch import Tensor
 
 from regard.config import Recipe, recipe_toml
-from regard.convert import DECIDING, Exports, ImportedModel, exports, hub_files, read_hub_model
-from regard.convert.hub import CONFIG
-from regard.convert.side_files import as_json
 from regard.data.prepare.folder import sha256_of
 from regard.models import store
+from regard.runs.convert import DECIDING, Exports, ImportedModel, exports, hub_files, read_hub_model
+from regard.runs.convert.hub import CONFIG
+from regard.runs.convert.side_files import as_json
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import AnswerAssets, ImageAssets, TextAssets

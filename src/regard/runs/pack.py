@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from regard import kernels
 from regard.config import Recipe
 from regard.data.prepare.folder import VALIDATION
-from regard.kernels.packing import Precision
-from regard.system import processor
+from regard.system import kernels, processor
 from regard.system.errors import RegardError, UsageError
+from regard.system.kernels.packing import Precision
 from regard.tasks.engine import has_engine, why_torch
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_folder import load_recipe_and_assets, open_without_torch, write_packed

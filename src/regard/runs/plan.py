@@ -11,12 +11,12 @@ from typing import Annotated
 import torch
 from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
 
-from regard import kernels
 from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
 from regard.models.presets import count_parameters
 from regard.nn import ops
 from regard.runs.workers.group import WorkerGroup, plain
+from regard.system import kernels
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.system.keys import key
 from regard.system.processor import kind as processor_kind

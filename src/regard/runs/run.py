@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.convert import exports
-from regard.convert.hub import odd_label
 from regard.data.corpora.corpus import Progress
 from regard.data.prepare.folder import DataMismatch, discard
+from regard.runs.convert import exports
+from regard.runs.convert.hub import odd_label
 from regard.runs.plan import (
     LENGTH,
     ResolvedSettings,

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard import kernels
 from regard.config import Recipe, import_name
-from regard.kernels.packing import Packer
+from regard.system import kernels
+from regard.system.kernels.packing import Packer
 from regard.tasks.model_path import model_folder
 from regard.tasks.protocols import EngineTask, Task
 from regard.tasks.text.precisions import Wanted, precision_of, refuse_where_torch_computes

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from regard.config import Recipe, import_name, saved_recipe
 from regard.engine.weights import MappedPacker, RecordingPacker, StalePack, WeightFile
-from regard.kernels.packing import Packer, Precision
 from regard.system import processor
 from regard.system.errors import RegardError, UsageError
+from regard.system.kernels.packing import Packer, Precision
 from regard.system.threads import ended_threads
 from regard.tasks.assets import PROCESSORS, ProcessorFile, read_json
 from regard.tasks.engine import build, has_engine

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from regard.data.batches.batch import Packed
     from regard.decoding.hypotheses import Symbols
     from regard.engine.stack import Texts
-    from regard.kernels.packing import Precision
     from regard.models.inputs import Tokens
     from regard.models.rnn import Reader, Rnn
     from regard.models.transformer import Gpt, Transformer
+    from regard.system.kernels.packing import Precision
     from regard.tasks.text.preparation import Pretrained
     from regard.text.confidence import Side, UnseenWord
     from regard.text.tokenizers.vocabulary import AnyTokenizer

@@ -9,7 +9,6 @@ from unittest.mock import create_autospec, patch
 import pytest
 import torch
 
-from regard import kernels
 from regard.nn.attention.backends import (
     BACKENDS,
     AttentionArgs,
@@ -22,6 +21,7 @@ from regard.nn.attention.backends import (
 )
 from regard.nn.autograd import native
 from regard.nn.layout import Layout, Sequences
+from regard.system import kernels
 from tests.models.small_models import assert_near, sequences
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import regard
-from regard import kernels
 from regard.config import FORMAT, checksum
+from regard.system import kernels
 from regard.system.errors import UsageError
 from regard.tasks.engine import step_of
 from regard.tasks.model_folder import open_without_torch
@@ -146,7 +146,7 @@ def test_where_torch_computes_only_fp32_is_served(tmp_path: Path, monkeypatch: p
         regard.load(put(tmp_path / "v", viewer()), "cpu", precision="int8")
     folder = put(tmp_path / "m", translator())
     write(folder, measured(folder))
-    monkeypatch.setattr("regard.kernels.available", lambda: False)
+    monkeypatch.setattr("regard.system.kernels.available", lambda: False)
     with refused(UsageError, "precision", "bf16", "kernels"):
         regard.Translator.load(folder, "cpu", precision="bf16")
     assert regard.load(folder, "cpu", precision="fp32").translate("") == ""

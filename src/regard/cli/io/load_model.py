@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from regard import kernels
+from regard.system import kernels
 from regard.system.errors import RegardError, UsageError
 from regard.system.processor import usable_cores
 

@@ -33,7 +33,7 @@ def drop_entries(y: Tensor, drawn: Tensor, threshold: int, gate: Tensor | None =
     """``y / (1 - p)`` where the byte is the threshold or more, and ``gate`` not zero or below; else zero."""
     scale = scale_of(threshold)
     if takes(y) and (gate is None or (takes(gate) and gate.dtype == y.dtype)):
-        from regard.kernels import _native
+        from regard.system.kernels import _native
 
         out = torch.empty_like(y)
         line = None if gate is None else _line(gate)
@@ -72,7 +72,7 @@ class ResidualDropoutFunction(torch.autograd.Function):
         ctx.threshold, ctx.type = threshold, y.dtype
         scale = scale_of(threshold)
         if takes(x) and takes(y) and x.dtype == torch.float32 and x.shape == y.shape:
-            from regard.kernels import _native
+            from regard.system.kernels import _native
 
             total = torch.empty_like(x)
             stream, drawn_X = x.view(-1).detach().numpy(), drawn.view(-1).numpy()

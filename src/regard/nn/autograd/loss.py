@@ -68,7 +68,7 @@ class CrossEntropyFunction(torch.autograd.Function):
 def _softmax(score_RV: Tensor, labels_R: Tensor) -> tuple[Tensor, Tensor]:
     """The softmax of scores, which it may replace, and ``log Σ exp(score)`` of each token."""
     if has_kernel(score_RV):
-        from regard.kernels import _native
+        from regard.system.kernels import _native
 
         log_sum_R = score_RV.new_empty(len(score_RV), dtype=torch.float32)
         _native.softmax(array(score_RV), log_sum_R.numpy())

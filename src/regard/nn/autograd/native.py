@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from regard import kernels
 from regard.nn.layout import Layout
+from regard.system import kernels
 
 Longs = NDArray[np.int64]
 THREADS = 2
@@ -51,7 +51,7 @@ class KernelLayout:
     @classmethod
     def of(cls, layout: Layout) -> KernelLayout:
         """Of a layout."""
-        from regard.kernels import _native
+        from regard.system.kernels import _native
 
         queries, keys = layout.queries, layout.keys
         places = (queries.starts_B, queries.lengths_B, keys.starts_B, keys.lengths_B)
@@ -66,7 +66,7 @@ class KernelAttentionFunction(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query_THK, key_SHK, value_SHU, bias_HLM, layout, causal, scale):  # type: ignore[no-untyped-def]
-        from regard.kernels import _native
+        from regard.system.kernels import _native
 
         heads, size = query_THK.shape[1], value_SHU.shape[2]
         query, key, value = (_rows(each) for each in (query_THK, key_SHK, value_SHU))
@@ -85,7 +85,7 @@ class KernelAttentionFunction(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient_THU):  # type: ignore[no-untyped-def]
-        from regard.kernels import _native
+        from regard.system.kernels import _native
 
         *given, weights = ctx.saved_tensors
         found = [each.new_zeros(each.shape) for each in given]

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice
 
-from regard import kernels
+from regard.system import kernels
 from regard.system.errors import RegardError
 from regard.system.forks import SAFE, ForkedWorkers, LostWorker
 from regard.system.processor import keep_pages, usable_cores
@@ -95,8 +95,8 @@ def _products(count: int) -> Iterator[list[Callable[[], object]]]:
     if "torch" not in sys.modules and kernels.available():
         import numpy as np
 
-        from regard.kernels import _native
-        from regard.kernels.packing import pack
+        from regard.system.kernels import _native
+        from regard.system.kernels.packing import pack
 
         with kernels.one_thread():
             matrices = np.ones((count, _SIZE, _SIZE), np.float32)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from regard.config import Decoding, Recipe, TaskInfo, check_value
 from regard.config.weights import TOO_LARGE
 from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sources
-from regard.kernels.packing import Precision
 from regard.system.errors import RegardError, UsageError
+from regard.system.kernels.packing import Precision
 from regard.system.threads import ended_threads
 from regard.tasks.assets import TextAssets
 from regard.tasks.protocols import Read as Read

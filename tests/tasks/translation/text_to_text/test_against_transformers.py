@@ -20,10 +20,10 @@ from regard.tasks.translation.text_to_text.corpus import open_prefixed
 from regard.tasks.translation.text_to_text.training import TextToTextJob
 from regard.text.tokenizers.vocabulary import PAD
 from regard.training.optim import FlatOptimiser, schedule
-from tests.convert.small_folders import TEXTS, folder_of
-from tests.convert.small_peers import exact, transformers
 from tests.models.small_models import assert_near
 from tests.refusals import refused
+from tests.runs.convert.small_folders import TEXTS, folder_of
+from tests.runs.convert.small_peers import exact, transformers
 from tests.tasks.small_tasks import asker, put
 
 STEPS = 20

@@ -27,8 +27,8 @@ from regard.tasks.translation.text_to_text.training import SpansJob, TextToTextJ
 from regard.tasks.translation.text_to_text.writer import start_in
 from regard.text.tokenizers.tokenizer import learn
 from regard.training.checkpoints import manifest, resolved
-from tests.convert.small_folders import folder_of
 from tests.refusals import refused
+from tests.runs.convert.small_folders import folder_of
 from tests.tasks.small_tasks import SPANNED, asker, filler, put, spanner
 from tests.tasks.test_running_tasks import text
 from tests.tasks.translation.text_to_text.test_corpus import PrefixedPair, prepared

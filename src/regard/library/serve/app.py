@@ -1,0 +1,251 @@
+"""The page over HTTP: its files, held in memory, and its routes; model computations run on a worker thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import json
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from regard.inspection.folders.models import Models
+from regard.inspection.questions import answers
+from regard.library.serve.guard import API, ClientDisconnected, Guard, error_body, read_object
+from regard.library.serve.worker import Worker
+from regard.system.errors import RegardError, UsageError
+
+INDEX = "index.html"
+ASSETS = "assets"
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
+OTHER = "application/octet-stream"
+PRESSED = {".png", ".woff2"}
+"""Endings of files that do not compress further."""
+HASHED = re.compile(r"-[\w-]{8}\.\w+$")
+"""File names that contain a content hash."""
+FOR_EVER = "public, max-age=31536000, immutable"
+GET, POST = ("state", "course"), ("write", "export")
+"""Endpoints with a method of their own."""
+NUMBER = re.compile(r"\d{1,6}", re.ASCII)
+POINTS = 600
+"""Default number of points of a training's curves."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the page.
+
+    Args:
+        name: below the page's folder.
+        content: its bytes.
+        more: headers in the place of the usual ones.
+    """
+
+    name: str
+    content: bytes
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Content type and caching; files without a hash in their name are revalidated every time."""
+        kept = {"Cache-Control": FOR_EVER} if HASHED.search(self.name) else {}
+        return {"Content-Type": TYPES.get(Path(self.name).suffix, OTHER), **kept, **self.more}
+
+    @cached_property
+    def gzip_content(self) -> bytes | None:
+        """The gzipped content, if that is smaller."""
+        if Path(self.name).suffix in PRESSED:
+            return None
+        found = gzip.compress(self.content, mtime=0)
+        return found if len(found) < len(self.content) else None
+
+
+def files(folder: Path) -> dict[str, File]:
+    """The files of a page by name: its index and its assets.
+
+    Raises:
+        RegardError: there is no page.
+    """
+    if not (folder / INDEX).is_file():
+        raise RegardError("the page is not here; pip install regard, or build it (web/)", str(folder))
+    paths = [folder / INDEX, *sorted(path for path in (folder / ASSETS).rglob("*") if path.is_file())]
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    return {name: File(name, path.read_bytes()) for name, path in zip(names, paths, strict=True)}
+
+
+class Site:
+    """The page's HTTP endpoints.
+
+    Args:
+        models: to explore.
+        files: of the page, by name.
+    """
+
+    def __init__(self, models: Models, files: Mapping[str, File]) -> None:
+        self.models, self.files = models, files
+        self.computing = Worker()
+        """The thread for model computations."""
+        self.reading = Worker()
+        """The thread for file access, independent of the first."""
+        self.following = Worker()
+        """The thread that reads logs, which may be long."""
+
+    def start(self, first: Callable[[], object] | None = None) -> None:
+        """Start the threads; the computing one does ``first`` first."""
+        self.computing.start(first)
+        self.reading.start()
+        self.following.start()
+
+    def end(self) -> None:
+        """End the threads; who waits gets an error."""
+        for worker in (self.computing, self.reading, self.following):
+            worker.end()
+
+    async def file(self, request: Request) -> Response:
+        """A static file of the page."""
+        file = self.files.get(request.scope["path"].removeprefix("/") or INDEX)
+        if file is None:
+            raise HTTPException(404)
+        headers = {**file.headers, "Vary": "Accept-Encoding"}
+        if "gzip" in request.headers.get("accept-encoding", "") and file.gzip_content is not None:
+            return Response(file.gzip_content, headers={**headers, "Content-Encoding": "gzip"})
+        return Response(file.content, headers=headers)
+
+    async def state(self, request: Request) -> Response:
+        """The state of all models."""
+        return JSONResponse(await _unless_left(request, self.reading.call(lambda: answers.state(self.models))))
+
+    async def course(self, request: Request) -> Response:
+        """The metrics of a training."""
+        number, points = _number(request, "model", 0), _number(request, "points", POINTS)
+        work = self.following.call(lambda: answers.course(self.models, number, points))
+        return Response(await _unless_left(request, work), media_type=OTHER)
+
+    async def answer(self, request: Request) -> Response:
+        """The answer of an endpoint, by name."""
+        name = request.path_params["name"]
+        if name not in answers.ANSWERS:
+            raise HTTPException(405, headers={"Allow": "GET"}) if name in GET else HTTPException(404)
+        asked = await read_object(request)
+        work = self.computing.call(lambda: answers.answer(self.models, name, asked))
+        return Response(await _unless_left(request, work), media_type=OTHER)
+
+    async def export(self, request: Request) -> Response:
+        """A file to download."""
+        asked = await read_object(request)
+        work = self.computing.call(lambda: answers.export_file(self.models, asked))
+        content, kind, name = await _unless_left(request, work)
+        disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+        return Response(content, headers={"Content-Type": kind, "Content-Disposition": disposition})
+
+    async def write(self, request: Request) -> Response:
+        """Generated tokens, streamed one JSON object per line."""
+        asked = await read_object(request)
+        said = self.computing.stream(lambda: answers.stream_tokens(self.models, asked))
+        # Before the first token, an error becomes an HTTP status instead of a line.
+        return StreamingLines(await _unless_left(request, anext(said, None)), said)
+
+    def route_error(self, request: Request, error: Exception) -> Response:
+        """Response to an unknown path or a wrong method; unknown paths answer every method alike."""
+        path = request.scope["path"]
+        if path.startswith(API) and path.removeprefix(API) not in {*GET, *POST, *answers.ANSWERS}:
+            error = HTTPException(404)
+        status, said = error_body(error)
+        return JSONResponse(said, status, headers=getattr(error, "headers", None))
+
+    def app(self) -> Starlette:
+        """The page's web application."""
+        routes = [
+            Route("/", self.file, methods=["GET"]),
+            Route("/assets/{name:path}", self.file, methods=["GET"]),
+            *(Route(f"{API}{name}", getattr(self, name), methods=["GET"]) for name in GET),
+            *(Route(f"{API}{name}", getattr(self, name), methods=["POST"]) for name in POST),
+            Route(f"{API}{{name}}", self.answer, methods=["POST"]),
+        ]
+        handlers = {HTTPException: self.route_error}
+        found = Starlette(routes=routes, middleware=[Middleware(Guard)], exception_handlers=handlers)
+        found.router.redirect_slashes = False
+        return found
+
+
+class StreamingLines(StreamingResponse):
+    """Streams values as JSON lines; an error becomes the last line. A disconnect ends the generator.
+
+    Args:
+        first: the first value, or none.
+        rest: those that follow.
+    """
+
+    def __init__(self, first: Mapping[str, object] | None, rest: AsyncGenerator[Mapping[str, object], None]) -> None:
+        self._first = first
+        self._rest = rest
+        super().__init__(self._lines(), media_type="application/x-ndjson")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with contextlib.aclosing(self._rest):
+            await super().__call__(scope, receive, send)
+
+    async def _lines(self) -> AsyncGenerator[bytes, None]:
+        try:
+            if self._first is not None:
+                yield _json_line(self._first)
+            async for value in self._rest:
+                yield _json_line(value)
+        except Exception as error:
+            yield _json_line({"error": error_body(error)[1]["error"]})
+
+
+def _json_line(value: Mapping[str, object]) -> bytes:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    text = request.query_params.get(name, str(default))
+    if not NUMBER.fullmatch(text):
+        raise UsageError(f"expected an integer from 0 to 999999, not {text[:20]!r}", name)
+    return int(text)
+
+
+async def _unless_left(request: Request, work: Awaitable[T]) -> T:
+    """The result of the work, which is cancelled when the client disconnects.
+
+    Raises:
+        ClientDisconnected: the client has disconnected.
+    """
+
+    async def leave() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(leave())
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientDisconnected
+        return working.result()
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
