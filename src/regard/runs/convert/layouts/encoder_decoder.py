@@ -250,6 +250,8 @@ class Marian(Format):
         model = recipe.model
         assert isinstance(model, TransformerSection)
         own = odd_heads(model)
+        if own and model.decoder_heads not in (None, model.heads):  # the sizes that fit the encoder fit as many heads
+            own.append(Obstacle("model.decoder_heads", model.decoder_heads, str(model.heads)))
         if not own and odd_heads(model.decoder):
             fits = f"a divisor of {model.d_model}, with model.d_k and model.d_v not set,"
             own = [Obstacle("model.decoder_heads", model.decoder_heads, fits)]
