@@ -130,12 +130,12 @@ def attribution(explained: OutputScore, changes: AblationRequest, method: Method
         score, shares = attribute(seen, changes, explained.score)
     check_finite(np.array([score, baseline or 0.0]), *shares.values())
     image = seen.task.info.reads == "image"
-    source = _labelled(seen.source, seen.source_text, shares["source"], image)
-    target = _labelled(seen.target, seen.target_text, shares["target"], image) if "target" in shares else None
+    source = _token_shares(seen.source, seen.source_text, shares["source"], image)
+    target = _token_shares(seen.target, seen.target_text, shares["target"], image) if "target" in shares else None
     return Attribution(method, explained.output, explained.against, score, baseline, source, target)
 
 
-def _labelled(tokens: Sequence[Token], text: str, shares: NDArray[np.floating], image: bool) -> TokenShares:
+def _token_shares(tokens: Sequence[Token], text: str, shares: NDArray[np.floating], image: bool) -> TokenShares:
     found = [(token.text, [place]) for place, token in enumerate(tokens)] if image else words(tokens, text)
     return TokenShares(TokenLabels.of(tokens, found, text), np.asarray(shares, np.float64))
 
@@ -216,7 +216,7 @@ def _of_text(given: OutputRequest) -> OutputScore:
             return OutputScore(seen, pieces_score(seen, range(len(seen.written))), seen.target_text)
         return _word(seen, given.word)
     if given.word is not None:
-        against = _replaced(seen, _places(seen, given.word), against)
+        against = _replace_words(seen, _places(seen, given.word), against)
     return _contrast(seen, given.inputs(replace(given.asked, target=against, branch=None)))
 
 
@@ -344,7 +344,7 @@ def _filling(given: OutputRequest, seen: ModelInputs, place: int, name: str) -> 
         UsageError: it is not one piece of the vocabulary.
     """
     word: str = getattr(given, name)
-    ids = given.inputs(replace(given.asked, text=_replaced(seen, [place], word))).written_ids
+    ids = given.inputs(replace(given.asked, text=_replace_words(seen, [place], word))).written_ids
     rest = seen.written_ids[:place], seen.written_ids[place + 1 :]
     if (ids[:place], ids[place + 1 :]) != rest or len(ids) != len(seen.written_ids):
         raise UsageError(f"{word[:40]!r} is not one piece of the vocabulary", name)
@@ -378,7 +378,7 @@ def _text(seen: ModelInputs, places: Sequence[int]) -> str:
     return seen.target_text[begin:end] or seen.written[places[0]].text
 
 
-def _replaced(seen: ModelInputs, places: Sequence[int], word: str) -> str:
+def _replace_words(seen: ModelInputs, places: Sequence[int], word: str) -> str:
     """The written text with another word in the place of some tokens."""
     begin, end = _span(seen, places)
     return seen.target_text[:begin] + word + seen.target_text[end:]

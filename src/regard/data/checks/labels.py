@@ -506,7 +506,7 @@ def report_tags(
             drafts.append(draft("one text", severity, 1, 1.0, sentence))
         for name, other in others.items():
             drafts += overlap_drafts(name, other, scans, labels, "words" if written == "none" else "spans")
-            drafts += _unexplained([other], f" of {name}")
+            drafts += _strange_tags([other], f" of {name}")
     means = [sum(getattr(scan, size) for scan in scans) / max(1, texts) for size in ("characters", "words")]
     return TagReport(texts, means[0], means[1], look_up(drafts, read), dict(labels.most_common()), words, written)
 
@@ -520,7 +520,7 @@ def _long_words(scan: TagScan) -> Iterator[Draft]:
         yield draft("long word", severity_of(share, 0.01, 0.5), count, share, sentence, scan.places["long word"])
 
 
-def _unexplained(scans: Sequence[TagScan], where: str = "") -> Iterator[Draft]:
+def _strange_tags(scans: Sequence[TagScan], where: str = "") -> Iterator[Draft]:
     """Tags that the scheme does not explain; ``where`` they stand, for the sentence."""
     scheme = scans[0].scheme
     tags = sum((scan.tags for scan in scans), Counter[str]())
@@ -543,7 +543,7 @@ def _unexplained(scans: Sequence[TagScan], where: str = "") -> Iterator[Draft]:
 def _tag_drafts(labels: Counter[str], scans: Sequence[TagScan], words: int) -> Iterator[Draft]:
     """Findings on the tags of all corpora together."""
     scheme = scans[0].scheme
-    yield from _unexplained(scans)
+    yield from _strange_tags(scans)
     if not labels or (len(labels) == 1 and scheme == "none"):
         tag = f"All words have one tag, {quote_labels(list(labels))}"
         said = tag if scheme == "none" else "No word is part of a span"
