@@ -144,7 +144,10 @@ class WordEmbedding(Vectors, nn.Module):
         """
         if words is None:
             raise ValueError("a model with word features needs the words of its tokens")
-        adds = self.weight.grad is not None  # then only the rows of these words are added to it
+        # In the trainer's buffer only the rows of these words are added. A gradient of its own may be gone before the
+        # backward pass, and a sparse one in its place is refused by torch's optimisers.
+        gradient = self.weight.grad
+        adds = self.weight.is_cpu and gradient is not None and gradient._is_view()
         word_WD = F.embedding_bag(words.features_WE, self.weight, mode="sum", sparse=adds)
         none_1D = word_WD.new_zeros(1, word_WD.shape[1])
         return x_TD + torch.cat([none_1D, word_WD]).index_select(0, words.word_T).to(x_TD.dtype)
