@@ -100,8 +100,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [("translator", SOURCE), ("translator", SOURCE, "--target", "a"), ("viewer", "one.csv")],
+    "words", [("translator", SOURCE), ("translator", SOURCE, "--target", "a"), ("viewer", "one.csv")]
 )
 def test_a_page_of_its_own(regard, folders, words: tuple[str, ...]) -> None:
     regard("attend", *words, "--html", "page.html").refuses("wrote page.html", 0)

@@ -65,10 +65,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "regard encode model --input texts.txt --output vectors.jsonl",
         "regard encode model --each token --output vectors.npz < texts.txt",
     ),
-    "evaluate": (
-        "regard evaluate model --source test.en --reference test.de",
-        "regard evaluate model --test test.csv",
-    ),
+    "evaluate": ("regard evaluate model --source test.en --reference test.de", "regard evaluate model --test test.csv"),
     "compare": ("regard compare *.toml --source a.en --target a.de --minutes 5 --output new",),
     "check": (
         "regard check --source train.en --target train.de",
@@ -145,7 +142,7 @@ for _order, _name in enumerate(EXAMPLES):
     group="Shell",
     help_epilogue=epilogue(("regard --install-completion", "regard --install-completion --shell zsh"), "For example"),
 )
-def install_completion(*, shell: Shell | None = None, output: Path | None = None) -> int:
+def install_completion(*, shell: Shell | None = None, output: Path | None = None) -> None:
     """Let the shell complete commands, options, choices and paths when Tab is pressed.
 
     Args:
@@ -168,7 +165,6 @@ def install_completion(*, shell: Shell | None = None, output: Path | None = None
     say(f"wrote {path}")
     if output is None:
         say(f"{STARTUP.get(shell, 'fish')} loads it; open a new shell, or run: exec {shell}")
-    return 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -226,7 +222,7 @@ def _memory_message(words: list[str]) -> str:
 
 
 def _run(argv: list[str]) -> int:
-    """Parse and run; errors of cyclopts are rephrased."""
+    """Parse and run, and give the exit code, 0 of a command without one; errors of cyclopts are rephrased."""
     _check_options(argv)
     if not argv or argv[0] not in (*EXAMPLES, "--version"):  # the help page has the first line of every command's
         for name in EXAMPLES:

@@ -107,7 +107,7 @@ def attend(
     /,
     *,
     options: AttendOptions = NO_OPTIONS,
-) -> int:
+) -> None:
     """Show where each word of a sentence looks: one head, one word, or all heads at a glance; or where in an image.
 
     Rows are queries (who looks), columns are keys (what is looked at); every row sums to one. With no head named all
@@ -126,7 +126,8 @@ def attend(
         text: the sentence; of a model of images a file of images: CSV, TSV or .npz, labelled or not.
     """
     if options.table or options.input is not None:
-        return _table(folder, text, options)
+        _table(folder, text, options)
+        return
     if text is None:
         raise UsageError("give a text between quotes, or --input FILE --table", "TEXT")
     for option, file in (("--svg", options.svg), ("--html", options.html)):
@@ -137,7 +138,7 @@ def attend(
         refuse_given(options, page, "kind", "layer", "head", "token", "beside", "words", "svg", "json", "device")
         write(options.html, _page(folder, text, options).encode())
         say(f"wrote {options.html}")
-        return 0
+        return
     from regard.tasks.kinds import reads_image
 
     task = open_model(folder, options.device, options.threads, "attend")
@@ -150,10 +151,9 @@ def attend(
         say(f"wrote {options.svg}")
     elif not options.json:
         result(shown.terminal(colour_scheme()))
-    return 0
 
 
-def _table(folder: Path, text: str | None, options: AttendOptions) -> int:
+def _table(folder: Path, text: str | None, options: AttendOptions) -> None:
     """What each head does over the texts or images of a file, in the terminal or as JSON lines."""
     if not options.table:
         raise UsageError("goes with --table, which says what each head does over many texts or images", "--input")
@@ -182,7 +182,6 @@ def _table(folder: Path, text: str | None, options: AttendOptions) -> int:
             result_json(head.to_dict())
     else:
         result(found.table())
-    return 0
 
 
 def _texts_of(task: Task, file: Path, given: InputTexts) -> tuple[list[str], list[str] | None]:

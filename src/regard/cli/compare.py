@@ -40,7 +40,7 @@ def compare(
     despite_check: Annotated[bool, Parameter(group=RUN, negative="")] = False,
     threads: Annotated[int, Parameter(group=RUN)] = 1,
     device: Annotated[str | None, Parameter(group=RUN)] = None,
-) -> int:
+) -> None:
     """Train several recipes of translators on the same data with the same budget, and show them side by side.
 
     One table: parameters, speed, sequential steps and path length by formula, quality after equal time and equal
@@ -102,10 +102,9 @@ def compare(
     if json:
         for one in results:
             result_json(to_json(one))
-        return 0
-    compared = ComparisonReport(results, lowercase)
-    result(f"{compared.table().terminal()}\n{compared.by_length().terminal()}\nAll of it is in {output / name}.md.")
-    return 0
+    else:
+        compared, where = ComparisonReport(results, lowercase), f"All of it is in {output / name}.md."
+        result(f"{compared.table().terminal()}\n{compared.by_length().terminal()}\n{where}")
 
 
 def _require_both(name: str, source: Path | None, target: Path | None) -> tuple[Path, Path] | None:

@@ -30,7 +30,7 @@ def demo(
     images: bool = False,
     threads: int | None = None,
     json: bool = False,
-) -> int:
+) -> None:
     """Learn to translate the built-in corpus, and show how well and why.
 
     A grammar writes English-German pairs; a small Transformer learns them in a few minutes. Reported are exact match,
@@ -59,7 +59,8 @@ def demo(
     if images:
         if ablate:
             raise UsageError("is for the demonstration of translation", "--ablate")
-        return _images(output, seed, steps, threads, json)
+        _images(output, seed, steps, threads, json)
+        return
     if (walk := output / WALK).is_symlink() or (walk.exists() and not walk.is_file()):
         raise UsageError(
             "is no plain file, and one is written there; move it away, or choose another --output", str(walk)
@@ -85,10 +86,9 @@ def demo(
             result("\n".join([title, *study_lines(found.study)]) + "\n")
         begins = "See it step by step, and try" if found.study else "Look into it with"
         result(f"{begins} sentences of your own, on a page in the browser: {explore_command(output)}\n")
-    return 0
 
 
-def _images(output: Path, seed: int, steps: int | None, threads: int | None, json: bool) -> int:
+def _images(output: Path, seed: int, steps: int | None, threads: int | None, json: bool) -> None:
     """The image demonstration."""
     from dataclasses import asdict
 
@@ -113,7 +113,6 @@ def _images(output: Path, seed: int, steps: int | None, threads: int | None, jso
         result("\n".join(lines) + "\n")
         result(f"{far.terminal()}\n")
         result(f"Look into it on a page in the browser: {explore_command(output)}\n")
-    return 0
 
 
 def table(found: Demonstration) -> str:

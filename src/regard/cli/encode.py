@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from regard.cli.io.exchange import Exchange, Precision, TextOptions
-from regard.cli.io.input_texts import Input, Text
+from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
+from regard.cli.io.input_texts import Text
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,18 +31,17 @@ def encode(
     each: Literal["text", "token", "image", "patch"] | None = None,
     layer: int | None = None,
     normalise: bool = False,
-    input: Input = None,
-    output: Path | None = None,
-    device: str | None = None,
-    threads: int | None = None,
-    precision: Precision = "auto",
-    processes: int | None = None,
-) -> int:
+    given: TextOptions = NO_OPTIONS,
+) -> None:
     """Turn texts into vectors, by the encoder of any model: arguments, or the lines of a file or of stdin.
 
     A JSON object comes out for each. Of a translator the encoder speaks, of a language model the whole stack. An empty
     text has the zero vector, and no tokens. A model of images reads an image a line, as regard classify does; an empty
     line, and a header, have no vector.
+
+    A file of --output that ends in .jsonl gets the same JSON objects; one in .npz arrays: "vectors", a row a text; with
+    --each token a row a token, beside it "lines" (from 0), "ids" and "offsets". Of images a row an image, beside it
+    "lines"; with --each patch a row a patch, and "patches", its row and column (from 0).
 
     Args:
         folder: the model folder.
@@ -52,26 +51,16 @@ def encode(
         each: text (the default): {"text", "vector"} a line; token: {"text", "tokens"}, of each token its text, its
             characters (start, end) in the line's text as the model sees it, and its vector. Of images: image (the
             default): {"line", "vector"}; patch: {"line", "patches"}, of each patch its row, its column and its vector.
-        layer: whose vectors, counted from 1; default: the last.
+        layer: whose vectors, counted from 1; default: the last. torch computes them, in fp32.
         normalise: every vector gets length one, so that products are cosines; some encoders were made with that.
-        output: write to a file instead of stdout; it is there whole or not at all, and what was stopped or killed
-            resumes with the same command. One that ends in .jsonl gets the same JSON objects; one in .npz arrays:
-            "vectors", a row a text; with --each token a row a token, beside it "lines" (from 0), "ids" and "offsets".
-            Of images a row an image, beside it "lines"; with --each patch a row a patch, and "patches", its row and
-            column (from 0).
-        device: cpu, cuda ...
-        threads: processor threads; the engine uses at most 8.
-        precision: how the engine stores weights: fp32 (auto), bf16 or int8, which change the vectors a little; not with
-            --layer, for which torch computes.
-        processes: that encode many texts, as regard translate has them.
     """
     if each in PARTS and pool is not None:
         raise UsageError(f"is for whole texts and images; with --each {each} every {each} has its vector", "--pool")
+    output = given.output
     arrays = output is not None and output.suffix == ".npz"
     options = {"--pool": pool, "--each": each, "--layer": layer, "--normalise": normalise, "arrays": arrays}
-    if layer is not None and precision not in ("auto", "fp32"):
+    if layer is not None and given.precision not in ("auto", "fp32"):
         raise UsageError("torch computes the vectors of a layer; leave it out", "--precision")
-    given = TextOptions(input, output, device, threads, precision, processes)
     with Exchange("encode", folder, texts, given, options) as exchange:
         if exchange.target.file is not None and output is not None and output.suffix not in KINDS:
             raise UsageError(f"must end in {' or '.join(KINDS)}; without --output JSON goes to stdout", str(output))
@@ -83,7 +72,6 @@ def encode(
             exchange.keep(lambda lines, first: frame_arrays(way.arrays(lines, first)), whole=partial(join_frames, way))
         else:
             exchange.answer(way.objects)
-    return 0
 
 
 def _texts(task: Task, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:

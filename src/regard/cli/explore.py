@@ -34,7 +34,7 @@ def explore(
     no_browser: bool = False,
     images: Path | None = None,
     threads: int = 1,
-) -> int:
+) -> None:
     """Look into models, or a training while it runs, on a page in the browser.
 
     The page is served to this machine alone, at the address that is printed, until Ctrl-C. From another machine it is
@@ -82,7 +82,6 @@ def explore(
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(130)
-    return 0
 
 
 def _import_torch(threads: int) -> None:

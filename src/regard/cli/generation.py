@@ -87,7 +87,7 @@ def translate(
     nbest: int = 1,
     json: bool = False,
     given: TextOptions = NO_OPTIONS,
-) -> int:
+) -> None:
     """Translate texts, a line out for each: arguments, the lines of a file, or those of stdin.
 
     Lines of stdin are translated as they come; a pause in the input brings out what there is. Empty texts stay empty.
@@ -128,7 +128,6 @@ def translate(
             return _lines(found, nbest, first, one_line)
 
         exchange.answer(answer)
-    return 0
 
 
 def ask(
@@ -143,7 +142,7 @@ def ask(
     drawing: SamplingOptions = NO_SAMPLING,
     json: bool = False,
     given: TextOptions = NO_OPTIONS,
-) -> int:
+) -> None:
     """Give texts to a text-to-text model, a line out for each: arguments, the lines of a file, or those of stdin.
 
     The text begins with the prefix of its task, "sort: d a c b", or --prefix names it for all texts; a prefix that the
@@ -216,7 +215,6 @@ def ask(
             return _lines(found, n, first, one_cell)
 
         exchange.answer(answer, warn_once)
-    return 0
 
 
 def _objects(
@@ -241,13 +239,6 @@ def _lines(
             yield one_line(one.text) if n == 1 else f"{number}\t{one.score:.4f}\t{shown(one.text)}"
 
 
-"""The separator between two texts."""
-PROMPTS = (
-    "what stands before, each between quotes; each is written on as if it were alone. Behind -- if one begins with -. "
-    "Default: all of --input, or of stdin, but its last line feed; nothing on a terminal."
-)
-
-
 def generate(
     folder: Annotated[Path, Parameter(name="DIR")],
     /,
@@ -264,7 +255,7 @@ def generate(
     device: str | None = None,
     threads: int | None = None,
     precision: Precision = "auto",
-) -> int:
+) -> None:
     """Write on from prompts with a language model; what is written comes out as it is made, without the prompt.
 
     Args:
@@ -321,12 +312,11 @@ def generate(
         if exchange.target.file is not None:
             asked = prompts if json else (one for one in prompts for _ in range(n))
             exchange.make(content, asked, lambda rest: ([one] for one in rest))
-            return 0
-        with exchange.target.stream() as stream:
-            for part in objects(prompts) if json else parts():
-                stream.write(part.encode("utf-8", "replace"))
-                stream.flush()
-    return 0
+        else:
+            with exchange.target.stream() as stream:
+                for part in objects(prompts) if json else parts():
+                    stream.write(part.encode("utf-8", "replace"))
+                    stream.flush()
 
 
 def _prompts(given: InputTexts) -> list[str]:

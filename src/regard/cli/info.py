@@ -36,12 +36,8 @@ POOLED = {
 
 
 def info(
-    name: Annotated[str, Parameter(name="DIR|PRESET")],
-    /,
-    *,
-    vocabulary: int | None = None,
-    json: bool = False,
-) -> int:
+    name: Annotated[str, Parameter(name="DIR|PRESET")], /, *, vocabulary: int | None = None, json: bool = False
+) -> None:
     """Show a model's parameters part by part, beside the paper's figure, and what a folder's can be exported to.
 
     Args:
@@ -96,7 +92,6 @@ def info(
     else:
         measured = "".join(f"{line}\n" for line in ["", *packed.lines()]) if packed else ""
         result(table(title, model, sizes, parts, known) + exported + measured)
-    return 0
 
 
 def table(title: str, model: Model, sizes: tuple[int, int], parts: list[Part], known: int | None) -> str:

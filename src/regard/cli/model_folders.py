@@ -18,7 +18,7 @@ def import_(
     /,
     *,
     task: str | None = None,
-) -> int:
+) -> None:
     """Bring in a model: BERT, GPT-2, T5 or ViT from a folder in Hugging Face's layout, with tokenizer and labels.
 
     All that regard export writes is read again, translators (Marian, Pegasus, T5) too. What is computed stays the same;
@@ -36,7 +36,6 @@ def import_(
 
     found = import_model(folder, output, task)
     result(f"The model is in {output}, for the task {found.name}. To use it:\n\n  {example(found.info, output)}\n")
-    return 0
 
 
 def export(
@@ -45,7 +44,7 @@ def export(
     /,
     *,
     to: Literal["huggingface", "ctranslate2"] = "huggingface",
-) -> int:
+) -> None:
     """Take a model out: into a folder that transformers reads, or CTranslate2.
 
     A translator becomes a Marian or, with pre-norm, a Pegasus; an encoder, of two texts too, a BERT with its head; a
@@ -64,7 +63,6 @@ def export(
     for left in export_model(folder, output, to):
         say(left)
     result(f"The model is in {output}.")
-    return 0
 
 
 def average(
@@ -74,7 +72,7 @@ def average(
     output: Path | None = None,
     last: int | None = None,
     checkpoints: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
-) -> int:
+) -> None:
     """Average the weights of a run's checkpoints into a new model folder.
 
     The paper did so with its last five (base) or twenty (big).
@@ -93,15 +91,11 @@ def average(
 
     averaging(folder, output, last, checkpoints or ())
     result(f"The averaged model is in {output}.")
-    return 0
 
 
 def slim(
-    folder: Annotated[Path, Parameter(name="DIR")],
-    /,
-    *,
-    dry_run: Annotated[bool, Parameter(negative="")] = False,
-) -> int:
+    folder: Annotated[Path, Parameter(name="DIR")], /, *, dry_run: Annotated[bool, Parameter(negative="")] = False
+) -> None:
     """Remove from a model folder what only its training needed: data, checkpoints, snapshots, log, earlier runs.
 
     What remains is used: recipe, weights, vocabulary or labels, card and manifest. The model translates, opens on the
@@ -120,7 +114,6 @@ def slim(
     size = f"{folder} {'would have' if dry_run else 'has'} {left / 1e6:,.1f} MB"
     goes = f"{gone / 1e6:,.1f} MB {'would go' if dry_run else 'are gone'}" if gone else "there is nothing to remove"
     result(f"{size}; {goes}.")
-    return 0
 
 
 def pack(
@@ -131,7 +124,7 @@ def pack(
     reference: Path | None = None,
     precision: Literal["fp32", "bf16", "int8"] | None = None,
     json: bool = False,
-) -> int:
+) -> None:
     """Measure in which precisions a translator keeps its score, and let translate and ask use the fastest of them.
 
     The weights stay as they are. Each precision answers the validation data, in turns; one whose BLEU is more than 0.2
@@ -160,7 +153,7 @@ def pack(
             result_json({"packed": str(packed), "precision": precision})
         else:
             say(f"wrote {packed} ({packed.stat().st_size / 1e6:,.1f} MB)")
-        return 0
+        return
     for path in filter(None, (source, reference)):
         refuse_no_file(path)
     from regard.runs.pack import pack as measure
@@ -171,4 +164,3 @@ def pack(
     else:
         result("\n".join(found.lines()))
         say(f"wrote {path}")
-    return 0

@@ -34,7 +34,7 @@ def classify(
     all: bool = False,
     json: bool = False,
     given: TextOptions = NO_OPTIONS,
-) -> int:
+) -> None:
     """Label texts, the label and its probability out for each, a tab between: arguments, or lines of a file or stdin.
 
     Where a text may have several labels, they stand with | between, and the probability is that of the least sure; a
@@ -88,7 +88,6 @@ def classify(
                 raise wrong
 
         exchange.answer(answer)
-    return 0
 
 
 def _prediction_values(one: Prediction | None, kind: str, every: bool) -> dict[str, object]:
@@ -118,7 +117,7 @@ def tag(
     words: bool = False,
     conll: bool = False,
     given: TextOptions = NO_OPTIONS,
-) -> int:
+) -> None:
     """Tag texts: arguments, or the lines of a file or of stdin.
 
     For each its words come out, each with a tab and its tag, then an empty line (CoNLL). Lines of stdin are tagged as
@@ -171,7 +170,6 @@ def tag(
                     yield "".join(f"{word}\t{name}\n" for word, name in zip(one.words, one.tags, strict=True))
 
         exchange.answer(answer, join_sentences if conll else iter)
-    return 0
 
 
 def join_sentences(lines: Iterable[str]) -> Iterator[str]:
@@ -221,7 +219,7 @@ def fill(
     k: Annotated[int, Parameter(name=("--k", "-k"))] = 5,
     json: bool = False,
     given: TextOptions = NO_OPTIONS,
-) -> int:
+) -> None:
     """Guess what stood at each [MASK] of texts: arguments, or the lines of a file or of stdin.
 
     A line comes out for each guess, the best first: the probability, what is guessed and the whole text with it,
@@ -260,4 +258,3 @@ def fill(
                     yield ""
 
         exchange.answer(answer)
-    return 0

@@ -11,16 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.cli.io.lines import (
-    AHEAD,
-    ReadAhead,
-    bursts,
-    chunks,
-    json_line,
-    number_groups,
-    poll_lines,
-    raw_lines,
-)
+from regard.cli.io.lines import AHEAD, ReadAhead, bursts, chunks, json_line, number_groups, poll_lines, raw_lines
 from regard.system.errors import RegardError
 from tests.refusals import refused
 

@@ -180,9 +180,7 @@ class Exchange:
         return task
 
     def answer(
-        self,
-        answer: Callable[[list[str], int], Iterable[str]],
-        joined: Callable[[Iterator[str]], Iterator[str]] = iter,
+        self, answer: Callable[[list[str], int], Iterable[str]], joined: Callable[[Iterator[str]], Iterator[str]] = iter
     ) -> None:
         """Write the answer to each text; a complete input is answered in chunks, another as it arrives.
 
@@ -235,10 +233,7 @@ class Exchange:
         say_invalid_lines(self.given.name, notes)
 
     def keep(
-        self,
-        content: Content,
-        joined: Callable[[Iterator[str]], Iterator[str]] = iter,
-        whole: Whole | None = None,
+        self, content: Content, joined: Callable[[Iterator[str]], Iterator[str]] = iter, whole: Whole | None = None
     ) -> None:
         """Like :meth:`answer`, but for bytes, written as a whole.
 

@@ -127,11 +127,7 @@ class ProgressBar(ProgressLines):
     every = 0.25
 
     def __init__(
-        self,
-        stream: TextIO,
-        done: int = 0,
-        share: float | None = None,
-        now: Callable[[], float] = time.monotonic,
+        self, stream: TextIO, done: int = 0, share: float | None = None, now: Callable[[], float] = time.monotonic
     ) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
