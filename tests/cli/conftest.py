@@ -21,11 +21,6 @@ class Done:
     out: str
     err: str
 
-    @property
-    def sentence(self) -> str:
-        """What the command said of its failure."""
-        return self.err.splitlines()[-1] if self.err else ""
-
     def refuses(self, said: str, code: int = 2) -> None:
         """It ended with this code, and all it wrote is one line on stderr that holds these words."""
         assert (self.code, self.out) == (code, "")
@@ -40,6 +35,8 @@ Run = Callable[..., Done]
 
 @pytest.fixture
 def regard(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.delenv("REGARD_DEBUG", raising=False)
+
     def run(*argv: object, stdin: bytes = b"") -> Done:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         code = main([str(word) for word in argv])

@@ -135,18 +135,18 @@ def test_usage_is_answered_with_one_sentence(regard, argv: list[str], said: str)
     regard(*argv).refuses(said)
 
 
-@pytest.fixture
-def failing(loaded) -> Callable[[BaseException], Callable[..., None]]:
-    """Let every translation raise an error; what raises it."""
+def raises(error: BaseException, cause: Exception | None = None) -> Callable[..., None]:
+    """What raises an error, whatever it is given."""
 
-    def failing(error: BaseException) -> Callable[..., None]:
-        def fail(*words: object, **options: object) -> None:
-            raise error
+    def fail(*words: object, **options: object) -> None:
+        raise error from cause
 
-        loaded(type("Task", (Unaware,), {"info": TASKS["translation"], "nbest": fail})())
-        return fail
+    return fail
 
-    return failing
+
+def translator(error: BaseException) -> Unaware:
+    """A translator that raises an error."""
+    return type("Task", (Unaware,), {"info": TASKS["translation"], "nbest": raises(error)})()
 
 
 @pytest.mark.one_of(3)
@@ -163,33 +163,28 @@ def test_a_closed_stream_is_one_sentence(closed: str, code: int) -> None:
 @pytest.mark.parametrize(
     "error", [RuntimeError("DefaultCPUAllocator: can't allocate memory: 17 bytes."), MemoryError()]
 )
-def test_out_of_memory_is_one_sentence(regard, failing, monkeypatch, tmp_path: Path, error: Exception) -> None:
+def test_out_of_memory_is_one_sentence(regard, loaded, monkeypatch, tmp_path: Path, error: Exception) -> None:
     """Advice on batches is for trainings; of another command it is said what it was about."""
-    monkeypatch.delenv("REGARD_DEBUG", raising=False)
     monkeypatch.chdir(tmp_path)
-    fail = failing(error)
+    loaded(translator(error))
     Path("model").mkdir()
     done = regard("translate", "model", stdin=b"a\n")
     assert done.code == 1
     less = "shorter texts or a narrower beam need less"
     assert done.err == f"regard: there is not enough memory for regard translate of model; {less}\n"
-    monkeypatch.setattr("regard.data.checks.pairs.check_pairs", fail)
+    monkeypatch.setattr("regard.data.checks.pairs.check_pairs", raises(error))
     for name in ("a", "b"):
         Path(name).write_text("one\n")
     done = regard("check", "--source", "a", "--target", "b")
     assert (done.code, done.err) == (1, "regard: there is not enough memory for regard check of a, b\n")
-    monkeypatch.setattr("regard.runs.train.train", fail)
+    monkeypatch.setattr("regard.runs.train.train", raises(error))
     done = regard("train", "--source", "a", "--target", "b", "--output", "c")
     assert (done.code, done.err) == (1, f"regard: {cli.NO_MEMORY}\n")
 
 
 @pytest.mark.parametrize("words", [["attend"], ["no-such-command"], []])
 def test_out_of_memory_before_a_command_is_loaded_is_one_sentence(regard, words: list[str], monkeypatch) -> None:
-    def fail(argv: list[str]) -> int:
-        raise MemoryError
-
-    monkeypatch.delenv("REGARD_DEBUG", raising=False)
-    monkeypatch.setattr(cli, "_run", fail)
+    monkeypatch.setattr(cli, "_run", raises(MemoryError()))
     monkeypatch.setattr(cli, "app", {})  # nothing more can be loaded
     regard(*words).refuses("regard: there is not enough memory", 1)
 
@@ -210,11 +205,7 @@ def test_commands_of_texts_are_those_that_take_texts() -> None:
     ],
 )
 def test_a_command_that_cannot_be_loaded_says_why(regard, monkeypatch, cause: Exception, code: int, said: str) -> None:
-    def fail(argv: list[str]) -> int:
-        raise ImportError("Cannot import module 'regard.cli.pack'") from cause
-
-    monkeypatch.delenv("REGARD_DEBUG", raising=False)
-    monkeypatch.setattr(cli, "_run", fail)
+    monkeypatch.setattr(cli, "_run", raises(ImportError("Cannot import module 'regard.cli.pack'"), cause))
     done = regard("pack")
     assert (done.code, said in done.err, "Cannot import" in done.err) == (code, True, False)
 
@@ -234,18 +225,17 @@ def test_a_command_that_cannot_be_loaded_says_why(regard, monkeypatch, cause: Ex
         (BrokenPipeError(), 0),
     ],
 )
-def test_errors_become_sentences_and_codes(regard, failing, monkeypatch, error: BaseException, code: int) -> None:
-    monkeypatch.delenv("REGARD_DEBUG", raising=False)
-    failing(error)
+def test_errors_become_sentences_and_codes(regard, loaded, error: BaseException, code: int) -> None:
+    loaded(translator(error))
     done = regard("translate", "model", stdin=b"a\n")
     assert (done.code, done.out) == (code, "")
     assert "Traceback" not in done.err
     assert done.err == "" if code in (130, 0) else done.err.startswith("regard: ")
 
 
-def test_debugging_shows_where(regard, failing, monkeypatch) -> None:
+def test_debugging_shows_where(regard, loaded, monkeypatch) -> None:
     monkeypatch.setenv("REGARD_DEBUG", "1")
-    failing(RegardError("wrong"))
+    loaded(translator(RegardError("wrong")))
     done = regard("translate", "model", stdin=b"a\n")
     assert done.code == 1
     assert "Traceback" in done.err

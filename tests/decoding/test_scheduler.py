@@ -26,6 +26,7 @@ def test_the_budget_holds(lengths, width, budget):
     assert step.sentences == len(lengths)
 
 
+@pytest.mark.usefixtures("watch_shapes")
 def test_waiting_sentences_enter_while_others_run_but_not_one_by_one():
     """A quarter of the budget at a time: 2 of the 8 sentences that fit."""
     step = TableStep(Table(end=0.0))
@@ -70,12 +71,6 @@ def test_sentences_put_in_while_it_runs_find_the_same(lengths, feeds):
         found |= {sentence.index: sentence.best.hypotheses for sentence in scheduler.advance()[1]}
     wanted = search(TableStep(table), sources, decoding, Symbols(table.start), nbest=2)
     assert [found[i] for i in range(len(sources))] == wanted
-
-
-@pytest.mark.usefixtures("watch_shapes")
-def test_letters_mean_one_size():
-    table = Table()
-    search(TableStep(table), sentences([3, 9, 5, 1]), Decoding(beam=3, tokens=30), Symbols(table.start), nbest=3)
 
 
 class _Idle:

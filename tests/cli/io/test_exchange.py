@@ -300,9 +300,8 @@ def test_a_process_that_is_killed_ends_the_command_with_a_sentence(regard, monke
         return b""
 
     monkeypatch.setattr("regard.cli.io.exchange.encode_line", encoded)
-    done = regard(*command("tag", "--processes", 2))
-    assert (done.code, done.out) == (1, "")
-    assert done.sentence == "regard: a process of this command was ended by SIGKILL; rerun the same command"
+    said = "regard: a process of this command was ended by SIGKILL; rerun the same command\n"
+    regard(*command("tag", "--processes", 2)).refuses(said, 1)
 
 
 @pytest.mark.parametrize("processes", [0, -1, 100_000])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.cli.io.lines import AHEAD, ReadAhead, bursts, chunks, json_line, number_groups, poll_lines, raw_lines
+from regard.cli.io.lines import AHEAD, ReadAhead, bursts, chunks, json_line, poll_lines, raw_lines
 from regard.system.errors import RegardError
 from tests.refusals import refused
 
@@ -77,10 +77,6 @@ def test_a_line_of_stdin_that_is_too_long_is_named(monkeypatch: pytest.MonkeyPat
         assert [len(next(found)) for _ in range(3)] == [2, (16 << 20) + 1, 2]
         with refused(RegardError, "stdin:4", "16"):
             next(found)
-
-
-def test_groups_are_numbered_by_their_first_text() -> None:
-    assert list(number_groups([["a", "b"], ["c"], ["d"]])) == [(["a", "b"], 1), (["c"], 3), (["d"], 4)]
 
 
 def test_a_wait_for_lines_can_be_ended() -> None:

@@ -8,14 +8,7 @@ import pytest
 
 from regard.cli import EXAMPLES
 from regard.cli.evaluate import OPTIONS
-from regard.cli.io.load_model import (
-    check_threads,
-    example,
-    open_model,
-    refuse_no_file,
-    refuse_other_tasks,
-    refuse_unwritable,
-)
+from regard.cli.io.load_model import check_threads, example, refuse_other_tasks, refuse_unwritable
 from regard.config import TASKS, TaskInfo
 from regard.system.errors import UsageError
 from regard.tasks.assets import PREFIXES, json_content
@@ -37,15 +30,6 @@ def test_every_task_has_a_noun_and_a_command(info: TaskInfo) -> None:
                 refuse_other_tasks(Path("m"), info, command)
 
 
-def test_a_task_it_is_for_is_opened(loaded) -> None:
-    task = SimpleNamespace(info=TASKS["tagging"])
-    loaded(task)
-    assert open_model(Path("m"), command="tag") is task
-    assert open_model(Path("m")) is task
-    with refused(UsageError, "m"):
-        open_model(Path("m"), command="translate")
-
-
 @pytest.mark.parametrize("command", ["ask", "classify", "fill", "generate", "tag", "translate"])
 def test_a_model_of_another_task_is_refused_by_name(regard, loaded, command: str) -> None:
     info = TASKS["encoding"]
@@ -58,15 +42,6 @@ def test_the_example_names_a_prefix_that_was_learned(tmp_path: Path) -> None:
     assert example(info, tmp_path) == f"regard ask {tmp_path} < texts.txt"
     (tmp_path / PREFIXES).write_bytes(json_content({"prefixes": ["", "turn round", "sort"]}))
     assert example(info, tmp_path) == f"regard ask {tmp_path} --prefix 'turn round' < texts.txt"
-
-
-def test_what_is_no_file(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("")
-    refuse_no_file(tmp_path / "a")
-    with refused(UsageError, tmp_path):
-        refuse_no_file(tmp_path)
-    with refused(UsageError, "b"):
-        refuse_no_file(tmp_path / "b")
 
 
 @pytest.mark.parametrize("locked", ["file", "folder", "pipe"])
