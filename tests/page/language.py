@@ -39,7 +39,7 @@ def language() -> dict[str, Pair]:
             reasons = [word for word in f"{frame.of_subject} {frame.of_object}".split() if word in REASONS]
             choices = product(NOUNS[frame.subjects], NOUNS[frame.objects], reasons, dict.fromkeys(frame.tenses))
             for subject, thing, reason, tense in choices:
-                draw.restart()
+                draw.noun_links = []
                 draft = sentence_of(draw, verb, noun(subject), noun(thing), reason, tense=tense)
                 found.append(finish(draft, f"pronoun-{verb}"))
     Random(1).shuffle(found)
@@ -51,7 +51,7 @@ def pairs(split: Split) -> list[Pair]:
     """Those of one split, no more than are needed."""
     most = {"train": None, "valid": VALID, "test": TEST}[split]
     found = language().values()
-    return [pair for pair in found if split_of(pair.verb_subject_object + pair.noun_noun_adjective) == split][:most]
+    return [pair for pair in found if split_of(pair.combinations) == split][:most]
 
 
 def antecedent(pair: Pair) -> str:

@@ -52,7 +52,7 @@ class Guided(Draw):
         return self.tape[self.used - 1]
 
     def mutated(self, tape: list[float]) -> None:
-        self.restart()
+        self.noun_links = []
         self.tape, self.used = list(tape), 0
         for _ in range(1 + int(self.fresh() * 3)):
             if tape:

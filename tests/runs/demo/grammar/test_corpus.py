@@ -50,21 +50,20 @@ def test_held_out_combinations(others: list[Pair]) -> None:
     """Every test pair has a combination no training pair of any seed may have; train has none of them."""
     held = set()
     for pair in chain(generate("test", 800, seed=2), generate("valid", 800, seed=2)):
-        combinations = pair.verb_subject_object + pair.noun_noun_adjective
-        owners = {combination: split_of_combination(combination) for combination in combinations}
-        assert set(owners.values()) - {"train"} == {split_of(combinations)} <= {"valid", "test"}
+        owners = {combination: split_of_combination(combination) for combination in pair.combinations}
+        assert set(owners.values()) - {"train"} == {split_of(pair.combinations)} <= {"valid", "test"}
         held |= {combination for combination, owner in owners.items() if owner != "train"}
     for pair in others:
-        assert held.isdisjoint(pair.verb_subject_object + pair.noun_noun_adjective)
+        assert held.isdisjoint(pair.combinations)
 
 
 def test_every_combination_names_words_of_its_sentence(sample: list[Pair]) -> None:
     """A pronoun sentence has both kinds; a noun of a combination stands in the sentence, in one of its numbers."""
     for pair in sample[:5000]:
-        if pair.pronoun is not None:
-            assert len(pair.verb_subject_object) == len(pair.noun_noun_adjective) == 1
-        for entry in (noun(lemma) for both in pair.noun_noun_adjective for lemma in both[:2]):
-            assert {entry.english, entry.english_plural} & set(words_of(pair.source))
+        if pair.pronoun or pair.pattern == "comparison":
+            assert len(pair.combinations) == 1 + (pair.pronoun is not None)
+            for entry in map(noun, pair.combinations[-1][:2]):
+                assert {entry.english, entry.english_plural} & set(words_of(pair.source))
 
 
 def test_every_word_of_valid_and_test_is_seen_in_training() -> None:
@@ -130,7 +129,7 @@ def test_in_most_pronoun_sentences_only_the_order_of_the_words_decides(sample: l
         if pair.pronoun is None or not pair.pronoun.decides:
             continue
         decided += 1
-        ((subject, thing, reason),) = pair.noun_noun_adjective
+        _, (subject, thing, reason) = pair.combinations
         name = pair.pattern.removeprefix("pronoun-")
         if any(frame.objects not in noun(subject).kinds for frame in frames_of(name)):
             continue

@@ -9,7 +9,7 @@ import pytest
 from regard.runs.demo.grammar import Pair, word_spans, words_of
 from regard.runs.demo.grammar.corpus import PATTERNS
 from regard.runs.demo.grammar.lexicon import ADJECTIVES, NOUNS, VERBS, adjective, noun
-from regard.runs.demo.grammar.phrases import RELATIVE, Links, NounPhrase, Prepositional, determiners
+from regard.runs.demo.grammar.phrases import RELATIVE, NounPhrase, Prepositional, determiners
 from tests.runs.demo.grammar.conftest import SHORT
 
 # case → masculine, feminine, neuter, plural
@@ -145,8 +145,8 @@ def german(determiner: str, words: str, case: str, plural: bool = False, preposi
     """The German of a noun phrase, perhaps with an adjective or after a preposition."""
     *attribute, head = words.split()
     described = adjective(attribute[0]) if attribute else None
-    phrase = NounPhrase(determiners()[determiner], described, noun(head), plural, Links())
-    target = Prepositional("", preposition, case, phrase, Links()).german() if preposition else phrase.german(case)
+    phrase = NounPhrase(determiners()[determiner], described, noun(head), plural)
+    target = Prepositional("", preposition, case, phrase).german() if preposition else phrase.german(case)
     return " ".join(text for text, _ in target)
 
 

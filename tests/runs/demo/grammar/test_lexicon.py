@@ -9,7 +9,7 @@ import pytest
 from regard.runs.demo.grammar import Pair, draw, lexicon, words_of
 from regard.runs.demo.grammar.corpus import PATTERNS
 from regard.runs.demo.grammar.lexicon import ADJECTIVES, COMPARATIVES, NOUNS, VERBS, WORDS, Noun, nouns_of, verb
-from regard.runs.demo.grammar.phrases import DIGITS, TIMES, Links, NounPhrase, Time, determiners, times
+from regard.runs.demo.grammar.phrases import DIGITS, TIMES, NounPhrase, Time, determiners, times
 from regard.system.errors import RegardError
 from tests.refusals import refused
 
@@ -119,7 +119,7 @@ def phrases_of(noun: Noun, role: str) -> frozenset[str]:
         singular = draw.OBJECT_SINGULAR if noun.countable else draw.MASS
         plural = [*set(draw.OBJECT_PLURAL) - {"number"}, *numbers] if noun.countable else []
     return frozenset(
-        " ".join(text for text, _ in NounPhrase(determiners()[word], adjective, noun, many, Links()).english())
+        " ".join(text for text, _ in NounPhrase(determiners()[word], adjective, noun, many).english())
         for many, words in ((False, singular), (True, plural))
         for word in set(words)
         for adjective in (None, *noun.adjectives)
@@ -150,7 +150,7 @@ def test_the_language_has_more_than_a_million_million_sentences(sample: list[Pai
     nouns = {noun.english: noun for noun in NOUNS}
     checked = 0  # what is counted is generated
     for pair in (pair for pair in sample if pair.pattern == "fronted"):
-        ((name, subject, thing),) = pair.verb_subject_object
+        ((name, subject, thing),) = pair.combinations
         time = next((time for time in PAST_TIMES if pair.source.lower().startswith(f"{time.lower()} ")), None)
         one, past, other = pair.source[len(time or "") + 1 : -1].partition(f" {verb(name).english_past} ")
         if time and past and subject in nouns:

@@ -9,7 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from regard.runs.demo.grammar.lexicon import Verb, Word
-from regard.runs.demo.grammar.phrases import NO_LINK, Nominal, NounPhrase, Prepositional, Source, Target, Time
+from regard.runs.demo.grammar.phrases import (
+    NO_LINK,
+    Nominal,
+    NounPhrase,
+    Prepositional,
+    Source,
+    Target,
+    Time,
+    take_links,
+)
 
 # By the subject's person: 1s, 3s, plural. Modal verbs in English and in German.
 _MODALS = {
@@ -37,36 +46,38 @@ _NEGATED = {
     "could": ("couldn't", "couldn't", "couldn't"),
 }
 _PERSON = {"1s": 0, "3s": 1, "1p": 2, "3p": 2}
+BE = Verb("resting", "be", "was", "been", "", "sein", "ist", "war", "gewesen", "sein", (), ())
 
 
 @dataclass(slots=True)
 class Clause:
-    """One clause. ``link`` and ``link + 1`` belong to the verb and its auxiliary, ``link + 2`` to ``adverb``.
+    """One clause. ``link`` and ``link + 1`` belong to the verb and its auxiliary, ``link + 2`` to ``adverb`` or *not*.
 
     Args:
         tense: present, past, perfect, asked (did …? → Perfekt), asked now (does …? → Präsens), progressive and past
             progressive (is …ing → Präsens, was …ing → Präteritum), or a modal verb.
-        time: its links begin at ``time_link``; ``fronted``, it opens the statement, with inversion in German.
+        time: its links begin at ``link + 3``; ``fronted``, it opens the statement, with inversion in German.
         further: more words, after the place in English and in the middle field in German.
         negated: *n't* in English; in German *nicht* stands before the place and after a definite object, and the
             phrase itself says *kein* where the object is indefinite.
-        apart: *not* is a word of its own, whose link is ``link + 2``.
+        apart: *not* is a word of its own.
+        named: what stands for the object in held-out combinations, where there is none.
     """
 
     subject: Nominal
     verb: Verb
     tense: str
-    link: int
     object: Nominal | None = None
     receiver: NounPhrase | None = None
     place: Prepositional | None = None
     time: Time | None = None
-    time_link: int = 0
     fronted: bool = False
     adverb: Word | None = None
     negated: bool = False
     apart: bool = False
-    further: tuple[Source, Target] = field(default_factory=lambda: ([], []))
+    further: tuple[Source, Target] = ([], [])
+    named: tuple[str, ...] = ()
+    link: int = field(default_factory=take_links)
 
     @property
     def person(self) -> int:
@@ -117,7 +128,7 @@ class Clause:
                 source += phrase.english()
         source += self.further[0]
         if self.time is not None and not self.fronted:
-            source += self.time.english(self.time_link)
+            source += self.time.english(self.link + 3)
         return source
 
     def english_predicate(self) -> Source:
@@ -126,7 +137,7 @@ class Clause:
 
     def english(self) -> Source:
         """The statement, time last or first."""
-        opening = self.time.english(self.time_link) if self.time is not None and self.fronted else []
+        opening = self.time.english(self.link + 3) if self.time is not None and self.fronted else []
         return [*opening, *self.subject.english(), *self.english_predicate()]
 
     def english_question(self) -> Source:
@@ -160,7 +171,7 @@ class Clause:
         """Time, receiver, object, adverb, *nicht*, place; the adverb goes before an indefinite object."""
         target: Target = []
         if self.time is not None and not self.fronted:
-            target += self.time.german(self.time_link)
+            target += self.time.german(self.link + 3)
         if self.receiver is not None:
             target += self.receiver.german("d")
         adverb: Target = [] if self.adverb is None else [(self.adverb.german, (self.link + 2,))]
@@ -177,7 +188,7 @@ class Clause:
     def german(self) -> Target:
         """The statement: subject or fronted time first, finite verb second."""
         if self.time is not None and self.fronted:
-            return [*self.time.german(self.time_link), *self.german_inversion()]
+            return [*self.time.german(self.link + 3), *self.german_inversion()]
         return [*self.subject.german("n"), self.german_finite(), *self.german_middle(), *self.german_right()]
 
     def german_inversion(self) -> Target:
@@ -200,52 +211,21 @@ class Clause:
         return [*self.german_middle(), ("zu", ()), (verb.infinitive, (self.link,))]
 
 
-@dataclass(slots=True)
-class Copula:
-    """A clause of *be*: *The street is not wide*, *Where are they?*
+class Copula(Clause):
+    """A clause of *be*, present or past: *The street is not wide*, *Where are they?*; its complement is ``further``."""
 
-    Args:
-        link: of the verb; ``link + 1`` belongs to *not*.
-        complement: what or where the subject is.
-        tense: present or past.
-        apart: *not* is a word of its own, not *isn't*.
-    """
+    def __init__(self, subject: Nominal, tense: str, further: tuple[Source, Target] = ([], [])) -> None:
+        super().__init__(subject, BE, tense, further=further)
 
-    subject: Nominal
-    tense: str
-    link: int
-    complement: tuple[Source, Target] = field(default_factory=lambda: ([], []))
-    negated: bool = False
-    apart: bool = True
-
-    def english_verb(self) -> str:
+    def english_auxiliary(self) -> Source:
         """*am*, *is*, *weren't* …"""
-        return _BE[self.tense][_PERSON[self.subject.person]] + ("n't" if self.negated and not self.apart else "")
+        form = _BE[self.tense][self.person]
+        return [(form + "n't" if self.negated and not self.apart else form, self.link + 1)]
 
-    def english_rest(self) -> Source:
+    def english_main(self) -> Source:
         """*not*, and the complement."""
-        return [*([("not", self.link + 1)] if self.negated and self.apart else []), *self.complement[0]]
-
-    def english(self) -> Source:
-        """The statement."""
-        return [*self.subject.english(), (self.english_verb(), self.link), *self.english_rest()]
-
-    def english_question(self) -> Source:
-        """Verb first."""
-        return [(self.english_verb(), self.link), *self.subject.english(), *self.english_rest()]
+        return [*([("not", self.link + 2)] if self.negated and self.apart else []), *self.english_rest()]
 
     def german_finite(self) -> tuple[str, tuple[int, ...]]:
         """*bin*, *ist*, *waren* …"""
-        return _SEIN[self.tense][_PERSON[self.subject.person]], (self.link,)
-
-    def german_rest(self) -> Target:
-        """*nicht*, and the complement."""
-        return [*([("nicht", (self.link + self.apart,))] if self.negated else []), *self.complement[1]]
-
-    def german(self) -> Target:
-        """The statement."""
-        return [*self.subject.german("n"), self.german_finite(), *self.german_rest()]
-
-    def german_inversion(self) -> Target:
-        """Verb first."""
-        return [self.german_finite(), *self.subject.german("n"), *self.german_rest()]
+        return _SEIN[self.tense][self.person], (self.link + 1,)

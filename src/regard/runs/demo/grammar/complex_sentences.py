@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from regard.runs.demo.grammar.clause import Clause
-from regard.runs.demo.grammar.draw import Draft, Draw, combination
+from regard.runs.demo.grammar.clause import Clause, Copula
+from regard.runs.demo.grammar.draw import Combination, Draft, Draw, combinations
 from regard.runs.demo.grammar.lexicon import ADJECTIVES, Adjective, Noun, Verb, adjective, nouns_of, verb, verbs_of
 from regard.runs.demo.grammar.phrases import (
     COMMA,
@@ -24,8 +24,10 @@ from regard.runs.demo.grammar.phrases import (
     RELATIVE,
     NounPhrase,
     Prepositional,
+    PronounPhrase,
     Source,
     Target,
+    words,
 )
 from regard.runs.demo.grammar.simple_sentences import (
     ADVERBS,
@@ -50,69 +52,65 @@ def report(draw: Draw) -> Draft:
     """My sister believes that the baker has already sold the fresh bread."""
     verb = draw.of(verbs_of("saying"))
     tense, tenses = draw.of((("present", ("present", "present", "perfect", "will")), ("past", ("past",))))
-    outer = Clause(draw.person(verb.subjects), verb, tense, draw.links.take(3))
+    outer = Clause(draw.person(verb.subjects), verb, tense)
     inner = draw.clause(TRANSITIVE, draw.of(tenses))
     if inner.tense == "perfect":
         inner.adverb = draw.of(ADVERBS)
-    link = draw.links.take()
-    source = [*outer.english(), ("that", link), *inner.english()]
-    target = [*outer.german(), COMMA_TARGET, ("dass", (link,)), *inner.german_final()]
-    return draw.draft(source, target, combination(inner))
+    return subordinate(draw, outer, ("that", "dass"), inner, *combinations(inner))
+
+
+def subordinate(draw: Draw, outer: Clause, conjunction: tuple[str, str], inner: Clause, *done: Combination) -> Draft:
+    """A clause, and after the conjunction (English, German) one whose German verb is last."""
+    english, german = words(conjunction)
+    source = [*outer.english(), *english, *inner.english()]
+    target = [*outer.german(), COMMA_TARGET, *german, *inner.german_final()]
+    return draw.draft(source, target, *done)
 
 
 def when(draw: Draw) -> Draft:
     """When the teacher opened the window, the dog slept under the table."""
     first = draw.clause(TRANSITIVE, "past")
     second = resting_clause(draw, "past") if draw.chance(0.5) else draw.clause(TRANSITIVE, "past")
-    link = draw.links.take()
-    source = [("when", link), *first.english(), (COMMA, NO_LINK), *second.english()]
-    target = [("als", (link,)), *first.german_final(), COMMA_TARGET, *second.german_inversion()]
-    return draw.draft(source, target, combination(first), combination(second))
+    opening, als = words(("when", "als"))
+    source = [*opening, *first.english(), (COMMA, NO_LINK), *second.english()]
+    target = [*als, *first.german_final(), COMMA_TARGET, *second.german_inversion()]
+    return draw.draft(source, target, *combinations(first), *combinations(second))
 
 
-def predicate(draw: Draw, adjective: Adjective, plural: bool, past: bool = False) -> tuple[Source, Target]:
-    """… is very tired."""
-    link = draw.links.take(3)
-    english = ("was", "were") if past else ("is", "are")
-    german = ("war", "waren") if past else ("ist", "sind")
-    source = [(english[plural], link), ("very", link + 1), (adjective.english, link + 2)]
-    return source, [(german[plural], (link,)), ("sehr", (link + 1,)), (adjective.german, (link + 2,))]
-
-
-def mood(draw: Draw, head: NounPhrase) -> Adjective:
-    """What the sentence says of its subject: a mood of a person, any quality of others; not its attribute again."""
+def predicate(draw: Draw, head: NounPhrase, tense: str = "present") -> Copula:
+    """… is very tired: a mood of a person, any quality of others; not its attribute again."""
     gradable = tuple(entry for entry in head.noun.adjectives if entry.english not in NOT_GRADED)  # by *very*
     choices = MOODS if head.noun.group == "person" else gradable
     found = draw.of(choices)
     while found is head.adjective:
         found = draw.of(choices)
-    return found
+    return Copula(head, tense, words(("very", "sehr"), (found.english, found.german)))
 
 
 def reason(draw: Draw) -> Draft:
     """The old man is very happy because his daughter has found the ring."""
-    subject = draw.subject(nouns_of(("person",)))
-    source, target = predicate(draw, mood(draw, subject), subject.plural)
+    outer = predicate(draw, draw.subject(nouns_of(("person",))))
     inner = draw.clause(TRANSITIVE, "perfect")
-    link = draw.links.take()
-    english = [*subject.english(), *source, ("because", link), *inner.english()]
-    german = [*subject.german("n"), *target, COMMA_TARGET, ("weil", (link,)), *inner.german_final()]
-    return draw.draft(english, german, combination(inner))
+    return subordinate(draw, outer, ("because", "weil"), inner, *combinations(inner))
+
+
+def relative(draw: Draw, outer: Copula, clause: Clause, english: Source, german: Target) -> Draft:
+    """The clause of *be*, with the relative clause in English and German behind its subject."""
+    source = [*outer.subject.english(), *english, *outer.english_predicate()]
+    target = [*outer.subject.german("n"), COMMA_TARGET, *german, COMMA_TARGET]
+    target += [outer.german_finite(), *outer.german_middle()]
+    return draw.draft(source, target, *combinations(clause))
 
 
 def relative_subject(draw: Draw) -> Draft:
     """The woman who bought the red lamp is very happy."""
     verb = draw.of(TRANSITIVE)
     head = draw.definite(nouns_of(verb.subjects))
-    clause = Clause(head, verb, draw.of(("present", "past", "perfect")), draw.links.take(3))
+    clause = Clause(head, verb, draw.of(("present", "past", "perfect")))
     clause.object = draw.object(nouns_of(verb.objects), head.key)
-    link = draw.links.take()
-    word = "who" if head.noun.group == "person" else "that"
-    pronoun: Target = [(RELATIVE["n" + head.gender], (link,))]
-    source, target = predicate(draw, mood(draw, head), head.plural)
-    english = [*head.english(), (word, link), *clause.english_predicate(), *source]
-    german = [*head.german("n"), COMMA_TARGET, *clause.german_final(pronoun), COMMA_TARGET, *target]
-    return draw.draft(english, german, combination(clause))
+    who, pronoun = words(("who" if head.noun.group == "person" else "that", RELATIVE["n" + head.gender]))
+    both = [*who, *clause.english_predicate()], clause.german_final(pronoun)
+    return relative(draw, predicate(draw, head), clause, *both)
 
 
 def relative_object(draw: Draw) -> Draft:
@@ -121,14 +119,10 @@ def relative_object(draw: Draw) -> Draft:
     head = draw.definite(countable(verb))
     tense = draw.of(("present", "past", "perfect"))
     subject = draw.definite(nouns_of(verb.subjects), head.key)
-    clause = Clause(subject, verb, tense, draw.links.take(3))
-    link = draw.links.take()
-    word = "whom" if head.noun.group == "person" else "that"
-    source, target = predicate(draw, mood(draw, head), head.plural)
-    english = [*head.english(), (word, link), *clause.english(), *source]
-    relative = [(RELATIVE["a" + head.gender], (link,)), *clause.german_final()]
-    german = [*head.german("n"), COMMA_TARGET, *relative, COMMA_TARGET, *target]
-    return draw.draft(english, german, (verb.english, clause.subject.key, head.key))
+    clause = Clause(subject, verb, tense, named=(head.key,))
+    whom, pronoun = words(("whom" if head.noun.group == "person" else "that", RELATIVE["a" + head.gender]))
+    both = [*whom, *clause.english()], [*pronoun, *clause.german_final()]
+    return relative(draw, predicate(draw, head), clause, *both)
 
 
 @cache
@@ -150,25 +144,23 @@ def relative_place(draw: Draw) -> Draft:
     head = draw.definite(nouns_of(kinds))
     people = ("person",) if name in FOR_PERSONS else subjects
     subject = draw.definite(nouns_of(people), head.key)
-    clause = Clause(subject, verb(name), draw.of(tenses), draw.links.take(3))
-    link = draw.links.take(2)
-    source, target = predicate(draw, mood(draw, head), head.plural, past=clause.tense != "present")
-    relative = [(english, link), ("which", link + 1), *clause.english()]
-    opening = [(german, (link,)), (RELATIVE[case + head.gender], (link + 1,))]
-    translated = [*head.german("n"), COMMA_TARGET, *opening, *clause.german_final(), COMMA_TARGET, *target]
-    return draw.draft([*head.english(), *relative, *source], translated, (name, subject.key, head.key))
+    clause = Clause(subject, verb(name), draw.of(tenses), named=(head.key,))
+    which, pronoun = words((english, german), ("which", RELATIVE[case + head.gender]))
+    outer = predicate(draw, head, "present" if clause.tense == "present" else "past")
+    both = [*which, *clause.english()], [*pronoun, *clause.german_final()]
+    return relative(draw, outer, clause, *both)
 
 
 def attempt(draw: Draw) -> Draft:
     """The girl tries to repair the old bicycle."""
     trying = draw.of(verbs_of("trying"))
-    outer = Clause(draw.person(trying.subjects), trying, draw.of(("present", "past", "past")), draw.links.take(3))
+    outer = Clause(draw.person(trying.subjects), trying, draw.of(("present", "past", "past")))
     verb = draw.of([entry for entry in DELIBERATE if "person" in entry.subjects])
-    inner = Clause(outer.subject, verb, "present", draw.links.take(3))
+    inner = Clause(outer.subject, verb, "present")
     inner.object = draw.object(nouns_of(verb.objects), outer.subject.key)
     source = [*outer.english(), ("to", NO_LINK), (verb.english, inner.link), *inner.english_rest()]
     target = [*outer.german(), COMMA_TARGET, *inner.german_infinitive()]
-    return draw.draft(source, target, combination(inner))
+    return draw.draft(source, target, *combinations(inner))
 
 
 PAST_OR_PRESENT = ("past", "past", "present")
@@ -236,23 +228,20 @@ def build_draft(
 ) -> Draft:
     """The sentence of a frame with chosen subject and object, with a time in front if ``timed``."""
     subject, thing = phrases
-    clause = Clause(subject, verb(frame.verb), tense, draw.links.take(3), negated=True, fronted=True)
+    clause = Clause(subject, verb(frame.verb), tense, negated=True, fronted=True)
     if frame.preposition[0]:
-        clause.place = Prepositional(*frame.preposition, "a", thing, draw.links)
+        clause.place = Prepositional(*frame.preposition, "a", thing)
     else:
         clause.object = thing
     if timed:
         draw.add_time(clause, "n" if tense == "present" else "p")
     antecedent, rival = (thing, subject) if reason.english in frame.of_object.split() else (subject, thing)
-    link = draw.links.take(5)
-    be = ("is", "ist") if tense == "present" else ("was", "war")
-    source = [("because", link), ("it", link + 1), (be[0], link + 2), ("too", link + 3), (reason.english, link + 4)]
-    target: Target = [COMMA_TARGET, ("weil", (link,)), (PRONOUN[antecedent.noun.gender], (link + 1,))]
-    target += [("zu", (link + 3,)), (reason.german, (link + 4,)), (be[1], (link + 2,))]
-    done = (frame.verb, subject.key, thing.key)
-    draft = draw.draft([*clause.english(), *source], [*clause.german(), *target], done)
-    draft.pronoun = (link + 1, antecedent, rival)
-    draft.noun_noun_adjective = ((subject.key, thing.key, reason.english),)
+    it = PronounPhrase("it", PRONOUN[antecedent.noun.gender])
+    said = words(("too", "zu"), (reason.english, reason.german))
+    inner = Copula(it, "present" if tense == "present" else "past", said)
+    done = *combinations(clause), (subject.key, thing.key, reason.english)
+    draft = subordinate(draw, clause, ("because", "weil"), inner, *done)
+    draft.pronoun = it.link, antecedent, rival
     return draft
 
 

@@ -51,7 +51,8 @@ class Pronoun:
 class Pair:
     """An English sentence, its one German translation, and what the grammar knows about them.
 
-    ``alignment`` pairs source with target word indices, sorted; ``nouns`` are the source words that are common nouns.
+    ``alignment`` pairs source with target word indices, sorted; ``nouns`` are the source words that are common nouns;
+    ``combinations`` are (verb, subject, object), and after them (noun, noun, adjective).
     """
 
     source: str
@@ -60,8 +61,7 @@ class Pair:
     alignment: tuple[tuple[int, int], ...]
     nouns: tuple[int, ...]
     pronoun: Pronoun | None
-    verb_subject_object: tuple[tuple[str, str, str], ...]
-    noun_noun_adjective: tuple[tuple[str, str, str], ...]
+    combinations: tuple[Combination, ...]
 
 
 def word_spans(sentence: str) -> list[tuple[int, int]]:
@@ -148,10 +148,10 @@ def generate(split: Split, count: int | None, seed: int = 1) -> Iterator[Pair]:
     draw = Draw(Random(key(seed, "grammar", SPLITS.index(split))))
     seen: set[str] = set()
     while count is None or len(seen) < count:
-        draw.restart()
+        draw.noun_links = []
         name = draw.of(_BY_WEIGHT)
         draft = PATTERNS[name][1](draw)
-        if split_of(draft.verb_subject_object + draft.noun_noun_adjective) != split:
+        if split_of(draft.combinations) != split:
             continue
         pair = finish(draft, name)
         if pair.source not in seen:
@@ -185,8 +185,7 @@ def finish(draft: Draft, pattern: str) -> Pair:
         alignment=tuple(sorted(alignment)),
         nouns=tuple(sorted(place[link] for link in draft.noun_links)),
         pronoun=_pronoun(draft, place, target_place),
-        verb_subject_object=draft.verb_subject_object,
-        noun_noun_adjective=draft.noun_noun_adjective,
+        combinations=draft.combinations,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from random import Random
 from typing import TypeVar
 
@@ -11,7 +12,7 @@ from regard.runs.demo.grammar.clause import Clause
 from regard.runs.demo.grammar.lexicon import Adjective, Noun, Verb, closed_class, nouns_of
 from regard.runs.demo.grammar.phrases import (
     DIGITS,
-    Links,
+    Coordination,
     Name,
     Nominal,
     NounPhrase,
@@ -21,6 +22,7 @@ from regard.runs.demo.grammar.phrases import (
     Target,
     determiners,
     times,
+    words,
 )
 
 T = TypeVar("T")
@@ -34,6 +36,7 @@ OBJECT_PLURAL = ("the",) * 3 + ("",) * 2 + ("this", "many", "my", "their") + ("n
 DEFINITE = ("the",) * 6 + ("this", *POSSESSIVES)
 MASS = ("", "", "", "the")
 PERSONAL = ("he", "she", "we", "they")
+ASKING = {"who": "wer", "what": "was", "where": "wo", "why": "warum"}
 
 NUMBER_WORDS = tuple(number.english for number in closed_class("number"))
 SMALL_NUMBERS = NUMBER_WORDS[:-2]
@@ -50,8 +53,7 @@ class Draft:
     source: Source
     target: Target
     noun_links: list[int]
-    verb_subject_object: tuple[Combination, ...] = ()
-    noun_noun_adjective: tuple[Combination, ...] = ()
+    combinations: tuple[Combination, ...]
     pronoun: tuple[int, NounPhrase, NounPhrase] | None = None
     mark: str = "."
 
@@ -64,7 +66,6 @@ class Draw:
 
     def __init__(self, stream: Random) -> None:
         self.uniform: Callable[[], float] = stream.random
-        self.links = Links()
         self.noun_links: list[int] = []
 
     def of(self, choices: Sequence[T]) -> T:
@@ -77,7 +78,7 @@ class Draw:
 
     def phrase(self, noun: Noun, plural: bool, determiner: str, adjective: Adjective | None) -> NounPhrase:
         """A noun phrase of given words, its noun noted for the annotation."""
-        phrase = NounPhrase(determiners()[determiner], adjective, noun, plural, self.links)
+        phrase = NounPhrase(determiners()[determiner], adjective, noun, plural)
         self.noun_links.append(phrase.link + 2)
         return phrase
 
@@ -134,7 +135,7 @@ class Draw:
         if kinds[-1] != "person" or self.chance(0.68):
             return self.subject(nouns_of(kinds))
         if self.chance(0.45):
-            return PronounPhrase(self.of(pronouns), self.links)
+            return PronounPhrase(self.of(pronouns))
         return self.name(0.3)
 
     def name(self, two: float) -> Name:
@@ -142,12 +143,12 @@ class Draw:
         names = closed_class("name")
         first, second = self.of(names), self.of(names)
         pair = first is not second and self.chance(two)
-        return Name((first.english, second.english) if pair else (first.english,), self.links)
+        return Name(first.english, second.english) if pair else Name(first.english)
 
     def clause(self, verbs: Sequence[Verb], tense: str, pronouns: Sequence[str] = PERSONAL) -> Clause:
         """A clause of one of the verbs: subject, and object if the verb takes one."""
         verb = self.of(verbs)
-        clause = Clause(self.person(verb.subjects, pronouns), verb, tense, self.links.take(3))
+        clause = Clause(self.person(verb.subjects, pronouns), verb, tense)
         if verb.objects:
             clause.object = self.object(nouns_of(verb.objects), clause.subject.key)
         return clause
@@ -160,25 +161,36 @@ class Draw:
         time = self.of(choices)
         while clause.negated and time.english_words[0] == "every":  # which does not go with a negation
             time = self.of(choices)
-        clause.time, clause.time_link = time, self.links.take(len(time.english_words))
+        clause.time = time
 
     def place(
         self, english: str, german: str, case: str, kinds: tuple[str, ...], described: float = 0.5
     ) -> Prepositional:
         """A prepositional phrase with a definite noun."""
-        return Prepositional(english, german, case, self.definite(nouns_of(kinds), described=described), self.links)
+        return Prepositional(english, german, case, self.definite(nouns_of(kinds), described=described))
 
     def draft(self, source: Source, target: Target, *combinations: Combination, mark: str = ".") -> Draft:
-        """A draft with the nouns drawn so far and its (verb, subject, object) combinations."""
+        """A draft with the nouns drawn so far and the combinations in it."""
         return Draft(source, target, self.noun_links, combinations, mark=mark)
 
-    def restart(self) -> None:
-        """Forget the last sentence."""
-        self.links = Links()
-        self.noun_links = []
+    def state(self, clause: Clause, mark: str = ".") -> Draft:
+        """The clause as a statement, or as a question that its subject asks."""
+        return self.draft(clause.english(), clause.german(), *combinations(clause), mark=mark)
+
+    def ask(self, clause: Clause, word: str = "") -> Draft:
+        """The clause as a question, behind *where*, *what* … or with its verb first."""
+        source, target = words((word, ASKING[word])) if word else ([], [])
+        both = [*source, *clause.english_question()], [*target, *clause.german_inversion()]
+        return self.draft(*both, *combinations(clause, word), mark="?")
 
 
-def combination(clause: Clause) -> Combination:
-    """(verb, subject, object) of a clause; the receiver or place stands in where there is no object."""
-    thing = clause.object or clause.receiver or (clause.place and clause.place.noun)
-    return clause.verb.english, clause.subject.key, thing.key if thing else ""
+def keys(nominal: Nominal) -> list[str]:
+    """The key of each of its noun phrases."""
+    return [part.key for part in nominal.parts] if isinstance(nominal, Coordination) else [nominal.key]
+
+
+def combinations(clause: Clause, thing: str = "") -> tuple[Combination, ...]:
+    """(verb, subject, object) for each of its subjects and objects; ``thing`` where it has and names no object."""
+    object_ = clause.object or clause.receiver or (clause.place and clause.place.noun)
+    things = keys(object_) if object_ else clause.named or [thing]
+    return tuple(product([clause.verb.english], keys(clause.subject), things))

@@ -249,19 +249,9 @@ def closed_class(kind: str) -> tuple[Word, ...]:
     return tuple(entry for entry in WORDS if entry.kind == kind)
 
 
-@cache
-def adjective(english: str) -> Adjective:
-    """The adjective with this English word."""
-    return next(entry for entry in ADJECTIVES if entry.english == english)
-
-
-@cache
-def noun(english: str) -> Noun:
-    """The noun with this English singular."""
-    return next(entry for entry in NOUNS if entry.english == english)
-
-
-@cache
-def verb(english: str) -> Verb:
-    """The first verb with this English base form."""
-    return next(entry for entry in VERBS if entry.english == english)
+adjective = {entry.english: entry for entry in ADJECTIVES}.__getitem__
+"""The adjective with this English word."""
+noun = {entry.english: entry for entry in NOUNS}.__getitem__
+"""The noun with this English singular."""
+verb = {entry.english: entry for entry in reversed(VERBS)}.__getitem__
+"""The first verb with this English base form."""

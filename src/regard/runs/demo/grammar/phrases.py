@@ -1,7 +1,7 @@
 """Phrases in both languages: noun phrases and their declension, names, personal pronouns, places, times.
 
 An English word is (text, link); a German word is (text, links): the links of the English words it translates.
-Links are unique in a sentence, and word alignments are read off them when the sentence is finished.
+A link is a number that no other word has; word alignments are read off the links when the sentence is finished.
 A slot of a German declension is two letters: the case (n nominative, a accusative, d dative) and the gender (m, f, n)
 or number (p plural).
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import count
 from typing import Annotated, Literal, Protocol
 
 from pydantic import BeforeValidator, Field
@@ -64,17 +65,15 @@ _PRONOUNS = {
 }
 
 
-class Links:
-    """Hands out links for one sentence."""
+take_links = count(step=8).__next__
+"""The first of eight fresh links."""
 
-    def __init__(self) -> None:
-        self.next = 0
 
-    def take(self, count: int = 1) -> int:
-        """The first of ``count`` fresh links."""
-        first = self.next
-        self.next += count
-        return first
+def words(*pairs: tuple[str, str]) -> tuple[Source, Target]:
+    """English and German words that translate each other one by one, in the same order."""
+    link = take_links()
+    source = [(english, link + place) for place, (english, _) in enumerate(pairs)]
+    return source, [(german, (link + place,)) for place, (_, german) in enumerate(pairs)]
 
 
 class Nominal(Protocol):
@@ -134,15 +133,13 @@ class NounPhrase:
 
     __slots__ = ("adjective", "also", "definite", "determiner", "gender", "key", "link", "noun", "person", "plural")
 
-    def __init__(
-        self, determiner: Determiner, adjective: Adjective | None, noun: Noun, plural: bool, links: Links
-    ) -> None:
+    def __init__(self, determiner: Determiner, adjective: Adjective | None, noun: Noun, plural: bool) -> None:
         self.determiner, self.definite = determiner, determiner.definite
         self.adjective, self.noun, self.plural = adjective, noun, plural
         self.gender = "p" if plural else noun.gender
         self.person = "3p" if plural else "3s"
         self.key = noun.english
-        self.link = links.take(3)
+        self.link = take_links()
         self.also: tuple[int, ...] = ()
 
     def english(self) -> Source:
@@ -177,34 +174,31 @@ class Name:
 
     definite = True
 
-    def __init__(self, names: tuple[str, ...], links: Links) -> None:
-        self.names = names
-        self.person = "3s" if len(names) == 1 else "3p"
-        self.key = " ".join(names)
-        self.link = links.take(3)
+    def __init__(self, first: str, *second: str) -> None:
+        self.person = "3p" if second else "3s"
+        self.key = " ".join((first, *second))
+        both = [pair for name in second for pair in (("and", "und"), (name, name))]
+        self._source, self._target = words((first, first), *both)
 
     def english(self) -> Source:
         """*Anna*, or *Anna and Paul*."""
-        first, *rest = self.names
-        source = [(first, self.link)]
-        for name in rest:
-            source += [("and", self.link + 1), (name, self.link + 2)]
-        return source
+        return self._source
 
     def german(self, case: str) -> Target:
         """The same names, joined by *und*; they have no case endings."""
-        return [("und" if text == "and" else text, (link,)) for text, link in self.english()]
+        return self._target
 
 
 class PronounPhrase:
-    """A personal or interrogative pronoun as subject; *it* has no noun here that it stands for."""
+    """A personal or interrogative pronoun as subject; *it* has the ``german`` gender of the noun that it stands for."""
 
     definite = True
 
-    def __init__(self, english: str, links: Links) -> None:
+    def __init__(self, english: str, german: str = "") -> None:
         self.key = english
-        self.person, self._german = _PRONOUNS[english]
-        self.link = links.take()
+        self.person, usual = _PRONOUNS[english]
+        self._german = german or usual
+        self.link = take_links()
 
     def english(self) -> Source:
         """E.g. *she*."""
@@ -220,31 +214,31 @@ class Coordination:
 
     person = "3p"
 
-    def __init__(self, parts: tuple[NounPhrase, NounPhrase], links: Links) -> None:
-        self.parts = parts
-        self.definite = all(part.definite for part in parts)
-        self.key = parts[0].key
-        self.link = links.take()
+    def __init__(self, first: NounPhrase, second: NounPhrase) -> None:
+        self.parts = first, second
+        self.definite = first.definite and second.definite
+        self.key = first.key
+        self._and, self._und = words(("and", "und"))
 
     def english(self) -> Source:
         """E.g. *the cat and a dog*."""
         first, second = self.parts
-        return [*first.english(), ("and", self.link), *second.english()]
+        return [*first.english(), *self._and, *second.english()]
 
     def german(self, case: str) -> Target:
         """E.g. *die Katze und ein Hund*."""
         first, second = self.parts
-        return [*first.german(case), ("und", (self.link,)), *second.german(case)]
+        return [*first.german(case), *self._und, *second.german(case)]
 
 
 class Prepositional:
     """A preposition with its noun phrase; *in dem* contracts to *im*."""
 
-    def __init__(self, english: str, german: str, case: str, noun: NounPhrase, links: Links) -> None:
+    def __init__(self, english: str, german: str, case: str, noun: NounPhrase) -> None:
         self.preposition = english, german
         self.case = case
         self.noun = noun
-        self.link = links.take()
+        self.link = take_links()
 
     def english(self) -> Source:
         """E.g. *in the garden*."""

@@ -8,7 +8,6 @@ the beginning it is *es*.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 from regard.runs.demo.grammar.clause import MODALS, Clause, Copula
 from regard.runs.demo.grammar.complex_sentences import NOT_GRADED
@@ -17,9 +16,10 @@ from regard.runs.demo.grammar.draw import (
     SMALL_NUMBERS,
     SUBJECT_PLURAL,
     SUBJECT_SINGULAR,
-    Combination,
     Draft,
     Draw,
+    combinations,
+    keys,
 )
 from regard.runs.demo.grammar.lexicon import NOUNS, Adjective, Noun, Verb, nouns_of, verb, verbs_of
 from regard.runs.demo.grammar.phrases import (
@@ -27,8 +27,7 @@ from regard.runs.demo.grammar.phrases import (
     Nominal,
     NounPhrase,
     PronounPhrase,
-    Source,
-    Target,
+    words,
 )
 from regard.runs.demo.grammar.simple_sentences import (
     DELIBERATE,
@@ -64,7 +63,6 @@ UNGRADED = NOT_GRADED - {"tired"}
 STATED = ("present", "present", "present", "past", "past", "progressive", "past progressive")
 ASKED = ("asked", "asked now", "asked now", "progressive")
 BEING = ("present", "present", "past")
-WORDS = {"who": "wer", "what": "was", "where": "wo", "why": "warum"}
 
 
 # ---- phrases
@@ -85,41 +83,37 @@ def phrase(draw: Draw, nouns: Sequence[Noun], other_than: str = "") -> NounPhras
 def phrase_or_two(draw: Draw, nouns: Sequence[Noun], other_than: str = "") -> Nominal:
     """A noun phrase, now and then two joined by *and*."""
     first = phrase(draw, nouns, other_than)
-    return Coordination((first, phrase(draw, nouns, first.key)), draw.links) if draw.chance(0.1) else first
+    return Coordination(first, phrase(draw, nouns, first.key)) if draw.chance(0.1) else first
 
 
 def subject_of(draw: Draw, kinds: tuple[str, ...]) -> Nominal:
     """A subject: noun phrases, and for persons also a pronoun or a name."""
     if "person" not in kinds or draw.chance(0.55):
         return phrase_or_two(draw, nouns_of(kinds))
-    return PronounPhrase(draw.of(PRONOUNS), draw.links) if draw.chance(0.65) else draw.name(0.2)
+    return PronounPhrase(draw.of(PRONOUNS)) if draw.chance(0.65) else draw.name(0.2)
 
 
 # ---- clauses
 
 
-def adjective_clause(draw: Draw, group: str, subject: Nominal) -> tuple[Copula, list[Combination]]:
+def adjective_clause(draw: Draw, group: str, subject: Nominal) -> Copula:
     """The subject, of a group of nouns, *is very big*, *is not big*, *is big and brown*."""
-    clause = Copula(subject, draw.of(BEING), draw.links.take(2))
+    clause = Copula(subject, draw.of(BEING))
     said = [quality(draw, group, subject)]
     clause.negated = draw.chance(0.15)
-    if clause.negated:
-        clause.apart = stands_apart(draw, clause)
+    clause.apart = clause.negated and stands_apart(draw, clause)
     degree = draw.of((("", ""),) * 4 + (("very", "sehr"),) * 2 + (("too", "zu"),))
-    link = draw.links.take(4)
-    source: Source = [(said[0].english, link)]
-    target: Target = [(said[0].german, (link,))]
+    before, behind = [], []
     if degree[0] and not clause.negated and said[0].english not in UNGRADED:
-        source.insert(0, (degree[0], link + 1))
-        target.insert(0, (degree[1], (link + 1,)))
+        before = [degree]
     elif draw.chance(0.15):
         other = quality(draw, group, subject)
         if other is not said[0]:
             said.append(other)
-            source += [("and", link + 2), (other.english, link + 3)]
-            target += [("und", (link + 2,)), (other.german, (link + 3,))]
-    clause.complement = source, target
-    return clause, [("be", key, adjective.english) for key in keys(subject) for adjective in said]
+            behind = [("and", "und"), (other.english, other.german)]
+    clause.further = words(*before, (said[0].english, said[0].german), *behind)
+    clause.named = tuple(adjective.english for adjective in said)
+    return clause
 
 
 def quality(draw: Draw, group: str, subject: Nominal) -> Adjective:
@@ -134,24 +128,24 @@ def quality(draw: Draw, group: str, subject: Nominal) -> Adjective:
 
 def place_clause(
     draw: Draw, places: Sequence[Place] = RESTING_PLACES, asked: str = "", tenses: Sequence[str] = STATED
-) -> tuple[Copula | Clause, list[Combination]]:
+) -> Clause:
     """The cat is, or sleeps, under the table; ``asked``: who or what does."""
     english, german, kinds, subjects, verbs = draw.of(places)
-    subject = PronounPhrase(asked, draw.links) if asked else subject_of(draw, subjects)
+    subject = PronounPhrase(asked) if asked else subject_of(draw, subjects)
     place = draw.place(english, german, "d", kinds, DESCRIBED)
-    if draw.chance(0.6):
-        being = Copula(subject, draw.of(BEING), draw.links.take(2), (place.english(), place.german()))
-        return being, [("be", key, place.noun.key) for key in keys(subject)]
-    clause = Clause(subject, verb(draw.of(verbs.split())), draw.of(tenses), draw.links.take(3), place=place)
-    return clause, combinations(clause)
+    being = draw.chance(0.6)
+    name = "" if being else draw.of(verbs.split())
+    clause = Copula(subject, draw.of(BEING)) if being else Clause(subject, verb(name), draw.of(tenses))
+    clause.place = place
+    return clause
 
 
 def verb_clause(draw: Draw, tense: str, asked: str = "", verbs: Sequence[Verb] = INTRANSITIVE) -> Clause:
     """A man sleeps; ``asked``: who does."""
     verb = draw.of(verbs)
     kinds = LIVING if verb in RESTING else verb.subjects
-    subject = PronounPhrase(asked, draw.links) if asked else subject_of(draw, kinds)
-    return Clause(subject, verb, tense, draw.links.take(3))
+    subject = PronounPhrase(asked) if asked else subject_of(draw, kinds)
+    return Clause(subject, verb, tense)
 
 
 def object_clause(draw: Draw, tense: str, asked: str = "", negated: bool = False) -> Clause:
@@ -159,8 +153,8 @@ def object_clause(draw: Draw, tense: str, asked: str = "", negated: bool = False
     verb = draw.of(WITH_OBJECT)
     while (asked == "what" and verb not in WITH_THING) or ("progressive" in tense and verb not in UNDERTAKEN):
         verb = draw.of(WITH_OBJECT)
-    subject = PronounPhrase(asked, draw.links) if asked == "who" else subject_of(draw, verb.subjects)
-    clause = Clause(subject, verb, tense, draw.links.take(3), negated=negated)
+    subject = PronounPhrase(asked) if asked == "who" else subject_of(draw, verb.subjects)
+    clause = Clause(subject, verb, tense, negated=negated)
     clause.apart = negated and stands_apart(draw, clause)
     if asked == "what":
         return clause
@@ -175,74 +169,48 @@ def object_clause(draw: Draw, tense: str, asked: str = "", negated: bool = False
     return clause
 
 
-def stands_apart(draw: Draw, clause: Copula | Clause) -> bool:
+def stands_apart(draw: Draw, clause: Clause) -> bool:
     """Whether a negated clause says *is not*, *does not*; *I am* has no other way."""
     return draw.chance(0.5) or (clause.subject.person == "1s" and clause.tense != "past")
-
-
-def keys(nominal: Nominal) -> list[str]:
-    """The key of each of its noun phrases."""
-    return [part.key for part in nominal.parts] if isinstance(nominal, Coordination) else [nominal.key]
-
-
-def combinations(clause: Clause, thing: str = "") -> list[Combination]:
-    """(verb, subject, object) for each of its subjects and objects; ``thing`` where it has no object."""
-    object_ = clause.object or clause.receiver or (clause.place and clause.place.noun)
-    things = keys(object_) if object_ else [thing]
-    return list(product([clause.verb.english], keys(clause.subject), things))
 
 
 # ---- sentences
 
 
-def state(draw: Draw, clause: Copula | Clause, done: Sequence[Combination], mark: str = ".") -> Draft:
-    """The clause as a statement, or as a question that its subject asks."""
-    return draw.draft(clause.english(), clause.german(), *done, mark=mark)
-
-
-def ask(draw: Draw, clause: Copula | Clause, done: Sequence[Combination], word: str = "") -> Draft:
-    """The clause as a question, behind *where*, *what* … or with its verb first."""
-    link = draw.links.take()
-    source: Source = [(word, link)] if word else []
-    target: Target = [(WORDS[word], (link,))] if word else []
-    return draw.draft([*source, *clause.english_question()], [*target, *clause.german_inversion()], *done, mark="?")
-
-
 def state_verb(draw: Draw) -> Draft:
     """A man sleeps. She is not singing. I can run. The man sings and dances."""
     clause = verb_clause(draw, draw.of(MODALS) if draw.chance(0.12) else draw.of(STATED))
-    done = combinations(clause)
     if clause.tense in STATED and draw.chance(0.2):
         clause.negated, clause.apart = True, stands_apart(draw, clause)
     elif clause.tense in ("present", "past") and clause.verb in RESTING and draw.chance(0.12):
-        other = Clause(clause.subject, draw.of(RESTING), clause.tense, draw.links.take(3))
+        other = Clause(clause.subject, draw.of(RESTING), clause.tense)
         if other.verb is not clause.verb:
-            link = draw.links.take()
-            further: Source = [("and", link), (other.english_verb(), other.link)]
-            clause.further = further, [("und", (link,)), other.german_finite()]
-            done += combinations(other)
-    return state(draw, clause, done)
+            joint, und = words(("and", "und"))
+            clause.further = [*joint, (other.english_verb(), other.link)], [*und, other.german_finite()]
+            draft = draw.state(clause)
+            draft.combinations += combinations(other)
+            return draft
+    return draw.state(clause)
 
 
 def state_object(draw: Draw) -> Draft:
     """She sees the red ball. I don't drink coffee. The cat is chasing a bird."""
     negated = draw.chance(0.15)
     tense = draw.of(STATED if negated or draw.chance(0.85) else ("perfect", "will", "want", "must"))
-    clause = object_clause(draw, tense, negated=negated)
-    return state(draw, clause, combinations(clause))
+    return draw.state(object_clause(draw, tense, negated=negated))
 
 
 def state_adjective(draw: Draw) -> Draft:
     """The street is wide. They were not tired. This dog is big and brown."""
     group = draw.of(GROUPS)
     it = group != "person" and draw.chance(0.05)
-    subject = PronounPhrase("it", draw.links) if it else subject_of(draw, (group,))
-    return state(draw, *adjective_clause(draw, group, subject))
+    subject = PronounPhrase("it") if it else subject_of(draw, (group,))
+    return draw.state(adjective_clause(draw, group, subject))
 
 
 def state_place(draw: Draw) -> Draft:
     """The cat is under the table. We work in the garden."""
-    return state(draw, *place_clause(draw))
+    return draw.state(place_clause(draw))
 
 
 def phrase_alone(draw: Draw) -> Draft:
@@ -255,38 +223,34 @@ def ask_who(draw: Draw) -> Draft:
     """Who sleeps? Who is in the garden? Who sees the dog? Who is she?"""
     way = draw.of(("so", "there", "verb", "object", "person"))
     if way == "person":
-        copula = Copula(subject_of(draw, ("person",)), draw.of(BEING), draw.links.take(2))
-        return ask(draw, copula, [("be", key, "who") for key in keys(copula.subject)], "who")
+        return draw.ask(Copula(subject_of(draw, ("person",)), draw.of(BEING)), "who")
     if way == "so":
-        return state(draw, *adjective_clause(draw, "person", PronounPhrase("who", draw.links)), mark="?")
+        return draw.state(adjective_clause(draw, "person", PronounPhrase("who")), mark="?")
     if way == "there":
         places = [place for place in RESTING_PLACES if "person" in place[3]]
-        return state(draw, *place_clause(draw, places, "who"), mark="?")
+        return draw.state(place_clause(draw, places, "who"), mark="?")
     tense = draw.of(STATED)
     clause = verb_clause(draw, tense, "who") if way == "verb" else object_clause(draw, tense, "who")
-    return state(draw, clause, combinations(clause), mark="?")
+    return draw.state(clause, mark="?")
 
 
 def ask_what(draw: Draw) -> Draft:
     """What does the man see? What is she cooking? What is in the box?"""
     if draw.chance(0.2):
         places = [place for place in RESTING_PLACES if place[4] in ("lie", "stand")]
-        return state(draw, *place_clause(draw, places, "what"), mark="?")
-    clause = object_clause(draw, draw.of(ASKED), "what")
-    return ask(draw, clause, combinations(clause, "what"), "what")
+        return draw.state(place_clause(draw, places, "what"), mark="?")
+    return draw.ask(object_clause(draw, draw.of(ASKED), "what"), "what")
 
 
 def ask_where(draw: Draw) -> Draft:
     """Where is the cat? Where does the dog sleep? Why is she sad?"""
     word, group = draw.of(("where", "where", "why")), draw.of(GROUPS)
     if draw.chance(0.35):
-        clause = verb_clause(draw, draw.of(ASKED), verbs=IN_A_PLACE if word == "where" else INTRANSITIVE)
-        return ask(draw, clause, combinations(clause, word), word)
+        return draw.ask(verb_clause(draw, draw.of(ASKED), verbs=IN_A_PLACE if word == "where" else INTRANSITIVE), word)
     subject = subject_of(draw, (group,))
     if word == "why":
-        return ask(draw, *adjective_clause(draw, group, subject), word)
-    being = Copula(subject, draw.of(BEING), draw.links.take(2))
-    return ask(draw, being, [("be", key, word) for key in keys(subject)], word)
+        return draw.ask(adjective_clause(draw, group, subject), word)
+    return draw.ask(Copula(subject, draw.of(BEING)), word)
 
 
 def ask_whether(draw: Draw) -> Draft:
@@ -294,8 +258,7 @@ def ask_whether(draw: Draw) -> Draft:
     way = draw.of(("so", "there", "verb", "object", "object"))
     if way == "so":
         group = draw.of(GROUPS)
-        return ask(draw, *adjective_clause(draw, group, subject_of(draw, (group,))))
+        return draw.ask(adjective_clause(draw, group, subject_of(draw, (group,))))
     if way == "there":
-        return ask(draw, *place_clause(draw, tenses=ASKED))
-    clause = verb_clause(draw, draw.of(ASKED)) if way == "verb" else object_clause(draw, draw.of(ASKED))
-    return ask(draw, clause, combinations(clause))
+        return draw.ask(place_clause(draw, tenses=ASKED))
+    return draw.ask(verb_clause(draw, draw.of(ASKED)) if way == "verb" else object_clause(draw, draw.of(ASKED)))

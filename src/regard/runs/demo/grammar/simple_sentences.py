@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from regard.runs.demo.grammar.clause import MODALS, Clause
-from regard.runs.demo.grammar.draw import PERSONAL, Combination, Draft, Draw, combination
+from regard.runs.demo.grammar.clause import MODALS, Clause, Copula
+from regard.runs.demo.grammar.draw import PERSONAL, Draft, Draw
 from regard.runs.demo.grammar.lexicon import COMPARATIVES, closed_class, nouns_of, verb, verbs_of
-from regard.runs.demo.grammar.phrases import DIGITS, NounPhrase, Prepositional, Source, Target
+from regard.runs.demo.grammar.phrases import DIGITS, Coordination, NounPhrase, Prepositional, Source, Target, words
 
 EVERYBODY = ("I", *PERSONAL)
 TRANSITIVE = verbs_of("transitive")
@@ -17,12 +17,6 @@ DELIBERATE = tuple(
 """Verbs of what one does on purpose: they can be promised, tried and asked for."""
 
 TENSES = (("present", "n"), ("past", "p"))
-
-
-def make_statement(draw: Draw, clause: Clause, fronted: bool, *combinations: Combination) -> Draft:
-    """The clause as a statement, its time (if any) in front with inversion, or inside."""
-    clause.fronted = fronted
-    return draw.draft(clause.english(), clause.german(), *(combinations or (combination(clause),)))
 
 
 def add_time_or_adverb(draw: Draw, clause: Clause, letter: str) -> None:
@@ -37,24 +31,25 @@ def statement(draw: Draw, fronted: bool = False) -> Draft:
     tense, letter = draw.of(TENSES)
     clause = draw.clause(TRANSITIVE, tense)
     draw.add_time(clause, letter)
-    return make_statement(draw, clause, fronted)
+    clause.fronted = fronted
+    return draw.state(clause)
 
 
 def perfect(draw: Draw) -> Draft:
     """The girls have already sold the green chairs."""
     clause = draw.clause(TRANSITIVE, "perfect", EVERYBODY)
     clause.adverb = draw.of(ADVERBS)
-    return make_statement(draw, clause, fronted=False)
+    return draw.state(clause)
 
 
 def negation(draw: Draw) -> Draft:
     """Yesterday the baker didn't buy a lamp: *nicht* after a definite object, *kein* for *not a*."""
     tense, letter = draw.of((("present", "n"), ("past", "p"), ("could", "p")))
     verb = draw.of(TRANSITIVE)
-    clause = Clause(draw.person(verb.subjects), verb, tense, draw.links.take(3), negated=True)
+    clause = Clause(draw.person(verb.subjects), verb, tense, negated=True, fronted=True)
     clause.object = negated_object(draw, clause)
     draw.add_time(clause, letter)
-    return make_statement(draw, clause, fronted=True)
+    return draw.state(clause)
 
 
 def negated_object(draw: Draw, clause: Clause, described: float = 0.5) -> NounPhrase:
@@ -74,52 +69,51 @@ def question(draw: Draw) -> Draft:
     tense, letter = draw.of((("perfect", ""), ("asked", "p"), ("can", "m"), ("must", "m"), ("should", "m")))
     clause = draw.clause(DELIBERATE if letter == "m" else TRANSITIVE, tense)
     add_time_or_adverb(draw, clause, letter)
-    return draw.draft(clause.english_question(), clause.german_inversion(), combination(clause), mark="?")
+    return draw.ask(clause)
 
 
 def why(draw: Draw) -> Draft:
     """Why did the girl hide the letter last night?"""
-    english, german = draw.of((("why", "warum"), ("where", "wo")))
+    word = draw.of(("why", "where"))
     tense = draw.of(("asked", "asked now", "asked now", "perfect", "must"))
     clause = draw.clause(DELIBERATE if tense in MODALS else TRANSITIVE, tense)
     if clause.tense == "asked":
         draw.add_time(clause, "p")
-    link = draw.links.take()
-    source = [(english, link), *clause.english_question()]
-    target = [(german, (link,)), *clause.german_inversion()]
-    return draw.draft(source, target, combination(clause), mark="?")
+    return draw.ask(clause, word)
 
 
 def modal(draw: Draw) -> Draft:
     """On Monday the children must tidy the dirty kitchen."""
     clause = draw.clause(DELIBERATE, draw.of(MODALS), EVERYBODY)
     draw.add_time(clause, "m")
-    return make_statement(draw, clause, fronted=draw.chance(0.5))
+    clause.fronted = draw.chance(0.5)
+    return draw.state(clause)
 
 
 def giving(draw: Draw) -> Draft:
     """The grandmother gave the small child a red ball yesterday."""
     tense, letter = draw.of((*TENSES, ("perfect", ""), ("will", "m")))
     verb = draw.of(verbs_of("giving"))
-    clause = Clause(draw.person(verb.subjects), verb, tense, draw.links.take(3))
+    clause = Clause(draw.person(verb.subjects), verb, tense)
     receivers = nouns_of(("person", "animal") if verb.english in ("give", "show", "bring") else ("person",))
     clause.receiver = draw.definite(receivers, clause.subject.key)
     clause.object = draw.object(nouns_of(verb.objects), clause.receiver.key)
     draw.add_time(clause, letter)
-    return make_statement(draw, clause, fronted=draw.chance(0.4))
+    clause.fronted = draw.chance(0.4)
+    return draw.state(clause)
 
 
 def helping(draw: Draw) -> Draft:
     """The girl helped the old man in the garden: verbs with a dative object."""
     tense, letter = draw.of((*TENSES, ("perfect", ""), ("must", "m")))
     verb = draw.of(verbs_of("dative"))
-    clause = Clause(draw.person(verb.subjects), verb, tense, draw.links.take(3))
+    clause = Clause(draw.person(verb.subjects), verb, tense, fronted=True)
     clause.receiver = draw.definite(nouns_of(verb.objects), clause.subject.key)
     goal = verb.english == "follow"
     clause.place = draw.place("into" if goal else "in", "in", "a" if goal else "d", ("inside",))
     if letter and draw.chance(0.4):
         draw.add_time(clause, letter)
-    return make_statement(draw, clause, fronted=True)
+    return draw.state(clause)
 
 
 Place = tuple[str, str, tuple[str, ...], tuple[str, ...], str]
@@ -156,7 +150,7 @@ def resting_clause(draw: Draw, tense: str) -> Clause:
     english, german, kinds, subjects, verbs = draw.of(RESTING_PLACES)
     name = draw.of(verbs.split())
     people = ("person",) if name in FOR_PERSONS else subjects
-    clause = Clause(draw.person(people), verb(name), tense, draw.links.take(3))
+    clause = Clause(draw.person(people), verb(name), tense)
     clause.place = draw.place(english, german, "d", kinds)
     return clause
 
@@ -166,17 +160,19 @@ def resting(draw: Draw) -> Draft:
     tense, letter = draw.of(TENSES)
     clause = resting_clause(draw, tense)
     draw.add_time(clause, letter)
-    return make_statement(draw, clause, fronted=draw.chance(0.5))
+    clause.fronted = draw.chance(0.5)
+    return draw.state(clause)
 
 
 def moving(draw: Draw) -> Draft:
     """The frightened pony has already jumped onto the table: accusative, and the perfect with *sein*."""
     english, german, kinds, subjects, name = draw.of(MOVING_PLACES)
     tense, letter = draw.of((*TENSES, ("perfect", ""), ("perfect", "")))
-    clause = Clause(draw.person(subjects), verb(name), tense, draw.links.take(3))
+    clause = Clause(draw.person(subjects), verb(name), tense)
     clause.place = draw.place(english, german, "a", kinds)
     add_time_or_adverb(draw, clause, letter)
-    return make_statement(draw, clause, fronted=draw.chance(0.5))
+    clause.fronted = draw.chance(0.5)
+    return draw.state(clause)
 
 
 def journey(draw: Draw) -> Draft:
@@ -184,26 +180,23 @@ def journey(draw: Draw) -> Draft:
     tense, letter = draw.of((("past", "p"), ("perfect", ""), ("will", "m"), ("want", "m")))
     verb = draw.of(verbs_of("travelling"))
     subject = draw.name(0.4) if draw.chance(0.6) else draw.person(verb.subjects)
-    clause = Clause(subject, verb, tense, draw.links.take(3))
     home, goal = draw.of(CITIES), draw.of(CITIES)
     while goal is home:
         goal = draw.of(CITIES)
-    link = draw.links.take(6)
-    source: Source = [("from", link), (home.english, link + 1), ("to", link + 2), (goal.english, link + 3)]
-    target: Target = [("von", (link,)), (home.german, (link + 1,)), ("nach", (link + 2,)), (goal.german, (link + 3,))]
+    source, target = words(("from", "von"), (home.english, home.german), ("to", "nach"), (goal.english, goal.german))
     if draw.chance(0.5):
         ride = draw.of(nouns_of(("ride",)))
-        draw.noun_links.append(link + 5)
-        article = "der" if ride.gender == "f" else "dem"
-        source += [("by", link + 4), (ride.english, link + 5)]
-        target[:0] = [("mit", (link + 4,)), (article, ()), (ride.german, (link + 5,))]
+        (by, vehicle), (mit, fahrzeug) = words(("by", "mit"), (ride.english, ride.german))
+        draw.noun_links.append(vehicle[1])
+        source += [by, vehicle]
+        target[:0] = [mit, ("der" if ride.gender == "f" else "dem", ()), fahrzeug]
     else:
-        companion = Prepositional("with", "mit", "d", draw.definite(nouns_of(("person",))), draw.links)
+        companion = Prepositional("with", "mit", "d", draw.definite(nouns_of(("person",))))
         source += companion.english()
         target[:0] = companion.german()
-    clause.further = source, target
+    clause = Clause(subject, verb, tense, further=(source, target), named=(goal.english,), fronted=True)
     draw.add_time(clause, letter)
-    return make_statement(draw, clause, True, (verb.english, subject.key, goal.english))
+    return draw.state(clause)
 
 
 SHOPPING = tuple(map(verb, ("buy", "sell", "find", "need", "collect", "steal", "deliver", "draw")))
@@ -212,20 +205,15 @@ SHOPPING = tuple(map(verb, ("buy", "sell", "find", "need", "collect", "steal", "
 def shopping(draw: Draw) -> Draft:
     """Paul bought twelve red apples and 30 eggs last week."""
     verb = draw.of(SHOPPING)
-    clause = Clause(draw.person(verb.subjects), verb, "past", draw.links.take(3))
+    clause = Clause(draw.person(verb.subjects), verb, "past")
     countable = [entry for entry in nouns_of(verb.objects) if entry.countable]
     first = draw.numeral_phrase(draw.of(countable))
     second = draw.numeral_phrase(draw.of(countable))
     while second.key == first.key:
         draw.noun_links.pop()
         second = draw.numeral_phrase(draw.of(countable))
-    link = draw.links.take()
-    clause.further = (
-        [*first.english(), ("and", link), *second.english()],
-        [*first.german("a"), ("und", (link,)), *second.german("a")],
-    )
-    bought = [(verb.english, clause.subject.key, thing.key) for thing in (first, second)]
-    return make_statement(draw, clause, False, *bought)
+    clause.object = Coordination(first, second)
+    return draw.state(clause)
 
 
 def price(draw: Draw) -> Draft:
@@ -237,13 +225,11 @@ def price(draw: Draw) -> Draft:
     target: Target = []
     for phrase in (first, second):
         amount = str(draw.of(DIGITS))
-        link = draw.links.take(4)
-        if phrase is second:
-            source.append(("and", link + 3))
-            target.append(("und", (link + 3,)))
-        cost, kosten = ("cost", "kosten") if phrase.plural else ("costs", "kostet")
-        source += [*phrase.english(), (cost, link), (amount, link + 1), ("euros", link + 2)]
-        target += [*phrase.german("n"), (kosten, (link,)), (amount, (link + 1,)), ("Euro", (link + 2,))]
+        cost = ("cost", "kosten") if phrase.plural else ("costs", "kostet")
+        english, german = words(cost, (amount, amount), ("euros", "Euro"))
+        joint, und = words(("and", "und")) if phrase is second else ([], [])
+        source += [*joint, *phrase.english(), *english]
+        target += [*und, *phrase.german("n"), *german]
     return draw.draft(source, target, ("cost", first.key, second.key))
 
 
@@ -253,15 +239,11 @@ def comparison(draw: Draw) -> Draft:
     nouns = nouns_of((draw.of(comparative.kinds),))
     first = draw.of(nouns)
     second = draw.noun(nouns, first.english)
-    phrases = [
+    one, other = (
         draw.phrase(entry, draw.chance(0.25), word, draw.attribute(entry))
         for entry, word in ((first, draw.of(("the", "this", "my", "our", "his", "her"))), (second, "the"))
-    ]
-    be, link = draw.of(((("is", "are"), ("ist", "sind")), (("was", "were"), ("war", "waren")))), draw.links.take(3)
-    plural = phrases[0].plural
-    source = [*phrases[0].english(), (be[0][plural], link), (comparative.english, link + 1), ("than", link + 2)]
-    target = [*phrases[0].german("n"), (be[1][plural], (link,)), (comparative.german, (link + 1,))]
-    target.append(("als", (link + 2,)))
-    draft = draw.draft([*source, *phrases[1].english()], [*target, *phrases[1].german("n")])
-    draft.noun_noun_adjective = ((first.english, second.english, comparative.base),)
-    return draft
+    )
+    compared = words((comparative.english, comparative.german), ("than", "als"))
+    clause = Copula(one, draw.of(("present", "past")), compared)
+    done = (first.english, second.english, comparative.base)
+    return draw.draft([*clause.english(), *other.english()], [*clause.german(), *other.german("n")], done)
