@@ -21,6 +21,11 @@ class Done:
     out: str
     err: str
 
+    def succeeds(self) -> "Done":
+        """It ended with 0; itself."""
+        assert self.code == 0, self.err
+        return self
+
     def refuses(self, said: str, code: int = 2) -> None:
         """It ended with this code, and all it wrote is one line on stderr that holds these words."""
         assert (self.code, self.out) == (code, "")

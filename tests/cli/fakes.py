@@ -1,9 +1,25 @@
 """Models that answer at once, for tests of what a command does with their answers."""
 
+from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from regard.config import TASKS
 from regard.tasks.translation.translator import Hypothesis
+
+
+def answering(command: str, task: Callable[[], Any]) -> Any:
+    """A fixture: the command, whose model folder holds such a task."""
+
+    @pytest.fixture
+    def run(regard: Any, loaded: Any) -> Any:
+        loaded(task())
+        return partial(regard, command, "model")
+
+    return run
 
 
 class Unaware:

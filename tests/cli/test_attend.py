@@ -37,8 +37,7 @@ def spans(loaded) -> None:
 
 
 def test_an_image_and_how_far_the_heads_attend(regard, images) -> None:
-    done = regard("attend", "model", "a.csv", "--image", "2")
-    assert done.code == 0, done.err
+    done = regard("attend", "model", "a.csv", "--image", "2").succeeds()
     assert done.out.startswith("image 2, labelled b, read as ")
     for said in ("Where the class token looks", "layer 3 head 2", "5 images of 4 pixels", "3 x 3 convolutions"):
         assert said in done.out
@@ -84,8 +83,7 @@ def test_a_text_with_gaps(regard, spans, kind: str) -> None:
     assert "<extra_0>" in values["queries"]
     assert ("</s>" in values["keys"]) == (kind != "decoder")
     assert len(values["heads"]) == (4 if kind == "encoder" else 2)
-    done = regard("attend", "model", "the <extra_0> sleeps", "--kind", kind)
-    assert done.code == 0, done.err
+    regard("attend", "model", "the <extra_0> sleeps", "--kind", kind).succeeds()
     assert regard("attend", "model", "the cat", "--image", "2").err.startswith("regard: --image: is not for this model")
 
 
@@ -239,8 +237,7 @@ def files(loaded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("name", "texts"), [("a.txt", 2), ("a.tsv", 2), ("a.jsonl", 1)])
 def test_a_table_of_a_file(regard: Any, files: None, name: str, texts: int) -> None:
-    done = regard("attend", "model", "--input", name, "--table")
-    assert done.code == 0, done.err
+    done = regard("attend", "model", "--input", name, "--table").succeeds()
     for title in ("Encoder self-attention", "Decoder self-attention", "Encoder-decoder attention"):
         assert f"{title} · {texts} text" in done.out
     assert max(map(len, done.out.split("\n"))) <= 80
@@ -285,8 +282,7 @@ def test_a_table_of_other_models(regard: Any, files: None, loaded: Any) -> None:
 
 def test_a_table_of_images(regard: Any, images: None, monkeypatch: pytest.MonkeyPatch) -> None:
     table = ("attend", "model", "--input", "u.csv", "--table")
-    done = regard(*table)
-    assert done.code == 0, done.err
+    done = regard(*table).succeeds()
     assert "Encoder self-attention · 5 images" in done.out
     first, *_ = map(json.loads, regard(*table, "--json").out.splitlines())
     assert set(first["estimates"]) >= {"same_patch", "neighbours", "class_token", "distance"}

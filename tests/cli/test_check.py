@@ -78,8 +78,7 @@ def test_labels_are_listed_with_their_share(check) -> None:
 def test_texts_to_validate_and_to_test_on_are_looked_for(check, tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text("the cat sees 1,b\nnew,z\nnew too,a\nnewer,a\nnewest,b\nlast,c\n")
     (tmp_path / "t.csv").write_text(rows())
-    done = check("classification", rows(), "--valid", tmp_path / "v.csv")
-    assert done.code == 0
+    done = check("classification", rows(), "--valid", tmp_path / "v.csv").succeeds()
     assert "1 text (17%) of the validation texts is in the training data too" in done.out
     assert "has a label that nothing is learned of: 'z'" in done.out
     done = check("classification", rows(), "--test", tmp_path / "t.csv")
@@ -95,9 +94,9 @@ def test_numbers_have_no_labels_to_list(check) -> None:
 
 
 def test_tagged_texts_are_counted_in_spans_and_images_are_images(check) -> None:
-    done = check("tagging", "".join(f"Anna\tB-PER\nsees\tO\nBonn{n}\tB-LOC\nCity\tI-LOC\n\n" for n in range(20)))
-    assert done.code == 0
-    assert [line.split() for line in done.out.splitlines()[:2]] == [["20", "(50%)", one] for one in ("PER", "LOC")]
+    tagged = "".join(f"Anna\tB-PER\nsees\tO\nBonn{n}\tB-LOC\nCity\tI-LOC\n\n" for n in range(20))
+    out = check("tagging", tagged).succeeds().out
+    assert [line.split() for line in out.splitlines()[:2]] == [["20", "(50%)", one] for one in ("PER", "LOC")]
     done = check("image-classification", "".join(f"{n},{n % 7},{n % 5},1,{'ab'[n % 2]}\n" for n in range(40)))
     assert (done.code, done.out.splitlines()[-1]) == (0, "Usable: 40 images. 2 labels.")
 

@@ -24,8 +24,7 @@ def words(tmp_path: Path) -> list[str]:
 
 def test_tables_are_printed_and_written(regard: Any, words: list[str], tmp_path: Path) -> None:
     more = ["--steps", "2", "--seeds", "1", "2", "--fraction", "0.5", "1", "--lowercase"]
-    done = regard(*words, *more)
-    assert done.code == 0, done.err
+    done = regard(*words, *more).succeeds()
     rows = [line.split()[0] for line in done.out.splitlines() if line.split()[:1] in (["none"], ["dot"])]
     assert rows == ["none", "dot", "none", "dot", "none", "dot"]  # two shares, then by length
     for said in ("sequential", "⌈n/2⌉ + m", "BLEU lc", "1-8 words", "table.md"):

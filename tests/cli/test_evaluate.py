@@ -31,8 +31,7 @@ def test_lines_that_are_not_utf8_are_named_with_their_file(tmp_path: Path, regar
     loaded(Echo())
     (tmp_path / "a").write_bytes(b"one small house stands\n\xff two\n")
     (tmp_path / "b").write_bytes(b"one small house stands\ntwo\n")
-    done = regard("evaluate", "model", "--source", tmp_path / "a", "--reference", tmp_path / "b")
-    assert done.code == 0
+    done = regard("evaluate", "model", "--source", tmp_path / "a", "--reference", tmp_path / "b").succeeds()
     assert f"{tmp_path / 'a'}: 1 line was not valid UTF-8 and had bytes replaced: 2" in done.err
     assert str(tmp_path / "b") not in done.err
     assert done.out.startswith("BLEU")
@@ -57,8 +56,7 @@ def test_a_classifiers_scores(tmp_path: Path, regard, loaded) -> None:
     task = Scored("classification", ClassEvaluation(scores, 0.125, None, {"c\x1b": 1}, 2, 3))
     loaded(task)
     (tmp_path / "t.csv").write_bytes(b"text,label\nthe cat,a\n\xff,b\n")
-    done = regard("evaluate", "model", "--test", tmp_path / "t.csv", "--threshold", "0.5")
-    assert done.code == 0
+    done = regard("evaluate", "model", "--test", tmp_path / "t.csv", "--threshold", "0.5").succeeds()
     assert task.asked == [[("the cat", "a"), ("\ufffd", "b")], 0.5]
     for said in ("accuracy 60.00  (3 of 5)", "macro F1", "calibration error 0.125", "2 have no label", "3 are empty"):
         assert said in done.out
@@ -103,8 +101,7 @@ def test_a_language_models_perplexity_is_of_whole_documents(tmp_path: Path, rega
 
     recipe = SimpleNamespace(data=SimpleNamespace(documents=unit))
     loaded(SimpleNamespace(info=TASKS["language-model"], recipe=recipe, perplexity=perplexity))
-    done = regard("evaluate", "model", "--test", tmp_path / "t.txt", "--stride", 7)
-    assert done.code == 0, done.err
+    done = regard("evaluate", "model", "--test", tmp_path / "t.txt", "--stride", 7).succeeds()
     assert len(list(open_documents(tmp_path / "t.txt", unit).examples())) > len(seen[0])  # long ones come in parts
     assert len(seen[0]) == {"file": 1, "paragraph": 3, "line": 3}[unit]
     assert " ".join(seen[0]).split() == text.split()

@@ -23,13 +23,9 @@ from regard.config import TASKS
 from regard.tasks.translation.text_to_text.writer import NOTHING, Answer
 from regard.tasks.translation.translator import Hypothesis
 from regard.text.confidence import SeenWords
-from tests.cli.fakes import Shouts, Unaware
+from tests.cli.fakes import Shouts, Unaware, answering
 
-
-@pytest.fixture
-def translate(regard, loaded):
-    loaded(Shouts())
-    return partial(regard, "translate", "model")
+translate = answering("translate", Shouts)
 
 
 @pytest.mark.parametrize(
@@ -190,15 +186,11 @@ class Letters(Unaware):
         return [Answer(text.upper() + end, (5,), 0.5, -0.25) for end in ends]
 
 
-@pytest.fixture
-def ask(regard, loaded):
-    loaded(Letters())
-    return partial(regard, "ask", "model")
+ask = answering("ask", Letters)
 
 
 def test_a_line_for_each_text(ask) -> None:
-    done = ask(stdin=b"sort: b a\n\nc\td\n")
-    assert done.code == 0
+    done = ask(stdin=b"sort: b a\n\nc\td\n").succeeds()
     assert done.out == "SORT: B A\n\nC\tD\n"
     assert ask("--beam", "3", "a", "b").out == "A3\nB3\n"
     assert ask("--prefix", "sort", stdin=b"b a\n\nd c\n").out == "SORT: B A\n\nSORT: D C\n"
@@ -312,8 +304,7 @@ def test_stdin_is_the_prompt(generate, model) -> None:
 
 
 def test_of_a_prompt_without_blanks_the_end_is_read(generate, model) -> None:
-    done = generate(stdin=b"first " + b"a" * (LONGEST_WORD + 5) + b"b\n")
-    assert done.code == 0
+    done = generate(stdin=b"first " + b"a" * (LONGEST_WORD + 5) + b"b\n").succeeds()
     assert model.prompts == [f"first {'a' * (LONGEST_WORD - 1)}b"]
     assert "line 1 the last 131,072 characters of each word are read; 6 characters are left out" in done.err
 

@@ -66,8 +66,7 @@ def test_one_vocabulary_is_told_once() -> None:
 
 def test_the_folder_of_the_demonstration_stands_for_its_model(regard, tmp_path) -> None:
     put(tmp_path / "demo" / "model", translator())
-    done = regard("info", tmp_path / "demo")
-    assert done.code == 0
+    done = regard("info", tmp_path / "demo").succeeds()
     assert done.out.startswith(f"{tmp_path}/demo/model, a model folder\n")
     assert done.out == regard("info", tmp_path / "demo" / "model").out
     saved = load(tmp_path / "demo" / "model" / "model.safetensors")

@@ -51,8 +51,7 @@ def test_help_loads_nothing_heavy_and_a_command_no_other(
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_and_option_explains_itself(regard, command: str) -> None:
-    done = regard(command, "--help")
-    assert done.code == 0
+    done = regard(command, "--help").succeeds()
     found = cli.app[command].assemble_argument_collection(default_parameter=cli.NO_NEGATIVES, parse_docstring=True)
     for argument in found:
         if argument.names == ("*",):  # a group of options, which follow

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +19,7 @@ from regard.tasks.language.masked import Candidate
 from regard.tasks.tagging.tagger import TaggedSpan, TaggedText
 from regard.text.confidence import UnseenWord
 from regard.text.tags import TaggedWords, places_of
-from tests.cli.fakes import Unaware
+from tests.cli.fakes import Unaware, answering
 
 
 class Letters(Unaware):
@@ -158,22 +157,7 @@ class Capitals(Unaware):
         return found
 
 
-@pytest.fixture
-def classify(regard, loaded):
-    loaded(Letters())
-    return partial(regard, "classify", "model")
-
-
-@pytest.fixture
-def fill(regard, loaded):
-    loaded(Fills())
-    return partial(regard, "fill", "model")
-
-
-@pytest.fixture
-def tag(regard, loaded):
-    loaded(Capitals())
-    return partial(regard, "tag", "model")
+classify, tag = answering("classify", Letters), answering("tag", Capitals)
 
 
 @pytest.mark.parametrize(
@@ -187,8 +171,7 @@ def tag(regard, loaded):
     ],
 )
 def test_each_line_becomes_its_words_and_an_empty_line(tag, given: bytes, expected: str) -> None:
-    done = tag(stdin=given)
-    assert done.code == 0, done.err
+    done = tag(stdin=given).succeeds()
     assert done.out == expected
 
 
@@ -282,9 +265,11 @@ class Fills(Unaware):
         return [[each] * text.count("[MASK]") for text, each in zip(texts, guesses, strict=True)]
 
 
+fill = answering("fill", Fills)
+
+
 def test_a_line_for_each_guess(fill) -> None:
-    done = fill("-k", "2", stdin="the [MASK]\t.\n[MASK] ä [MASK]\n".encode())
-    assert done.code == 0
+    done = fill("-k", "2", stdin="the [MASK]\t.\n[MASK] ä [MASK]\n".encode()).succeeds()
     guesses = ["0.5000\t▁a\ta ä a", "0.2500\t▁b\tb ä b"]
     assert done.out.splitlines() == ["0.5000\t▁a\tthe a .", "0.2500\t▁b\tthe b .", *guesses, *guesses]
 

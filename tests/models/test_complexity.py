@@ -105,15 +105,6 @@ def test_transformers(read: int, write: int) -> None:
         check(waits, outputs, said, model, n, m)
 
 
-def test_attention_takes_the_length_out_of_the_way_to_the_source() -> None:
-    def across(length: int, **choices: object) -> int:
-        return costs(RnnSection(**choices), length, length).across.value
-
-    assert across(10, score="dot") == across(1000, score="dot") == 2
-    assert across(1000, score="none", two_way=False) == 2000
-    assert across(1001, score="none") == 501 + 1001
-
-
 def test_formulas_give_their_numbers() -> None:
     for model in (
         RnnSection(),

@@ -90,8 +90,10 @@ HEADERS = {
 def damaged(stored: Path, kind: str) -> tuple[type[RegardError], tuple[str, ...]]:
     """Break the file in one way; the error, and the names and numbers that it must tell."""
     content = stored.read_bytes()
-    if kind == "missing":
+    if kind in ("missing", "a folder"):
         stored.unlink()
+        if kind == "a folder":
+            stored.mkdir()
     elif kind in HEADERS:
         change, error, *names = HEADERS[kind]
         reheaded(stored, change)
@@ -102,7 +104,7 @@ def damaged(stored: Path, kind: str) -> tuple[type[RegardError], tuple[str, ...]
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.parametrize("kind", ["missing", *CONTENTS, *HEADERS])
+@pytest.mark.parametrize("kind", ["missing", "a folder", *CONTENTS, *HEADERS])
 def test_a_broken_file_is_one_sentence_and_changes_nothing(stored: Path, kind: str) -> None:
     error, names = damaged(stored, kind)
     model = fresh()
@@ -110,11 +112,6 @@ def test_a_broken_file_is_one_sentence_and_changes_nothing(stored: Path, kind: s
     with refused(error, stored, *names):
         load_weights(stored, model)
     assert all(torch.equal(before[name], weight) for name, weight in weights(model).items())
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with refused(RegardError, tmp_path):
-        load_weights(tmp_path, fresh())
 
 
 def test_an_outline_tells_whether_a_file_fits(stored: Path) -> None:

@@ -207,8 +207,7 @@ def test_killed_at_some_moment_and_resumed(regard, way: str) -> None:
         out(way).write_text("before")
         assert in_child(argv, before(fatal, struck)) == -signal.SIGKILL
         assert out(way).read_bytes() in (b"before", whole)
-        done = regard(*argv)
-        assert done.code == 0, done.err
+        regard(*argv).succeeds()
         assert out(way).read_bytes() == whole
         assert names() == sorted([out(way).name, out(way, "never").name])
 
@@ -226,8 +225,7 @@ def test_stopped_it_saves_and_says_how_it_goes_on(regard, way: str, number: sign
         f"regard: {out(way)}: stopped; rerun the same command to resume",
     ]
     assert not out(way).exists()
-    done = regard(*argv)
-    assert done.code == 0
+    done = regard(*argv).succeeds()
     assert f"{out(way)}: resuming after text " in done.err
     assert out(way).read_bytes() == out(way, "never").read_bytes()
 
@@ -283,8 +281,7 @@ def test_several_processes_are_stopped_and_another_number_resumes(regard, way: s
     code = in_child([*argv, "--processes", "2"], before(count // 2, lambda: struck(number)))
     assert code == (75 if number == signal.SIGTERM else -number)
     assert not out(way).exists()
-    done = regard(*argv)
-    assert done.code == 0
+    done = regard(*argv).succeeds()
     assert "resuming after text " in done.err
     assert out(way).read_bytes() == out(way, "never").read_bytes()
 
