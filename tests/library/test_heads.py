@@ -1,8 +1,8 @@
 """``model.heads(texts)``: the table of every model, its rows and views."""
 
+import html
 from collections.abc import Callable
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -32,9 +32,6 @@ def test_the_table_of_a_model(model: Model, name: str) -> None:
     assert {row["name"] for row in found.rows()} >= {"entropy", "first"}
     assert len(found.rows()) == sum(len(head.estimates) for head in found)
     assert max(map(len, found.table().split("\n"))) <= 80
-    parser = HTMLParser()
-    parser.feed(found._repr_html_())
-    assert found._repr_html_().count("<table>") == len(sizes)
 
 
 def test_the_table_of_images(model: Model) -> None:
@@ -52,7 +49,8 @@ def test_the_table_of_images(model: Model) -> None:
     weight_LHQK = np.mean([viewer.attention(image).weights for image in images], axis=0)
     assert one.mean == pytest.approx(weight_LHQK[0, 0, 1:, 0].mean(), rel=1e-4)
     assert one.chance == pytest.approx(1 / viewer.cut.tokens)
-    for text in (repr(found), found.table(), found._repr_html_()):
+    assert html.unescape(found._repr_html_()) == f"<pre>{found.table()}</pre>"
+    for text in (repr(found), found.table()):
         assert "12 images" in text
         assert "texts" not in text
     assert "pixels" in found.table()
@@ -77,7 +75,6 @@ def test_a_kind_without_a_query_that_can_choose_has_no_rows(model: Model) -> Non
     decoder = [line for line in found.table().split("\n") if line.startswith("Decoder self-attention")]
     assert decoder == ["Decoder self-attention · 1 text: no query sees more than one key"]
     assert found.table().count("chance  ") == 2
-    assert "Encoder-decoder attention" in found._repr_html_()
 
 
 def test_ablations_count(model: Model) -> None:

@@ -269,11 +269,10 @@ def test_a_word_is_found_and_its_gaze_shown(task: Any) -> None:
 def test_a_word_of_the_translation_is_found_and_its_lines_run_to_the_sentence(task: Any) -> None:
     view = View(record(task, SOURCE, TARGET), "cross", 2, 1, whole=True)
     queries, keys = view.labels()
-    crossing = view.alignment_lines(f"{queries[1]}/no such word")
-    assert (crossing.queries, crossing.keys) == (queries, keys)
+    crossing = view.arc_diagram(f"{queries[1]}/no such word")
+    assert (crossing.queries, crossing.words) == (queries, keys)
     assert queries[crossing.query] == queries[1]
     np.testing.assert_allclose(crossing.weight_K, view.heads()[1][0][crossing.query], atol=1e-6)
-    np.testing.assert_allclose(view.arc_diagram(queries[1]).weight_K, crossing.weight_K, atol=1e-6)
     picture = view.svg(queries[1])
     assert picture.count('class="word"') + picture.count('class="word from"') == len(queries) + len(keys)
     assert picture.count('class="line"') == sum(weight >= 0.02 for weight in crossing.weight_K)
@@ -343,7 +342,7 @@ def test_a_text_that_is_weighed_has_one_row_which_is_always_shown(whole: bool) -
 def test_an_even_look_at_a_long_text_has_lines() -> None:
     """Each word has less than a fiftieth, below which nothing is drawn elsewhere."""
     weight_K = np.full(80, 1 / 80)
-    drawn = svg.alignment_lines([svg.AlignmentLines([WHOLE], 0, [f"w{n}" for n in range(80)], weight_K)])
+    drawn = svg.arc_diagrams([svg.ArcDiagram([f"w{n}" for n in range(80)], weight_K, 0, queries=[WHOLE])])
     assert drawn.count('<path class="line"') == 80
     assert f"{WHOLE}: {WHOLE}" not in drawn
 

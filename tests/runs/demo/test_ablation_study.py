@@ -1,9 +1,7 @@
 """What removing heads costs is measured as a plain loop over single sentences finds it, and said in words."""
 
 import json
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +12,7 @@ from regard.runs.demo import ablation_study
 from regard.runs.demo.ablation_study import AblationStudy, HeadAblation, HeadFinding, PronounPredictions, study_heads
 from regard.runs.demo.grammar import Pair, corpus
 from regard.runs.demo.grammar.scores import Shares
-from regard.runs.demo.translation import TEST, TRAIN, VALID, demonstrate, write
+from regard.runs.demo.translation import write
 from regard.system.errors import RegardError, Stopped
 from regard.tasks.translation.translator import Translation
 from tests.refusals import refused
@@ -47,20 +45,6 @@ def test_every_number_of_the_walk_is_that_of_plain_loops(trained, monkeypatch, g
     model, pairs = trained[0], trained[1][:most]
     monkeypatch.setattr(AblationStudy, "guess", guess)
     check_walk(write_walk(study_heads(model, pairs), "0" * 64), plain_walk(model, pairs, guess))
-
-
-@pytest.mark.long(minutes=25)
-def test_every_number_of_the_demonstrations_walk_is_that_of_plain_loops(tmp_path: Path) -> None:
-    """``REGARD_DEMO`` names the folder of a demonstration that was made with seed 1; without it one is made."""
-    named = os.environ.get("REGARD_DEMO")
-    if named is None:
-        demonstrate(tmp_path, threads=1)
-    model = regard.load(Path(named or tmp_path) / "model", device="cpu")
-    deciding = [pair for pair in corpus(TRAIN, VALID, TEST).test if pair.pronoun and pair.pronoun.decides]
-    pairs = deciding[: ablation_study.SENTENCES]
-    walk = Path(named or tmp_path) / "walk.json"
-    raw = walk.read_bytes() if walk.exists() else write_walk(study_heads(model, pairs), "0" * 64)
-    check_walk(raw, plain_walk(model, pairs))
 
 
 def check_walk(raw: bytes, expected: dict) -> None:

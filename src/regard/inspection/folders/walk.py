@@ -6,7 +6,6 @@ It is written from the values of :mod:`regard.runs.demo.ablation_study`, and rea
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -93,13 +92,10 @@ class WalkStudy(BaseFields):
     without_lookers: WalkAblation
     spare: Whole
 
-    def counts(self) -> Iterator[int]:
-        """All numbers of pronouns."""
-        yield from (self.right, self.commonest, self.without_lookers.right)
-        yield from (one.right for one in self.heads)
-        yield from (one.right for one in self.steps)
-        if self.smallest:
-            yield self.smallest.right
+    @property
+    def ablations(self) -> tuple[WalkAblation, ...]:
+        """All heads that were removed together."""
+        return (*self.steps, self.without_lookers, *([self.smallest] if self.smallest else []))
 
 
 @dataclass(frozen=True)
@@ -146,33 +142,27 @@ class Walk(BaseFields):
     tolerance: Share
     study: WalkStudy
 
-    def heads(self) -> Iterator[WalkHead]:
-        """All heads that are named."""
-        study = self.study
-        yield from (one.head for one in study.heads)
-        yield from (one for some in (*study.steps, study.without_lookers) for one in some.heads)
-        if study.smallest:
-            yield from study.smallest.heads
-        yield from (one for one in (self.encoder, self.cross) if one)
-
     def fits(self, section: Model) -> bool:
         """Whether it can be of a model of this section: it names all of its heads and no other."""
+        study = self.study
         there = {
             (kind, layer, head)
             for kind, (layers, heads) in section.attention.items()
             for layer in range(1, layers + 1)
             for head in range(1, heads + 1)
         }
-        listed = [one.head for one in self.study.heads]
-        measured = {one.head for one in self.study.heads if one.shares}
+        listed = [one.head for one in study.heads]
+        named = {*listed, *(one for some in study.ablations for one in some.heads)}
+        counts = [study.commonest, study.right, *(one.right for one in study.heads)]
+        counts += [one.right for one in study.ablations]
         return (
             len(listed) == len(there)
-            and {astuple(one) for one in self.heads()} == there
-            and {self.encoder, self.cross} - {None} <= measured
+            and {astuple(one) for one in named} == there
+            and {self.encoder, self.cross} - {None} <= {one.head for one in study.heads if one.shares}
             and all(one is None or one.kind == kind for kind, one in (("encoder", self.encoder), ("cross", self.cross)))
             and self.pronoun == PRONOUN
-            and max(self.study.counts()) <= self.study.sentences
-            and self.study.spare <= len(listed)
+            and max(counts) <= study.sentences
+            and study.spare <= len(listed)
         )
 
 

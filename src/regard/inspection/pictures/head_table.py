@@ -1,4 +1,4 @@
-"""What each head does over many texts or images, as a table: values, terminal, HTML."""
+"""What each head does over many texts or images, as a table: values and terminal."""
 
 from __future__ import annotations
 
@@ -167,7 +167,9 @@ class HeadTable:
         return "\n".join([*parts, *textwrap.wrap(self._legend + few + cut, 80)])
 
     def _lines(self, kind: Kind) -> Iterator[str]:
-        heads, names = self._rows_and_columns(kind)
+        heads = [head for head in self.heads if head.kind == kind]
+        shown = (*self.metrics.functions, *self.metrics.measures)
+        names = [name for name in heads[0].estimates if name in shown]
         if not names:
             yield f"{TITLES[kind]} · {self._many}: no query sees more than one key"
             return
@@ -181,30 +183,9 @@ class HeadTable:
             cells = (f"{_number(name, head.estimates[name].mean):>5}{'*' if name in sure else ' '}" for name in names)
             yield f"{f'{head.layer}·{head.head}':<6}{''.join(cells)} {_told(head)}".rstrip()
 
-    def _rows_and_columns(self, kind: Kind) -> tuple[list[HeadSummary], list[str]]:
-        """The heads of a kind, and the names of what has a column."""
-        heads = [head for head in self.heads if head.kind == kind]
-        shown = (*self.metrics.functions, *self.metrics.measures)
-        return heads, [name for name in heads[0].estimates if name in shown]
-
     def _repr_html_(self) -> str:
-        """The table with intervals, for a notebook."""
-        return "".join(self._html(kind) for kind in self.kinds) + f"<p>{escape(self._legend)}</p>"
-
-    def _html(self, kind: Kind) -> str:
-        heads, names = self._rows_and_columns(kind)
-        title = f"{TITLES[kind]}: {self._many}"
-        top = "".join(f"<th>{escape(self.metrics.title(name))}</th>" for name in names)
-        chance = "".join(f"<td>{_number(name, heads[0].estimates[name].chance)}</td>" for name in names)
-        rows = "".join(
-            f"<tr><th>{head.layer}·{head.head}</th>{''.join(_html_cell(head, name) for name in names)}"
-            f"<td style='text-align:left'>{escape(head.label)}</td></tr>"
-            for head in heads
-        )
-        return (
-            f"<table><caption>{escape(title)}</caption><tr><th>head</th>{top}<th>attends to</th></tr>"
-            f"<tr><th>chance</th>{chance}<td></td></tr>{rows}</table>"
-        )
+        """The table, for a notebook; its intervals are in :meth:`rows`."""
+        return f"<pre>{escape(self.table())}</pre>"
 
 
 def _number(name: str, value: float) -> str:
@@ -219,14 +200,3 @@ def _told(head: HeadSummary) -> str:
     if name is None:
         return "–"
     return f"{SHORT[name]} {100 * head.estimates[name].low:.0f}–{100 * head.estimates[name].high:.0f} %"
-
-
-def _html_cell(head: HeadSummary, name: str) -> str:
-    one = head.estimates[name]
-    told = _number(name, one.mean)
-    interval = f"{_number(name, one.low)}–{_number(name, one.high)}"
-    shade = (
-        "" if name in OF_TEXTS.measures else f";background:rgba(200,120,40,{0.6 * max(0.0, one.mean - one.chance):.2f})"
-    )
-    style = f"text-align:right{shade}"
-    return f"<td style='{style}' title='{interval}'>{told}<br><small>{interval}</small></td>"

@@ -299,28 +299,32 @@ def stroke(weight: float) -> str:
 
 @dataclass(frozen=True)
 class ArcDiagram:
-    """One query and its attention: the words (keys), a weight for each, and the index of the query."""
+    """One query and its attention: the words (keys), a weight for each, and the index of the query.
+
+    ``queries`` are the words among which the query stands, where it is none of the keys.
+    """
 
     words: Sequence[str]
     weight_K: Weights
     query: int
     caption: str = ""
+    queries: Sequence[str] = ()
 
 
 def arc_diagrams(glances: Sequence[ArcDiagram], title: str = "Attention", least: float = 0.02, remark: str = "") -> str:
-    """Arc diagrams below each other as SVG, with a remark; weights below ``least`` get no arc.
+    """Arcs among words, or lines between two sentences, below each other as SVG, with a remark.
 
-    Words carry their weight as a tint, the strongest three also as a percentage.
+    Weights below ``least`` get no arc. Words carry their weight as a tint, the strongest three also as a percentage.
     """
     body: list[str] = []
-    y, widest = MARGIN + 26.0, 0.0
+    y, widest = MARGIN + (34.0 if glances[0].queries else 26.0), 0.0
     for glance in glances:
-        lines, wide, high = _diagram(glance, y, least)
+        lines, wide, high = (_lines if glance.queries else _arcs)(glance, y, least)
         body, y, widest = body + lines, y + high, max(widest, wide)
     return document(widest, y + 4, title, " ".join(map(describe, glances)), body, remark)
 
 
-def _diagram(glance: ArcDiagram, top: float, least: float) -> tuple[list[str], float, float]:
+def _arcs(glance: ArcDiagram, top: float, least: float) -> tuple[list[str], float, float]:
     below = top + (44 if glance.caption else 26)
     middles = WordRow(glance.words, 0).middles
     home = middles[glance.query]
@@ -340,56 +344,27 @@ def _diagram(glance: ArcDiagram, top: float, least: float) -> tuple[list[str], f
     return body, max(row.width, 2 * MARGIN + text_width(caption, 11)), row.line - top + 42
 
 
+def _lines(glance: ArcDiagram, top: float, least: float) -> tuple[list[str], float, float]:
+    """Down to a quarter of the largest weight, where that is less: an even look at a long text has lines too."""
+    least = min(least, float(glance.weight_K.max(initial=0.0)) / 4)
+    above, below = WordRow(glance.words, top + 34), WordRow(glance.queries, top + 34 + APART)
+    start, low, high = number(below.middles[glance.query]), below.line - SIZE - 2, above.line + 9
+    middle = number((low + high) / 2)
+    body = above.tints(glance.weight_K)
+    body += [
+        f'<path class="line" d="M{start} {number(low)}C{start} {middle} {number(end)} {middle} {number(end)} '
+        f'{number(high)}" {stroke(weight)}/>'
+        for end, weight in zip(above.middles, map(float, glance.weight_K), strict=True)
+        if weight >= least
+    ]
+    body += above.texts() + below.texts(glance.query) + above.shares(glance.weight_K, above.line - SIZE - 6, least)
+    return body, max(above.width, below.width), below.line + 26 - top
+
+
 def describe(glance: ArcDiagram) -> str:
     """An arc diagram in words."""
     order = sorted(range(len(glance.words)), key=lambda k: -float(glance.weight_K[k]))[:3]
     said = ", ".join(f"{visible(glance.words[k])} {float(glance.weight_K[k]):.0%}" for k in order)
-    who = "" if glance.query < 0 else f"{visible(glance.words[glance.query])} "
-    return f"{glance.caption}: {who}attends to {said}.".removeprefix(": ")
-
-
-@dataclass(frozen=True)
-class AlignmentLines:
-    """The words of both sides, the index of the query in the target, and its weight on each source word."""
-
-    queries: Sequence[str]
-    query: int
-    keys: Sequence[str]
-    weight_K: Weights
-
-
-def alignment_lines(
-    crossings: Sequence[AlignmentLines], title: str = "Attention", least: float = 0.02, remark: str = ""
-) -> str:
-    """Alignment lines of several sentences below each other as SVG; weights below ``least`` get no line.
-
-    Nor do those under a quarter of the largest, where that is less: an even look at a long text has lines too.
-    """
-    body: list[str] = []
-    y, widest = MARGIN + 34.0, 0.0
-    for crossing in crossings:
-        few = min(least, float(crossing.weight_K.max(initial=0.0)) / 4)
-        above, below = WordRow(crossing.keys, y + 34), WordRow(crossing.queries, y + 34 + APART)
-        body += above.tints(crossing.weight_K) + _lines(crossing, above, below, few)
-        body += above.texts() + below.texts(crossing.query)
-        body += above.shares(crossing.weight_K, above.line - SIZE - 6, few)
-        y, widest = below.line + 26, max(widest, above.width, below.width)
-    return document(widest, y + 4, title, " ".join(map(_describe_alignment, crossings)), body, remark)
-
-
-def _lines(crossing: AlignmentLines, above: WordRow, below: WordRow, least: float) -> list[str]:
-    start, low, high = number(below.middles[crossing.query]), below.line - SIZE - 2, above.line + 9
-    middle = number((low + high) / 2)
-    return [
-        f'<path class="line" d="M{start} {number(low)}C{start} {middle} {number(end)} {middle} {number(end)} '
-        f'{number(high)}" {stroke(weight)}/>'
-        for end, weight in zip(above.middles, map(float, crossing.weight_K), strict=True)
-        if weight >= least
-    ]
-
-
-def _describe_alignment(crossing: AlignmentLines) -> str:
-    """Alignment lines in words."""
-    looked = describe(ArcDiagram(crossing.keys, crossing.weight_K, -1))
-    who = crossing.queries[crossing.query]
-    return f"{' '.join(crossing.queries)}: {who} {looked}" if len(crossing.queries) > 1 else f"{who} {looked}"
+    text = glance.caption if not glance.queries else " ".join(glance.queries) if len(glance.queries) > 1 else ""
+    who = visible((glance.queries or glance.words)[glance.query])
+    return f"{text}: {who} attends to {said}.".removeprefix(": ")

@@ -190,7 +190,7 @@ def bars(glance: ArcDiagram, look: ColourScheme) -> str:
     top = float(np.max(glance.weight_K)) or 1.0
     lines = [crop(visible(glance.caption), look.columns, look.mark)] if glance.caption else []
     for k, (name, weight) in enumerate(zip(names, map(float, glance.weight_K), strict=True)):
-        mark = ">" if k == glance.query else " "
+        mark = ">" if k == glance.query and not glance.queries else " "
         length = round(weight / top * room)
         bar = paint(weight / top, "", length, look) if look.colours in ("true", "256") else (look.shades[-1] * length)
         lines.append(f"{mark} {fit(name, label_cells, '>', look.mark)} {weight:5.1%} {bar}")

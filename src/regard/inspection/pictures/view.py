@@ -76,18 +76,11 @@ class View:
         Raises:
             UsageError: the word is not among the queries.
         """
-        keys, place = self.labels()[1], self._word_index(word)
+        (queries, keys), place = self.labels(), self._word_index(word)
         names, weight_HQK = self.heads()
-        caption = f"“{self.labels()[0][place]}”: {self._place(len(names))}"
-        return svg.ArcDiagram(
-            keys, weight_HQK.mean(axis=0)[place], place if is_self_attention(self.kind) else -1, caption
-        )
-
-    def alignment_lines(self, word: str) -> svg.AlignmentLines:
-        """Source attention of one target word, or of the whole text; the word is found as in :meth:`arc_diagram`."""
-        queries, keys = self.labels()
-        place = self._word_index(word)
-        return svg.AlignmentLines(queries, place, keys, self.heads()[1].mean(axis=0)[place])
+        caption = f"“{queries[place]}”: {self._place(len(names))}"
+        beside = () if is_self_attention(self.kind) else queries
+        return svg.ArcDiagram(keys, weight_HQK.mean(axis=0)[place], place, caption, beside)
 
     def _word_index(self, word: str) -> int:
         queries, _ = self.labels()
@@ -180,7 +173,5 @@ def word_svg(views: Sequence[View], word: str, remark: str = "") -> str:
     found = list(dict.fromkeys(view.labels()[0][view._word_index(word)] for view in views))
     who = " and ".join(f"“{one}”" for one in found)
     title = f"Where {who} look{'s' if len(found) == 1 else ''}: {place[:1].lower()}{place[1:]}"
-    if not is_self_attention(views[0].kind):
-        return svg.alignment_lines([view.alignment_lines(word) for view in views], title, remark=remark)
     glances = [replace(view.arc_diagram(word), caption=f"→ {view.record.target_text}") for view in views]
     return svg.arc_diagrams(glances, title, remark=remark)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -124,15 +124,7 @@ _RESULT = TypeAdapter(Result)
 
 def to_json(result: Result) -> dict[str, object]:
     """Plain values; numbers that are not finite become ``None``."""
-    return {name: _plain(value) for name, value in asdict(result).items()}
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {name: _plain(inner) for name, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
+    return dict(json.loads(_RESULT.dump_json(result)))
 
 
 def read_results(path: Path) -> dict[str, Result]:

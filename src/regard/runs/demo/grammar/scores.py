@@ -31,11 +31,6 @@ class Accuracy:
     correct: int
     total: int
 
-    @property
-    def share(self) -> float:
-        """Right ones over all; not a number where there were none."""
-        return self.correct / self.total if self.total else float("nan")
-
 
 def chosen_pronoun(hypothesis: str) -> str | None:
     """The German pronoun a translation chose: the word after its last *weil*; None where that is no er, sie or es."""
