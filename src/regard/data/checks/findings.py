@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
@@ -151,50 +151,38 @@ class PatternKind:
 
 
 KINDS: dict[str, PatternKind] = {
-    "empty": PatternKind("{count} pair[|s] ({share}) [has|have] an empty side; [it is|they are] left out.", 0.01, 0.5),
+    "empty": PatternKind("{pairs} [has|have] an empty side; [it is|they are] left out.", 0.01, 0.5),
     "invalid UTF-8": PatternKind(
-        "{count} line[|s] ({share}) [is|are] not valid UTF-8, most likely Latin-1 or Windows-1252; convert the file "
-        "with `iconv -f WINDOWS-1252 -t UTF-8`.",
-        0.0,
-        0.01,
+        "{lines} [is|are] not valid UTF-8, most likely Latin-1 or Windows-1252; convert the file with "
+        "`iconv -f WINDOWS-1252 -t UTF-8`.",
+        fatal=0.01,
     ),
     "mojibake": PatternKind(
-        "{count} line[|s] ({share}) hold[s|] text decoded twice, such as 'Ã¤' for 'ä'; the file was read as Latin-1 "
-        "and saved as UTF-8, repair it.",
+        "{lines} hold[s|] text decoded twice, such as 'Ã¤' for 'ä'; the file was read as Latin-1 and saved as UTF-8, "
+        "repair it.",
         0.0005,
         0.2,
     ),
-    "replacement": PatternKind(
-        "{count} line[|s] ({share}) hold[s|] the sign U+FFFD: characters were lost earlier.", 0.001
-    ),
-    "control": PatternKind("{count} line[|s] ({share}) hold[s|] control characters or Unicode line separators.", 0.001),
+    "replacement": PatternKind("{lines} hold[s|] the sign U+FFFD: characters were lost earlier.", 0.001),
+    "control": PatternKind("{lines} hold[s|] control characters or Unicode line separators.", 0.001),
     "carriage return": PatternKind(
-        "{count} line[|s] ({share}) hold[s|] a carriage return inside; was the file joined from others?", 0.001
+        "{lines} hold[s|] a carriage return inside; was the file joined from others?", 0.001
     ),
-    "tab": PatternKind("{count} line[|s] ({share}) hold[s|] a tab; is the file a table? Then name it .tsv.", 0.001),
+    "tab": PatternKind("{lines} hold[s|] a tab; is the file a table? Then name it .tsv.", 0.001),
     "tokenised": PatternKind(
-        "{count} line[|s] ({share}) look[s|] tokenised or escaped already (&apos;, @-@): translations will look so "
-        "too, and BLEU will not compare; use raw text.",
+        "{lines} look[s|] tokenised or escaped already (&apos;, @-@): translations will look so too, and BLEU will not "
+        "compare; use raw text.",
         0.05,
     ),
-    "duplicate": PatternKind(
-        "{count} pair[|s] ({share}) repeat[s|] an earlier pair; [it counts|they count] more than once.", 0.1, 0.9
-    ),
-    "copy": PatternKind(
-        "{count} pair[|s] ({share}) [has|have] the same text on both sides; the model learns to copy.", 0.05, 0.5
-    ),
+    "duplicate": PatternKind("{pairs} repeat[s|] an earlier pair; [it counts|they count] more than once.", 0.1, 0.9),
+    "copy": PatternKind("{pairs} [has|have] the same text on both sides; the model learns to copy.", 0.05, 0.5),
     "too long": PatternKind(
-        "{count} pair[|s] ({share}) [is|are] longer than about {limit} tokens; [it is|they are] left out "
-        "(data.max_tokens).",
-        0.05,
-        0.9,
+        "{pairs} [is|are] longer than about {limit} tokens; [it is|they are] left out (data.max_tokens).", 0.05, 0.9
     ),
-    "ratio": PatternKind(
-        "{count} pair[|s] ({share}) [has|have] sides of very unlike length; are they translations?", 0.02, 0.4
-    ),
+    "ratio": PatternKind("{pairs} [has|have] sides of very unlike length; are they translations?", 0.02, 0.4),
     "bytes": PatternKind(
         "{share} of the words hold characters the vocabulary does not know and fall to bytes; is it a vocabulary "
-        "of these languages?",
+        "of these languages? For example {seen}.",
         0.01,
         0.3,
     ),
@@ -202,11 +190,34 @@ KINDS: dict[str, PatternKind] = {
 """What each kind means; the shares are of what its sentence counts: lines (each pair has two), pairs or words."""
 
 
-def pattern_draft(kind: str, count: int, pairs: int, places: Sequence[ExamplePosition], limit: int = 0) -> Draft:
-    """The finding for ``count`` lines or pairs of a kind among ``pairs``; ``limit``: most tokens of a sentence."""
-    share = count / max(1, 2 * pairs if kind in PATTERNS else pairs)
-    sentence = agreeing(KINDS[kind].sentence, count).format(count=f"{count:,}", share=percent(share), limit=limit)
-    return draft(kind, KINDS[kind].severity(share), count, share, sentence, places)
+def pattern_draft(
+    kind: str,
+    count: int,
+    total: int,
+    places: Sequence[ExamplePosition] = (),
+    *,
+    noun: str = "pair",
+    kinds: Mapping[str, PatternKind] = KINDS,
+    examples: tuple[Example, ...] = (),
+    **named: object,
+) -> Draft:
+    """The finding for ``count`` of ``total`` things of a kind.
+
+    Args:
+        kind: of problem.
+        count: how many there are.
+        total: of which; how many were looked at.
+        places: of the first.
+        noun: what a sentence calls one where it says ``{said}``.
+        kinds: what each kind means.
+        examples: those whose places are known.
+        named: what else the sentence says.
+    """
+    share = count / max(1, total)
+    subjects = {"lines": "line", "pairs": "pair", "said": noun}
+    said = {word: f"{counted(count, one)} ({percent(share)})" for word, one in subjects.items()}
+    sentence = agreeing(kinds[kind].sentence, count).format(**said, share=percent(share), **named)
+    return draft(kind, kinds[kind].severity(share), count, share, sentence, places, examples)
 
 
 class ExamplePosition(NamedTuple):
@@ -226,10 +237,16 @@ class Draft(NamedTuple):
 
 
 def draft(
-    kind: str, severity: Severity, count: int, share: float, sentence: str, places: Sequence[ExamplePosition] = ()
+    kind: str,
+    severity: Severity,
+    count: int,
+    share: float,
+    sentence: str,
+    places: Sequence[ExamplePosition] = (),
+    examples: tuple[Example, ...] = (),
 ) -> Draft:
-    """A finding with these places for its examples."""
-    return Draft(Finding(kind, severity, count, share, (), sentence), places)
+    """A finding with these examples, and places for more."""
+    return Draft(Finding(kind, severity, count, share, examples, sentence), places)
 
 
 class CheckScan(Scan[ExampleT], Generic[ExampleT]):
@@ -263,7 +280,7 @@ class CheckScan(Scan[ExampleT], Generic[ExampleT]):
         place = (file, int(line), "") if file and line.isdigit() else (self.error.where or self.corpus.name, 0, "")
         kind = "misaligned" if self.error.message.endswith(MISALIGNED) else "unreadable"
         said = str(self.error) if str(self.error)[-1:] in ".?!" else f"{self.error}."
-        return [Draft(Finding(kind, "fatal", 1, 1.0, (place,), said), ())]
+        return [draft(kind, "fatal", 1, 1.0, said, examples=(place,))]
 
 
 AnyScan: TypeAlias = CheckScan[Any]

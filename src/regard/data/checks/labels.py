@@ -16,9 +16,7 @@ from regard.data.checks.findings import (
     KINDS,
     CheckScan,
     Draft,
-    Example,
     ExamplePosition,
-    Finding,
     PatternKind,
     Report,
     Severity,
@@ -26,7 +24,7 @@ from regard.data.checks.findings import (
     excerpt,
     look_up,
     match_patterns,
-    percent,
+    pattern_draft,
 )
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, ExampleT
 from regard.data.corpora.images import Image
@@ -47,17 +45,28 @@ MANY_WORDS = 1_000
 MANY_TAGS = 500
 """Up to this many tags or span labels, swapped columns are not suspected."""
 
-OF_EXAMPLES: dict[str, PatternKind] = {
+OF_EXAMPLES = KINDS | {
     "empty": PatternKind("{said} [is|are] empty; [it is|they are] left out.", 0.01, 0.5),
-    "no label": PatternKind("{said} [has|have] no label; [it is|they are] left out.", 0.0, 0.5),
-    "not a number": PatternKind("{said} [has|have] a label that is not a number, which regression needs.", 0.0, 0.0),
+    "no label": PatternKind("{said} [has|have] no label; [it is|they are] left out.", fatal=0.5),
+    "not a number": PatternKind("{said} [has|have] a label that is not a number, which regression needs.", fatal=0.0),
     "too long": PatternKind(
         "{said} [is|are] longer than about {limit} tokens, both parts together; the longer part is cut at its end "
         "(data.max_tokens).",
         0.05,
     ),
+    "conflict": PatternKind("{lines} give {texts} different labels: the labels contradict.", fatal=0.5),
+    "duplicate": PatternKind("{said} repeat[s|] an earlier one; [it counts|they count] more than once.", 0.1, 0.9),
+    "leak": PatternKind("{said} of {name} [is|are] in the training data too: scores will be too high.", fatal=0.2),
+    "long word": PatternKind(
+        "{said} [has|have] a word of more than {limit} characters; were the words cut at all?", 0.01, 0.5
+    ),
+    "unexplained tag": PatternKind(
+        "{words} [has a tag|have tags] that {scheme} does not explain: {tags}. [It is|They are] taken for O; if each "
+        'word has a tag of its own, set tagging.scheme = "none".',
+        fatal=0.5,
+    ),
 }
-"""What else each kind means for examples with labels; the shares are of these."""
+"""What each kind means for examples with labels; the shares are of these."""
 
 
 @dataclass(frozen=True)
@@ -155,17 +164,14 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
         invalid = [notes for notes in self.corpus.notes if notes.invalid]
         for notes in invalid:
             places = tuple((self.corpus.name, line, "") for line in notes.invalid_lines[:EXAMPLES])
-            yield Draft(self._finding("invalid UTF-8", notes.invalid, notes.read, places), ())
+            yield self.draft("invalid UTF-8", notes.invalid, notes.read, examples=places)
         for kind, count in self.counts.items():
             if kind != "replacement" or not invalid:  # else we put it there
-                yield Draft(self._finding(kind, count, self.count), self.places[kind])
+                yield self.draft(kind, count, self.count, self.places[kind], limit=self.max_tokens)
 
-    def _finding(self, kind: str, count: int, total: int, examples: tuple[Example, ...] = ()) -> Finding:
-        known, share = OF_EXAMPLES.get(kind) or KINDS[kind], count / max(1, total)
-        named = {"count": f"{count:,}", "share": percent(share), "limit": self.max_tokens}
-        said = f"{counted(count, self.noun[:-1])} ({percent(share)})"
-        sentence = agreeing(known.sentence, count).format(said=said, **named)
-        return Finding(kind, known.severity(share), count, share, examples, sentence)
+    def draft(self, kind: str, count: int, total: int, places: Sequence[ExamplePosition] = (), **named: Any) -> Draft:
+        """A finding on examples, as their table of kinds has it."""
+        return pattern_draft(kind, count, total, places, noun=self.noun[:-1], kinds=OF_EXAMPLES, **named)
 
 
 class ImageScan(LabelScan[Image]):
@@ -213,7 +219,7 @@ def report_labels(scans: Scans, others: Mapping[str, AnyScan], read: bool = Fals
     labels = sum((scan.labels for scan in scans), Counter[str]())
     if not count and not drafts:
         empty = tuple((scan.corpus.name, 0, "") for scan in scans)
-        drafts.append(Draft(Finding("no texts", "fatal", 0, 1.0, empty, f"There are no {noun}."), ()))
+        drafts.append(draft("no texts", "fatal", 0, 1.0, f"There are no {noun}.", examples=empty))
     if count and not any(scan.error for scan in scans):
         drafts += _classes(labels, scans, count) if scans[0].kind != "regression" else []
         if not any(draft.finding.kind == "too many labels" for draft in drafts):  # else the columns are swapped
@@ -228,11 +234,6 @@ def report_labels(scans: Scans, others: Mapping[str, AnyScan], read: bool = Fals
 def hash_text(text: str) -> int:
     """A hash of a text, to the letter."""
     return hash(text) & 0xFFFFFFFFFFFFFFFF
-
-
-def severity_of(share: float, warning: float, fatal: float) -> Severity:
-    """Severity of a share, given the thresholds of a warning and of a fatal finding."""
-    return "fatal" if share >= fatal else "warning" if share >= warning else "note"
 
 
 def _classes(labels: Counter[str], scans: Scans, count: int) -> Iterator[Draft]:
@@ -311,7 +312,7 @@ def few_drafts(scans: Scans, others: Mapping[str, AnyScan]) -> Iterator[Draft]:
         said = f"A single {noun[:-1]} is" if len(texts) == 1 else f"All {len(texts):,} {noun} are alike; that is"
         places = tuple((scan.corpus.name, 0, "") for scan in scans)
         sentence = f"{said} not enough to learn from and to validate on."
-        yield Draft(Finding("few texts", "fatal", len(texts), 1.0, places, sentence), ())
+        yield draft("few texts", "fatal", len(texts), 1.0, sentence, examples=places)
 
 
 def corpus_drafts(scans: Scans) -> Iterator[Draft]:
@@ -336,22 +337,13 @@ def corpus_drafts(scans: Scans) -> Iterator[Draft]:
     at_odds = np.isin(number, number[differs])
     again = filled & ~at_odds
     again[first] = False
-    total = len(hashes)
-    if (count := int(at_odds.sum())) > 0:
-        share = count / total
-        given = (
-            f"{counted(count, 'line')} ({percent(share)}) give {counted(len(np.unique(number[at_odds])), noun[:-1])}"
-        )
-        sentence = f"{given} different labels: the labels contradict."
+    if count := int(at_odds.sum()):
         order = np.flatnonzero(at_odds)
         order = order[np.argsort(first[number[order]], kind="stable")][: 2 * EXAMPLES]
-        yield draft("conflict", severity_of(share, 0.0, 0.5), count, share, sentence, places(order))
-    if (count := int(again.sum())) > 0:
-        share = count / total
-        said = f"{counted(count, noun[:-1])} ({percent(share)}) [repeats|repeat] an earlier one"
-        sentence = agreeing(f"{said}; [it counts|they count] more than once.", count)
-        repeats = places(np.flatnonzero(again)[:EXAMPLES])
-        yield draft("duplicate", severity_of(share, 0.1, 0.9), count, share, sentence, repeats)
+        texts = counted(len(np.unique(number[at_odds])), noun[:-1])
+        yield scans[0].draft("conflict", count, len(hashes), places(order), texts=texts)
+    if count := int(again.sum()):
+        yield scans[0].draft("duplicate", count, len(hashes), places(np.flatnonzero(again)[:EXAMPLES]))
 
 
 def overlap_drafts(name: str, other: AnyScan, scans: Scans, labels: Counter[str], labelled: str) -> Iterator[Draft]:
@@ -376,12 +368,8 @@ def overlap_drafts(name: str, other: AnyScan, scans: Scans, labels: Counter[str]
         yield draft("no texts", "fatal", other.count, 1.0, said, other.at(np.arange(min(EXAMPLES, other.count))))
         return
     shared = np.isin(texts, trained) & (texts != EMPTY_HASH)
-    if (count := int(shared.sum())) > 0:
-        share = count / max(1, other.count)
-        said = f"{counted(count, other.noun[:-1])} ({percent(share)}) of {name} {'is' if count == 1 else 'are'}"
-        sentence = f"{said} in the training data too: scores will be too high."
-        places = other.at(np.flatnonzero(shared)[:EXAMPLES])
-        yield draft("leak", severity_of(share, 0.0, 0.2), count, share, sentence, places)
+    if count := int(shared.sum()):
+        yield other.draft("leak", count, other.count, other.at(np.flatnonzero(shared)[:EXAMPLES]), name=name)
     unknown = [label for label in other.labels if label not in labels]
     if unknown:
         count = sum(other.labels[label] for label in unknown)
@@ -514,10 +502,7 @@ def report_tags(
 def _long_words(scan: TagScan) -> Iterator[Draft]:
     """Texts that were hardly split into words."""
     if count := scan.counts.pop("long word", 0):
-        share = count / max(1, scan.count)
-        said = f"{counted(count, 'text')} ({percent(share)}) {'has' if count == 1 else 'have'} a word"
-        sentence = f"{said} of more than {LONG} characters; were the words cut at all?"
-        yield draft("long word", severity_of(share, 0.01, 0.5), count, share, sentence, scan.places["long word"])
+        yield scan.draft("long word", count, scan.count, scan.places["long word"], limit=LONG)
 
 
 def _strange_tags(scans: Sequence[TagScan], where: str = "") -> Iterator[Draft]:
@@ -528,16 +513,13 @@ def _strange_tags(scans: Sequence[TagScan], where: str = "") -> Iterator[Draft]:
     if scheme == "none" or not strange:
         return
     count, named = strange.total(), quote_labels([tag for tag, _ in strange.most_common()])
-    share = count / max(1, count + sum(scan.labels.total() for scan in scans))
-    sentence = (
-        f"{counted(count, 'word')}{where} {'has a tag' if count == 1 else 'have tags'} that {scheme.upper()} does not "
-        f"explain: {named}. {'It is' if count == 1 else 'They are'} taken for "
-        'O; if each word has a tag of its own, set tagging.scheme = "none".'
-    )
+    total = count + sum(scan.labels.total() for scan in scans)
+    words = f"{counted(count, 'word')}{where}"
     places = [
         ExamplePosition(scan, scan.first_tags[tag]) for scan in scans for tag in strange if tag in scan.first_tags
     ]
-    yield draft("unexplained tag", severity_of(share, 0.0, 0.5), count, share, sentence, places[:EXAMPLES])
+    said = {"words": words, "scheme": scheme.upper(), "tags": named}
+    yield scans[0].draft("unexplained tag", count, total, places[:EXAMPLES], **said)
 
 
 def _tag_drafts(labels: Counter[str], scans: Sequence[TagScan], words: int) -> Iterator[Draft]:

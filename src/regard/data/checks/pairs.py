@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from regard.data.checks.findings import (
     EXAMPLES,
-    KINDS,
+    PATTERNS,
     CheckScan,
     Draft,
     ExamplePosition,
@@ -218,13 +218,12 @@ class PairScan(CheckScan[TextPair]):
         for notes, side in zip(self.corpus.notes, (0, 1), strict=False):
             if notes.invalid:
                 numbers = np.array(notes.invalid_lines, dtype=np.int64) - 1
-                yield pattern_draft(
-                    "invalid UTF-8", notes.invalid, notes.read, self.at(numbers[numbers < self.count], side)
-                )
+                places = self.at(numbers[numbers < self.count], side)
+                yield pattern_draft("invalid UTF-8", notes.invalid, notes.read, places)
         invalid = any(notes.invalid for notes in self.corpus.notes)
         for kind, count in self.counts.items():
             if kind != "replacement" or not invalid:  # else we put it there ourselves
-                yield pattern_draft(kind, count, self.count, self.places[kind])
+                yield pattern_draft(kind, count, self.count * (1 + (kind in PATTERNS)), self.places[kind])
         if self.count:
             yield from self._pair_drafts(max_tokens, characters_per_token)
             yield from self._alignment_drafts()
@@ -245,7 +244,7 @@ class PairScan(CheckScan[TextPair]):
         for kind, hits in suspect.items():
             if hits.any():
                 numbers = np.flatnonzero(hits)
-                yield pattern_draft(kind, len(numbers), self.count, self.at(numbers), max_tokens)
+                yield pattern_draft(kind, len(numbers), self.count, self.at(numbers), limit=max_tokens)
 
     def _alignment_drafts(self) -> Iterator[Draft]:
         found = misalignment(self.lengths(0), self.lengths(1))
@@ -317,18 +316,16 @@ def vocabulary_drafts(scan: PairScan | None, kept: Sequence[Numbered], vocabular
         for side, tokenizer in enumerate((vocabularies.source, vocabularies.target))
     ]
     words, hits = sum(words for words, _ in sides), sum(fell.total() for _, fell in sides)
-    share = hits / max(1, words)
-    if share < 0.001:
+    if hits / max(1, words) < 0.001:
         return []
     seen = ", ".join(repr(excerpt(word)) for _, fell in sides for word, _ in fell.most_common(3))
-    sentence = KINDS["bytes"].sentence.format(share=percent(share)) + f" For example {seen}."
     places = (
         ExamplePosition(scan, number, side, pair[side])
         for number, pair in kept
         for side in (0, 1)
         if scan and not sides[side][1].keys().isdisjoint(pair[side].split())
     )
-    return [draft("bytes", KINDS["bytes"].severity(share), hits, share, sentence, list(islice(places, EXAMPLES)))]
+    return [pattern_draft("bytes", hits, words, list(islice(places, EXAMPLES)), seen=seen)]
 
 
 def _sizes(pairs: int, already: bool, name: str) -> list[Draft]:
