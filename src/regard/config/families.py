@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic.config import JsonDict
 
-from regard.config.sections import Section, Uses
+from regard.config.sections import Section, Uses, only_if_set
 
 _ENCODER, _DECODER = "encoder.{}.attention.weight", "decoder.{}.attention.weight"
 _PAIR = {"source": "encoder", "target": "decoder"}
@@ -114,15 +114,7 @@ class RnnSection(Recurrent):
         return float(self.d_model**0.5) if self.score == "scaled" else 1.0
 
 
-WordFeatures = Annotated[
-    int | None,
-    Field(
-        ge=0,
-        le=1 << 24,
-        description="different features of whole words (the word, its beginning, end and shape), hashed; 0: none",
-        json_schema_extra={"only_if_set": True},
-    ),
-]
+_WORD_FEATURES = "different features of whole words (the word, its beginning, end and shape), hashed; 0: none"
 
 
 class RnnEncoderSection(Recurrent):
@@ -133,12 +125,8 @@ class RnnEncoderSection(Recurrent):
     cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
     layers: int = Field(1, ge=1, le=64, description="layers that read")
     d_model: int = Field(256, ge=2, le=65536, description="size of embeddings and of every state")
-    d_embedding: int | None = Field(
-        None,
-        ge=1,
-        le=65536,
-        description="size of embeddings, smaller than the states where texts are few; default: d_model",
-        json_schema_extra={"only_if_set": True},
+    d_embedding: int | None = only_if_set(
+        "size of embeddings, smaller than the states where texts are few; default: d_model", ge=1, le=65536
     )
     two_way: bool = Field(True, description="texts are read from both ends, each with half of the state")
     pool: Literal["mean", "max", "attention"] = Field(
@@ -147,11 +135,9 @@ class RnnEncoderSection(Recurrent):
         "mean, weighed by how each answers a learned query (texts only)",
     )
     pooler: bool = Field(False, description="a dense layer with tanh between that and the classes")
-    word_features: WordFeatures = None
-    units: Literal["pieces", "words"] | None = Field(
-        None,
-        description="what the recurrence steps over; words: each the mean of its pieces; default: pieces",
-        json_schema_extra={"only_if_set": True},
+    word_features: int | None = only_if_set(_WORD_FEATURES, ge=0, le=1 << 24)
+    units: Literal["pieces", "words"] | None = only_if_set(
+        "what the recurrence steps over; words: each the mean of its pieces; default: pieces"
     )
     dropout: float = Field(0.4, ge=0.0, lt=1.0, description="on embeddings, between layers and before the classes")
 
@@ -280,13 +266,7 @@ class TransformerSection(Attentive):
     )
     scale_embedding: bool = Field(True, description="embeddings are multiplied by the root of d_model, as in the paper")
     scale_output: bool = Field(False, description="hidden vectors are divided by it before the output, as in T5")
-    decoder_heads: int | None = Field(
-        None,
-        ge=1,
-        le=1024,
-        description="attention heads of a decoder layer; default: heads",
-        json_schema_extra={"only_if_set": True},
-    )
+    decoder_heads: int | None = only_if_set("attention heads of a decoder layer; default: heads", ge=1, le=1024)
     decoder_norm: Norm | None = Field(
         None, description="the decoder's kind of norm; default: the encoder's, but for batch norm, which must be named"
     )
@@ -352,7 +332,7 @@ class BertSection(StackSection):
     positions: Annotated[Positions, _POSITIONS] = "learned"
     segments: int = Field(2, ge=0, le=1024, description="kinds of segments, each with an embedding; 0: no such thing")
     embedding_norm: bool = Field(True, description="the sum of the embeddings is normalised")
-    word_features: WordFeatures = None
+    word_features: int | None = only_if_set(_WORD_FEATURES, ge=0, le=1 << 24)
     pool: Literal["first", "mean", "max"] = Field(
         "first", description="pooling of a text, or a tagged word: its first token, the mean or maximum of all"
     )

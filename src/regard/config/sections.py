@@ -46,6 +46,11 @@ class Section(BaseModel):
         return values
 
 
+def only_if_set(description: str, **bounds: int) -> Any:
+    """A field that decides only where it is set."""
+    return Field(None, description=description, json_schema_extra={"only_if_set": True}, **bounds)  # type: ignore[call-overload]
+
+
 LANGUAGE = r"^[A-Za-z0-9_.@-]{1,40}$"
 """Pattern of a language code, which is displayed and may become part of a file name."""
 
@@ -220,11 +225,9 @@ class Classification(Section):
         description="adversarial training: a second pass with the embeddings of what is read perturbed along the "
         "gradient; the norm in embedding norms; training takes about three times as long",
     )
-    ngrams: bool | None = Field(
-        None,
-        description="what a linear classifier of hashed word and character n-grams says is added to the scores; it is "
-        "fitted before training, in seconds, and how much it counts on the validation texts",
-        json_schema_extra={"only_if_set": True},
+    ngrams: bool | None = only_if_set(
+        "what a linear classifier of hashed word and character n-grams says is added to the scores; it is fitted "
+        "before training, in seconds, and how much it counts on the validation texts"
     )
     out_of_scope: str = Field("", description="label of texts that belong to no class, if the data has one")
     threshold: float = Field(

@@ -140,8 +140,8 @@ def split_pairs(hashes_B2: NDArray[np.uint64], count: int, seed: int) -> Split:
         RegardError: too few pairs, or all of them share sentences.
     """
     pairs = len(hashes_B2)
-    source, source_times = _unique_numbers(hashes_B2[:, 0])
-    target, target_times = _unique_numbers(hashes_B2[:, 1])
+    _, source, source_times = np.unique(hashes_B2[:, 0], return_inverse=True, return_counts=True)
+    _, target, target_times = np.unique(hashes_B2[:, 1], return_inverse=True, return_counts=True)
     filled = (hashes_B2 != EMPTY_HASH).all(1)
     order = generator(seed, "split").permutation(np.flatnonzero(filled))
     times = (source_times[source] + target_times[target])[order]
@@ -179,12 +179,6 @@ def _split(
         few = agreeing(f"{found} [is|are] too few{alike} to split a validation part off", count)
         raise RegardError(f"{few}; give {option}", where)
     return Split(validation, left)
-
-
-def _unique_numbers(sentences_B: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Dense numbers of the sentences, and the count of each number."""
-    _, numbers, times = np.unique(sentences_B, return_inverse=True, return_counts=True)
-    return numbers, times
 
 
 class SplitDocuments:

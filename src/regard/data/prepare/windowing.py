@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Ids = NDArray[np.int64]
 INSIDE, NEIGHBOUR, CONTINUES, TAGS = 0, 1, 2, 3
 """Marks of the pieces of a tagged text: inside a word; the first of a word that another window counts; the symbol that
 ends a window whose text continues in the next; the first of a word with the first tag, the other tags above it."""
-
-
-class Framing(Protocol):
-    """The symbols that a tokenizer puts around a text."""
-
-    @property
-    def begin(self) -> tuple[int, ...]:
-        """Ids put before a text."""
-
-    @property
-    def end(self) -> int:
-        """The id put after a text."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,7 @@ class Frame:
     stride: int = 64
 
     @classmethod
-    def of(cls, tokenizer: Framing, max_tokens: int, stride: int = 64) -> Frame:
+    def of(cls, tokenizer: AnyTokenizer, max_tokens: int, stride: int = 64) -> Frame:
         """The frame of a tokenizer."""
         return cls(tuple(tokenizer.begin), tokenizer.end, max_tokens, stride)
 
@@ -91,12 +80,6 @@ class Frame:
         close = before[-1]
         own = next(s for s in range(1, self.step + 1) if np.array_equal(close[s:], last[: len(close) - s]))
         return np.concatenate([*(part[: self.step] for part in before[:-1]), close[:own], last])
-
-    def align(self, values: Ids, start: int, outside: int) -> Ids:
-        """Per-piece values aligned with the window from ``start`` on; symbols get the value ``outside``."""
-        inner = values[start : start + self.room]
-        before = np.full(len(self.begin), outside, np.int64)
-        return np.concatenate([before, inner, np.array([outside], np.int64)])
 
 
 def most_central(first_R: Ids, last_R: Ids, starts: Sequence[int], room: int) -> Ids:

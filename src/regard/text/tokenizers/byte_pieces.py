@@ -305,7 +305,8 @@ class ChunkIds:
         self._clear()
 
     def _clear(self) -> None:
-        self._numbers, self._characters = _Numbers(), 0
+        self._numbers, self._characters = defaultdict[str, int](), 0
+        self._numbers.default_factory = self._numbers.__len__  # numbers what it is asked for, as it first is
         self._ids, self._ends, self._first = _Growing(np.int64), _Growing(np.int64), _Growing(np.bool_)
         self._ends.add(np.zeros(1, np.int64))
 
@@ -378,14 +379,6 @@ class ChunkIds:
         kept_T = np.ones(len(ids_T), np.bool_)
         kept_T[last_C[:-1] + 1] = False
         return ids_T[kept_T], lengths_C
-
-
-class _Numbers(dict[str, int]):
-    """Numbers what it is asked for, in the order in which it first is."""
-
-    def __missing__(self, key: str) -> int:
-        number = self[key] = len(self)
-        return number
 
 
 class _Growing(Generic[Scalar]):

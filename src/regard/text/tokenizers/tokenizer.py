@@ -25,32 +25,16 @@ from tokenizers import models, pre_tokenizers, trainers
 from regard.config import FORMAT
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
-from regard.text.tokenizers.byte_pieces import (
-    ALPHABET,
-    FORMS,
-    SPLIT,
-    ByteDecoder,
-    ChunkCounter,
-    ChunkIds,
-    Incremental,
-    Normalisation,
-    Units,
-    assemble,
-    cut_chunks,
-    normalise,
-    normaliser,
-    readable,
-    repeat_words,
-    spell,
-    unspell,
-    word_starts,
-)
+from regard.text.tokenizers import byte_pieces
+from regard.text.tokenizers.byte_pieces import ALPHABET, ChunkCounter, Normalisation, Units, assemble, normaliser
 
 END, UNKNOWN = "</s>", "<unk>"
-_SPLITTERS = {unit: json.loads(assemble(models.BPE(), None, unit).to_str())["pre_tokenizer"] for unit in SPLIT}
+_SPLITTERS = {
+    unit: json.loads(assemble(models.BPE(), None, unit).to_str())["pre_tokenizer"] for unit in byte_pieces.SPLIT
+}
 _NORMALISERS: dict[tuple[Normalisation, bool], object] = {
     (form, lowercase): json.loads(assemble(models.BPE(), normaliser(form, lowercase)).to_str())["normalizer"]  # type: ignore[misc]
-    for form in FORMS
+    for form in byte_pieces.FORMS
     for lowercase in (False, True)
 }
 COUNTED = 4096
@@ -235,14 +219,14 @@ class Tokenizer(BaseTokenizer):
         self._core = assemble(self._model(), None, units)
         self._words = assemble(models.BPE(), None).pre_tokenizer
         sizes = [0 if place < self.symbols else len(name) for place, name in enumerate(self.names)]  # a letter a byte
-        self.chunks = ChunkIds(self._encode_ids, sizes)
+        self.chunks = byte_pieces.ChunkIds(self._encode_ids, sizes)
         self.longest = max(sizes)
         """Bytes of the longest piece."""
 
     @cached_property
     def _bytes(self) -> list[bytes]:
         """Those of every piece; a symbol has none."""
-        return [b"" if place < self.symbols else unspell(name) for place, name in enumerate(self.names)]
+        return [b"" if place < self.symbols else byte_pieces.unspell(name) for place, name in enumerate(self.names)]
 
     @cached_property
     def content(self) -> bytes:  # type: ignore[override]
@@ -259,7 +243,7 @@ class Tokenizer(BaseTokenizer):
 
     def normalise(self, text: str) -> str:
         """``text`` as the model sees it: in the recipe's Unicode form and case, lone surrogates replaced."""
-        return normalise(text, self.normalisation, self.lowercase)
+        return byte_pieces.normalise(text, self.normalisation, self.lowercase)
 
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
         """The pieces of each text with their offsets; faster than one by one."""
@@ -275,7 +259,7 @@ class Tokenizer(BaseTokenizer):
 
     def flat_ids(self, texts: Sequence[str], ended: bool = False) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """``(ids_T, lengths_B)``: as :meth:`ids_batch`, but end to end, and how many ids each text has."""
-        ids_T, lengths_B = self.chunks.find(cut_chunks(texts, self.normalise))
+        ids_T, lengths_B = self.chunks.find(byte_pieces.cut_chunks(texts, self.normalise))
         return (np.insert(ids_T, lengths_B.cumsum(), self.end), lengths_B + 1) if ended else (ids_T, lengths_B)
 
     def _encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
@@ -288,20 +272,20 @@ class Tokenizer(BaseTokenizer):
         return [word for word, _ in splitter.pre_tokenize_str(self.normalise(text))] if splitter else []
 
     def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
-        return word_starts([self._bytes[id] for id in ids], self._words)
+        return byte_pieces.word_starts([self._bytes[id] for id in ids], self._words)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of pieces; symbols are skipped, and bytes that are not UTF-8 become U+FFFD."""
         names, symbols = self.names, self.symbols
         try:
             letters = "".join([names[i] for i in ids if not 0 <= i < symbols and i != self.start])
-            return unspell(letters).decode("utf-8", "replace")
+            return byte_pieces.unspell(letters).decode("utf-8", "replace")
         except IndexError:
             raise RegardError(f"one is not below the vocabulary's {self.size} pieces", "ids") from None
 
-    def incremental(self) -> Incremental:
+    def incremental(self) -> byte_pieces.Incremental:
         """Incremental decoder; its outputs together equal :meth:`decode` of all ids."""
-        return ByteDecoder(lambda id: b"" if id == self.start else self._bytes[id])
+        return byte_pieces.ByteDecoder(lambda id: b"" if id == self.start else self._bytes[id])
 
     def piece(self, id: int) -> str:
         """A piece as people read it: a space is ``▁``, a fragment of a character its bytes, e.g. ``<0xE2>``."""
@@ -309,7 +293,7 @@ class Tokenizer(BaseTokenizer):
             return "<s>"
         if id < self.symbols:
             return self.names[id]
-        return readable(self._bytes[id])
+        return byte_pieces.readable(self._bytes[id])
 
     def is_byte(self, id: int) -> bool:
         """Whether a piece holds a fragment of a character: the sign of a character the vocabulary does not know."""
@@ -370,7 +354,7 @@ def learn_counted(counter: ChunkCounter, vocabulary: int, symbols: Sequence[str]
         raise UsageError(message, "text.vocabulary")
     if units == "characters":
         seen = sorted(counts, key=lambda c: (-counts[c], c))[: vocabulary - len(names) - 256]
-        pieces = ALPHABET + [spell(character) for character in seen]
+        pieces = ALPHABET + [byte_pieces.spell(character) for character in seen]
         merges: list[tuple[str, str]] = []
     else:
         pieces, merges = _learn_merges(counts, vocabulary - len(names))
@@ -392,7 +376,7 @@ def _learn_merges(counts: Mapping[str, int], size: int) -> tuple[list[str], list
     core = LibraryTokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     trainer = trainers.BpeTrainer(vocab_size=size, min_frequency=2, initial_alphabet=ALPHABET, show_progress=False)
-    core.train_from_iterator(repeat_words(counts), trainer)
+    core.train_from_iterator(byte_pieces.repeat_words(counts), trainer)
     model = json.loads(core.to_str())["model"]
     merges = [(left, right) for left, right in model["merges"]]
     return sorted(model["vocab"], key=model["vocab"].__getitem__), merges
