@@ -168,15 +168,15 @@ def test_what_another_choice_makes_meaningless_is_no_concern() -> None:
     recipe_from({"task": "sentence-pairs", "model": {"segments": 0}})
 
 
-TRAIN = [
-    name
-    for argument in app["train"].assemble_argument_collection(default_parameter=NO_NEGATIVES)
-    for name in argument.names
-]
+def options(command: str) -> list[str]:
+    found = app[command].assemble_argument_collection(default_parameter=NO_NEGATIVES)
+    return [name for argument in found for name in argument.names]
+
+
 NAMES = [*EXAMPLES]
 MEANT = {
     "options": (
-        TRAIN,
+        options("train"),
         "--sorce --source, --minuts --minutes, --max-steps --steps, --out --output, --src --source, "
         "--train-file --train, --no-resume --resume, --gpu --device, --dev --valid",
         "--lr --batch --data --name --zzz --verbose --dropout --test",
@@ -215,14 +215,9 @@ def test_the_word_that_was_meant(kind: str) -> None:
 
 
 def test_what_is_called_otherwise_elsewhere_is_something_of_ours() -> None:
-    options = {
-        name.strip("-").replace("-", "_")
-        for command in app
-        if not command.startswith("-")
-        for argument in app[command].assemble_argument_collection(default_parameter=NO_NEGATIVES)
-        for name in argument.names
-    }
-    known = {*options, *NAMES, *TASKS, *(key.rpartition(".")[2] for key in known_keys()), "help"}
+    every = {name for command in app if not command.startswith("-") for name in options(command)}
+    plain = {name.strip("-").replace("-", "_") for name in every}
+    known = {*plain, *NAMES, *TASKS, *(key.rpartition(".")[2] for key in known_keys()), "help"}
     assert set(_OURS) <= known
     for ours, words in _OURS.items():
         assert ours not in words.split()

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field
 
+ALL = ("transformer", "rnn", "rnn-encoder", "bert", "gpt", "vit")
+WRITING = ("transformer", "rnn", "gpt")
+
 
 @dataclass(frozen=True)
 class Law:
@@ -10,13 +13,11 @@ class Law:
     says: str
     exactness: str
     held: tuple[str, ...]
-    families: tuple[str, ...] = ("transformer",)
+    families: tuple[str, ...] = ALL
     excepted: dict[str, str] = field(default_factory=dict)
     """Families it does not cover, and parts of a covered family that it does not reach, each with its reason."""
 
 
-ALL = ("transformer", "rnn", "rnn-encoder", "bert", "gpt", "vit")
-WRITING = ("transformer", "rnn", "gpt")
 READING = dict.fromkeys(("rnn-encoder", "bert", "vit"), "it does not generate")
 BITS, WITHIN, MADE = "to the bit", "float64 1e-9, float32 1e-4 of the largest entry", "by construction"
 
@@ -25,9 +26,8 @@ LAWS = {
         "stopped and resumed is never stopped, dropout on, at any step and killed before any file operation",
         BITS,
         ("resume/",),
-        families=ALL,
     ),
-    "store": Law("saved and loaded is the same model", BITS, ("laws/test_exact.py::test_store",), families=ALL),
+    "store": Law("saved and loaded is the same model", BITS, ("laws/test_exact.py::test_store",)),
     "causal": Law(
         "a later token never changes an earlier output, at equal shapes",
         BITS,
@@ -61,14 +61,12 @@ LAWS = {
         "replacing by the identity changes nothing, beside the reference way",
         BITS,
         ("laws/test_exact.py::test_probe", "laws/test_exact.py::test_probe_of_a_step"),
-        families=ALL,
         excepted={"other ways": "a touched layer takes the reference way; there the law is 'ways'"},
     ),
     "neighbours": Law(
         "a sentence alone is the same among others, hidden states and translated tokens",
         WITHIN,
         ("laws/test_within.py::test_neighbours", "laws/test_within.py::test_neighbours_written"),
-        families=ALL,
         excepted={"tokens of near ties": "two candidates within 1e-5 nats may change places; such cases are counted"},
     ),
     "state": Law(
@@ -91,7 +89,6 @@ LAWS = {
             "laws/test_ways.py::test_ways_of_a_recurrence",
             "nn/attention/test_backends.py::test_varlen_equals_the_reference_on_a_gpu",
         ),
-        families=ALL,
         excepted={"varlen": "it computes in half precision on a GPU: 2 % of the largest entry, tested there"},
     ),
     "order": Law(
@@ -110,7 +107,6 @@ LAWS = {
         "attention weights of a query are not negative and sum to one",
         WITHIN,
         ("laws/test_within.py::test_weights",),
-        families=ALL,
         excepted={"queries without keys": "their context is zero"},
     ),
     "search": Law(
@@ -128,13 +124,11 @@ LAWS = {
         "decoding what was encoded is the normalised text; offsets cover what they claim",
         MADE,
         ("text/",),
-        families=ALL,
     ),
     "gradient": Law(
         "every parameter receives a finite gradient that is not zero",
         MADE,
         ("laws/test_within.py::test_gradient",),
-        families=ALL,
         excepted={
             "biases of keys": "they add the same to all scores of a query, which the softmax does not see",
             "the start symbol's row": "it is zero by definition and never learned",

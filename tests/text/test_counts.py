@@ -15,7 +15,7 @@ def test_one_and_several() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_findings_agree(kind: str) -> None:
-    one, two = (pattern_draft(kind, count, 10, limit=3, seen="x").finding.sentence for count in (1, 2))
+    one, two = (pattern_draft(kind, count, 10, (), {"limit": 3, "seen": "x"}).finding.sentence for count in (1, 2))
     if kind != "bytes":
         assert one.startswith(("1 pair ", "1 line "))
         assert two.startswith(("2 pairs ", "2 lines "))

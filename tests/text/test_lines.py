@@ -7,7 +7,6 @@ import lzma
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,14 +17,8 @@ from hypothesis import strategies as st
 
 from regard.system.errors import RegardError
 from regard.text.lines import InvalidLines, decode_lines, lines
+from tests.data.corpora.packed import PACKED
 from tests.refusals import refused
-
-PACK = {
-    ".gz": partial(gzip.compress, compresslevel=1),
-    ".xz": partial(lzma.compress, preset=0),
-    ".zst": zstandard.compress,
-}
-PACKED = {"": bytes, **PACK}
 
 
 def read(content: bytes, notes: InvalidLines | None = None) -> list[str]:

@@ -19,7 +19,7 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
-    def deciding(self) -> dict[str, Any]:
+    def deciding(self) -> dict[str, object]:
         """Fields and values that can decide anything.
 
         Those that are ``only`` for a choice of another field decide with it, those ``only_if_set`` unless they are

@@ -12,12 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from regard.config import Recipe
 from regard.data.batches import sampler
 from regard.data.batches.batch import Capacity, Position, capacity_for
 from regard.data.batches.sampler import BatchSampler, DataLoader, EpochSampler, iterate_ahead
-from regard.data.batches.texts import Examples
-from regard.data.prepare.bpe_dropout import Ragged
 from regard.system.errors import RegardError, UsageError
 from tests.decoding.counted_calls import calls
 from tests.refusals import refused
@@ -229,17 +226,3 @@ def test_each_batch_comes_with_the_position_behind_it_from_any_position_on(prefe
     with pytest.raises(FileNotFoundError):  # an error in making comes through
         next(last)
     assert not running()
-
-
-def test_recipes_that_plan_otherwise_have_other_fingerprints() -> None:
-    side = Ragged([[0] * 5] * 20)
-
-    def fingerprint(content: str, tokens: int, **values) -> str:
-        recipe = Recipe.model_validate({"task": "classification", "data": {"max_tokens": 16}, **values})
-        return Examples.of(side, side, tokens).feed(recipe, content, Made).fingerprint
-
-    plain = fingerprint("d", 32)
-    assert plain == fingerprint("d", 32, training={"steps": 3})
-    others = [fingerprint("e", 32), fingerprint("d", 64), fingerprint("d", 32, seed=2)]
-    others.append(fingerprint("d", 32, data={"max_tokens": 16, "look_ahead": 1}))
-    assert len({plain, *others}) == 5

@@ -1,5 +1,6 @@
 """Batches of pairs, and of texts with labels: from any position on, the same with and without a thread."""
 
+import copy
 import itertools
 import threading
 from dataclasses import asdict
@@ -152,7 +153,10 @@ def test_the_fingerprint_knows_what_the_plan_rests_on(made: tuple[PreparedPairs,
         section = getattr(chosen, part).model_copy(update=values)
         prints.add(PairBatches(prepared, chosen.model_copy(update={part: section})).fingerprint)
     prints.add(PairBatches(prepared, chosen.model_copy(update={"seed": 2})).fingerprint)
-    assert len(prints) == 5
+    other = copy.copy(prepared)
+    other.fingerprint = "of other data"
+    prints.add(PairBatches(other, chosen).fingerprint)
+    assert len(prints) == 6
     same = chosen.model_copy(update={"training": chosen.training.model_copy(update={"rate": 0.1})})
     assert PairBatches(prepared, same).fingerprint in prints
 

@@ -9,8 +9,6 @@ import io
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -167,42 +165,6 @@ class Full(io.FileIO):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@contextmanager
-def no_room_for(number: int) -> Iterator[list[Path]]:
-    """Within, there is no room for one of the files that are opened to be written, counted from 0; gives them all."""
-    opened: list[Path] = []
-    real = io.open
-
-    def stand_in(path: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
-        if mode != "wb":
-            return real(path, mode, *rest, **more)
-        opened.append(Path(path))
-        return io.BufferedWriter(Full(path, "wb")) if len(opened) == number + 1 else real(path, mode, *rest, **more)
-
-    with patch.object(io, "open", stand_in):
-        yield opened
-
-
-def named_when_full(write: Callable[[], Any]) -> list[str]:
-    """The file that the error names for each file that is written, where there is no room for that one.
-
-    Args:
-        write: writes them, anew each time.
-    """
-    names: list[str] = []
-    while True:
-        with no_room_for(len(names)) as opened:
-            try:
-                write()
-            except OSError as fault:
-                if fault.errno != errno.ENOSPC:
-                    raise
-                names.append(Path(fault.filename).name if fault.filename else f"nothing, not {opened[len(names)]}")
-            else:
-                assert len(opened) == len(names)
-                return names
-
-
 def sentences(count: int) -> list[str]:
     draws = np.random.default_rng(0)
     return [f"{' '.join(draws.choice(WORDS, draws.integers(2, 9)))} {number}" for number in range(count)]
@@ -225,10 +187,28 @@ def decoded(prepared: PreparedPairs, side: str) -> list[str]:
 
 
 def test_a_full_disk_names_the_file(tmp_path: Path, pairs: Corpus) -> None:
+    """Again and again there is no room for one file more, until there is for all."""
     chosen = recipe(text={"bpe_dropout": 0.3, "joint": False}, model={"tie": "two"})
-    named = named_when_full(lambda: prepare_pairs([pairs], chosen, tmp_path / "data"))
+    named, opened, real = list[str](), list[Path](), io.open
+
+    def stand_in(path: Any, mode: str = "r", *rest: Any, **more: Any) -> Any:
+        opened.extend([Path(path)] if mode == "wb" else [])
+        is_full = mode == "wb" and len(opened) == len(named) + 1
+        return io.BufferedWriter(Full(path, "wb")) if is_full else real(path, mode, *rest, **more)
+
+    with patch.object(io, "open", stand_in):
+        while True:
+            opened.clear()
+            try:
+                prepare_pairs([pairs], chosen, tmp_path / "data")
+            except OSError as fault:
+                if fault.errno != errno.ENOSPC:
+                    raise
+                named.append(Path(fault.filename).name)
+            else:
+                break
+    assert len(opened) == len(named) > 15
     assert sorted(named) == sorted(path.name for path in (tmp_path / "data").iterdir())
-    assert len(named) > 15
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
@@ -264,13 +244,6 @@ def test_invalid_bytes_are_mended_and_said(tmp_path: Path, pairs: Corpus) -> Non
     prepared = prepare_pairs([pairs], recipe(), tmp_path / "data")
     assert prepared.mended == [f"{path}:{number}: 1 line is not valid UTF-8; bytes became U+FFFD"]
     assert sum("\ufffd" in text for text in decoded(prepared, "target") + decoded(prepared, "validation_target")) == 1
-
-
-def test_given_validation_pairs_are_used_whole(tmp_path: Path, pairs: Corpus) -> None:
-    held = written(tmp_path, "valid", ["a new one", "another"], ["ein neuer", "noch einer"])
-    prepared = prepare_pairs([pairs], recipe(), tmp_path / "data", validation=held)
-    assert prepared.validation_pairs() == list(held.examples())
-    assert prepared.pairs == 200
 
 
 def test_what_fits_is_reused_and_what_does_not_is_named(tmp_path: Path, pairs: Corpus) -> None:

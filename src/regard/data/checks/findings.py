@@ -195,11 +195,9 @@ def pattern_draft(
     count: int,
     total: int,
     places: Sequence[ExamplePosition] = (),
-    *,
+    named: Mapping[str, object] | None = None,
     noun: str = "pair",
     kinds: Mapping[str, PatternKind] = KINDS,
-    examples: tuple[Example, ...] = (),
-    **named: object,
 ) -> Draft:
     """The finding for ``count`` of ``total`` things of a kind.
 
@@ -208,16 +206,15 @@ def pattern_draft(
         count: how many there are.
         total: of which; how many were looked at.
         places: of the first.
-        noun: what a sentence calls one where it says ``{said}``.
-        kinds: what each kind means.
-        examples: those whose places are known.
         named: what else the sentence says.
+        noun: what it calls one where it says ``{said}``.
+        kinds: what each kind means.
     """
     share = count / max(1, total)
     subjects = {"lines": "line", "pairs": "pair", "said": noun}
     said = {word: f"{counted(count, one)} ({percent(share)})" for word, one in subjects.items()}
-    sentence = agreeing(kinds[kind].sentence, count).format(**said, share=percent(share), **named)
-    return draft(kind, kinds[kind].severity(share), count, share, sentence, places, examples)
+    sentence = agreeing(kinds[kind].sentence, count).format(**said, share=percent(share), **(named or {}))
+    return draft(kind, kinds[kind].severity(share), count, share, sentence, places)
 
 
 class ExamplePosition(NamedTuple):

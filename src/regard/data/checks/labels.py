@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic
 
 import numpy as np
@@ -163,15 +163,18 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
         yield from self.unreadable()
         invalid = [notes for notes in self.corpus.notes if notes.invalid]
         for notes in invalid:
+            found = self.draft("invalid UTF-8", notes.invalid, notes.read).finding
             places = tuple((self.corpus.name, line, "") for line in notes.invalid_lines[:EXAMPLES])
-            yield self.draft("invalid UTF-8", notes.invalid, notes.read, examples=places)
+            yield Draft(replace(found, examples=places), ())
         for kind, count in self.counts.items():
             if kind != "replacement" or not invalid:  # else we put it there
                 yield self.draft(kind, count, self.count, self.places[kind], limit=self.max_tokens)
 
-    def draft(self, kind: str, count: int, total: int, places: Sequence[ExamplePosition] = (), **named: Any) -> Draft:
+    def draft(
+        self, kind: str, count: int, total: int, places: Sequence[ExamplePosition] = (), **named: object
+    ) -> Draft:
         """A finding on examples, as their table of kinds has it."""
-        return pattern_draft(kind, count, total, places, noun=self.noun[:-1], kinds=OF_EXAMPLES, **named)
+        return pattern_draft(kind, count, total, places, named, self.noun[:-1], OF_EXAMPLES)
 
 
 class ImageScan(LabelScan[Image]):

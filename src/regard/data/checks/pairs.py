@@ -36,7 +36,6 @@ from regard.data.corpora.corpus import EMPTY_HASH, Corpus, TextPair, text_hash
 from regard.system.forks import join_parts, split_parts
 from regard.text.counts import counted
 from regard.text.tokenizers.byte_pieces import LONGEST
-from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
 
 CHUNK = 500
@@ -244,7 +243,7 @@ class PairScan(CheckScan[TextPair]):
         for kind, hits in suspect.items():
             if hits.any():
                 numbers = np.flatnonzero(hits)
-                yield pattern_draft(kind, len(numbers), self.count, self.at(numbers), limit=max_tokens)
+                yield pattern_draft(kind, len(numbers), self.count, self.at(numbers), {"limit": max_tokens})
 
     def _alignment_drafts(self) -> Iterator[Draft]:
         found = misalignment(self.lengths(0), self.lengths(1))
@@ -311,10 +310,13 @@ def report_pairs(
 
 def vocabulary_drafts(scan: PairScan | None, kept: Sequence[Numbered], vocabularies: Vocabularies) -> list[Draft]:
     """Words of a sample with a character that is not in the vocabulary; ``scan`` says where the pairs stand."""
-    sides = [
-        count_unknown_words([pair[side] for _, pair in kept], tokenizer)
-        for side, tokenizer in enumerate((vocabularies.source, vocabularies.target))
-    ]
+    sides = []
+    for side, tokenizer in enumerate((vocabularies.source, vocabularies.target)):
+        counts = Counter(word for _, pair in kept for word in pair[side].split())
+        strange = [word for word in counts if not word.isascii()]  # a byte is a whole character of the others
+        pieces = tokenizer.ids_batch([f" {word}" for word in strange])
+        fell = (word for word, ids in zip(strange, pieces, strict=True) if any(map(tokenizer.is_byte, ids.tolist())))
+        sides.append((counts.total(), Counter({word: counts[word] for word in fell})))
     words, hits = sum(words for words, _ in sides), sum(fell.total() for _, fell in sides)
     if hits / max(1, words) < 0.001:
         return []
@@ -325,7 +327,7 @@ def vocabulary_drafts(scan: PairScan | None, kept: Sequence[Numbered], vocabular
         for side in (0, 1)
         if scan and not sides[side][1].keys().isdisjoint(pair[side].split())
     )
-    return [pattern_draft("bytes", hits, words, list(islice(places, EXAMPLES)), seen=seen)]
+    return [pattern_draft("bytes", hits, words, list(islice(places, EXAMPLES)), {"seen": seen})]
 
 
 def _sizes(pairs: int, already: bool, name: str) -> list[Draft]:
@@ -372,12 +374,3 @@ def _leaks(name: str, other: PairScan, scans: Sequence[PairScan]) -> list[Draft]
             )
             drafts.append(draft(kind, severity, count, share, sentence, other.at(np.flatnonzero(hits))))
     return drafts
-
-
-def count_unknown_words(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[int, Counter[str]]:
-    """The number of words, and a count of each word with a character encoded as bytes."""
-    counts = Counter(word for text in texts for word in text.split())
-    words = [word for word in counts if not word.isascii()]  # a byte is a whole character of the others
-    pieces = tokenizer.ids_batch([f" {word}" for word in words])
-    fell = (word for word, ids in zip(words, pieces, strict=True) if any(map(tokenizer.is_byte, ids.tolist())))
-    return counts.total(), Counter({word: counts[word] for word in fell})

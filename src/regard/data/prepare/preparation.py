@@ -86,14 +86,11 @@ def count_sample(
     marks = np.zeros(total, np.int8)
     marks[drawn] = COUNTED
     marks[drawn[:: 1 + len(drawn) // given]] = GIVEN
-    for block, (pairs, noted) in divide(work, _mark(examples.train_blocks(_characters), marks), lambda: processes):
+    blocks = examples.train_blocks(lambda pair: sum(map(len, pair)))
+    for block, (pairs, noted) in divide(work, _mark(blocks, marks), lambda: processes):
         block.note(noted)
         found += pairs
     return work.counter, found
-
-
-def _characters(pair: TextPair) -> int:
-    return len(pair.source) + len(pair.target)
 
 
 def _mark(blocks: Iterable[Block], marks: NDArray[np.int8]) -> Iterator[Block]:
@@ -140,7 +137,7 @@ class BlockEncoder(MapReduce[Block, EncodedBlock]):
     """
 
     def __init__(self, encoder: Encoder[Any], has_dropout: bool) -> None:
-        self._encoder, self.words = encoder, WordCounter()
+        self.encoder, self.words = encoder, WordCounter()
         self.counts = [np.zeros(size, np.int64) for size in (() if has_dropout else encoder.piece_sizes)]
 
     def do(self, item: Block) -> EncodedBlock:
@@ -151,21 +148,21 @@ class BlockEncoder(MapReduce[Block, EncodedBlock]):
     def _part(self, block: Block, examples: Sequence[Any], part: str, here_B: NDArray[np.bool_]) -> EncodedPart:
         places = np.flatnonzero(here_B)
         chosen = examples if here_B.all() else [examples[place] for place in places.tolist()]
-        flat = self._encoder.encode_flat(chosen, part)
+        flat = self.encoder.encode_flat(chosen, part)
         shared = np.flatnonzero(block.marks_B[places] == SHARED).tolist()
         refused = flat.refused | dict.fromkeys(shared, RefusedExample("shared with validation"))
         kept_B = np.ones(len(chosen), np.bool_)
         kept_B[list(refused)] = False
         found, kept = flat.keep(kept_B), [one for one, keep in zip(chosen, kept_B.tolist(), strict=True) if keep]
         if part == "train":
-            self.words.add(text for example in kept for text in self._encoder.read_texts(example))
+            self.words.add(text for example in kept for text in self.encoder.read_texts(example))
             for counts_V, (ids, _) in zip(self.counts, found.sides, strict=False):
                 counts_V += np.bincount(ids, minlength=len(counts_V))
-        types = map(narrowest_type, self._encoder.sizes(part))
+        types = map(narrowest_type, self.encoder.sizes(part))
         sides = [(ids.astype(kind), lengths) for kind, (ids, lengths) in zip(types, found.sides, strict=True)]
         reasons = [(int(places[place]), refused[place].kind, refused[place].side) for place in sorted(refused)]
         texts = list[bytes]()
-        if part == "validation" and self._encoder.keeps_validation:
+        if part == "validation" and self.encoder.keeps_validation:
             for side in zip(*(example.sides() for example in kept), strict=True):
                 texts.append("".join(f"{text}\n" for text in side).encode())
         return EncodedPart(len(chosen), reasons, found.windows_B, sides, texts)
@@ -184,7 +181,7 @@ class BlockEncoder(MapReduce[Block, EncodedBlock]):
         return item.pack()
 
     def unpack_item(self, content: bytes) -> Block:
-        return Block.unpack(content, self._encoder.example)
+        return Block.unpack(content, self.encoder.example)
 
     def pack_found(self, found: EncodedBlock) -> bytes:
         parts, noted = found
@@ -265,7 +262,7 @@ def prepare(
         encoder = learn(examples)
         encoder.save(partial)
         work = BlockEncoder(encoder, recipe.text.bpe_dropout > 0)
-        index, files = _write_examples(examples, partial, encoder, work, progress, review, processes)
+        index, files = _write_examples(examples, partial, work, progress, review, processes)
         if work.words:  # else the examples are no texts
             unseen = tuple(tuple(np.flatnonzero(counts_V == 0).tolist()) for counts_V in work.counts) or None
             with disk.naming(partial / WORDS):
@@ -277,16 +274,10 @@ def prepare(
 
 
 def _write_examples(
-    examples: Examples[Any],
-    folder: Path,
-    encoder: Encoder[Any],
-    work: BlockEncoder,
-    progress: Progress,
-    review: Review | None,
-    processes: int,
+    examples: Examples[Any], folder: Path, work: BlockEncoder, progress: Progress, review: Review | None, processes: int
 ) -> tuple[Entry, Entry]:
     """Write the shards, some blocks of examples in memory; what the index says of them, and of their files."""
-    left_out, number = LeftOut(), 0
+    encoder, left_out, number = work.encoder, LeftOut(), 0
     with ExitStack() as stack:
         train, validation = (_PartWriter(folder, part, encoder, left_out, stack) for part in PARTS)
         count = processes if encoder.divisible else 1
@@ -302,12 +293,9 @@ def _write_examples(
             part.close(sides, files, wholes)
     if review:
         review(left_out, train.seen)
-    for part, lost, hint in (
-        (train, "nothing is left", ""),
-        (validation, "nothing is left to validate on", "; give another by --valid"),
-    ):
+    for part, lost, hint in ((train, "", ""), (validation, " to validate on", "; give another by --valid")):
         if not part.windows:
-            raise RegardError(f"{lost}: {encoder.nothing}{hint}", examples.files[part.name])
+            raise RegardError(f"nothing is left{lost}: {encoder.nothing}{hint}", examples.files[part.name])
     index = {"sides": sides} | ({"wholes": wholes} if wholes else {})
     index |= encoder.fields([train.kept[id(corpus)] for corpus in examples.corpora])
     index |= encoder.write_tables(folder, files, progress)

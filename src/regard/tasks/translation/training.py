@@ -274,7 +274,7 @@ class TranslationJob(TrainingJob):
     def _review(self, left_out: LeftOut, pairs: int) -> None:
         """Refuse data most of which is too long."""
         count, places = left_out.counts["too long"], left_out.examples.get("too long", [])
-        finding = pattern_draft("too long", count, pairs, limit=self.recipe.data.max_tokens).finding
+        finding = pattern_draft("too long", count, pairs, (), {"limit": self.recipe.data.max_tokens}).finding
         if finding.severity == "fatal":
             file, _, line = places[0].rpartition(":")
             self._announce([replace(finding, examples=((file, int(line), ""),))])
