@@ -1,6 +1,7 @@
 """What is told of texts beside their answers: each at once to a person, a line or two of a whole file."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from regard.cli.io.answer_report import FEW, LONGEST, AnswerReport
 from regard.text.confidence import UnseenWord
@@ -24,6 +25,15 @@ def words(*some: str) -> list[UnseenWord]:
 def report(each: bool) -> tuple[AnswerReport, list[str]]:
     told: list[str] = []
     return AnswerReport(0.623, each, told.append), told
+
+
+def told_of(each: bool, texts: list[str], *noted: Any) -> list[str]:
+    """What is told of one group."""
+    taken, told = report(each)
+    taken.add(1, texts, *noted)
+    taken.close_group(len(texts))
+    taken.tell_all()
+    return told
 
 
 def test_a_person_is_told_of_each_text_once_its_group_is_answered() -> None:
@@ -60,10 +70,7 @@ def test_of_a_file_the_number_and_the_first_are_told() -> None:
 
 
 def test_one_line_is_one_line() -> None:
-    taken, told = report(each=False)
-    taken.add(1, ["a"], [words("zebra")], [UNSURE])
-    taken.close_group(1)
-    taken.tell_all()
+    told = told_of(False, ["a"], [words("zebra")], [UNSURE])
     assert told[0] == "1 of 1 line has words or signs that no training text has: line 1 “zebra”"
     assert told[1].startswith("the model is unsure of 1 of 1 line (")
     assert told[1].endswith(": line 1")
@@ -71,17 +78,11 @@ def test_one_line_is_one_line() -> None:
 
 def test_nothing_to_tell_is_not_told() -> None:
     for each in (True, False):
-        taken, told = report(each)
-        taken.add(1, ["a", " "], None, [SURE, EMPTY])
-        taken.close_group(2)
-        taken.tell_all()
-        assert told == []
+        assert told_of(each, ["a", " "], None, [SURE, EMPTY]) == []
 
 
 def test_many_and_long_words_are_shortened() -> None:
-    taken, told = report(each=True)
-    taken.add(1, ["a"], [words("a" * 5000, *"bcdefgh")], [SURE])
-    taken.close_group(1)
+    told = told_of(True, ["a"], [words("a" * 5000, *"bcdefgh")], [SURE])
     assert told == [f"line 1: “{'a' * LONGEST}…”, “b”, “c”, “d”, “e”, … are in no training text"]
 
 

@@ -177,10 +177,6 @@ def test_prompts_as_arguments_are_written_on_as_if_they_were_alone(regard) -> No
         assert "--prompt: a prompt is there already" in regard(*words, "--prompt", "a", *more).err
 
 
-def test_conll_is_no_argument(regard) -> None:
-    regard(*WAYS["conll"], "The\ncat").refuses("--conll: CoNLL has a word a line; give it by --input or on stdin")
-
-
 def test_a_text_with_line_feeds_is_one_text(regard) -> None:
     found = [regard(*WAYS["tag"], *words).out.split() for words in (["--words", "The cat\nsleeps"], ["The cat sleeps"])]
     assert found[0] == found[1]
@@ -301,10 +297,10 @@ def test_a_process_that_is_killed_ends_the_command_with_a_sentence(regard, monke
     regard(*command("tag", "--processes", 2)).refuses(said, 1)
 
 
-@pytest.mark.parametrize("processes", [0, -1, 100_000])
-def test_a_number_of_processes_that_cannot_work(regard, processes: int) -> None:
-    written("tag")
-    regard(*command("tag", "--processes", processes)).refuses("--processes: ")
+@pytest.mark.parametrize("more", [["--processes", 0], ["--processes", -1], ["--processes", 100_000], ["--conll", "a"]])
+def test_what_cannot_work_is_named_by_its_option(regard, more: list[object]) -> None:
+    """CoNLL has a word a line, and so is no argument."""
+    regard(*WAYS["tag"], *more).refuses(f"{more[0]}: ")
 
 
 def test_stopped_while_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

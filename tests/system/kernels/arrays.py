@@ -1,10 +1,13 @@
 """The compiled kernels, and arrays that tests of them are given."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+from regard.system.kernels.packing import Precision, pack
 
 native = pytest.importorskip(
     "regard.system.kernels._native", reason="no compiler was there when Regard was installed", exc_type=ImportError
@@ -35,6 +38,20 @@ def halved(x: NDArray[np.float32]) -> NDArray[np.uint16]:
 def widened(halves: NDArray[np.uint16]) -> NDArray[np.float32]:
     """Floats of such bits."""
     return (halves.astype(np.uint32) << 16).view(np.float32)
+
+
+def ints(values: Any) -> NDArray[np.int32]:
+    """Whole numbers, as kernels take them."""
+    return np.asarray(values, np.int32)
+
+
+def best(hidden: Any, weight: Any, k: int, without: Iterable[int] = (), precision: Precision = "fp32") -> Any:
+    """The k best ids and scores of each row, and the logarithm of the sum, by the kernel."""
+    rows, pieces = len(hidden), len(weight)
+    ids, score, log_sum = np.empty((rows, k), np.int32), np.empty((rows, k), np.float32), np.empty(rows)
+    packed = pack(weight, None, precision)
+    native.vocabulary(hidden, packed, pieces, masked(pieces, without), ids, score, log_sum)
+    return ids, score, log_sum
 
 
 def masked(pieces: int, without: Iterable[int]) -> NDArray[np.uint8] | None:

@@ -1,14 +1,10 @@
 import numpy as np
 import pytest
 
-from tests.system.kernels.arrays import apart, draw, halved, native, widened
+from tests.system.kernels.arrays import apart, draw, halved, ints, native, widened
 
 pytestmark = pytest.mark.usefixtures("instruction_set")
 SIZES = [(1, 1, 1), (2, 3, 5), (2, 16, 16), (4, 32, 32), (1, 64, 64), (3, 40, 24), (1, 200, 300)]
-
-
-def ints(values) -> np.ndarray:
-    return np.asarray(values, np.int32)
 
 
 def attended(query, key, value, heads, scale, places, bias=None, place=None):

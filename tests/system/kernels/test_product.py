@@ -9,7 +9,7 @@ import pytest
 from regard.system import kernels
 from regard.system.kernels import ACTIVATIONS
 from regard.system.kernels.packing import Precision, pack
-from tests.system.kernels.arrays import SHAPES, apart, draw, native
+from tests.system.kernels.arrays import SHAPES, apart, best, draw, native
 
 pytestmark = pytest.mark.usefixtures("instruction_set")
 every_precision = pytest.mark.parametrize("precision", get_args(Precision))
@@ -182,8 +182,7 @@ def test_products_of_nothing_are_the_bias(precision: Precision) -> None:
 @pytest.mark.parametrize("rows", [1, 3, 90])
 def test_the_best_of_a_vocabulary_are_those_of_its_product(precision: Precision, rows: int) -> None:
     hidden, weight, k = apart(draw(rows, 26)), draw(1200, 26, seed=1), 5
-    ids, score, log_sum = np.empty((rows, k), np.int32), np.empty((rows, k), np.float32), np.empty(rows)
-    native.vocabulary(hidden, pack(weight, None, precision), 1200, None, ids, score, log_sum)
+    ids, score, log_sum = best(hidden, weight, k, precision=precision)
     every = multiplied(hidden, weight, None, precision)
     order = np.argsort(-every, axis=1, kind="stable")[:, :k]
     assert (ids == order).all()

@@ -10,7 +10,7 @@ import pytest
 
 from regard.system import kernels
 from regard.system.kernels.packing import Precision, pack
-from tests.system.kernels.arrays import draw, native
+from tests.system.kernels.arrays import best, draw, native
 
 pytestmark = pytest.mark.usefixtures("instruction_set", "_one_thread_again")
 
@@ -28,14 +28,6 @@ def product(x, packed, columns):
     return out
 
 
-def vocabulary(hidden, packed, pieces, k):
-    """The k best, their scores, and the logarithm of the sum."""
-    ids, score = np.empty((len(hidden), k), np.int32), np.empty((len(hidden), k), np.float32)
-    log_sum = np.empty(len(hidden))
-    native.vocabulary(hidden, packed, pieces, None, ids, score, log_sum)
-    return ids, score, log_sum
-
-
 @pytest.mark.parametrize("precision", get_args(Precision))
 @pytest.mark.parametrize(("rows", "inner", "columns"), [(1, 512, 1531), (5, 300, 1000), (80, 64, 700)])
 def test_product_has_the_same_bits(rows: int, inner: int, columns: int, precision: Precision) -> None:
@@ -50,11 +42,11 @@ def test_product_has_the_same_bits(rows: int, inner: int, columns: int, precisio
 @pytest.mark.parametrize("precision", get_args(Precision))
 @pytest.mark.parametrize(("rows", "pieces"), [(1, 9_001), (4, 2_000), (3, 1)])
 def test_vocabulary_has_the_same_bits(rows: int, pieces: int, precision: Precision) -> None:
-    hidden, packed = draw(rows, 48), pack(draw(pieces, 48, seed=1), None, precision)
-    alone = vocabulary(hidden, packed, pieces, 4)
+    given = draw(rows, 48), draw(pieces, 48, seed=1), 4, (), precision
+    alone = best(*given)
     for count in (2, 3):
         kernels.use_threads(count)
-        for found, wanted in zip(vocabulary(hidden, packed, pieces, 4), alone, strict=True):
+        for found, wanted in zip(best(*given), alone, strict=True):
             np.testing.assert_array_equal(found, wanted)
 
 

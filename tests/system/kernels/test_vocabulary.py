@@ -6,17 +6,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from regard.system.kernels.packing import Precision, pack
-from tests.system.kernels.arrays import apart, draw, masked, native
+from tests.system.kernels.arrays import apart, best, draw, masked, native
 
 pytestmark = pytest.mark.usefixtures("instruction_set")
-
-
-def best(hidden, weight, k, without=()):
-    """The k best ids and scores of each row, and the logarithm of the sum, by the kernel."""
-    rows, pieces = len(hidden), len(weight)
-    ids, score, log_sum = np.empty((rows, k), np.int32), np.empty((rows, k), np.float32), np.empty(rows)
-    native.vocabulary(hidden, pack(weight), pieces, masked(pieces, without), ids, score, log_sum)
-    return ids, score, log_sum
 
 
 def argmax(hidden, weight, without=(), precision: Precision = "fp32"):
