@@ -7,7 +7,7 @@ import torch
 from regard.config import RnnEncoderSection, RnnSection, TransformerSection
 from regard.models import build
 from regard.models.build import rnn, transformer
-from tests.models.small_models import section
+from tests.models.small_models import PIECES, section, small
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,16 @@ def test_three_way_tying_needs_one_vocabulary() -> None:
     model = transformer(section(tie="two"), 20, 30)
     assert model.encoder.input.tokens.weight.shape[0] == 21
     assert model.output.weight.shape[0] == 31
+
+
+def test_what_is_tied_is_one_table() -> None:
+    three, two, none = (small(section(tie=tie)) for tie in ("three", "two", "none"))
+    assert three.encoder.input.tokens is three.decoder.input.tokens is three.output
+    assert two.encoder.input.tokens is not two.decoder.input.tokens
+    assert two.decoder.input.tokens is two.output
+    tables = {id(t.weight) for t in (none.encoder.input.tokens, none.decoder.input.tokens, none.output)}
+    assert len(tables) == 3
+    assert three.pieces == PIECES
 
 
 def test_dropout_is_where_the_recipe_says() -> None:

@@ -1,4 +1,4 @@
-"""What enters a stack, feed-forward networks and dropout of a layer; whole layers: ``models/test_transformer``."""
+"""What enters a stack, feed-forward networks and dropout of a layer; whole layers: ``models/test_against_torch``."""
 
 import numpy as np
 import pytest

@@ -8,8 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from regard.nn.normalization import _REAL, BatchNorm, GroupNorm, Scaled
+from regard.nn.normalization import _REAL, BatchNorm, GroupNorm, RMSNorm, Scaled
 from tests.models.small_models import arrays, assert_near, stir
+from tests.reference import equations
 
 X_TD = torch.randn(7, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
 
@@ -28,6 +29,12 @@ def batch_norm(epsilon: float = 1e-5) -> BatchNorm:
     part = BatchNorm(12, epsilon).double()
     stir(part)
     return part
+
+
+def test_rms_norm_divides_by_the_root_of_the_mean_square() -> None:
+    part = RMSNorm(12, 1e-3).double()
+    stir(part)
+    assert_near(part(X_TD), equations.rms_norm(X_TD.numpy(), arrays(part), 1e-3), 1e-12)
 
 
 @pytest.mark.parametrize("groups", [1, 3, 4, 12])
