@@ -41,23 +41,6 @@ def test_the_meter_leaves_the_warm_up_out_and_adds_micro_batches(load: Any, tmp_
     assert result["step_rates_cpu"] == [20.0, 20.0]
 
 
-def test_pieces_are_read_back_as_ids(load: Any, tmp_path: Path) -> None:
-    (tmp_path / "pieces.train.en").write_text("p5 p17\n\n")
-    (tmp_path / "pieces.train.de").write_text("p2\np3 p4\n")
-    assert make_job(load("worker"), tmp_path).pairs() == [([5, 17], [2]), ([], [3, 4])]
-
-
-def test_a_watched_function_still_does_its_work(load: Any) -> None:
-    class Peer:
-        def loss(self, value: int) -> int:
-            return 2 * value
-
-    seen: list[int] = []
-    load("worker").watch(Peer, "loss", lambda _, value: seen.append(value))
-    assert Peer().loss(4) == 8
-    assert seen == [4]
-
-
 def test_ratios_are_to_the_best_peer_of_the_same_precision(load: Any) -> None:
     def row(key: str, precision: str, cpu: float, wall: float) -> dict[str, Any]:
         return {"key": key, "precision": precision, "per_cpu_second": cpu, "per_wall_second": wall, "runs": [{}]}
@@ -137,19 +120,6 @@ def test_a_run_that_takes_too_long_is_ended(load: Any, tmp_path: Path) -> None:
     assert worker.process.returncode
 
 
-@pytest.mark.parametrize("eole", [False, True])
-def test_opennmt_and_eole_are_told_the_same_sizes(load: Any, tmp_path: Path, eole: bool) -> None:
-    (tmp_path / "pieces.txt").write_text("p2\np3\n")
-    sizes = {"layers": 3, "heads": 4, "d_model": 256, "d_ff": 1024, "dropout": 0.1, "label_smoothing": 0.1}
-    sizes |= {"eole": eole, "tokens": 64, "seed": 1, "precision": "fp32"}
-    job = make_job(load("worker"), tmp_path, **sizes)
-    told = load("train_opennmt").configuration(job)
-    model, training = (told["model"], told["training"]) if eole else (told, told)
-    assert (model["layers"], model["heads"], model["hidden_size"], model["transformer_ff"]) == (3, 4, 256, 1024)
-    assert (training["batch_size"], training["dropout"], training["num_workers"]) == (64, [0.1], 0)
-    assert Path(told["src_vocab"]).read_text() == "p2\t1\np3\t1\n"
-
-
 def test_the_page_shows_the_newest_session_of_each_setting(load: Any, tmp_path: Path) -> None:
     page = load("report").page
     new = {"benchmark": "start_up", "date": "2026-01-02", "rows": [{"program": "new", "seconds": 0.25}]}
@@ -190,17 +160,6 @@ def test_the_page_is_made_of_the_results_and_narrow(load: Any) -> None:
     assert max(len(cell.strip("| ")) for row in tables for cell in row) <= 40
 
 
-def test_tables_of_several_machines_are_one_whose_cells_are_spans(load: Any) -> None:
-    merged = load("tables").merged
-    first = [{"what": "a", "speed": "1,050 /s", "of": "3 of 4", "head": "2·1"}, {"what": "b", "speed": 5}]
-    second = [{"what": "a", "speed": "950 /s", "of": "2 of 4", "head": "1·1"}, {"what": "c", "speed": 1e-6}]
-    assert merged([first, second, []], "what") == [
-        {"what": "a", "speed": "950–1,050 /s", "of": "2–3 of 4", "head": "2·1, 1·1"},
-        {"what": "b", "speed": 5},
-        {"what": "c", "speed": 1e-6},
-    ]
-
-
 def test_strings_are_reversed_and_sorted_and_those_tested_are_unseen(load: Any) -> None:
     made = load("text_to_text").strings({"train": 300, "valid": 20, "test": 50}, seed=3)
     sources = {part: {source for _, source, _ in rows} for part, rows in made.items()}
@@ -210,17 +169,3 @@ def test_strings_are_reversed_and_sorted_and_those_tested_are_unseen(load: Any) 
         assert 1 <= len(source) <= 20
         assert list(target) == (sorted(source) if prefix == "sort" else [*reversed(source)])
     assert load("text_to_text").strings({"train": 300, "valid": 20, "test": 50}, seed=3) == made
-
-
-def test_the_grammar_goes_both_ways_and_its_test_sentences_are_unseen(load: Any) -> None:
-    made = load("text_to_text").grammar({"train": 200, "valid": 10, "test": 20})
-    there, back = made["test"][::2], made["test"][1::2]
-    assert [row[1:] for row in there] == [(target, source) for _, source, target in back]
-    assert len({prefix for prefix, _, _ in made["train"]}) == 2
-    assert not {row[1] for row in made["test"]} & {row[1] for row in made["train"]}
-
-
-def test_a_run_of_prefixes_is_told_prefix_by_prefix(load: Any) -> None:
-    scores = {"exact": 99.0, "bleu": 50.0, "rouge": 99.5, "texts": 4, "prefixes": {"sort": {"exact": 98.0}}}
-    row = load("text_to_text").scored(scores)
-    assert row == {"test exact": 99.0, "test bleu": 50.0, "test rouge": 99.5, "texts": 4, "test exact, sort": 98.0}

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +53,6 @@ def test_an_error_of_the_program_is_shown_whole(load: Any) -> None:
 
     with pytest.raises(KeyError):
         load("command").run(fails)
-
-
-def test_numbers_of_options(load: Any) -> None:
-    command = load("command")
-    assert (command.whole_number("0"), command.positive_number("12")) == (0, 12)
-    for kind, wrong in ((command.whole_number, ("-1", "1.5", "")), (command.positive_number, ("0", "-5", "x"))):
-        for text in wrong:
-            with pytest.raises(ArgumentTypeError, match="whole number"):
-                kind(text)
 
 
 @pytest.mark.parametrize("words", [("--steps", "-5"), ("--steps", "0"), ("--seed", "-1")])

@@ -83,10 +83,6 @@ def test_a_rate_counts_the_end_of_each_output(decode_tools: Any) -> None:
     assert decode_tools.tokens_a_second("encode", runs, "cpu") == 2 / 2
 
 
-def test_vectors_are_compared_by_their_largest_difference(decode_tools: Any) -> None:
-    assert decode_tools.likeness("encode", [[1.0, 2.0]], [[1.0, 4.0], [0.0, 0.0]]) == {"apart": 0.5}
-
-
 def test_batches_of_similar_length_keep_the_order(load: Any) -> None:
     texts = [[1], [1, 2, 3], [1, 2], []]
     batches: list[list[int]] = []
@@ -97,23 +93,6 @@ def test_batches_of_similar_length_keep_the_order(load: Any) -> None:
 
     assert load("worker").longest_first(texts, 3, lengths) == [[1], [3], [2], [0]]
     assert batches == [[3, 2, 1], [0]]
-
-
-@pytest.mark.long(minutes=3)
-def test_the_made_up_translator_copies(load: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its outputs are as long as their sources, and mostly the same."""
-    models = load("decode_models")
-    words = [f"{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(300)]
-    lines = [" ".join(words[place : place + 9]) for place in range(290)]
-    monkeypatch.setattr(models, "read", lambda name, language: lines * 3)
-    monkeypatch.setattr(models, "PIECES", 700)
-    import regard
-
-    translator: Any = regard.load(models.translator(tmp_path / "made"), "cpu")
-    for text, output in zip(lines[:5], translator.nbest(lines[:5], beam=1), strict=True):
-        source = translator.source_tokenizer.ids_batch([text])[0].tolist()
-        assert len(output[0].tokens) == len(source)
-        assert sum(a // 2 == b // 2 for a, b in zip(source, output[0].tokens, strict=True)) > 0.5 * len(source)
 
 
 if sys.platform != "linux":

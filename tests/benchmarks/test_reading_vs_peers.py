@@ -199,24 +199,3 @@ def test_folds_are_one_set_and_a_seed_counts_once_it_has_all(conductor: Any, loa
     rows = [row(1, 1, 1), row(2, 1, 2), row(1, 2, 1)]
     assert found.whole_scores(rows, "folds", "other") == {1: 60.0}  # 200 · 3 / 10
     assert "3 /s, 5 MB" in str(load("reading_page").costs(rows))
-
-
-def test_the_page_says_when_validation_was_as_good_as_the_svms(conductor: Any, load: Any) -> None:
-    page = load("reading_page")
-    rows = [{"set": "labels", "peer": "svm", "part": "valid", "score": 75.0}]
-    rows += [
-        {"set": "labels", "peer": "regard", "part": "train", "course": course}
-        for course in ([[1.0, 50.0], [20.0, 75.0], [30.0, 80.0]], [[1.0, 74.0]])
-    ]
-    assert page.to_the_svm(rows[:2], "labels") == "20 s"
-    assert page.to_the_svm(rows, "labels") == "20 s, never in 1 of 2"
-    assert page.to_the_svm(rows[:1], "labels") == ""
-
-
-def test_the_course_of_ours_is_read_off_its_log(load: Any, tmp_path: Path) -> None:
-    entries = [{"kind": "start", "parameters": 9}, {"kind": "step"}, {"kind": "step"}]
-    entries += [{"kind": "valid", "seconds": 1.26, "accuracy": 50.123}]
-    (tmp_path / "training").mkdir()
-    (tmp_path / "training" / "metrics.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in entries))
-    course = load("ours").course(tmp_path, "accuracy")
-    assert course == {"parameters": 9, "steps": 2, "course": [[1.3, 50.12]]}

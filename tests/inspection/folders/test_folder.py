@@ -123,13 +123,7 @@ def test_details(folders: dict[str, tuple[Any, Folder]]) -> None:
     told = {name: folder.state(0) for name, (_, folder) in folders.items()}
     image = {"height": 6, "width": 4, "channels": 1, "patch": 2, "largest": 9.0}
     wanted: dict[str, dict[str, Any]] = {
-        "translator": {
-            "title": "English → German",
-            "divisor": 2.0,
-            "masked": ["decoder"],
-            "positions": True,
-            "image": None,
-        },
+        "translator": {"divisor": 2.0, "masked": ["decoder"], "positions": True, "image": None},
         "spanner": {"divisor": 1, "positions": True},
         "speaker": {"masked": ["decoder"], "max_tokens": 40, "labels": None},
         "recurrent": {"masked": [], "positions": False},

@@ -1,6 +1,6 @@
 """Every number of ``walk.json`` once more, by plain loops over single sentences, tokens and heads."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -132,17 +132,11 @@ def plain_walk(model: Translation, pairs: Sequence[Pair], guess: float = GUESS) 
     }
 
 
-def check_equal(found: Any, expected: Any, where: str = "") -> None:
-    """That two values are equal, numbers that are no counts but for rounding."""
-    if isinstance(expected, dict):
-        assert found.keys() == expected.keys(), where
-        for name in expected:
-            check_equal(found[name], expected[name], f"{where}.{name}")
-    elif isinstance(expected, list):
-        assert len(found) == len(expected), where
-        for place, one in enumerate(expected):
-            check_equal(found[place], one, f"{where}[{place}]")
-    elif isinstance(expected, float):
-        assert abs(found - expected) < 1e-5, f"{where}: {found} is not {expected}"
+def leaves(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value inside dictionaries and lists by its path, and the length of every list."""
+    if isinstance(value, dict | list):
+        yield f"{where}.length", len(value)
+        for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(inner, f"{where}.{name}")
     else:
-        assert found == expected, f"{where}: {found} is not {expected}"
+        yield where, value

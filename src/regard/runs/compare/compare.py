@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -165,8 +165,8 @@ class Comparison:
     read: CorpusSplit
     machine: Machine
     hooks: Hooks
-    fingerprints: Mapping[str, str] = field(default_factory=dict)
-    inputs: RunInputs = field(default_factory=RunInputs)
+    fingerprints: Mapping[str, str]
+    inputs: RunInputs
 
     def rests(self, one: Run) -> dict[str, object]:
         """Everything a run depends on, as in the results."""
@@ -316,14 +316,13 @@ def compare(
     refuse_unlike({one.recipe: one.made_by for one in runs})  # what a recipe does not say depends on the data's size
     if note := unlike_batches([one.made_by for one in runs]):
         told(note)
-    ready = Comparison(output, read, machine, Hooks(reporter, should_stop))
     asked: dict[str, object] = {"source": texts.sources, "target": texts.targets}
     for name, pair in (("valid", texts.valid), ("test", texts.test)):
         asked |= {f"{name}_source": pair[0], f"{name}_target": pair[1]} if pair else {}
     asked |= {"minutes": budget.minutes, "steps": budget.steps, "seeds": budget.seeds, "fraction": budget.shares}
     command = shell_line("compare", {**asked, "output": output, "threads": threads, "device": device}, recipes)
-    data = named_files(texts.sources, texts.targets, texts.valid)
-    ready = replace(ready, fingerprints=read.fingerprints(), inputs=RunInputs(command, data))
+    inputs = RunInputs(command, named_files(texts.sources, texts.targets, texts.valid))
+    ready = Comparison(output, read, machine, Hooks(reporter, should_stop), read.fingerprints(), inputs)
     done = ready.known_results(runs)
     for one in runs:
         if one.name not in done:

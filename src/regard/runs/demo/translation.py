@@ -10,22 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import recipe_values
-from regard.runs.demo.ablation_study import (
-    SENTENCES,
-    AblationStudy,
-    PronounAttention,
-    pronoun_attention,
-    study_heads,
-)
+from regard.runs.demo.ablation_study import SENTENCES, AblationStudy, PronounAttention, pronoun_attention, study_heads
 from regard.runs.demo.grammar import Corpus, Pair, corpus
 from regard.runs.demo.grammar.lexicon import Example, read_entries
-from regard.runs.demo.grammar.scores import (
-    Accuracy,
-    NearestSentence,
-    exact_match,
-    majority_pronoun,
-    pronoun_accuracy,
-)
+from regard.runs.demo.grammar.scores import Accuracy, NearestSentence, exact_match, majority_pronoun, pronoun_accuracy
 from regard.runs.demo.pronoun_task import DemonstrationJob
 from regard.runs.train import train
 from regard.system import disk

@@ -1,4 +1,4 @@
-"""What must hold of every generated pair, by rules written anew here; scores against plain loops, and two baselines."""
+"""What must hold of every generated pair, by rules written anew here; scores, and two baselines."""
 
 from collections import Counter
 from itertools import chain, islice
@@ -12,7 +12,7 @@ from regard.runs.demo.grammar.complex_sentences import FRAMES, frames_of, senten
 from regard.runs.demo.grammar.corpus import finish, split_of, split_of_combination, word_forms
 from regard.runs.demo.grammar.draw import Draw
 from regard.runs.demo.grammar.lexicon import NOUNS, noun
-from regard.runs.demo.grammar.scores import NearestSentence, cross_shares, edit_distance, encoder_shares
+from regard.runs.demo.grammar.scores import NearestSentence, edit_distance, encoder_shares
 from regard.system.errors import RegardError, UsageError
 from tests.refusals import refused
 from tests.runs.demo.grammar.conftest import SHORT
@@ -190,44 +190,6 @@ def test_words_of_tokens() -> None:
     assert words_of(sentence) == ["The", "cat", "didn't", "sleep", "it", "ran"]
 
 
-def test_over_words_sums_keys_and_averages_queries() -> None:
-    weight_QK = np.random.default_rng(0).dirichlet(np.ones(7), size=5)
-    queries, keys = [0, 1, 1, -1, 2], [0, 0, 1, -1, 2, 2, 2]
-    gathered = scores.over_words(weight_QK, queries, keys)
-    assert gathered.shape == (3, 3)
-    for query in range(3):
-        rows = [row for row, word in enumerate(queries) if word == query]
-        for key in range(3):
-            columns = [column for column, word in enumerate(keys) if word == key]
-            expected = sum(weight_QK[row, column] for row in rows for column in columns) / len(rows)
-            assert gathered[query, key] == pytest.approx(expected)
-
-
-def test_shares_by_plain_loops(sample: list[Pair]) -> None:
-    generator = np.random.default_rng(1)
-    for pair in [pair for pair in sample if pair.pronoun][:20]:
-        source, target = len(words_of(pair.source)), len(words_of(pair.target))
-        german = {i: j for i, j in pair.alignment if i in pair.nouns}
-        first, second = pair.nouns
-        said, (antecedent,), (rival,) = pair.pronoun, pair.pronoun.antecedent_words, pair.pronoun.rival_words
-        for find, who, count, row in (
-            (encoder_shares, said.source_word, source, {place: place for place in pair.nouns}),
-            (cross_shares, said.target_word, target, german),
-        ):
-            weight_QK = generator.dirichlet(np.ones(source), size=count)
-            shares, cross = find(pair, weight_QK), find is cross_shares
-            assert (shares.antecedent, shares.rival) == (weight_QK[who, antecedent], weight_QK[who, rival])
-            assert shares.pronoun == (weight_QK[who, said.source_word] if cross else 0)
-            assert shares.nouns == pytest.approx((shares.antecedent + shares.rival) / 2)
-            assert shares.margin == shares.antecedent - shares.rival
-            assert shares.informative == max(shares.margin, shares.pronoun)
-            between = weight_QK[row[first], second] + weight_QK[row[second], first]
-            assert shares.chance == pytest.approx(between / 2)
-    plain = next(pair for pair in sample if pair.pronoun is None)
-    with refused(RegardError, "pair", plain.source):
-        encoder_shares(plain, np.ones((20, 20)))
-
-
 def test_a_head_that_looks_at_the_antecedent_only() -> None:
     pair, _ = classic()
     weight_QK = np.zeros((11, 11))
@@ -238,6 +200,9 @@ def test_a_head_that_looks_at_the_antecedent_only() -> None:
     assert scores.mean_shares([shares, uniform]).antecedent == pytest.approx((1 + 1 / 11) / 2)
     with refused(RegardError, "shares"):
         scores.mean_shares([])
+    plain = next(pair for pair in generate("train", 9) if pair.pronoun is None)
+    with refused(RegardError, "pair", plain.source):
+        encoder_shares(plain, weight_QK)
 
 
 def plain_distance(first: list[str], second: list[str]) -> int:

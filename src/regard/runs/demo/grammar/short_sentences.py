@@ -22,13 +22,7 @@ from regard.runs.demo.grammar.draw import (
     keys,
 )
 from regard.runs.demo.grammar.lexicon import NOUNS, Adjective, Noun, Verb, nouns_of, verb, verbs_of
-from regard.runs.demo.grammar.phrases import (
-    Coordination,
-    Nominal,
-    NounPhrase,
-    PronounPhrase,
-    words,
-)
+from regard.runs.demo.grammar.phrases import Coordination, Nominal, NounPhrase, PronounPhrase, words
 from regard.runs.demo.grammar.simple_sentences import (
     DELIBERATE,
     EVERYBODY,
