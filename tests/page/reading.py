@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from tests.page.language import hidden, hidden_twice, pairs
 from tests.page.models import LESSONS
-from tests.page.view import Watch
+from tests.page.numbers import clean
+from tests.page.view import Shown, Watch
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator
 
-T = TypeVar("T")
+    from regard.inspection.forward.record import Token
+
 TaskOf = Callable[[str], Any]
-Visit = Callable[..., "Page"]
+Visit = Callable[..., Shown]
 
 ONE = pairs("test")[0]
 BEFORE = {
@@ -27,7 +29,6 @@ BEFORE = {
 }
 """A text for each model that reads one."""
 GONE = "The server does not answer. Is “regard explore” still running?"
-FRAME = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 ROWS = "table => [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.innerText.trim()))"
 
 
@@ -41,85 +42,18 @@ def address(name: str, /, **more: Any) -> str:
     return "#" + urlencode({key: value for key, value in given.items() if value is not None and value != ""})
 
 
-def opened(view: Watch, served: str, name: str, /, **more: Any) -> Page:
+def opened(view: Watch, served: str, name: str, /, **more: Any) -> Shown:
     """A model of ``LESSONS`` on the page, its first pass seen."""
     shown = view(served, address(name, **more))
-    settled(shown)
+    shown.settled()
     return shown
 
 
-def settled(shown: Page) -> None:
-    """Wait until the model has answered, and all is drawn."""
-    shown.locator(".pane[aria-busy=false]").first.wait_for()
-    shown.wait_for_load_state("networkidle")
-    shown.evaluate(FRAME)
-
-
-def soon(shown: Page, read: Callable[[], T], right: Callable[[T], bool], seconds: float = 30.0) -> T:
-    """What is read, as soon as it is right.
-
-    Raises:
-        AssertionError: it never was.
-    """
-    for _ in range(int(seconds / 0.05)):
-        if right(found := read()):
-            return found
-        shown.wait_for_timeout(50)
-    raise AssertionError(f"still {found!r}")
-
-
-def holds(shown: Page, check: Callable[[], None], seconds: float = 30.0) -> None:
-    """That a check holds, as soon as the page has drawn what it is of.
-
-    Raises:
-        AssertionError: of the check, if it never did.
-    """
-    for _ in range(int(seconds / 0.05)):
-        try:
-            return check()
-        except AssertionError:
-            shown.wait_for_timeout(50)
-    return check()
-
-
-def textbox(shown: Page) -> Locator:
-    """Where the text stands that the model reads."""
-    return shown.get_by_role("textbox").first
-
-
-def alerts(shown: Page) -> list[str]:
-    """What the page warns of."""
-    return shown.get_by_role("alert").all_inner_texts()
-
-
-def gaze(shown: Page | Locator) -> str:
-    """The sentence on what the token that is pointed at looks at."""
-    return shown.locator(".gaze").inner_text()
+def names_of(tokens: Iterable[Token]) -> list[str]:
+    """Tokens as the page names them."""
+    return [clean(token.text) for token in tokens]
 
 
 def rows(table: Locator) -> list[list[str]]:
     """The texts of a table's cells."""
-    found: list[list[str]] = table.evaluate(ROWS)
-    return found
-
-
-def chosen(shown: Page, group: str, choice: str) -> None:
-    """Choose one of a row of choices, if it is there to be chosen."""
-    shown.get_by_role("radiogroup", name=group, exact=True).get_by_role("radio", name=choice, exact=True).click()
-
-
-def flipped(shown: Page, name: str) -> None:
-    """Put a switch to its other side."""
-    shown.get_by_role("switch", name=name).first.click()
-
-
-def against(shown: Page, other: str = "anything else") -> None:
-    """Set the output that is explained against another one, where there are others."""
-    choices = shown.get_by_role("combobox", name="rather than")
-    if choices.count():
-        choices.select_option(label=other)
-
-
-def wrote(shown: Page, text: str) -> None:
-    """Wait until the page shows this as the output."""
-    soon(shown, shown.locator(".output").first.inner_text, lambda said: said.startswith(text))
+    return table.evaluate(ROWS)

@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 import pytest
 
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.record import entropy, image_inputs, record, record_attention
+from regard.inspection.forward.record import NAMES, entropy, image_inputs, record, record_attention
 from regard.inspection.questions.answers import export_file
 from tests.page.language import digits
 from tests.page.models import data_of, made
-from tests.page.numbers import check_looks, clean, like, number
-from tests.page.reading import BEFORE, FRAME, TaskOf, chosen, flipped, gaze, opened
+from tests.page.numbers import check_looks, clean, shows
+from tests.page.reading import BEFORE, TaskOf, names_of, opened
 from tests.page.view import Watch
 
 pytestmark = pytest.mark.long(minutes=0.1)
@@ -21,18 +21,8 @@ pytestmark = pytest.mark.long(minutes=0.1)
 
 def written(folder: Path, file: Path, *arguments: str) -> str:
     """The address of the file that ``regard attend --html`` writes."""
-    command = [
-        sys.executable,
-        "-m",
-        "regard.cli",
-        "attend",
-        str(folder),
-        *arguments,
-        "--html",
-        str(file),
-        "--threads",
-        "1",
-    ]
+    options = ["--html", str(file), "--threads", "1"]
+    command = [sys.executable, "-m", "regard.cli", "attend", str(folder), *arguments, *options]
     subprocess.run(command, check=True, capture_output=True)
     return file.as_uri()
 
@@ -46,23 +36,22 @@ def test_a_translation(view: Watch, task: TaskOf, page_models: Path, tmp_path: P
     shown, told = view(address, offline=True, dark=dark, width=width), record(task("translator"), BEFORE["translator"])
     assert shown.title() == f"{BEFORE['translator']} · Regard"
     assert shown.locator(".written").inner_text().startswith(told.target_text)
-    flipped(shown, "whole words")  # it begins with these; a record is of pieces
-    for tab, kind in (("encoder–decoder", "cross"), ("encoder", "encoder"), ("decoder", "decoder")):
-        chosen(shown, "Use of attention", tab)
-        names = [[clean(token.text) for token in side] for side in (told.queries(kind), told.keys(kind))]  # type: ignore[arg-type]
+    shown.flip("whole words")  # it begins with these; a record is of pieces
+    for kind in sorted(told.kinds):  # that of the encoder at last, which can be rolled out
+        shown.choose("Use of attention", NAMES[kind])
+        names = names_of(told.queries(kind)), names_of(told.keys(kind))
         for layer, head, place in ((1, 2, 3), (2, 4, 1)):
             shown.get_by_role("button", name=f"layer {layer} head {head}:").click()
-            shown.locator(".columns ol").first.get_by_role("button").nth(place).hover()
-            shown.evaluate(FRAME)
-            weight_QK = told.head(kind, layer, head)  # type: ignore[arg-type]
-            check_looks(gaze(shown), names[0][place], names[1], weight_QK[place])
+            shown.point(place)
+            weight_QK = told.head(kind, layer, head)
+            check_looks(shown.gaze(), names[0][place], names[1], weight_QK[place])
             bits = shown.locator("dl.measures dd").first.inner_text().removesuffix(" bits")
-            assert bits in like(number, float(entropy(weight_QK).mean()))
+            assert shows(bits, float(entropy(weight_QK).mean()))
     for mode in ("text", "matrix", "lines"):
-        chosen(shown, "Drawn as", mode)
+        shown.choose("Drawn as", mode)
     for merge in ("mean", "maximum", "rollout"):
-        chosen(shown, "Heads shown", merge)
-    flipped(shown, "whole words")
+        shown.choose("Heads shown", merge)
+    shown.flip("whole words")
     assert shown.evaluate("document.scrollingElement.scrollWidth") <= width
 
 
@@ -74,9 +63,9 @@ def test_an_image(view: Watch, task: TaskOf, page_models: Path, tmp_path: Path) 
     told = record_attention(image_inputs(task("digits"), digits("test")[0][2]))
     shown.get_by_role("button", name="layer 2 head 2:").click()
     shown.get_by_role("img", name="The image in 4 by 4 patches").press("ArrowDown")
-    shown.evaluate(FRAME)
+    shown.drawn()
     names = ["the class token", *(f"the patch in row {at // 4 + 1}, column {at % 4 + 1}" for at in range(16))]
-    check_looks(gaze(shown), "The patch in row 1, column 4", names, told.head("encoder", 2, 2)[4])
+    check_looks(shown.gaze(), "The patch in row 1, column 4", names, told.head("encoder", 2, 2)[4])
     label = task("digits").classify(digits("test")[0][2]).label
     assert shown.locator(".classes li").first.inner_text().split()[0] == label
 
@@ -94,7 +83,7 @@ def test_the_picture_is_what_is_seen(view: Watch, served: str, task: TaskOf, tmp
         return (tmp_path / found.value.suggested_filename).read_bytes()
 
     for mode in ("lines", "matrix"):
-        chosen(shown, "Drawn as", mode)
+        shown.choose("Drawn as", mode)
         drawing = ElementTree.fromstring(saved("Drawing (SVG)"))
         words = [one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")]
         said = {"Encoder–decoder head 2·2", told.source_text, *(clean(token.text) for token in told.written)}
@@ -107,7 +96,7 @@ def test_the_picture_is_what_is_seen(view: Watch, served: str, task: TaskOf, tmp
     alone = view((tmp_path / "translator-attention.html").as_uri(), offline=True)
     pressed = alone.locator(".columns").get_by_role("button", pressed=True)
     assert pressed.inner_text().removeprefix("·") == clean(told.written[1].text)
-    shown.get_by_role("navigation", name="Views").get_by_role("button", name="Equation").click()
+    shown.turn_to("Equation")
     shown.get_by_role("button", name="Save …").click()
     assert shown.locator(".share li").all_inner_texts() == ["Numbers (JSON)", "Page that works alone (HTML)"]
 

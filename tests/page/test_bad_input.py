@@ -11,27 +11,12 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.page.odd import HOSTILE
-from tests.page.reading import (
-    BEFORE,
-    GONE,
-    ONE,
-    TaskOf,
-    Visit,
-    address,
-    alerts,
-    chosen,
-    gaze,
-    opened,
-    settled,
-    soon,
-    textbox,
-    wrote,
-)
-from tests.page.view import Watch, serving
+from tests.page.reading import BEFORE, GONE, ONE, TaskOf, Visit, address, opened
+from tests.page.view import Shown, Watch, serving
 from tests.tasks.small_tasks import SOURCE, put, translator
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Dialog, Page, Request
+    from playwright.sync_api import Dialog, Request
 
 pytestmark = pytest.mark.long(minutes=0.1)
 
@@ -43,11 +28,11 @@ STRANGE = {
 }
 
 
-def works(shown: Page, text: str, said: str) -> None:
+def works(shown: Shown, text: str, said: str) -> None:
     """A sentence is typed, and answered as ever."""
-    textbox(shown).fill(text)
-    wrote(shown, said)
-    assert not alerts(shown)
+    shown.textbox.fill(text)
+    shown.wrote(said)
+    assert not shown.alerts()
 
 
 @pytest.mark.long(minutes=0.2)
@@ -56,16 +41,16 @@ def test_texts_that_cannot_be_read(served: str, view: Watch, task: TaskOf, name:
     """None or half a character: a sentence each. 100,000 are read in parts. Then all is as before."""
     shown = opened(view, served, name)
     output = shown.locator(".output").inner_text()
-    textbox(shown).fill(" ")
-    wrote(shown, "There is nothing to look at yet: type a sentence")
-    textbox(shown).fill("a " * 50_000)
+    shown.textbox.fill(" ")
+    shown.wrote("There is nothing to look at yet: type a sentence")
+    shown.textbox.fill("a " * 50_000)
     status = shown.get_by_role("group", name="Sentence: which part of the text").get_by_role("status")
-    soon(shown, status.all_inner_texts, lambda told: re.match(r"part [\d,]+ of [\d,]+ ", "".join(told)))
-    assert not alerts(shown)
-    textbox(shown).evaluate(
+    shown.soon(status.all_inner_texts, lambda told: re.match(r"part [\d,]+ of [\d,]+ ", "".join(told)))
+    assert not shown.alerts()
+    shown.textbox.evaluate(
         "area => { area.value = 'a \\ud800'; area.dispatchEvent(new Event('input', { bubbles: true })) }"
     )
-    soon(shown, lambda: alerts(shown), lambda found: len(found) == 1 and "JSON" in found[0])
+    shown.soon(shown.alerts, lambda found: len(found) == 1 and "JSON" in found[0])
     works(shown, BEFORE[name], output)
     view.forgive("400 (Bad Request)")
 
@@ -76,13 +61,13 @@ def test_texts_of_nobody_s_language(visit: Visit, name: str) -> None:
     """Nothing was learned of them, and still they are tokens that look at one another."""
     shown = visit(name)
     for text in STRANGE.values():
-        textbox(shown).fill(text)
-        soon(shown, lambda: shown.url, lambda url, text=text: urlencode({"text": text}) in url)
-        settled(shown)
-        assert not alerts(shown)
+        shown.textbox.fill(text)
+        shown.soon(lambda: shown.url, lambda url, text=text: urlencode({"text": text}) in url)
+        shown.settled()
+        assert not shown.alerts()
         assert shown.locator(".columns ol button").count() > 2
         shown.locator(".columns ol button").nth(1).hover()
-        assert " looks at " in gaze(shown)
+        assert " looks at " in shown.gaze()
 
 
 NONSENSE = [
@@ -96,8 +81,8 @@ NONSENSE = [
 @pytest.mark.parametrize("fragment", NONSENSE, ids=range(len(NONSENSE)))
 def test_addresses_of_nothing(served: str, view: Watch, task: TaskOf, fragment: str) -> None:
     shown = view(served, fragment)
-    settled(shown)
-    assert not alerts(shown)
+    shown.settled()
+    assert not shown.alerts()
     assert shown.get_by_role("group", name="Heads").get_by_role("button", pressed=True).count() == (
         "rollout" not in fragment
     )
@@ -107,9 +92,9 @@ def test_addresses_of_nothing(served: str, view: Watch, task: TaskOf, fragment: 
 def test_an_image_that_is_not_there(served: str, view: Watch) -> None:
     """Another can be chosen."""
     shown = view(served, address("digits", image=99999))
-    soon(shown, lambda: alerts(shown), lambda found: len(found) == 1 and found[0].startswith("There is no image "))
+    shown.soon(shown.alerts, lambda found: len(found) == 1 and found[0].startswith("There is no image "))
     shown.get_by_role("button", name="image 2, ").click()
-    soon(shown, lambda: alerts(shown), lambda found: not found)
+    shown.soon(shown.alerts, lambda found: not found)
     shown.get_by_role("img", name="The image in 4 by 4 patches").wait_for()
     view.forgive("400 (Bad Request)")
 
@@ -118,12 +103,11 @@ def test_an_image_that_is_not_there(served: str, view: Watch) -> None:
 def test_a_model_without_attention(served_odd: str, view: Watch, tab: str) -> None:
     """It is said; what can be seen is seen."""
     shown = view(served_odd, "#" + urlencode({"model": 1, "text": SOURCE, "view": tab, "kind": "cross"}))
-    settled(shown)
+    shown.settled()
     assert shown.get_by_text("This model has no attention, so there are no heads to look at.").is_visible()
-    tabs = shown.get_by_role("navigation").get_by_role("button")
-    assert tabs.all_inner_texts() == ["Writing", "Words", "Soft dictionary"]
+    assert shown.tabs.all_inner_texts() == ["Writing", "Words", "Soft dictionary"]
     assert shown.get_by_role("region", name="Step by step").get_by_text("what might come next").is_visible()
-    assert not alerts(shown)
+    assert not shown.alerts()
 
 
 @pytest.mark.long(minutes=0.2)
@@ -132,34 +116,28 @@ def test_the_server_is_killed(view: Watch, tmp_path: Path) -> None:
     with ExitStack() as stack:
         address = stack.enter_context(serving(put(tmp_path / "model", translator()), log=tmp_path / "stderr"))
         shown = view(address, "#" + urlencode({"text": SOURCE}))
-        settled(shown)
+        shown.settled()
         stack.close()
-        for tab in shown.get_by_role("navigation").get_by_role("button").all():
+        for tab in shown.tabs.all():
             tab.click()
             shown.wait_for_timeout(300)
-            assert set(problems(shown)) <= {GONE}
-        tabs = shown.get_by_role("navigation").get_by_role("button")
-        tabs.filter(has_text="Heads").click()
+            assert set(shown.problems()) <= {GONE}
+        shown.turn_to("Heads")
         shown.get_by_role("button", name="layer 2 head 1:").click()
         shown.locator(".columns ol button").nth(1).hover()
-        assert " looks at " in gaze(shown)
-        textbox(shown).fill("The animal")
-        soon(shown, lambda: problems(shown), lambda found: found == [GONE])
+        assert " looks at " in shown.gaze()
+        shown.textbox.fill("The animal")
+        shown.soon(shown.problems, lambda found: found == [GONE])
         assert shown.locator(".pane[aria-busy=false]").count() == 1
-        for tab in tabs.all():
+        for tab in shown.tabs.all():
             tab.click()
             shown.wait_for_timeout(300)
-            assert set(problems(shown)) == {GONE}
-        assert textbox(shown).input_value() == "The animal"
+            assert set(shown.problems()) == {GONE}
+        assert shown.textbox.input_value() == "The animal"
     view.forgive("ERR_CONNECTION_REFUSED")
 
 
-def problems(shown: Page) -> list[str]:
-    """All that is said to be wrong."""
-    return shown.locator(".problem").all_inner_texts()
-
-
-def trapped(shown: Page) -> Page:
+def trapped(shown: Shown) -> Shown:
     caught: list[str] = []
 
     def spoke(dialog: Dialog) -> None:
@@ -176,7 +154,7 @@ def trapped(shown: Page) -> Page:
     return shown
 
 
-def check(shown: Page) -> None:
+def check(shown: Shown) -> None:
     """It is there as text, and as nothing else."""
     assert HOSTILE in shown.locator("body").inner_text() + "".join(
         one.input_value() for one in shown.locator("textarea").all()
@@ -185,12 +163,10 @@ def check(shown: Page) -> None:
     assert not shown.caught  # type: ignore[attr-defined]
 
 
-def every_view(shown: Page) -> None:
-    for tab in shown.get_by_role("navigation").get_by_role("button").all():
-        tab.click()
-        settled(shown)
+def every_view(shown: Shown) -> None:
+    for _ in shown.views():
         check(shown)
-        assert not alerts(shown)
+        assert not shown.alerts()
 
 
 @pytest.mark.long(minutes=0.2)
@@ -198,8 +174,8 @@ def every_view(shown: Page) -> None:
 def test_typed(visit: Visit, name: str) -> None:
     """As the sentence, and in every view of it."""
     shown = trapped(visit(name))
-    textbox(shown).fill(HOSTILE)
-    soon(shown, lambda: "onerror" in shown.url, bool)
+    shown.textbox.fill(HOSTILE)
+    shown.soon(lambda: "onerror" in shown.url)
     every_view(shown)
 
 
@@ -208,7 +184,7 @@ def test_typed_elsewhere(visit: Visit) -> None:
     shown = trapped(visit("translator"))
     shown.get_by_role("button", name="make it write something else").click()
     shown.get_by_role("textbox", name="what the model is made to write").fill(HOSTILE)
-    settled(shown)
+    shown.settled()
     check(shown)
     fields = {
         "Soft dictionary": ("Key 1", "The word that is asked for"),
@@ -216,15 +192,15 @@ def test_typed_elsewhere(visit: Visit) -> None:
         "Compare": ("The second: what",),
     }
     for tab, names in fields.items():
-        shown.get_by_role("navigation").get_by_role("button", name=tab).click()
+        shown.turn_to(tab)
         if tab == "Soft dictionary":
-            chosen(shown, "Keys", "keys are words")
+            shown.choose("Keys", "keys are words")
         for name in names:
             shown.get_by_role("textbox", name=name).fill(HOSTILE)
             shown.wait_for_timeout(250)
-            settled(shown)
+            shown.settled()
             check(shown)
-    assert not alerts(shown)
+    assert not shown.alerts()
 
 
 def test_in_an_address(served: str, view: Watch) -> None:
@@ -233,14 +209,14 @@ def test_in_an_address(served: str, view: Watch) -> None:
     names += ["text.2", "target.2", "off.2"]
     for more in ({}, {"view": "compare"}):
         shown = trapped(view(served, "#" + urlencode(dict.fromkeys(names, HOSTILE) | more)))
-        settled(shown)
+        shown.settled()
         every_view(shown)
 
 
 def test_in_names_and_logs(served_odd: str, view: Watch) -> None:
     """A model folder's name, a label, a score, sample outputs, the names of gradients."""
     shown = trapped(view(served_odd, "#" + urlencode({"model": 2, "text": "The animal", "view": "training"})))
-    settled(shown)
+    shown.settled()
     assert shown.title() == f"{HOSTILE} · Regard"
     assert shown.locator(".wrote").inner_text() == 2 * HOSTILE
     assert HOSTILE in shown.locator(".classes").inner_text()
@@ -257,7 +233,7 @@ def test_in_what_the_server_says(served: str, view: Watch) -> None:
     shown = trapped(opened(view, served, "translator"))
     sentence: dict[str, Any] = {"error": f"there is no {HOSTILE}", "where": HOSTILE}
     shown.route("**/api/write", lambda route: route.fulfill(status=400, json=sentence))
-    textbox(shown).fill("The fox")
-    soon(shown, lambda: alerts(shown), lambda said: said == [f"T{sentence['error'][1:]}."])
+    shown.textbox.fill("The fox")
+    shown.soon(shown.alerts, lambda said: said == [f"T{sentence['error'][1:]}."])
     check(shown)
     view.forgive("400 (Bad Request)")

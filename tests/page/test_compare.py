@@ -19,11 +19,12 @@ from regard.models.ablation import Ablations
 from tests.inspection.forward.small_scenes import top_candidates
 from tests.page.language import pairs
 from tests.page.models import made
-from tests.page.numbers import check_looks, clean, like, number, weight
-from tests.page.reading import BEFORE, FRAME, ONE, TaskOf, Visit, against, chosen, flipped, gaze, settled, soon
+from tests.page.numbers import check_looks, clean, shows
+from tests.page.reading import BEFORE, ONE, TaskOf, Visit, names_of
+from tests.page.view import Shown
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Request
+    from playwright.sync_api import Request
 
 pytestmark = pytest.mark.long(minutes=0.1)
 
@@ -33,10 +34,10 @@ def apart(first_QK: NDArray[Any], second_QK: NDArray[Any]) -> float:
     return float(np.abs(first_QK - second_QK).sum(axis=1).mean() / 2)
 
 
-def check_distance(shown: Page, first_QK: NDArray[Any], second_QK: NDArray[Any]) -> None:
+def check_distance(shown: Shown, first_QK: NDArray[Any], second_QK: NDArray[Any]) -> None:
     """The number on the page, as soon as it is there."""
-    told, wanted = shown.get_by_text("How far apart:"), like(number, apart(first_QK, second_QK))
-    soon(shown, told.all_inner_texts, lambda said: [one.split(": ")[1].split()[0] in wanted for one in said] == [True])
+    told, wanted = shown.get_by_text("How far apart:"), apart(first_QK, second_QK)
+    shown.soon(told.all_inner_texts, lambda said: [shows(one.split()[3], wanted) for one in said] == [True])
 
 
 def test_two_sentences(visit: Visit, task: TaskOf) -> None:
@@ -48,12 +49,11 @@ def test_two_sentences(visit: Visit, task: TaskOf) -> None:
         typed.fill(text)
         second = shown.get_by_role("region", name="The second")
         told = record(task("classifier"), text)
-        tokens = [clean(token.text) for token in told.source]
+        tokens = names_of(told.source)
         keys = second.locator("ol.keys .token")
-        soon(shown, keys.all_inner_texts, lambda texts, tokens=tokens: [one.lstrip("·") for one in texts] == tokens)
-        second.locator("ol.end button").nth(4).hover()
-        shown.evaluate(FRAME)
-        check_looks(gaze(second), tokens[4], tokens, told.head("encoder", 1, 3)[4])
+        shown.soon(keys.all_inner_texts, lambda texts, tokens=tokens: [one.lstrip("·") for one in texts] == tokens)
+        shown.point(4, second)
+        check_looks(shown.gaze(second), tokens[4], tokens, told.head("encoder", 1, 3)[4])
         assert shown.get_by_text("How far apart:").count() == (text == ONE.source)
         assert shown.get_by_text("that stand in both").count() == (text != ONE.source)
         assert shown.get_by_role("region", name="The difference").locator("canvas").count() == 1
@@ -68,7 +68,7 @@ def test_two_checkpoints(
 ) -> None:
     """How a head learned: every kept moment against the finished weights, all before what those write."""
     shown = visit(name, view="compare", kind=kind, layer=layer, head=head)
-    chosen(shown, "What is compared", "while it learned")
+    shown.choose("What is compared", "while it learned")
     models = Models([made(name, page_models)])
     finished = record(task(name), BEFORE[name])
     target = finished.target_text if name == "translator" else None
@@ -77,11 +77,11 @@ def test_two_checkpoints(
         return record(models.load(0, snapshot).task, BEFORE[name], target).head(kind, layer, head)
 
     many = shown.get_by_role("group", name="The head at every kept moment").get_by_role("button")
-    texts = soon(shown, many.all_inner_texts, lambda texts: len(texts) > 3 and "…" not in "".join(texts))
+    texts = shown.soon(many.all_inner_texts, lambda texts: len(texts) > 3 and "…" not in "".join(texts))
     (first, _), *kept = (text.split("\n") for text in texts[:-1])
     check_distance(shown, finished.head(kind, layer, head), at(first))
     for snapshot, told in kept:
-        assert told.removesuffix(" apart") in like(weight, apart(finished.head(kind, layer, head), at(snapshot)))
+        assert shows(told.removesuffix(" apart"), apart(finished.head(kind, layer, head), at(snapshot)))
     many.nth(2).click()
     check_distance(shown, finished.head(kind, layer, head), at(kept[1][0]))
 
@@ -89,10 +89,10 @@ def test_two_checkpoints(
 def test_two_models(visit: Visit, task: TaskOf) -> None:
     """A Transformer's head beside the alignment of a recurrent network, which is made to write the same."""
     shown = visit("translator", view="compare", kind="cross", layer=2, head=3)
-    chosen(shown, "What is compared", "two models")
+    shown.choose("What is compared", "two models")
     second = shown.get_by_role("combobox", name="The second model").locator("option:checked")
     assert second.inner_text().startswith("recurrent")
-    flipped(shown, "the second is made to write what the first wrote")
+    shown.flip("the second is made to write what the first wrote")
     first = record(task("translator"), ONE.source)
     other = record(task("recurrent"), ONE.source, first.target_text)
     check_distance(shown, first.head("cross", 2, 3), other.head("cross", 1, 1))
@@ -101,11 +101,11 @@ def test_two_models(visit: Visit, task: TaskOf) -> None:
 def test_with_and_without(visit: Visit, task: TaskOf) -> None:
     """Without positions; then a head of the layer below is switched off as well."""
     shown = visit("tagger", view="compare", layer=2, head=4)
-    chosen(shown, "What is compared", "with and without")
+    shown.choose("What is compared", "with and without")
     model, whole = task("tagger"), record(task("tagger"), ONE.source).head("encoder", 2, 4)
     with Ablations(positions=False).apply(model.recipe.model):
         check_distance(shown, whole, record(model, ONE.source).head("encoder", 2, 4))
-    flipped(shown, "scaling")
+    shown.flip("scaling")
     with Ablations(positions=False, scaling=False).apply(model.recipe.model):
         check_distance(shown, whole, record(model, ONE.source).head("encoder", 2, 4))
 
@@ -115,18 +115,18 @@ def test_a_kept_word_is_kept_in_the_second_sentence(visit: Visit) -> None:
     shown = visit("translator", view="compare", kind="encoder", layer=1, head=1, token=1)
     first, second = (shown.get_by_role("region", name=f"The {which}") for which in ("first", "second"))
     word = ONE.source.split()[1]
-    soon(shown, lambda: gaze(first).split(" ", 1)[0], lambda said: said == word)
+    shown.soon(lambda: shown.gaze(first).split(" ", 1)[0], lambda said: said == word)
     for text in (f"Here the {word} sleeps.", f"The {word} sleeps."):
         shown.get_by_role("textbox", name="The second").fill(text)
         keys = second.locator("ol.keys .token")
-        soon(shown, keys.count, lambda count, text=text: 0 < count < len(text))
-        soon(shown, lambda: gaze(second), lambda said: said.startswith(f"{word} looks at "))
+        shown.soon(keys.count, lambda count, text=text: 0 < count < len(text))
+        shown.soon(lambda: shown.gaze(second), lambda said: said.startswith(f"{word} looks at "))
 
 
 def test_the_gradient_of_what_is_almost_certain(visit: Visit, task: TaskOf) -> None:
     """It is of the odds, so it is not blank where the model is sure; attention is said to be of what is read."""
     shown, seen = visit("translator", view="compare"), text_inputs(task("translator"), ONE.source)
-    chosen(shown, "What is compared", "beside the gradient")
+    shown.choose("What is compared", "beside the gradient")
     shares = probabilities(seen, scores(seen))
     assert shares is not None
     places = [place for place, share in enumerate(shares) if share is not None]
@@ -135,10 +135,10 @@ def test_the_gradient_of_what_is_almost_certain(visit: Visit, task: TaskOf) -> N
     for place in (max(places, key=lambda one: shares[one] or 0), min(places, key=lambda one: shares[one] or 1)):
         shown.get_by_role("group", name="Tokens to be explained").get_by_role("button").nth(place).click()
         begins = f"For writing “{clean(seen.written[place].text)}” rather than “"
-        said = soon(shown, told.inner_text, lambda text, begins=begins: text.replace("·", "").startswith(begins))
+        said = shown.soon(told.inner_text, lambda text, begins=begins: text.replace("·", "").startswith(begins))
         assert " attention gives most of what it reads to “" in said
         assert "by the gradient “" in said or "speaks most for “" in said, said
-        shown.evaluate(FRAME)
+        shown.drawn()
         assert len(set(colours.evaluate_all("all => all.map(one => one.style.background)"))) > 3
 
 
@@ -151,44 +151,38 @@ def test_one_output_rather_than_another(visit: Visit, task: TaskOf) -> None:
     ranked = top_candidates(text_inputs(model, ONE.source))[place]  # by a pass of its own, which leaves no gradients
     candidates = [one for one in ranked if one.id != seen.written_ids[place]]
     shown = visit("translator", view="compare", kind="cross", token=place)
-    chosen(shown, "What is compared", "beside the gradient")
+    shown.choose("What is compared", "beside the gradient")
     choices = shown.get_by_role("combobox", name="rather than")
     names = choices.locator("option").all_inner_texts()
     assert [name.removeprefix("·") for name in names] == [*(clean(one.piece) for one in candidates), "anything else"]
-    for at, method in ((0, "gradient × input"), (0, "integrated gradients"), (1, "integrated gradients")):
-        chosen(shown, "How it is attributed", method)
-        if at:
-            against(shown, names[at])
-        score = difference(piece_score(seen, place), piece_score(seen, place, candidates[at].id))
-        if method == "gradient × input":
-            whole, shares = attribute(seen, UNCHANGED, score)
-        else:
-            whole, baseline, shares = integrate(seen, UNCHANGED, score, affordable_passes(seen))
-        told = soon(
-            shown,
+    score = difference(piece_score(seen, place), piece_score(seen, place, candidates[1].id))
+    choices.select_option(label=names[1])
+    for method, (whole, *_, shares) in (
+        ("gradient × input", attribute(seen, UNCHANGED, score)),
+        ("integrated gradients", integrate(seen, UNCHANGED, score, affordable_passes(seen))),
+    ):
+        shown.choose("How it is attributed", method)
+        told = shown.soon(
             shown.get_by_text("The log-odds of the two are").inner_text,
-            lambda text, name=names[at], method=method: f"rust for “{name}”" in text and method in text.lower(),
+            lambda text, method=method: f"rust for “{names[1]}”" in text and method in text.lower(),
         )
-        assert told.partition("of the two are ")[2].split(" ")[0].removesuffix(".") in like(number, whole)
-        if method == "integrated gradients":
-            assert told.partition("it would be ")[2].split(";")[0] in like(number, baseline)
+        assert shows(told.partition("of the two are ")[2].split(" ")[0].removesuffix("."), whole)
         sides = {"Tokens": shares["source"], "Tokens that are written": shares["target"][: place + 1]}
         for group, share_T in sides.items():
             images = shown.get_by_role("group", name=group, exact=True).get_by_role("img")
-            labels = [one.get_attribute("aria-label") or "" for one in images.all()]
-            for label, share in zip(labels, share_T.tolist(), strict=True):
-                assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share)
+            for image, share in zip(images.all(), share_T.tolist(), strict=True):
+                assert shows((image.get_attribute("aria-label") or "").rsplit(" ", 1)[1], share)
 
 
 def test_both_outputs_are_as_large(visit: Visit) -> None:
     """Though the second is made to write what the first wrote."""
     shown = visit("translator", view="compare", **{"model.2": 0, "off.2": "cross.1.1"})
-    chosen(shown, "What is compared", "two models")
+    shown.choose("What is compared", "two models")
     shown.get_by_role("switch", name="made to write what the first wrote").click()
     sizes = "all => all.map(one => getComputedStyle(one).fontSize)"
     outputs = shown.locator(".two .written")
-    soon(shown, outputs.count, lambda count: count == 2)
-    settled(shown)
+    shown.soon(outputs.count, lambda count: count == 2)
+    shown.settled()
     first, second = outputs.evaluate_all(sizes)
     assert first == second
 
@@ -202,8 +196,8 @@ def test_the_moment_that_is_seen_comes_early(visit: Visit) -> None:
             asked.append(request.post_data_json["snapshot"])
 
     shown.on("request", heard)
-    chosen(shown, "What is compared", "while it learned")
+    shown.choose("What is compared", "while it learned")
     lit = shown.locator(".many button[aria-pressed=true] .label").first
-    soon(shown, lambda: len(asked), lambda count: count > 3)
+    shown.soon(lambda: len(asked), lambda count: count > 3)
     assert asked[0] is None
     assert asked[1] == lit.inner_text()

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from regard.inspection.forward.record import ModelInputs, image_inputs, text_inputs
-from regard.inspection.questions.layers import EquationSteps, equation
+from regard.inspection.forward.record import Weights, image_inputs, text_inputs
+from regard.inspection.questions.layers import EquationSteps, equation, softmax
 from tests.page.language import digits
-from tests.page.numbers import clean, like, number, places, weight
-from tests.page.reading import BEFORE, FRAME, TaskOf, Visit, flipped, rows, settled
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from tests.page.numbers import clean, shows
+from tests.page.reading import BEFORE, TaskOf, Visit, rows
+from tests.page.view import Shown
 
 HEADS = [
     ("translator", "cross", 2, 1, 4),
@@ -32,100 +29,67 @@ HEADS = [
 NUMBER = r"(−?[\d.,]+(?:e−?\d+)?)"
 
 
-def softmax(score_M: NDArray[Any]) -> NDArray[Any]:
-    power_M = np.exp(score_M - score_M.max())
-    return power_M / power_M.sum()
-
-
-def check_ledger(
-    shown: Page, found: EquationSteps, query: int, entering_M: NDArray[Any], more_M: NDArray[Any] | None
-) -> None:
-    """Every column of every row.
+def check_ledger(shown: Shown, found: EquationSteps, query: int, entering_M: Weights, *more: Weights) -> None:
+    """Every column of every row, and what enters the softmax: −∞ where nothing is to be seen.
 
     Args:
         found: of all queries.
         query: who looks.
-        entering_M: what the softmax is taken of, −∞ where nothing is to be seen.
-        more_M: the weights in the last column, without what was taken away.
+        entering_M: what the softmax is taken of.
+        more: weights in the last column, without what was taken away.
     """
     score_M, bias_M = found.score_LM[query], found.bias_LM[query]
-    most = entering_M.max()
-    power_M = np.exp(entering_M - (most if abs(most) > 9 else 0))
+    power_M = np.exp(entering_M - (entering_M.max() if abs(entering_M.max()) > 9 else 0))
+    divided, biased = [score_M / found.divisor] * (found.divisor != 1), [bias_M] * bool(bias_M.any())
+    # a column of the mask, though it may hide nothing from this token
+    masked = [entering_M] * bool(biased or found.hidden_LM.any())
+    wanted = [score_M, *divided, *biased, *masked, power_M, found.weight_LM[query], *more]
     for key, (_, *cells) in enumerate(rows(shown.locator(".ledger table"))):
-        assert cells.pop(0) in like(places, score_M[key])
-        if found.divisor != 1:
-            assert cells.pop(0) in like(places, score_M[key] / found.divisor)
-        if bias_M.any():
-            assert cells.pop(0).removeprefix("+") in like(places, bias_M[key])
-        if bias_M.any() or found.hidden_LM.any():  # a column of the mask, though it may hide nothing from this token
-            *_, last = cells.pop(0).split()
-            assert last in like(places, entering_M[key])
-        assert cells.pop(0) in (like(number, power_M[key]) if power_M[key] else {"0"})
-        assert cells.pop(0) in like(weight, found.weight_LM[query, key])
-        if more_M is not None:
-            assert cells.pop(0) in like(weight, more_M[key])
-        assert not cells
+        for cell, value_M in zip(cells, wanted, strict=True):
+            last = re.split(r"(?<![<>])\s+", cell)[-1]  # behind what it was before the mask
+            assert shows(last.removeprefix("+"), value_M[key]), (cell, value_M[key])
 
 
-def told(shown: Page, drawing: str, steps: int) -> list[str]:
-    """The numbers in what a drawing says of its number so many steps to the right."""
+def told(shown: Shown, drawing: str, steps: int) -> list[str]:
+    """The numbers in what a drawing says of its number so many steps to the right, but for which that is."""
     lines = shown.get_by_role("img", name=drawing)
     for _ in range(steps):
         lines.press("ArrowRight")
-    shown.evaluate(FRAME)
-    return re.findall(NUMBER, lines.locator("xpath=following-sibling::p").inner_text())
+    shown.drawn()
+    return re.findall(NUMBER, lines.locator("xpath=following-sibling::p").inner_text())[1:]
 
 
-def scaled(found: EquationSteps, query: int) -> NDArray[Any]:
+def scaled(found: EquationSteps, query: int) -> Weights:
     """What the softmax of a query is taken of; minus infinity where nothing must be seen."""
     score_M = found.score_LM[query] / found.divisor + found.bias_LM[query]
     return np.where(found.hidden_LM[query], -np.inf, score_M)
 
 
-def seen_by(task: Any, name: str) -> ModelInputs:
-    return image_inputs(task, digits("test")[0][0]) if name == "digits" else text_inputs(task, BEFORE[name])
-
-
 @pytest.mark.long(minutes=0.3)
 @pytest.mark.parametrize(("name", "kind", "layer", "head", "query"), HEADS, ids=[f"{n}-{k}" for n, k, *_ in HEADS])
-def test_every_step(visit: Visit, task: TaskOf, name: str, kind: str, layer: int, head: int, query: int) -> None:
-    seen = seen_by(task(name), name)
+def test_every_step(visit: Visit, task: TaskOf, name: str, kind: Any, layer: int, head: int, query: int) -> None:
+    image = {"image": 0} if name == "digits" else {}
+    seen = image_inputs(task(name), digits("test")[0][0]) if image else text_inputs(task(name), BEFORE[name])
     found = equation(seen, kind, layer, head)
-    more = {"image": 0} if name == "digits" else {}
-    shown = visit(name, view="equation", kind=kind, layer=layer, head=head, token=query, **more)
+    shown = visit(name, view="equation", kind=kind, layer=layer, head=head, token=query, **image)
     shown.locator(".ledger").wait_for()
-    check_ledger(shown, found, query, scaled(found, query), None)
+    check_ledger(shown, found, query, scaled(found, query))
 
-    best = int(found.weight_LM[query].argmax())
-    keys = seen.target if kind == "decoder" else seen.source
-    takes = shown.locator("p.whole").inner_text()
-    assert any(
-        f"takes {share} of the value of {called(keys[best].text)}" in takes.replace("“·", "“")
-        for share in like(weight, found.weight_LM[query, best])
-    )
-    at = 2
-    q, k = found.query_LK[query], found.key_MK[best]
-    wanted = [
-        q[at],
-        k[at],
-        *([np.tanh(q + k)[at]] if kind == "pool" or name == "recurrent" else [(q * k)[at], (q * k)[: at + 1].sum()]),
-    ]
-    for said, value in zip(told(shown, "The query, the key of", at + 1)[1:], wanted, strict=True):
-        assert said in like(number, value) | like(fine, value)
+    best, at = int(found.weight_LM[query].argmax()), 2
     share, value = found.weight_LM[query, best], found.value_MU[best, at]
-    said = told(shown, "the same times its weight", at + 1)[1:]
-    wanted = [like(weight, share), *(like(number, one) for one in (value, share * value, found.context_LU[query, at]))]
-    assert all(one in some for one, some in zip(said, wanted, strict=True)), (said, wanted)
-
-
-def called(piece: str) -> str:
-    """As a sentence has it: a patch of an image by its place."""
-    row, _, column = piece.partition(",")
-    return f"the patch in row {row}, column {column}" if row.isdigit() and column.isdigit() else f"“{clean(piece)}”"
-
-
-def fine(value: float) -> str:
-    return number(value, 4)
+    key = (seen.target if kind == "decoder" else seen.source)[best].text
+    patch = image and "," in key
+    called = "the patch in row {}, column {}".format(*key.split(",")) if patch else f"“{clean(key)}”"
+    said = shown.locator("p.whole").inner_text().replace("“·", "“")
+    takes = re.search(rf"takes (\S+) of the value of {re.escape(called)}", said)
+    assert takes, said
+    assert shows(takes[1], share)
+    q, k = found.query_LK[query], found.key_MK[best]
+    made = [np.tanh(q + k)[at]] if kind == "pool" or name == "recurrent" else [(q * k)[at], (q * k)[: at + 1].sum()]
+    numbers = told(shown, "The query, the key of", at + 1)
+    numbers += told(shown, "the same times its weight", at + 1)
+    wanted = [q[at], k[at], *made, share, value, share * value, found.context_LU[query, at]]
+    assert all(shows(said, one) for said, one in zip(numbers, wanted, strict=True)), (numbers, wanted)
 
 
 @pytest.mark.long(minutes=0.1)
@@ -136,37 +100,27 @@ def test_without_scaling_and_without_the_mask(visit: Visit, task: TaskOf, name: 
     shown = visit(name, view="equation", kind=kind, layer=2, head=2, token=token)
     score_M, hidden_M = found.score_LM[token], found.hidden_LM[token]
     assert hidden_M.any()
-    unscaled_M = np.where(hidden_M, -np.inf, score_M)
-    unmasked_M = score_M / found.divisor
+    unscaled_M, unmasked_M = np.where(hidden_M, -np.inf, score_M), score_M / found.divisor
     for switch, entering_M in (("without scaling", unscaled_M), ("without the mask", unmasked_M)):
-        flipped(shown, switch)
-        shown.evaluate(FRAME)
-        assert shown.locator(".ledger th").last.count()
+        shown.flip(switch)
+        shown.drawn()
         check_ledger(shown, found, token, entering_M, softmax(entering_M))
         assert shown.get_by_role("switch", checked=True).count() == 1
-    flipped(shown, "without the mask")
-    check_ledger(shown, found, token, scaled(found, token), None)
+    shown.flip("without the mask")
+    check_ledger(shown, found, token, scaled(found, token))
 
 
 @pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize(
     ("name", "kind", "query"),
-    [
-        ("translator", "cross", 3),
-        ("translator", "decoder", 2),
-        ("translator", "decoder", None),
-        ("spans", "encoder", 2),
-        ("spans", "cross", 0),
-        ("recurrent", "cross", 2),
-        ("reader", "pool", 0),
-    ],
+    [("translator", "decoder", 2), ("translator", "decoder", None), ("spans", "encoder", 2), ("reader", "pool", 0)],
 )
 def test_its_steps_are_numbered_without_a_hole(visit: Visit, name: str, kind: str, query: int | None) -> None:
     """In the headings, the columns, and below the parts of the formula; also where the mask hides nothing."""
     shown = visit(name, view="equation", kind=kind, token=0 if query is None else query)
     if query is None:
         shown.get_by_role("radiogroup", name="The token that looks").get_by_role("radio").last.click()
-        settled(shown)
+        shown.settled()
     headings = [re.match(r"[\d–]+", text) for text in shown.locator("h3[id^=step]").all_inner_texts()]
     assert all(headings)
     ranges = [[int(one) for one in found[0].split("–")] for found in headings if found]

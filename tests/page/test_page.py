@@ -11,12 +11,12 @@ import pytest
 import regard
 from tests.page.language import pairs
 from tests.page.models import LESSONS, made
-from tests.page.reading import TaskOf, alerts, settled, soon, textbox
-from tests.page.view import Watch, serving
+from tests.page.reading import TaskOf
+from tests.page.view import Shown, Watch, serving
 from tests.tasks.small_tasks import SOURCE, put, translator
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    pass
 
 PATIENCE = 30_000
 """Milliseconds within which what is asked is there, the model's first loading included."""
@@ -31,7 +31,7 @@ def test_a_translation_is_shown(tmp_path: Path, view: Watch) -> None:
         shown = view(address, "#" + urlencode({"text": SOURCE}))
         shown.locator("main").filter(has_text=said).wait_for(timeout=PATIENCE)
         assert "translator" in shown.title()
-        assert SOURCE in textbox(shown).input_value()
+        assert SOURCE in shown.textbox.input_value()
         shown.wait_for_load_state("networkidle", timeout=PATIENCE)  # the server's end would be an error of the page
 
 
@@ -41,23 +41,17 @@ def test_a_translation_is_shown(tmp_path: Path, view: Watch) -> None:
 def test_every_view_of_every_model(served: str, view: Watch, number: int, dark: bool, width: int) -> None:
     """Each has something to show, without an error, and nothing is wider than the window."""
     shown = view(served, f"#model={number}", dark=dark, width=width)
-    tabs = shown.get_by_role("navigation").get_by_role("button")
-    tabs.first.wait_for(timeout=PATIENCE)
+    shown.tabs.first.wait_for(timeout=PATIENCE)
     assert list(LESSONS)[number] in shown.title()
-    for name in tabs.all_inner_texts():
-        tabs.filter(has_text=name).click()
-        shown.wait_for_load_state("networkidle", timeout=PATIENCE)
-        assert alerts(shown) == []
+    for name in shown.views():
+        assert shown.alerts() == []
         assert shown.evaluate("document.scrollingElement.scrollWidth") <= width, f"{name} is too wide"
 
 
-def tab(shown: Page, name: str) -> Locator:
-    return shown.get_by_role("navigation").get_by_role("button", name=name, exact=True)
-
-
-def at(shown: Page, name: str) -> None:
+def at(shown: Shown, name: str) -> None:
     """Wait until this view is the one that is open."""
-    soon(shown, lambda: tab(shown, name).get_attribute("aria-current"), lambda current: current == "page")
+    tab = shown.get_by_role("navigation").get_by_role("button", name=name, exact=True)
+    shown.soon(lambda: tab.get_attribute("aria-current"), lambda current: current == "page")
 
 
 @pytest.mark.long(minutes=0.2)
@@ -65,31 +59,31 @@ def test_back_leads_to_the_view_before(served_translator: str, view: Watch, task
     """As it was left, and to the text before; forth again to the next; what is done in a view makes no step."""
     one, other = (pair.source for pair in pairs("test")[:2])
     shown = view(served_translator, "#" + urlencode({"text": one, "view": "heads"}))
-    settled(shown)
+    shown.settled()
     steps = shown.evaluate("history.length")
     shown.get_by_role("button", name="layer 1 head 2").click()
-    tab(shown, "Equation").click()
-    textbox(shown).fill(other)
+    shown.turn_to("Equation")
+    shown.textbox.fill(other)
     shown.locator("main").filter(has_text=task("translator").translate(other, beam=1)).wait_for()
-    tab(shown, "Words").click()
+    shown.turn_to("Words")
     assert shown.evaluate("history.length") == steps + 3
     shown.go_back()
     at(shown, "Equation")
-    assert textbox(shown).input_value() == other
+    assert shown.textbox.input_value() == other
     shown.go_back()
-    soon(shown, textbox(shown).input_value, lambda text: text == one)
+    shown.soon(shown.textbox.input_value, lambda text: text == one)
     at(shown, "Equation")
     shown.go_back()
     at(shown, "Heads")
-    assert textbox(shown).input_value() == one
+    assert shown.textbox.input_value() == one
     shown.locator(".output").filter(has_text=task("translator").translate(one, beam=1)).wait_for()
-    settled(shown)
+    shown.settled()
     pressed = shown.get_by_role("group", name="Heads").get_by_role("button", pressed=True)
     assert (pressed.get_attribute("aria-label") or "").startswith("layer 1 head 2")
     shown.go_forward()
     at(shown, "Equation")
     shown.go_forward()
-    soon(shown, textbox(shown).input_value, lambda text: text == other)
+    shown.soon(shown.textbox.input_value, lambda text: text == other)
     assert shown.evaluate("history.length") == steps + 3
 
 
@@ -98,11 +92,11 @@ def test_the_name_leads_to_the_beginning(served_translator: str, view: Watch) ->
     """The first view of this model, nothing taken away, before the same text; it is the page's heading."""
     text = pairs("test")[0].source
     shown = view(served_translator, "#" + urlencode({"text": text, "view": "words", "off": "cross.2.1", "token": 2}))
-    settled(shown)
+    shown.settled()
     shown.get_by_role("heading", level=1, name="Regard").get_by_role("link").click()
     at(shown, "Heads")
-    settled(shown)
-    assert textbox(shown).input_value() == text
+    shown.settled()
+    assert shown.textbox.input_value() == text
     assert not shown.get_by_text("Without: ").count()
     shown.go_back()
     at(shown, "Words")
@@ -114,32 +108,32 @@ def test_what_is_taken_away_is_said_in_every_view(served_translator: str, view: 
     """Under the output, with a way back."""
     given = {"text": pairs("test")[0].source, "off": "cross.2.1", "without": "positions"}
     shown = view(served_translator, "#" + urlencode(given))
-    settled(shown)
+    shown.settled()
     said = shown.get_by_text("Without: encoder–decoder head 2·1, positions.")
     for name in ("Heads", "Equation", "Writing", "Positions", "Words", "Compare", "Training"):
-        tab(shown, name).click()
+        shown.turn_to(name)
         assert said.first.is_visible()
-    tab(shown, "Words").click()
+    shown.turn_to("Words")
     shown.get_by_role("button", name="all as it was").click()
-    soon(shown, said.count, lambda count: count == 0)
-    soon(shown, lambda: "off=" in shown.url or "without=" in shown.url, lambda there: not there)
+    shown.soon(said.count, lambda count: count == 0)
+    shown.soon(lambda: "off=" in shown.url or "without=" in shown.url, lambda there: not there)
 
 
 @pytest.mark.long(minutes=0.1)
 def test_a_long_text_is_not_in_the_address(served_translator: str, view: Watch) -> None:
     """That is said where the address is copied; the browser still keeps it for its own history."""
     shown = view(served_translator, permissions=["clipboard-write", "clipboard-read"])
-    settled(shown)
+    shown.settled()
     long = "Das " * 1500
-    textbox(shown).fill(long)
-    soon(shown, lambda: "text=" in shown.url, lambda there: not there)
+    shown.textbox.fill(long)
+    shown.soon(lambda: "text=" in shown.url, lambda there: not there)
     assert len(shown.url) < 300
     shown.get_by_role("button", name="Copy address").click()
     shown.get_by_text("The address is copied, without the text, which is too long for it.").wait_for()
     shown.reload()
-    soon(shown, textbox(shown).input_value, lambda text: text == long)
-    textbox(shown).fill("The fox sleeps.")
-    soon(shown, lambda: "text=The+fox" in shown.url, bool)
+    shown.soon(shown.textbox.input_value, lambda text: text == long)
+    shown.textbox.fill("The fox sleeps.")
+    shown.soon(lambda: "text=The+fox" in shown.url)
     shown.get_by_role("button", name="Copy address").click()
     shown.get_by_text("The address is copied.", exact=True).wait_for()
     view.forgive("400 (Bad Request)")
@@ -148,7 +142,7 @@ def test_a_long_text_is_not_in_the_address(served_translator: str, view: Watch) 
 @pytest.mark.long(minutes=0.1)
 def test_examples_are_whole_on_a_phone(served_translator: str, view: Watch) -> None:
     shown = view(served_translator, width=390)
-    settled(shown)
+    shown.settled()
     examples = shown.locator(".examples button:visible")
     assert examples.count() >= 2
     assert all(examples.evaluate_all("all => all.map(one => one.scrollWidth <= one.clientWidth)"))
@@ -162,6 +156,6 @@ def test_images_that_do_not_fit_are_refused_in_a_sentence(view: Watch, page_mode
     with serving(folder, "--images", tmp_path / "images.csv", log=tmp_path / "stderr") as address:
         shown = view(address)
         said = "The images cannot be shown: has the shape (2,); the model reads images of 8 x 8 x 1."
-        soon(shown, lambda: alerts(shown), lambda found: found == [said])
+        shown.soon(shown.alerts, lambda found: found == [said])
         shown.get_by_label("Draw here").wait_for()
     view.forgive("400 (Bad Request)", "ERR_CONNECTION_REFUSED")

@@ -11,17 +11,17 @@ import pytest
 
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.passes import forward_pass
-from regard.inspection.forward.record import record
+from regard.inspection.forward.record import record, words
 from regard.inspection.pictures.view import View
 from regard.inspection.questions.look import first_head
 from regard.inspection.requests import Request
 from tests.page.language import pairs
 from tests.page.numbers import check_looks, clean
-from tests.page.reading import BEFORE, FRAME, TaskOf, Visit, address, flipped, gaze, settled, soon
-from tests.page.view import Watch
+from tests.page.reading import BEFORE, TaskOf, Visit, address, names_of
+from tests.page.view import Shown, Watch
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator
 
 pytestmark = pytest.mark.long(minutes=0.1)
 
@@ -42,19 +42,14 @@ def test_the_head_to_begin_with(visit: Visit, page_models: Path, name: str) -> N
         return
     shown.get_by_role("heading", name=f"head {found.layer}·{found.head}").wait_for()
     seen = View(one.record, kind, found.layer, found.head, whole=True)
-    who = seen.labels()[0][found.query]
-    (pressed,) = shown.locator(".columns [aria-pressed=true]").all_inner_texts()
-    assert pressed == clean(who)
-    weight_K = seen.heads()[1][0][found.query]
-    best = clean(seen.labels()[1][int(weight_K.argmax())])
-    assert gaze(shown).startswith(f"{pressed} looks at “{best}” ")
-    address = parse_qs(urlsplit(shown.url).fragment)
-    assert [address[one][0] for one in ("layer", "head", "token", "words")] == [
-        str(found.layer),
-        str(found.head),
-        str(found.query),
-        "1",
-    ]
+    queries, keys = seen.labels()
+    pressed = shown.locator(".columns [aria-pressed=true]").all_inner_texts()
+    assert pressed == [clean(queries[found.query])]
+    best = clean(keys[seen.heads()[1][0][found.query].argmax()])
+    assert shown.gaze().startswith(f"{pressed[0]} looks at “{best}” ")
+    kept = {"layer": found.layer, "head": found.head, "token": found.query, "words": 1}
+    fragment = parse_qs(urlsplit(shown.url).fragment)
+    assert {name: fragment[name] for name in kept} == {name: [str(value)] for name, value in kept.items()}
     last = len(one.record.weights[kind])
     again = visit(name, kind=kind, layer=last, head=1)
     again.get_by_role("heading", name=f"head {last}·1").wait_for()
@@ -67,10 +62,10 @@ def test_back_at_the_beginning(visit: Visit) -> None:
     shown = visit("translator", layer=None)
     first = shown.url
     shown.get_by_role("button", name="layer 1 head 4:").click()
-    flipped(shown, "whole words")
-    soon(shown, lambda: shown.url, lambda url: "head=4" in url and "words" not in url)
+    shown.flip("whole words")
+    shown.soon(lambda: shown.url, lambda url: "head=4" in url and "words" not in url)
     shown.get_by_role("link", name="Regard").click()
-    soon(shown, lambda: shown.url, lambda url: url == first)
+    shown.soon(lambda: shown.url, lambda url: url == first)
     assert shown.locator(".columns [aria-pressed=true]").count() == 1
 
 
@@ -101,7 +96,7 @@ def test_what_helps_with_the_text_comes_on_a_small_screen(visit_one: Visit) -> N
     shown.set_viewport_size({"width": 640, "height": 400})
     examples = shown.locator(".examples button").first
     assert not examples.is_visible()
-    shown.get_by_role("textbox").first.focus()
+    shown.textbox.focus()
     assert examples.is_visible()
 
 
@@ -114,35 +109,33 @@ MOST = 60
 """Stops of the Tab key on a view, at most."""
 
 
-def focused(shown: Page) -> str:
+def focused(shown: Shown) -> str:
     """What has the focus, by name; and one sees that it has."""
     found = shown.evaluate(FOCUSED)
     assert not found["what"] or found["seen"], f"one does not see that {found['what']!r} has the focus"
     return str(found["what"])
 
 
-def tab_to(shown: Page, name: str, key: str = "Tab") -> None:
+def tab_to(shown: Shown, name: str, key: str = "Tab") -> None:
     """Go on by the Tab key until something has the focus whose name begins so."""
-    passed: list[str] = []
-    for _ in range(MOST):
+    passed = [""]
+    while not passed[-1].startswith(name):
+        assert len(passed) <= MOST, f"{name!r} is not among {passed}"
         shown.keyboard.press(key)
-        if focused(shown).startswith(name):
-            return
         passed.append(focused(shown))
-    raise AssertionError(f"{name!r} is not among {passed}")
 
 
 def test_from_the_sentence_to_a_head(served: str, view: Watch, task: TaskOf) -> None:
     """Type a sentence, choose a view, walk the heads and the tokens, hear where they look, keep one, let it go."""
     shown, text = view(served, address("translator", layer=2, head=1)), pairs("test")[11].source
-    settled(shown)
+    shown.settled()
     told = record(task("translator"), text)
     tab_to(shown, "Sentence: what the model reads")
     shown.keyboard.press("Control+A")
     shown.keyboard.type(text)
     shown.keyboard.press("Enter")
-    soon(shown, shown.locator(".written").inner_text, lambda said: said.startswith(told.target_text))
-    settled(shown)
+    shown.soon(shown.locator(".written").inner_text, lambda said: said.startswith(told.target_text))
+    shown.settled()
     tab_to(shown, "Equation")
     shown.keyboard.press("Enter")
     shown.locator("p.whole").wait_for()
@@ -156,9 +149,9 @@ def test_from_the_sentence_to_a_head(served: str, view: Watch, task: TaskOf) -> 
     heard = shown.locator(".gaze[aria-live=polite]")
     tab_to(shown, clean(told.written[0].text))
     for place in (0, 1, 2):
-        shown.evaluate(FRAME)
-        names, weight_QK = [clean(token.text) for token in told.source], told.head("cross", 1, 2)
-        check_looks(heard.inner_text(), clean(told.written[place].text), names, weight_QK[place])
+        shown.drawn()
+        who, looks_K = clean(told.written[place].text), told.head("cross", 1, 2)[place]
+        check_looks(heard.inner_text(), who, names_of(told.source), looks_K)
         shown.keyboard.press("ArrowDown")
     shown.keyboard.press("Enter")
     pressed = shown.locator(".columns").get_by_role("button", pressed=True)
@@ -175,7 +168,7 @@ def test_the_equation_and_the_search(served: str, view: Watch) -> None:
     token = shown.get_by_role("radiogroup", name="The token that looks").get_by_role("radio", checked=True)
     tab_to(shown, token.inner_text())
     shown.keyboard.press("ArrowRight")
-    soon(shown, shown.locator("p.whole").inner_text, lambda said: said != before)
+    shown.soon(shown.locator("p.whole").inner_text, lambda said: said != before)
     tab_to(shown, "without scaling")
     shown.keyboard.press("Space")
     assert "Without the division" in shown.get_by_role("status").all_inner_texts()[-1]
@@ -183,16 +176,16 @@ def test_the_equation_and_the_search(served: str, view: Watch) -> None:
     followed = key.inner_text()
     tab_to(shown, followed)
     shown.keyboard.press("ArrowUp" if followed == "</s>" else "ArrowDown")
-    soon(shown, key.inner_text, lambda now: now != followed)
+    shown.soon(key.inner_text, lambda now: now != followed)
 
     tab_to(shown, "Writing", "Shift+Tab")
     shown.keyboard.press("Enter")
     shown.get_by_role("img", name="The search as a tree").wait_for()
     tab_to(shown, "The search as a tree")
     shown.keyboard.press("ArrowRight")
-    first = soon(shown, shown.locator(".prefix").inner_text, bool)
+    first = shown.soon(shown.locator(".prefix").inner_text)
     shown.keyboard.press("ArrowRight")
-    soon(shown, shown.locator(".prefix").inner_text, lambda now: now != first)
+    shown.soon(shown.locator(".prefix").inner_text, lambda now: now != first)
 
 
 @pytest.mark.long(minutes=0.3)
@@ -200,15 +193,13 @@ def test_the_equation_and_the_search(served: str, view: Watch) -> None:
 def test_every_stop_of_every_view(served: str, view: Watch, name: str) -> None:
     """Whatever the Tab key reaches has a name, and one sees where one is; and nothing holds the focus fast."""
     shown = view(served, address(name))
-    settled(shown)
+    shown.settled()
     session = shown.context.new_cdp_session(shown)
-    for tab in shown.get_by_role("navigation").get_by_role("button").all():
-        tab.click()
-        settled(shown)
+    for name in shown.views():
         nodes = session.send("Accessibility.getFullAXTree")["nodes"]
         assert not [node["role"]["value"] for node in nodes if focusable(node) and not node["name"]["value"].strip()]
         stops = 0
-        tab.focus()
+        shown.get_by_role("navigation").get_by_role("button", name=name, exact=True).focus()
         while stops < MOST and (shown.keyboard.press("Tab"), focused(shown))[1]:
             assert focused(shown) != "?"
             stops += 1
@@ -235,14 +226,14 @@ CUT = """() => [...document.querySelectorAll('.grid button .label, .grid button 
 def test_no_caption_is_cut(served: str, view: Watch, width: int) -> None:
     """Whatever the numbers are: nothing below a picture is wider or higher than what is seen of it."""
     shown = view(served, address("translator", kind="cross", layer=1, head=1, token=6, words=1), width=width)
-    settled(shown)
+    shown.settled()
     for order in ("looks", "needs", "place", "special"):
         if order == "needs":
             shown.get_by_role("button", name="what does").click()
-            soon(shown, shown.locator(".answer").inner_text, lambda said: "stayed the same" in said)
+            shown.soon(shown.locator(".answer").inner_text, lambda said: "stayed the same" in said)
         else:
             shown.get_by_role("combobox", name="order").select_option(order)
-        shown.evaluate(FRAME)
+        shown.drawn()
         assert shown.evaluate(CUT) == []
         assert len(shown.locator(".grid button .label").all()) >= 8
 
@@ -269,22 +260,20 @@ def check_words(text: Locator, words: list[list[int]]) -> None:
 @pytest.mark.parametrize("name", ["translator", "tagger", "writer"])
 def test_no_word_is_torn_in_running_text(served: str, view: Watch, task: TaskOf, name: str) -> None:
     """At any width, in the text view and step by step: so it reads as the sentence does."""
-    from regard.inspection.forward.record import record, words
-
     told = record(task(name), BEFORE[name])
     source = [places for _, places in words(told.source, told.source_text)]
     written = [places for _, places in words(told.written, told.target_text)]
     assert any(len(places) > 1 for places in source)
     for width in (390, 347, 1280):
         shown = view(served, address(name, drawn="text"), width=width)
-        settled(shown)
+        shown.settled()
         texts = shown.locator("p.text").all()
         sides = [written, source] if name == "translator" else [source]
         for text, side in zip(texts, sides, strict=True):
             check_words(text, side)
             assert " ".join(text.inner_text().split()) == spoken(told, side is written)
         shown = view(served, address(name, view="writing"), width=width)
-        settled(shown)
+        shown.settled()
         if name == "translator":
             read, wrote = shown.locator(".steps p.text").all()
             check_words(read, source)
@@ -294,8 +283,7 @@ def test_no_word_is_torn_in_running_text(served: str, view: Watch, task: TaskOf,
 def spoken(told: Any, written: bool) -> str:
     """A side as it reads: its text between its symbols."""
     tokens, text = (told.written, told.target_text) if written else (told.source, told.source_text)
-    first, last = (tokens[at] for at in (0, -1))
-    marks = [one.text if one.start == one.end else "" for one in (first, last)]
+    marks = [one.text if one.start == one.end else "" for one in (tokens[0], tokens[-1])]
     return " ".join(filter(None, (marks[0], " ".join(text.split()), marks[1])))
 
 
@@ -318,7 +306,7 @@ def test_the_tour_comes_once(served_translator: str, view: Watch, width: int, he
     shown = view(served_translator, tour=True, width=width, height=height)
     tour = shown.get_by_role("region", name="A short tour")
     tour.wait_for()
-    settled(shown)
+    shown.settled()
     assert tour.evaluate(COVERED) == []
     shown.get_by_role("button", name="next").click()
     assert "2 of 4" in tour.inner_text()
@@ -327,7 +315,7 @@ def test_the_tour_comes_once(served_translator: str, view: Watch, width: int, he
     assert tour.count() == 0
     shown.goto("about:blank")
     shown.goto(served_translator)
-    settled(shown)
+    shown.settled()
     assert tour.count() == 0
     shown.get_by_role("button", name="Soft dictionary").click()
     shown.get_by_role("button", name="A short tour").click()
@@ -350,11 +338,11 @@ def test_the_tour_does_not_follow(served_translator: str, view: Watch) -> None:
     shown.get_by_role("button", name="Soft dictionary").click()
     assert tour.count() == 0
     shown.get_by_role("button", name="Heads", exact=True).click()
-    settled(shown)
+    shown.settled()
     assert tour.count() == 0
 
 
 def test_no_tour_where_a_view_was_asked_for(served_translator: str, view: Watch) -> None:
     shown = view(served_translator, "#view=words", tour=True)
-    settled(shown)
+    shown.settled()
     assert shown.get_by_role("region", name="A short tour").count() == 0

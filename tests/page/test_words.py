@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.record import text_inputs
 from regard.inspection.questions.answers import answer
+from regard.inspection.questions.layers import softmax
 from regard.inspection.questions.vectors import layer_paths
 from tests.inspection.payloads import unpack
 from tests.page.language import pairs
 from tests.page.models import made
-from tests.page.numbers import clean, like, number, places, weight
-from tests.page.reading import BEFORE, FRAME, TaskOf, Visit, chosen, soon
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
+from tests.page.numbers import clean, shows
+from tests.page.reading import BEFORE, TaskOf, Visit, names_of
+from tests.page.view import Shown
 
 pytestmark = pytest.mark.long(minutes=0.1)
 
@@ -35,21 +33,19 @@ def test_a_word_on_its_way_through_the_layers(visit: Visit, task: TaskOf, name: 
     shown.get_by_role("textbox", name="second sentence").fill(other)
     seen = [text_inputs(task(name), text) for text in (BEFORE[name], other)]
     second = shown.get_by_role("group", name="Tokens of the second sentence").get_by_role("button")
-    soon(
-        shown,
-        second.all_inner_texts,
-        lambda texts: [text.lstrip("·") for text in texts] == [clean(one.text) for one in seen[1].source],
-    )
+    names = names_of(seen[1].source)
+    shown.soon(second.all_inner_texts, lambda texts: [text.lstrip("·") for text in texts] == names)
     pair = (2, 3)
     shown.get_by_role("group", name="Tokens of the first sentence").get_by_role("button").nth(pair[0]).click()
     second.nth(pair[1]).click()
     alike = layer_paths(seen, stack).layer_cosines((0, pair[0]), (1, pair[1]))  # type: ignore[arg-type]
     said = shown.get_by_text("How alike")
-    ends = [like(number, alike[0]), like(number, alike[-1])]
     names = [clean(one.source[place].text) for one, place in zip(seen, pair, strict=True)]
-    begin, end = ("|".join(some) for some in (ends[0], ends[1]))
-    wanted = f"How alike ·?{names[0]} and ·?{names[1]} are: a cosine of ({begin}) as they enter, ({end}) behind"
-    soon(shown, said.inner_text, lambda text: re.match(wanted, text) is not None)
+    wanted = rf"How alike ·?{names[0]} and ·?{names[1]} are: a cosine of (\S+) as they enter, (\S+) behind"
+    told = shown.soon(said.inner_text, lambda text: re.match(wanted, text))
+    found = re.match(wanted, told)
+    assert found
+    assert all(map(shows, found.groups(), (alike[0], alike[-1])))
 
 
 def test_the_piece_to_begin_with(visit: Visit) -> None:
@@ -57,10 +53,10 @@ def test_the_piece_to_begin_with(visit: Visit) -> None:
     text = "The fox crosses the street because it is tired."
     shown = visit("translator", view="words", text=text)
     pressed = shown.get_by_role("group", name="Tokens", exact=True).get_by_role("button", pressed=True)
-    soon(shown, pressed.all_inner_texts, lambda said: [one.lstrip("·") for one in said] in (["fox"], ["street"]))
+    shown.soon(pressed.all_inner_texts, lambda said: [one.lstrip("·") for one in said] in (["fox"], ["street"]))
     kept = visit("translator", view="words", kind="encoder", layer=1, head=1, token=1, text=text)
     pressed = kept.get_by_role("group", name="Tokens", exact=True).get_by_role("button", pressed=True)
-    soon(kept, pressed.all_inner_texts, lambda said: [one.lstrip("·") for one in said] == ["fox"])
+    kept.soon(pressed.all_inner_texts, lambda said: [one.lstrip("·") for one in said] == ["fox"])
 
 
 def test_another_order_marks_no_two_words(visit: Visit) -> None:
@@ -77,7 +73,7 @@ def test_the_nearest_words(visit: Visit, page_models: Path) -> None:
     shown.get_by_role("radio", name="what is written").click()
     shown.get_by_role("textbox", name="or a word").fill("Fuchs")
     heading = shown.get_by_role("heading", name="Nearest to")
-    soon(shown, heading.inner_text, lambda text: text == "Nearest to Fuchs")
+    shown.soon(heading.inner_text, lambda text: text == "Nearest to Fuchs")
     asked = {"side": "target", "text": "Fuchs", "count": 12}
     values, _ = unpack(answer(Models([made("translator", page_models)]), "near", asked))
     items = heading.locator("xpath=..").locator("ol")
@@ -85,7 +81,7 @@ def test_the_nearest_words(visit: Visit, page_models: Path) -> None:
         "list => [...list.children].map(one => [one.children[0].innerText, one.children[2].innerText])"
     )
     for (piece, cosine), (_, name, value) in zip(seen, values["near"], strict=True):
-        assert (piece.removeprefix("·"), cosine in like(places, value)) == (clean(name), True)
+        assert (piece.removeprefix("·"), shows(cosine, value)) == (clean(name), True)
 
 
 def test_positions(visit: Visit) -> None:
@@ -95,8 +91,8 @@ def test_positions(visit: Visit) -> None:
     section = shown.get_by_role("region", name="What is added", exact=True)
     for key in ("ArrowRight", "ArrowDown", "ArrowRight"):
         section.get_by_role("img", name="What is added at each position").press(key)
-    shown.evaluate(FRAME)
-    assert section.locator("output").first.inner_text() == f"position 1, dimension 1: {number(math.cos(1))}"
+    shown.drawn()
+    assert section.locator("output").first.inner_text() == f"position 1, dimension 1: {math.cos(1):.2f}"
     order = shown.get_by_role("region", name="Without positions", exact=True)
     boxes = [one.bounding_box() for one in (order, section)]
     assert boxes[0] is not None
@@ -105,9 +101,9 @@ def test_positions(visit: Visit) -> None:
     for first, second in (("fox", "street"), ("street", "tired")):
         exchanged = text.replace(first, "?").replace(second, first).replace("?", second)
         read = shown.locator(".orders .read p")
-        soon(shown, read.all_inner_texts, lambda found, exchanged=exchanged: found == [text, exchanged])
+        shown.soon(read.all_inner_texts, lambda found, exchanged=exchanged: found == [text, exchanged])
         told = order.locator("p.prose[role=status]").last
-        soon(shown, told.inner_text, lambda said: "Without positions both orders are one and the same" in said)
+        shown.soon(told.inner_text, lambda said: "Without positions both orders are one and the same" in said)
         shown.get_by_role("group", name="The two words that change places").get_by_role("button", name="tired").click()
 
 
@@ -116,33 +112,19 @@ ENTRIES = """table => [...table.tBodies[0].rows].map(row => [
     row.cells[1].innerText, row.cells[2].innerText, row.cells[3].firstElementChild.value])"""
 
 
-def check(shown: Page, fits: NDArray[Any], sharpness: float, values: NDArray[Any]) -> NDArray[Any]:
-    """The fit and the weight of each entry, and the answer; returns the weights."""
-    power = np.exp(sharpness * (fits - fits.max()))
-    shares = power / power.sum()
-    for row, fit, share in zip(entries(shown), fits, shares, strict=True):
-        assert row[-3] in like(places, float(fit))
-        assert row[-2] in like(weight, float(share))
-    assert shown.get_by_role("region", name="Answer").locator("p.large").inner_text() in like(
-        number, float(shares @ values)
-    )
-    return shares
-
-
-def entries(shown: Page) -> list[list[str]]:
-    found: list[list[str]] = shown.get_by_role("region", name="Entries").get_by_role("table").evaluate(ENTRIES)
-    return found
+def entries(shown: Shown) -> list[list[str]]:
+    return shown.get_by_role("region", name="Entries").get_by_role("table").evaluate(ENTRIES)
 
 
 @pytest.mark.parametrize(("name", "side"), [("translator", "target"), ("words", "source")])
 def test_words(visit: Visit, task: TaskOf, name: str, side: str) -> None:
     """By cosines of the model's own embeddings."""
     shown = visit(name, view="dictionary")
-    chosen(shown, "Keys", "keys are words")
+    shown.choose("Keys", "keys are words")
     model = task(name)
     words = ["Fuchs", "Hund", "Brücke", "müde"] if side == "target" else ["fox", "dog", "bridge", "tired"]
     if side == "target":
-        chosen(shown, "Whose embeddings", "as it writes them")
+        shown.choose("Whose embeddings", "as it writes them")
     for at, word in enumerate(words[1:], 1):
         shown.get_by_role("textbox", name=f"Key {at}").fill(word)
     while len(entries(shown)) > 3:
@@ -153,17 +135,15 @@ def test_words(visit: Visit, task: TaskOf, name: str, side: str) -> None:
     vectors = [weight_VD[shorter(tokenizer, word)].mean(axis=0) for word in words]
     unit = np.array([vector / np.linalg.norm(vector) for vector in vectors])
     fits = unit[1:] @ unit[0]
-    soon(
-        shown,
-        lambda: entries(shown),
-        lambda rows: all(row[-3] in like(places, float(fit)) for row, fit in zip(rows, fits, strict=True)),
-    )
+    shown.soon(lambda: entries(shown), lambda rows: all(map(shows, [row[-3] for row in rows], fits)))
     for slider in ("0.667", "0.3"):
         shown.get_by_role("slider", name="sharpness").fill(slider)
-        shown.evaluate(FRAME)
-        rows = entries(shown)
+        shown.drawn()
+        rows, shares = entries(shown), softmax(10 ** (3 * float(slider) - 1) * fits)
         assert [row[0] for row in rows] == words[1:]
-        check(shown, fits, 10 ** (3 * float(slider) - 1), np.array([float(row[-1]) for row in rows]))
+        assert all(map(shows, [row[-2] for row in rows], shares))
+        answer = shown.get_by_role("region", name="Answer").locator("p.large").inner_text()
+        assert shows(answer, float(shares @ [float(row[-1]) for row in rows]))
 
 
 def shorter(tokenizer: Any, word: str) -> list[int]:

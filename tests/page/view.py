@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page, Request
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request
+
+T = TypeVar("T")
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 """No name is looked up, so that nothing is asked of other machines, by the browser itself neither."""
+FRAME = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 TOURED = "try { localStorage.setItem('regard.tour', 'seen') } catch {}"
 ENDED = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "503 (Service Unavailable)")
 """What a browser says of a server that ends before the page."""
@@ -64,6 +68,102 @@ def serving(*arguments: object, log: Path, port: int = 0) -> Iterator[str]:
     assert "Traceback" not in log.read_text(encoding="utf-8"), log.read_text(encoding="utf-8")
 
 
+class Shown:
+    """A page that is open: what its reader does, and reads. All else is playwright's ``Page``."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.page, name)
+
+    def drawn(self) -> None:
+        """Wait until what was done is drawn."""
+        self.page.evaluate(FRAME)
+
+    def settled(self) -> None:
+        """Wait until the model has answered, and all is drawn."""
+        self.page.locator(".pane[aria-busy=false]").first.wait_for()
+        self.page.wait_for_load_state("networkidle")
+        self.drawn()
+
+    def soon(self, read: Callable[[], T], right: Callable[[T], Any] = bool, seconds: float = 30.0) -> T:
+        """What is read, as soon as it is right.
+
+        Raises:
+            AssertionError: it never was.
+        """
+        for _ in range(int(seconds / 0.05)):
+            if right(found := read()):
+                return found
+            self.page.wait_for_timeout(50)
+        raise AssertionError(f"still {found!r}")
+
+    def holds(self, check: Callable[[], None], seconds: float = 30.0) -> None:
+        """That a check holds, as soon as the page has drawn what it is of.
+
+        Raises:
+            AssertionError: of the check, if it never did.
+        """
+        for _ in range(int(seconds / 0.05)):
+            try:
+                return check()
+            except AssertionError:
+                self.page.wait_for_timeout(50)
+        return check()
+
+    def wrote(self, text: str) -> None:
+        """Wait until the page shows this as the output."""
+        self.soon(self.page.locator(".output").first.inner_text, lambda said: said.startswith(text))
+
+    @property
+    def textbox(self) -> Locator:
+        """Where the text stands that the model reads."""
+        return self.page.get_by_role("textbox").first
+
+    @property
+    def tabs(self) -> Locator:
+        """The names of the views."""
+        return self.page.get_by_role("navigation").get_by_role("button")
+
+    def turn_to(self, view: str) -> None:
+        """Open a view."""
+        self.tabs.filter(has_text=re.compile(f"^{view}$")).click()
+
+    def views(self) -> Iterator[str]:
+        """Open each view in turn: its name, as soon as all is drawn."""
+        for tab in self.tabs.all():
+            tab.click()
+            self.settled()
+            yield tab.inner_text()
+
+    def alerts(self) -> list[str]:
+        """What the page warns of."""
+        return self.page.get_by_role("alert").all_inner_texts()
+
+    def problems(self) -> list[str]:
+        """All that is said to be wrong."""
+        return self.page.locator(".problem").all_inner_texts()
+
+    def point(self, place: int, part: Locator | None = None) -> None:
+        """Point at one of the tokens that look."""
+        (part or self.page).locator(".columns ol").first.get_by_role("button").nth(place).hover()
+        self.drawn()
+
+    def gaze(self, part: Locator | None = None) -> str:
+        """The sentence on what the token that is pointed at looks at."""
+        return (part or self.page).locator(".gaze").inner_text()
+
+    def choose(self, group: str, choice: str) -> None:
+        """Choose one of a row of choices, if it is there to be chosen."""
+        choices = self.page.get_by_role("radiogroup", name=group, exact=True)
+        choices.get_by_role("radio", name=choice, exact=True).click()
+
+    def flip(self, name: str) -> None:
+        """Put a switch to its other side."""
+        self.page.get_by_role("switch", name=name).first.click()
+
+
 class Watch:
     """Opens pages, and notes what must not happen on them: errors, and requests to anybody else.
 
@@ -88,7 +188,7 @@ class Watch:
         height: int = 800,
         tour: bool = False,
         **options: Any,
-    ) -> Page:
+    ) -> Shown:
         """A page in a context of its own, loaded.
 
         Args:
@@ -115,7 +215,7 @@ class Watch:
         context.on("weberror", lambda found: self.errors.append(str(found.error)))
         page = context.new_page()
         page.goto(address + path)
-        return page
+        return Shown(page)
 
     def forgive(self, *meant: str) -> None:
         """Forget errors that were meant to be: a browser notes each answer that refuses something, or does not come.

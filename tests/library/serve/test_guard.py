@@ -42,6 +42,11 @@ ELSEWHERE = (
     "127.0.0.1:{port}:{port}",
 )
 """Names that are none of the server's."""
+ORIGINS = (
+    *("", "null", "http://evil.example", "http://127.0.0.1", "https://127.0.0.1:{port}"),
+    "http://127.0.0.1:{port}.evil.example",
+    "http://localhost:{port}",  # the page was asked for by another name
+)
 
 
 def refused(reply, status: int, said: str = "") -> None:
@@ -94,13 +99,7 @@ def test_a_name_made_to_point_here_is_refused(site, host: str, path: str) -> Non
 @pytest.mark.parametrize(
     "headers",
     [
-        {"Origin": "http://evil.example"},
-        {"Origin": "null"},
-        {"Origin": ""},
-        {"Origin": "http://127.0.0.1"},
-        {"Origin": "https://127.0.0.1:{port}"},
-        {"Origin": "http://127.0.0.1:{port}.evil.example"},
-        {"Origin": "http://localhost:{port}"},  # the page was asked for by another name
+        *({"Origin": origin} for origin in ORIGINS),
         {"Sec_Fetch_Site": "cross-site"},
         {"Sec_Fetch_Site": "same-site"},  # another port of this machine
         {"Origin": "http://127.0.0.1:{port}", "Sec_Fetch_Site": "cross-site"},
@@ -184,23 +183,10 @@ def test_weights_that_are_gone_are_no_mistake_of_the_question() -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        b"",
-        b"{",
-        b"{} {}",
-        b"[" * 200_000,
-        b'{"a":' * 100_000,
-        b"[]",
-        b'"text"',
-        b"null",
-        b'{"a": NaN}',
-        b'{"a": -Infinity}',
-        b'{"a": ' + b"9" * 5000 + b"}",
-        b'{"a": "\xff"}',
-        b'{"a": "\xed\xa0\x80"}',
-        b'{"a": "\\ud800"}',
-        b'{"\\udfff": 1}',
-        '{"a": 1}'.encode("utf-16"),
-        "\ufeff{}".encode(),
+        *(b"", b"{", b"{} {}", b"[" * 200_000, b'{"a":' * 100_000),
+        *(b"[]", b'"text"', b"null", b'{"a": NaN}', b'{"a": -Infinity}', b'{"a": ' + b"9" * 5000 + b"}"),
+        *(b'{"a": "\xff"}', b'{"a": "\xed\xa0\x80"}', b'{"a": "\\ud800"}', b'{"\\udfff": 1}'),
+        *('{"a": 1}'.encode("utf-16"), "\ufeff{}".encode()),
     ],
     ids=lambda given: str(given[:16]),
 )

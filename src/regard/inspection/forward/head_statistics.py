@@ -131,20 +131,11 @@ def _statistics(kind: Kind, metrics: HeadMetrics, texts: Sequence[HeadCounts], s
         mean = _ratio(drawn, (drawn_RN @ queries_NF)[:, None])
         ends[:2, begin : begin + step] = _interval(mean)
         ends[2:, begin : begin + step] = _interval(mean - chance_RF[:, None])
-    low, high, excess_low, excess_high = ends.reshape(4, layers, heads, names)
     queries_F = queries_NF.sum(0)
-    return HeadStatistics(
-        kind,
-        metrics,
-        _ratio(sum_NLHF.sum(0), queries_F),
-        low,
-        high,
-        excess_low,
-        excess_high,
-        _ratio(chance_NF.sum(0), queries_F),
-        queries_F.astype(np.int64),
-        (queries_NF > 0).sum(0),
-    )
+    mean_LHF, chance_F = (_ratio(sums.sum(0), queries_F) for sums in (sum_NLHF, chance_NF))
+    low, high, excess_low, excess_high = ends.reshape(4, layers, heads, names)
+    counted = queries_F.astype(np.int64), (queries_NF > 0).sum(0)
+    return HeadStatistics(kind, metrics, mean_LHF, low, high, excess_low, excess_high, chance_F, *counted)
 
 
 def _ratio(value: Floats, count: Floats) -> Floats:

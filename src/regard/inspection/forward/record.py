@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -339,10 +339,7 @@ class AttentionRecord:
             "format": 1,
             "source_text": self.source_text,
             "target_text": self.target_text,
-            **{
-                name: [{"text": t.text, "start": t.start, "end": t.end} for t in tokens]
-                for name, tokens in sides.items()
-            },
+            **{name: [asdict(token) for token in tokens] for name, tokens in sides.items()},
             "weights": {kind: [np.round(w.astype(float), 6).tolist() for w in self.weights[kind]] for kind in kinds},
         }
 

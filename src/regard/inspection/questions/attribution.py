@@ -361,12 +361,10 @@ def head_ablation(
     Raises:
         RegardError: the model computes NaN or infinite values.
     """
-    loaded = models.load_for(asked)
-    seen = inputs_of(models, loaded, asked)
-    scores = [explained_score(seen, place, label) for place in distinct_places(seen, places)] or [
-        explained_score(seen, None, label)
-    ]
-    attention = loaded.task.recipe.model.attention
+    seen = inputs_of(models, models.load_for(asked), asked)
+    there: list[int | None] = [*distinct_places(seen, places)] or [None]
+    scores = [explained_score(seen, place, label) for place in there]
+    attention = seen.task.recipe.model.attention
     heads = [(kind, layer + 1, head + 1) for kind in KINDS for layer, head in np.ndindex(attention.get(kind, (0, 0)))]
     if begin > len(heads):
         raise UsageError(f"there are {len(heads)} heads", "begin")
@@ -380,7 +378,7 @@ def head_ablation(
     check_finite(np.array([whole, *rest]))
     values = {
         "score": whole,
-        "logarithm": not is_number(loaded.task),
+        "logarithm": not is_number(seen.task),
         "heads": heads[begin : begin + len(rest)],
         "total": len(heads),
     }

@@ -20,7 +20,6 @@ from regard.inspection.folders.models import Models
 from regard.inspection.forward.outputs import PIECE_SCORES
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import Kind, ModelInputs, piece
-from regard.inspection.forward.text_windows import fit_request
 from regard.inspection.requests import Answer, Number, Place, Request, check_finite, question
 from regard.system.errors import UsageError
 from regard.tasks.kinds import reads_text
@@ -199,7 +198,6 @@ def layers_of(models: Models, asked: Request, stack: str = "") -> Answer:
     stack = stack or there[-1]
     if stack not in there:
         raise UsageError(f"this model has no {stack[:20]!r}; it has {' and '.join(there)}", "stack")
-    asked = fit_request(models, loaded, asked).asked
     seen = inputs_of(models, loaded, asked)
     with asked.changes.ablations.apply(section):
         found = sub_layers(seen, stack)

@@ -82,9 +82,7 @@ def look(models: Models, asked: Request, opening: Literal["", Kind] = "") -> Ans
     cut = fit_request(models, loaded, asked)
     one = forward_pass(models, cut.asked)
     values, arrays = pass_values(one)
-    found = None
-    if opening in one.record.kinds:
-        found = first_head(models, loaded, cut.asked, one, opening)
+    found = first_head(models, loaded, cut.asked, one, opening) if opening in one.record.kinds else None
     values |= {**cut.values, "opening": found and asdict(found)}
     every = every_weight(one.record)
     few = sum(array.size for array in every.values()) <= FEW

@@ -153,7 +153,6 @@ def distribution(
     task = loaded.task
     if not continues_text(task):
         raise UsageError("only a language model draws what it writes", "model")
-    asked = fit_request(models, loaded, asked).asked
     seen = inputs_of(models, loaded, asked)
     if place >= len(seen.read_ids):
         raise UsageError(f"there is no token {place}; they count from 0 to {len(seen.read_ids) - 1}", "place")

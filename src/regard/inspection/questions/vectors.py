@@ -114,11 +114,7 @@ class LayerPaths:
     @property
     def paths(self) -> list[Floats]:
         """For each input ``place_LTA``: each token's position on the plane."""
-        found = []
-        for vector_LTD in self.vectors:
-            layers, tokens, size = vector_LTD.shape
-            found.append(self.plane.on(vector_LTD.reshape(-1, size)).reshape(layers, tokens, 2))
-        return found
+        return [self.plane.on(vector_LTD) for vector_LTD in self.vectors]
 
     def layer_cosines(self, one: tuple[int, int], other: tuple[int, int]) -> list[float]:
         """The cosine of two tokens, given as input and token index, in each layer."""
