@@ -194,7 +194,7 @@ def test_every_stop_of_every_view(served: str, view: Watch, name: str) -> None:
     """Whatever the Tab key reaches has a name, and one sees where one is; and nothing holds the focus fast."""
     shown = view(served, address(name))
     shown.settled()
-    session = shown.context.new_cdp_session(shown)
+    session = shown.context.new_cdp_session(shown.page)
     for name in shown.views():
         nodes = session.send("Accessibility.getFullAXTree")["nodes"]
         assert not [node["role"]["value"] for node in nodes if focusable(node) and not node["name"]["value"].strip()]
