@@ -11,7 +11,7 @@ import pytest
 import regard
 from tests.page.language import pairs
 from tests.page.models import LESSONS, made
-from tests.page.reading import TaskOf
+from tests.page.reading import ONE, TaskOf, Visit
 from tests.page.view import Shown, Watch, serving
 from tests.tasks.small_tasks import SOURCE, put, translator
 
@@ -55,11 +55,10 @@ def at(shown: Shown, name: str) -> None:
 
 
 @pytest.mark.long(minutes=0.2)
-def test_back_leads_to_the_view_before(served_translator: str, view: Watch, task: TaskOf) -> None:
+def test_back_leads_to_the_view_before(visit_one: Visit, task: TaskOf) -> None:
     """As it was left, and to the text before; forth again to the next; what is done in a view makes no step."""
     one, other = (pair.source for pair in pairs("test")[:2])
-    shown = view(served_translator, "#" + urlencode({"text": one, "view": "heads"}))
-    shown.settled()
+    shown = visit_one("translator", view="heads", layer=None)
     steps = shown.evaluate("history.length")
     shown.get_by_role("button", name="layer 1 head 2").click()
     shown.turn_to("Equation")
@@ -88,15 +87,13 @@ def test_back_leads_to_the_view_before(served_translator: str, view: Watch, task
 
 
 @pytest.mark.long(minutes=0.1)
-def test_the_name_leads_to_the_beginning(served_translator: str, view: Watch) -> None:
+def test_the_name_leads_to_the_beginning(visit_one: Visit) -> None:
     """The first view of this model, nothing taken away, before the same text; it is the page's heading."""
-    text = pairs("test")[0].source
-    shown = view(served_translator, "#" + urlencode({"text": text, "view": "words", "off": "cross.2.1", "token": 2}))
-    shown.settled()
+    shown = visit_one("translator", view="words", off="cross.2.1", token=2)
     shown.get_by_role("heading", level=1, name="Regard").get_by_role("link").click()
     at(shown, "Heads")
     shown.settled()
-    assert shown.textbox.input_value() == text
+    assert shown.textbox.input_value() == ONE.source
     assert not shown.get_by_text("Without: ").count()
     shown.go_back()
     at(shown, "Words")
@@ -104,11 +101,9 @@ def test_the_name_leads_to_the_beginning(served_translator: str, view: Watch) ->
 
 
 @pytest.mark.long(minutes=0.2)
-def test_what_is_taken_away_is_said_in_every_view(served_translator: str, view: Watch) -> None:
+def test_what_is_taken_away_is_said_in_every_view(visit_one: Visit) -> None:
     """Under the output, with a way back."""
-    given = {"text": pairs("test")[0].source, "off": "cross.2.1", "without": "positions"}
-    shown = view(served_translator, "#" + urlencode(given))
-    shown.settled()
+    shown = visit_one("translator", off="cross.2.1", without="positions")
     said = shown.get_by_text("Without: encoder–decoder head 2·1, positions.")
     for name in ("Heads", "Equation", "Writing", "Positions", "Words", "Compare", "Training"):
         shown.turn_to(name)

@@ -125,10 +125,9 @@ def tab_to(shown: Shown, name: str, key: str = "Tab") -> None:
         passed.append(focused(shown))
 
 
-def test_from_the_sentence_to_a_head(served: str, view: Watch, task: TaskOf) -> None:
+def test_from_the_sentence_to_a_head(visit: Visit, task: TaskOf) -> None:
     """Type a sentence, choose a view, walk the heads and the tokens, hear where they look, keep one, let it go."""
-    shown, text = view(served, address("translator", layer=2, head=1)), pairs("test")[11].source
-    shown.settled()
+    shown, text = visit("translator", layer=2, head=1), pairs("test")[11].source
     told = record(task("translator"), text)
     tab_to(shown, "Sentence: what the model reads")
     shown.keyboard.press("Control+A")
@@ -190,10 +189,9 @@ def test_the_equation_and_the_search(served: str, view: Watch) -> None:
 
 @pytest.mark.long(minutes=0.3)
 @pytest.mark.parametrize("name", ["translator", "words", "classifier", "reader", "digits"])
-def test_every_stop_of_every_view(served: str, view: Watch, name: str) -> None:
+def test_every_stop_of_every_view(visit: Visit, name: str) -> None:
     """Whatever the Tab key reaches has a name, and one sees where one is; and nothing holds the focus fast."""
-    shown = view(served, address(name))
-    shown.settled()
+    shown = visit(name)
     session = shown.context.new_cdp_session(shown.page)
     for name in shown.views():
         nodes = session.send("Accessibility.getFullAXTree")["nodes"]

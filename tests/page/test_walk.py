@@ -19,6 +19,7 @@ from regard.inspection.pictures.view import View
 from regard.library.serve.app import Site, files
 from regard.library.served import Page as ServedPage
 from regard.runs.demo.ablation_study import study_heads
+from tests.page.conftest import addresses
 from tests.page.language import pairs
 from tests.page.models import made
 from tests.page.numbers import shows
@@ -44,8 +45,7 @@ def demo(page_models: Path, task: Any, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def served_demo(_chromium: None, demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with serving(demo, log=tmp_path_factory.mktemp("served") / "stderr") as address:
-        yield address
+    yield from addresses(tmp_path_factory, demo)
 
 
 @pytest.fixture(scope="module")
