@@ -13,8 +13,10 @@ from torch import Tensor
 from regard.config import Recipe, recipe_toml
 from regard.data.prepare.folder import sha256_of
 from regard.models import store
-from regard.runs.convert import DECIDING, Exports, ImportedModel, exports, hub_files, read_hub_model
 from regard.runs.convert.hub import CONFIG
+from regard.runs.convert.hub_export import hub_files
+from regard.runs.convert.hub_import import ImportedModel, read_hub_model
+from regard.runs.convert.layouts.obstacles import DECIDING, Exports, exports
 from regard.runs.convert.side_files import as_json
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError

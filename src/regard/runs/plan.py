@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, astuple, dataclass, replace
 from functools import partial
@@ -27,6 +28,7 @@ from regard.training import budget, measure
 from regard.training.checkpoints import resolved
 from regard.training.trainer import Hooks, snapshot_steps, validation_interval
 from regard.training.update import MeasuredSteps
+from regard.training.world import World
 
 Teach = Callable[[Recipe, ProductPaths], TrainingTask]
 """Makes the objective of a recipe, its weights fresh."""
@@ -153,6 +155,21 @@ def fingerprints(teaching: TrainingTask, device: torch.device) -> dict[str, reso
         "fingerprint.processor": processor(device),
         "fingerprint.kernels": kernels.in_use() if device.type == "cpu" else "none",
     }
+
+
+def refuse_others(world: World, teaching: TrainingTask) -> None:
+    """Raise a RegardError in every process if one has other data, libraries, kernels or another processor."""
+    if world.size == 1:
+        return
+    own = json.dumps(fingerprints(teaching, torch.device("cpu"))).encode()
+    first, *others = (json.loads(found) for found in world.divide(range(world.size), lambda rank: own))
+    for rank, found in enumerate(others, 1):
+        for name, value in first.items():
+            if found[name] != value:
+                message = (
+                    f"is {value!r} in the first process and {found[name]!r} in process {rank}; all must be the same"
+                )
+                raise RegardError(message, name)
 
 
 def processor(device: torch.device) -> str:

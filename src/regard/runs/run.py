@@ -15,8 +15,8 @@ from torch import nn
 
 from regard.data.corpora.corpus import Progress
 from regard.data.prepare.folder import DataMismatch, discard
-from regard.runs.convert import exports
 from regard.runs.convert.hub import odd_label
+from regard.runs.convert.layouts.obstacles import exports
 from regard.runs.plan import (
     LENGTH,
     ResolvedSettings,
@@ -24,12 +24,12 @@ from regard.runs.plan import (
     fingerprints,
     load_settings,
     processor,
+    refuse_others,
     shards_of,
     teacher,
 )
 from regard.runs.workers.group import WorkerGroup, plain, torchrun_process, worker_group
 from regard.runs.workers.processes import useful_processes
-from regard.runs.workers.worker_run import refuse_others
 from regard.system import VERSION
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.system.processor import keep_pages, usable_cores

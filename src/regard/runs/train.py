@@ -27,7 +27,6 @@ from regard.runs.options import (
 )
 from regard.runs.run import Machine, TrainingRun, run
 from regard.runs.workers.group import torchrun_process
-from regard.runs.workers.worker import follow_torchrun
 from regard.system.errors import RegardError, UsageError
 from regard.system.forks import end_with
 from regard.tasks.model_folder import choose_device
@@ -138,6 +137,8 @@ def train(
         end_with(os.getppid(), signal.SIGTERM)  # a torchrun that is killed does not end what it started
         beside.begin()
     if beside and beside.rank:
+        from regard.runs.workers.worker import follow_torchrun
+
         follow_torchrun(beside, should_stop)
         return None
     if tensorboard and find_spec("tensorboard") is None:

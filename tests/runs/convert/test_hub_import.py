@@ -15,8 +15,8 @@ from regard.data.batches.patches import Scale
 from regard.models.build import outline
 from regard.models.store import load_weights
 from regard.runs.conversion import import_model
-from regard.runs.convert import read_hub_model
 from regard.runs.convert.hub import NOT_YET
+from regard.runs.convert.hub_import import read_hub_model
 from regard.runs.convert.side_files import scale_of
 from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers.vocabulary import read_tokenizer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +10,11 @@ import torch
 
 from regard.config import import_name, recipe_from
 from regard.nn import ops
-from regard.runs.plan import ResolvedSettings, Teach, fingerprints, teacher
+from regard.runs.plan import ResolvedSettings, Teach, refuse_others, teacher
 from regard.system.errors import RegardError
 from regard.system.processor import keep_pages
 from regard.tasks.text.preparation import Pretrained
-from regard.tasks.training.base import ProductPaths, TrainingTask
+from regard.tasks.training.base import ProductPaths
 from regard.training.budget import Costs
 from regard.training.measure import measure as make_first_steps
 from regard.training.trainer import Hooks, fit
@@ -92,18 +91,3 @@ class WorkerRun:
         )
         self.kept = None
         fit(teaching, teaching.batches, whole, self.training, hooks, self.world)
-
-
-def refuse_others(world: World, teaching: TrainingTask) -> None:
-    """Raise a RegardError in every process if one has other data, libraries, kernels or another processor."""
-    if world.size == 1:
-        return
-    own = json.dumps(fingerprints(teaching, torch.device("cpu"))).encode()
-    first, *others = (json.loads(found) for found in world.divide(range(world.size), lambda rank: own))
-    for rank, found in enumerate(others, 1):
-        for name, value in first.items():
-            if found[name] != value:
-                message = (
-                    f"is {value!r} in the first process and {found[name]!r} in process {rank}; all must be the same"
-                )
-                raise RegardError(message, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
 
 from torch import nn
 
@@ -16,10 +16,12 @@ from regard.data.prepare.folder import PreparedExamples, sha256_of
 from regard.nn import ops
 from regard.tasks.model_path import MODEL
 from regard.tasks.protocols import AnyTask, ShouldStop, Task
-from regard.tasks.text.preparation import Pretrained
 from regard.tasks.training.defaults import epochs_for
 from regard.training.objective import BatchSource, Done, Objective, ignore_progress
 from regard.training.world import ALONE, World
+
+if TYPE_CHECKING:
+    from regard.tasks.text.preparation import Pretrained
 
 
 class PreparedData(Protocol):
