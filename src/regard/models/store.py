@@ -32,8 +32,8 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 
 def named_tensors(model: nn.Module) -> dict[str, Tensor]:
     """The tensors saved for a model: every parameter under its first name, and its persistent buffers."""
-    every = dict(model.named_parameters(remove_duplicate=False))
-    buffers = {name: tensor for name, tensor in model.state_dict().items() if name not in every}
+    saved = model.state_dict().keys()
+    buffers = {name: one for name, one in model.named_buffers(remove_duplicate=False) if name in saved}
     return {**dict(model.named_parameters()), **buffers}
 
 

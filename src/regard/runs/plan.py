@@ -11,10 +11,12 @@ from typing import Annotated
 
 import torch
 from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
+from torch import nn
 
 from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
 from regard.models.presets import count_parameters
+from regard.models.store import named_tensors
 from regard.nn import ops
 from regard.runs.workers.group import WorkerGroup, plain
 from regard.system import kernels
@@ -177,16 +179,35 @@ def processor(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else processor_kind()
 
 
-def teacher(job: TrainingJob, prepared: PreparedData, device: torch.device) -> Teach:
-    """A function (recipe, paths) → training task on this data, with weights from the seed or a pretrained model."""
-    assets = job.assets(prepared)
+class Teacher:
+    """Makes the training tasks of a job on its data, one after the other, each with the same fresh weights.
 
-    def teach(recipe: Recipe, paths: ProductPaths) -> TrainingTask:
-        model = job.task.build(recipe, assets.sizes, key(recipe.seed, "weights"))
-        job.begin(model)
-        return job.teach(job.task(recipe, assets, model.to(device)), prepared, paths)
+    They share one model: where the next one is made, the one before is of no use any more.
 
-    return teach
+    Args:
+        job: its weights are drawn from the seed, or a pretrained model's.
+        prepared: the data.
+        device: where the model is.
+    """
+
+    def __init__(self, job: TrainingJob, prepared: PreparedData, device: torch.device) -> None:
+        self.job, self.prepared, self.device, self.assets = job, prepared, device, job.assets(prepared)
+        self._model: nn.Module | None = None
+        self._fresh: dict[str, torch.Tensor] = {}
+
+    def __call__(self, recipe: Recipe, paths: ProductPaths, last: bool = False) -> TrainingTask:
+        """The task of a recipe, its products computed by these paths; after the ``last`` there is none."""
+        if self._model is None:
+            model = self.job.task.build(recipe, self.assets.sizes, key(recipe.seed, "weights"))
+            self.job.begin(model)
+            self._model = model.to(self.device)
+            if not last:
+                self._fresh = {name: one.detach().clone() for name, one in named_tensors(self._model).items()}
+        else:
+            for name, one in named_tensors(self._model.train()).items():
+                # of its own memory, since the steps that were measured hold what there is
+                one.data, one.grad = self._fresh.pop(name) if last else self._fresh[name].clone(), None
+        return self.job.teach(self.job.task(recipe, self.assets, self._model), self.prepared, paths)
 
 
 def shards_of(recipe: Recipe, device: torch.device, threads: int | None = None) -> int:

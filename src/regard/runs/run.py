@@ -20,13 +20,13 @@ from regard.runs.convert.layouts.obstacles import exports
 from regard.runs.plan import (
     LENGTH,
     ResolvedSettings,
+    Teacher,
     choose,
     fingerprints,
     load_settings,
     processor,
     refuse_others,
     shards_of,
-    teacher,
 )
 from regard.runs.workers.group import WorkerGroup, plain, torchrun_process, worker_group
 from regard.runs.workers.processes import useful_processes
@@ -308,12 +308,12 @@ def _learn_together(
     start_from = str(job.pretrained.folder) if job.pretrained else None
     made_by = f"{type(job).__module__}:{type(job).__qualname__}"
     group.say("prepare", recipe=plain(begun), job=made_by, start_from=start_from, training=str(training.absolute()))
-    teach = teacher(job, prepared, device)
+    teach = Teacher(job, prepared, device)
     if chosen is None:
         chosen, kept = choose(begun, teach, training, work.hooks, device, group, most_threads)
     group.say("fit", recipe=plain(begun), settings=asdict(chosen), kept=kept is not None)
     recipe = chosen.apply(begun)
-    teaching = teach(recipe, chosen.paths)
+    teaching = teach(recipe, chosen.paths, last=True)
     refuse_others(group.world, teaching)
     fixed, made = _fix(work, chosen, teaching, allow)
     saver = ModelFolderWriter(work.output, teaching, work.hooks.files, made)

@@ -10,7 +10,7 @@ import torch
 
 from regard.config import import_name, recipe_from
 from regard.nn import ops
-from regard.runs.plan import ResolvedSettings, Teach, refuse_others, teacher
+from regard.runs.plan import ResolvedSettings, Teacher, refuse_others
 from regard.system.errors import RegardError
 from regard.system.processor import keep_pages
 from regard.tasks.text.preparation import Pretrained
@@ -35,7 +35,7 @@ class WorkerRun:
 
     world: World
     should_stop: Callable[[], bool]
-    teach: Teach
+    teach: Teacher
     training: Path
     kept: MeasuredSteps | None = None
 
@@ -67,7 +67,7 @@ class WorkerRun:
         except OSError as error:
             message = f"process {world.rank} cannot read it ({error.strerror}); every host needs the same output folder"
             raise RegardError(message, str(folder)) from None
-        return WorkerRun(world, should_stop, teacher(whole, prepared, torch.device("cpu")), folder)
+        return WorkerRun(world, should_stop, Teacher(whole, prepared, torch.device("cpu")), folder)
 
     def measure(self, *, recipe: Mapping[str, object], paths: Mapping[str, ops.Path], most: int) -> None:
         """Make the first steps with the first process, which times them."""
@@ -81,7 +81,7 @@ class WorkerRun:
         """Train to the end."""
         chosen = ResolvedSettings.of(settings)
         whole = chosen.apply(recipe_from(recipe))
-        teaching = self.teach(whole, chosen.paths)
+        teaching = self.teach(whole, chosen.paths, last=True)
         refuse_others(self.world, teaching)
         hooks = Hooks(
             should_stop=self.should_stop,
