@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from regard.config import Recipe, Training
+from regard.config import Recipe, Training, TransformerSection
 from regard.data.batches.batch import Position
+from regard.models import store
 from regard.nn import ops
 from regard.runs import plan
 from regard.runs.plan import ResolvedSettings
@@ -16,6 +17,7 @@ from regard.runs.workers.group import WorkerGroup
 from regard.system import kernels
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.training.base import ProductPaths
+from regard.tasks.translation.translator import Translation
 from regard.training import budget
 from regard.training import measure as measuring
 from regard.training.checkpoints import resolved
@@ -182,6 +184,32 @@ def test_kernels_are_a_fingerprint_and_the_processor_has_a_name() -> None:
     teaching: Any = SimpleNamespace(prepared=SimpleNamespace(fingerprint="a"), task=task)
     assert plan.fingerprints(teaching, CPU)["fingerprint.kernels"] == kernels.in_use()
     assert plan.processor(CPU)
+
+
+def test_every_task_of_a_teacher_begins_with_the_same_weights_of_one_model() -> None:
+    """Norms of batches count as weights; what was learned before stays what it was."""
+    recipe = Recipe(model=TransformerSection(d_model=8, d_ff=8, heads=2, norm="batch", decoder_norm="batch"))
+    made = []
+    job: Any = SimpleNamespace(
+        assets=lambda prepared: SimpleNamespace(sizes=(20, 20)),
+        task=type("Made", (), {"build": lambda *given: made.append(Translation.build(*given)) or made[-1]}),
+        begin=lambda model: None,
+        teach=lambda task, prepared, paths: SimpleNamespace(model=made[-1]),
+    )
+    job.task.__init__ = lambda self, *given: None
+    teach = plan.Teacher(job, SimpleNamespace(), CPU)
+    fresh = {name: one.clone() for name, one in store.weights(teach(recipe, ProductPaths()).model).items()}
+    for last in (False, True):
+        learned = FlatOptimiser(made[-1].eval(), recipe.training)
+        held = learned.weights_by_name()
+        for one in (learned.weights, *learned.buffers.values()):
+            one.add_(1)
+        again = teach(recipe, ProductPaths(), last).model
+        assert again.training
+        assert all(torch.equal(one, fresh[name]) for name, one in store.weights(again).items())
+        assert all(torch.equal(one, fresh[name] + 1) for name, one in held.items())
+        assert not any(parameter.grad is not None for parameter in again.parameters())
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize("name", ["product", "exact"])

@@ -14,7 +14,7 @@ from regard.data.corpora.pairs import PairTable
 from regard.nn import ops
 from regard.runs import datasets
 from regard.runs import train as training
-from regard.runs.convert.layouts.obstacles import exports
+from regard.runs.convert.layouts import exports
 from regard.runs.run import learning_line
 from regard.system.errors import NoValidCheckpoint, RegardError, UsageError
 from regard.tasks.classification.training import ClassificationJob

@@ -16,7 +16,7 @@ from regard.models import store
 from regard.runs.convert.hub import CONFIG
 from regard.runs.convert.hub_export import hub_files
 from regard.runs.convert.hub_import import ImportedModel, read_hub_model
-from regard.runs.convert.layouts.obstacles import DECIDING, Exports, exports
+from regard.runs.convert.layouts import DECIDING, Exports, exports
 from regard.runs.convert.side_files import as_json
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError

@@ -113,7 +113,7 @@ def _keep_exportable(recipe: Recipe, chosen: Set[tuple[str, str]]) -> Recipe:
     beside = [one for one in BESIDE if one not in chosen and getattr(getattr(recipe, one[0]), one[1], None)]
     if not beside:
         return recipe
-    from regard.runs.convert.layouts.obstacles import exports
+    from regard.runs.convert.layouts import exports
 
     plain = recipe
     for section, name in beside:

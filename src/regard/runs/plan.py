@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, astuple, dataclass, replace
 from functools import partial
@@ -14,8 +13,6 @@ from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
 from torch import nn
 
 from regard.config import Recipe, Training
-from regard.data.batches.batch import Position
-from regard.models.presets import count_parameters
 from regard.models.store import named_tensors
 from regard.nn import ops
 from regard.runs.workers.group import WorkerGroup, plain
@@ -29,8 +26,7 @@ from regard.text.counts import counted
 from regard.training import budget, measure
 from regard.training.checkpoints import resolved
 from regard.training.trainer import Hooks, snapshot_steps, validation_interval
-from regard.training.update import MeasuredSteps
-from regard.training.world import World
+from regard.training.update import MeasuredSteps, first_batch
 
 Teach = Callable[[Recipe, ProductPaths], TrainingTask]
 """Makes the objective of a recipe, its weights fresh."""
@@ -119,6 +115,11 @@ class ResolvedSettings:
         return ProductPaths(self.product, self.exact)
 
     @property
+    def parts(self) -> budget.Costs | None:
+        """The measured costs by their names."""
+        return budget.Costs(*self.costs) if self.costs else None
+
+    @property
     def review(self) -> budget.Replanning | None:
         """The result of re-planning, if it was done."""
         if self.reviewed is None or self.planned is None or self.steps is None:
@@ -157,21 +158,6 @@ def fingerprints(teaching: TrainingTask, device: torch.device) -> dict[str, reso
         "fingerprint.processor": processor(device),
         "fingerprint.kernels": kernels.in_use() if device.type == "cpu" else "none",
     }
-
-
-def refuse_others(world: World, teaching: TrainingTask) -> None:
-    """Raise a RegardError in every process if one has other data, libraries, kernels or another processor."""
-    if world.size == 1:
-        return
-    own = json.dumps(fingerprints(teaching, torch.device("cpu"))).encode()
-    first, *others = (json.loads(found) for found in world.divide(range(world.size), lambda rank: own))
-    for rank, found in enumerate(others, 1):
-        for name, value in first.items():
-            if found[name] != value:
-                message = (
-                    f"is {value!r} in the first process and {found[name]!r} in process {rank}; all must be the same"
-                )
-                raise RegardError(message, name)
 
 
 def processor(device: torch.device) -> str:
@@ -285,7 +271,7 @@ def _choose_paths(recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.devi
     if len(paths) == 1:
         return ProductPaths(among[0], full[0]), None
     fitting, teaching = _timing_task(recipe, teach, ProductPaths(among[0], full[0]))
-    batch, _ = next(iter(teaching.batches.iterate(Position())))
+    batch = first_batch(teaching.batches)
 
     def fastest(seconds: Mapping[ops.Path, float]) -> ProductPaths:
         product = measure.fastest(seconds, among) if len(among) > 1 else among[0]
@@ -315,7 +301,7 @@ def _choose_threads(recipe: Recipe, teach: Teach, paths: ProductPaths, hooks: Ho
     tokens = min(recipe.training.tokens, max(recipe.data.max_tokens, _MOST_TIMED))
     timed = recipe.model_copy(update={"training": recipe.training.model_copy(update={"tokens": tokens})})
     teaching = teach(timed, paths)
-    batch, _ = next(iter(teaching.batches.iterate(Position())))
+    batch = first_batch(teaching.batches)
     ways = {count: partial(torch.set_num_threads, count) for count in (1, most)}
 
     def enough(seconds: Mapping[int, float]) -> int:
@@ -339,7 +325,7 @@ def _timing_task(recipe: Recipe, teach: Teach, paths: ProductPaths) -> tuple[Rec
 
     most = measure.timed_tokens(0)
     found = made(most)
-    fewer = measure.timed_tokens(count_parameters(found[1].model))
+    fewer = measure.timed_tokens(sum(one.numel() for one in found[1].model.parameters()))
     return found if fewer == most else made(fewer)
 
 
@@ -350,7 +336,7 @@ def _fit_batch(recipe: Recipe, teach: Teach, paths: ProductPaths, device: torch.
     def peak_bytes(tokens: int) -> int | None:
         smaller = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens, "shards": 1})})
         teaching = teach(smaller, paths)
-        batch, _ = next(iter(teaching.batches.iterate(Position())))
+        batch = first_batch(teaching.batches)
         return measure.peak_memory(lambda: teaching.loss(batch).total.backward(), device)
 
     free, shards = measure.free_memory(device), section.shards or 1

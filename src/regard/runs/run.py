@@ -16,7 +16,7 @@ from torch import nn
 from regard.data.corpora.corpus import Progress
 from regard.data.prepare.folder import DataMismatch, discard
 from regard.runs.convert.hub import odd_label
-from regard.runs.convert.layouts.obstacles import exports
+from regard.runs.convert.layouts import exports
 from regard.runs.plan import (
     LENGTH,
     ResolvedSettings,
@@ -25,7 +25,6 @@ from regard.runs.plan import (
     fingerprints,
     load_settings,
     processor,
-    refuse_others,
     shards_of,
 )
 from regard.runs.workers.group import WorkerGroup, plain, torchrun_process, worker_group
@@ -42,8 +41,6 @@ from regard.training.budget import Costs, time_summary
 from regard.training.checkpoints import manifest, provenance, resolved
 from regard.training.checkpoints.output_folder import Action, Resume, claim_output
 from regard.training.checkpoints.provenance import Provenance, RunInputs
-from regard.training.log import Summary
-from regard.training.measure import seconds_of
 from regard.training.trainer import Hooks, fit
 from regard.training.world import refuse_division
 
@@ -274,9 +271,11 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     most = torch.get_num_threads() if free else 1  # where more than one, it is measured whether they are worth it
     with torch_threads(threads):
         with worker_group(shards, work.machine.processes_for(shards), told, WORKER) as group:
-            costs, saver, summary = _learn_together(work, prepared, chosen, shards, group, allow, most)
-        final = seconds_of(lambda: saver.end(told, work.hooks.should_stop, summary.seconds), work.hooks)
-    if costs and (took := time_summary(saver.recipe.training.minutes, costs.spent, summary.seconds, final)):
+            costs, saver, seconds = _learn_together(work, prepared, chosen, shards, group, allow, most)
+        began = work.hooks.clock()
+        saver.end(told, work.hooks.should_stop, seconds)
+    final = work.hooks.clock() - began
+    if costs and (took := time_summary(saver.recipe.training.minutes, costs.spent, seconds, final)):
         told(took)
 
 
@@ -299,8 +298,8 @@ def _learn_together(
     group: WorkerGroup,
     allow: tuple[str, ...],
     most_threads: int,
-) -> tuple[Costs | None, ModelFolderWriter, Summary]:
-    """Resolve settings and train to the end, while the other processes do the same; what it cost and made."""
+) -> tuple[Costs | None, ModelFolderWriter, float]:
+    """Resolve settings and train to the end, while the other processes do the same; what was measured, and seconds."""
     training, device, job = work.output / "training", work.machine.device, work.job
     kept = None
     whole = work.job.recipe.training.model_copy(update={"shards": shards})
@@ -314,21 +313,20 @@ def _learn_together(
     group.say("fit", recipe=plain(begun), settings=asdict(chosen), kept=kept is not None)
     recipe = chosen.apply(begun)
     teaching = teach(recipe, chosen.paths, last=True)
-    refuse_others(group.world, teaching)
+    group.world.agree(fingerprints(teaching, device))
     fixed, made = _fix(work, chosen, teaching, allow)
     saver = ModelFolderWriter(work.output, teaching, work.hooks.files, made)
     saver.begin(work.hooks.reporter.on_event)
-    costs = Costs(*chosen.costs) if chosen.costs else None
     hooks = replace(
         work.hooks,
         save_model=saver.best,
         resolved=fixed,
-        costs=costs,
+        costs=chosen.parts,
         review=chosen.review,
         kept=kept,
         planned=saver.set_steps,
     )
-    return costs, saver, fit(teaching, teaching.batches, recipe, training, hooks, group.world)
+    return chosen.parts, saver, fit(teaching, teaching.batches, recipe, training, hooks, group.world).seconds
 
 
 def _complete(output: Path) -> bool:

@@ -107,7 +107,9 @@ def measure(
     text = loss = _Trial(is_over, _LOSS, hooks.clock).seconds(objective, False)
     if section.select != "loss" or section.minutes is not None:  # the final scores may need it
         text += _Trial(is_over, _TEXT, hooks.clock).seconds(objective, True, _TIMES * loss)
-    save = seconds_of(lambda: _discarded_save(kept, folder, hooks), hooks)
+    saving = hooks.clock()
+    _discarded_save(kept, folder, hooks)
+    save = hooks.clock() - saving
     seconds = [step.seconds for step in made]
     counted = seconds[min(_COLD, len(made) // 2) :]
     return Costs(sum(counted) / len(counted), loss, text, save, hooks.clock() - began), kept
@@ -207,13 +209,6 @@ def fastest(seconds: Mapping[Way, float], among: Sequence[Way], tie: float = TIE
     """The fastest of some ways; of those that are as fast within a share, the first."""
     best = min(seconds[way] for way in among)
     return next(way for way in among if seconds[way] <= (1 + tie) * best)
-
-
-def seconds_of(work: Callable[[], object], hooks: Hooks) -> float:
-    """Seconds ``work`` takes."""
-    began = hooks.clock()
-    work()
-    return hooks.clock() - began
 
 
 class _Enough(Exception):

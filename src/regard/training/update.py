@@ -158,6 +158,12 @@ def make(
     return MeasuredStep(update, sums.tokens, sums.room, given[-1][1], clock() - began, sums.stop)
 
 
+def first_batch(feed: BatchSource) -> Batch:
+    """The batch that a run begins with."""
+    batch, _ = next(iter(feed.iterate(Position())))
+    return batch
+
+
 def read_steps(
     feed: BatchSource, position: Position, world: World, accumulate: int
 ) -> Iterator[list[tuple[Batch, Position]]]:

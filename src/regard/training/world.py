@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,6 +167,16 @@ class World:
             begin = int(starts[rank, turn])
             found.append(received[rank, begin : begin + int(every[rank, turn])].tobytes())
         return found
+
+    def agree(self, own: Mapping[str, object]) -> None:
+        """Raise a RegardError in every process if one has other values than the first."""
+        content = json.dumps(own).encode()
+        first, *others = (json.loads(found) for found in self.divide(range(self.size), lambda rank: content))
+        for rank, found in enumerate(others, 1):
+            for name, value in first.items():
+                if found[name] != value:
+                    message = f"is {value!r} in the first process and {found[name]!r} in process {rank}"
+                    raise RegardError(f"{message}; all must be the same", name)
 
     def rows(self, mine_SN: Tensor) -> Tensor:
         """The rows of all shards, of those of this process, in order."""

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from regard.models.inputs import Patches
 from regard.nn.layout import Sequences
-from regard.runs.convert.layouts import format
-from regard.runs.convert.layouts.obstacles import FORMATS
+from regard.runs.convert.layouts import FORMATS, format
 from tests.models.small_models import assert_near, tolerance
 from tests.runs.convert import small_peers as peers
 from tests.runs.convert.small_peers import LENGTHS, PIECES, ids, ours, packed, padded, saved, transformers, unpadded

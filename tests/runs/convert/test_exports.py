@@ -15,7 +15,7 @@ from regard.data.batches.patches import Scale
 from regard.models import build, store
 from regard.models.presets import PRESETS
 from regard.runs.convert.hub_export import hub_files
-from regard.runs.convert.layouts.obstacles import FORMATS, Exports, exports
+from regard.runs.convert.layouts import FORMATS, Exports, exports
 from regard.system.errors import UsageError
 from regard.tasks.model_folder import model_class
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer

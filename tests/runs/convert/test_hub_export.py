@@ -22,7 +22,7 @@ from regard.nn.layout import Sequences
 from regard.runs.conversion import export_model, import_model
 from regard.runs.convert.hub_export import hub_files
 from regard.runs.convert.hub_import import read_hub_model
-from regard.runs.convert.layouts.obstacles import exports
+from regard.runs.convert.layouts import exports
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.classification.classifier import ClassAssets
 from regard.tasks.classification.pairs import PairClassification

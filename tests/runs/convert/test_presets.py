@@ -8,7 +8,7 @@ import pytest
 
 from regard.config import override, recipe_from
 from regard.models.presets import PRESETS
-from regard.runs.convert.layouts.obstacles import exports
+from regard.runs.convert.layouts import exports
 from regard.tasks.training.defaults import READINGS, SIZES
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "convert.md"

@@ -11,8 +11,8 @@ from regard.config import BertSection, Recipe, TransformerSection, VitSection
 from regard.data.batches.patches import Scale
 from regard.runs.convert.hub import CONFIG, GENERATION, WEIGHTS, odd_label
 from regard.runs.convert.hub_import import KINDS
+from regard.runs.convert.layouts import FORMATS, exports
 from regard.runs.convert.layouts.format import PAD, Row, outward
-from regard.runs.convert.layouts.obstacles import FORMATS, exports
 from regard.runs.convert.side_files import PIXELS, as_json, pooling_files, processor, tokenizer_contents
 from regard.system.errors import RegardError
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer

@@ -14,9 +14,9 @@ from regard.config import TASKS, Decoding, Recipe, Training, VitSection, merge, 
 from regard.data.batches.patches import Scale
 from regard.models import build
 from regard.runs.convert.hub import FLAG, NOT_YET, WHOLE, HubFolder, not_yet, odd_label
+from regard.runs.convert.layouts import FORMATS
 from regard.runs.convert.layouts.encoder_decoder import PREFIXED
 from regard.runs.convert.layouts.format import PURPOSE, Format, inward, refuse_surplus
-from regard.runs.convert.layouts.obstacles import FORMATS
 from regard.runs.convert.side_files import (
     SENTENCES,
     SentenceTransformersConfig,

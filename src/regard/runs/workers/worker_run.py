@@ -10,12 +10,11 @@ import torch
 
 from regard.config import import_name, recipe_from
 from regard.nn import ops
-from regard.runs.plan import ResolvedSettings, Teacher, refuse_others
+from regard.runs.plan import ResolvedSettings, Teacher, fingerprints
 from regard.system.errors import RegardError
 from regard.system.processor import keep_pages
 from regard.tasks.text.preparation import Pretrained
 from regard.tasks.training.base import ProductPaths
-from regard.training.budget import Costs
 from regard.training.measure import measure as make_first_steps
 from regard.training.trainer import Hooks, fit
 from regard.training.update import MeasuredSteps
@@ -82,10 +81,10 @@ class WorkerRun:
         chosen = ResolvedSettings.of(settings)
         whole = chosen.apply(recipe_from(recipe))
         teaching = self.teach(whole, chosen.paths, last=True)
-        refuse_others(self.world, teaching)
+        self.world.agree(fingerprints(teaching, torch.device("cpu")))
         hooks = Hooks(
             should_stop=self.should_stop,
-            costs=Costs(*chosen.costs) if chosen.costs else None,
+            costs=chosen.parts,
             review=chosen.review,
             kept=self.kept if kept else None,
         )

@@ -1,1 +1,154 @@
-"""One module of tables for each kind of model; what a recipe has that no format expresses."""
+"""The formats of others: which of them the model of a recipe can be exported to, and what stands in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.config import FAMILIES, GptSection, Recipe, TransformerSection
+from regard.runs.convert.layouts.encoder_decoder import T5, TABLES, Marian, Pegasus
+from regard.runs.convert.layouts.format import PAD, Format, Obstacle, word
+from regard.runs.convert.layouts.single_stack import Bert, Gpt2, Vit
+from regard.system.errors import UsageError
+from regard.text.tokenizers.tokenizer import Tokenizer
+from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
+
+FORMATS: dict[str, Format] = {form.model_type: form() for form in (Marian, Pegasus, T5, Bert, Gpt2, Vit)}
+"""The formats of others by the word ``model_type`` of ``config.json``."""
+EPSILON = 1e-5
+"""The largest ε of the norms of a GPT-2 or T5 with which CTranslate2, which has one of its own, computes the same."""
+
+TO = "--to ctranslate2"
+"""The cause where it is not a value of the recipe."""
+SETTINGS = "the settings of docs/convert.md"
+"""Where another family has to be taken, what else it needs."""
+DECIDING = TABLES
+"""The weights that matter besides the recipe."""
+
+
+@dataclass(frozen=True)
+class Exports:
+    """Formats that a model can be exported to, and obstacles.
+
+    Args:
+        format: the nearest in Hugging Face's layout, of :data:`FORMATS`; ``None``: there is
+            none for the family.
+        obstacles: what the format cannot express; empty: the model can be exported.
+        further: what else CTranslate2 cannot express.
+        own: the symbol that starts a text has a row of its own in the table of embeddings there.
+    """
+
+    format: str | None
+    obstacles: tuple[Obstacle, ...]
+    further: tuple[Obstacle, ...] = ()
+    own: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the nearest format."""
+        return FORMATS[self.format].kind if self.format else "Hugging Face's layout"
+
+    @property
+    def line(self) -> str:
+        """The available formats; if there are none, the changes needed for the nearest format."""
+        if self.obstacles:
+            changes = ", ".join(f"{each.field} = {each.fits} instead of {word(each.value)}" for each in self.obstacles)
+            more = "" if self.format else f", with {SETTINGS}"
+            return f"this model cannot be exported as it is: {self.name} needs {changes}{more}"
+        fast = "CTranslate2 (the encoder alone)" if self.format == "bert" else "CTranslate2"
+        return f"this model can be exported to: Hugging Face ({self.name})" + ("" if self.further else f", {fast}")
+
+    def refuse(self, to: str = "huggingface") -> None:
+        """Raise a UsageError that names the fields that stand in the way, if any does.
+
+        Args:
+            to: ``huggingface`` or ``ctranslate2``.
+        """
+        _refuse(self.obstacles, self.name)
+        if to == "ctranslate2":
+            _refuse(self.further, "CTranslate2")
+
+
+def exports(
+    recipe: Recipe, tokenizer: AnyTokenizer | None = None, weights: Mapping[str, Tensor] | None = None
+) -> Exports:
+    """Formats that the model of a recipe can be exported to.
+
+    Args:
+        recipe: what it is made by.
+        tokenizer: of the model, or of the one it begins from; ``None``: it will be one of ours.
+        weights: by our names, those of :data:`DECIDING` at least; ``None``: they are still to be trained.
+    """
+    family = recipe.model.family
+    obstacles = {name: each.obstacles(recipe, weights) for name, each in FORMATS.items() if each.family == family}
+    if not obstacles:
+        return Exports(None, tuple(_other_family(recipe)))
+    nearest = min(obstacles, key=lambda name: len(obstacles[name]))  # of those that need as many changes the first
+    own = recipe.model.info.encoder_decoder and (nearest != "t5" or not _starts_with_pad(recipe, tokenizer, weights))
+    further = _not_for_ctranslate2(recipe, nearest, own, tokenizer)
+    return Exports(nearest, tuple(obstacles[nearest]), tuple(further), own)
+
+
+def _other_family(recipe: Recipe) -> list[Obstacle]:
+    """The obstacle of an unsupported family, and obstacles outside the model section."""
+    family = recipe.model.family
+    (fits,) = set(recipe.info.families) & {each.family for each in FORMATS.values()}
+    why = (
+        f"a model of the family {family!r} has no form in Hugging Face's layout; one of the family {fits!r} has, with "
+        f"{SETTINGS}"
+    )
+    other = recipe.model_copy(update={"model": FAMILIES[fits]()})
+    beside = [each for each in exports(other).obstacles if not each.field.startswith("model.")]
+    return [Obstacle("model.family", family, fits, why), *beside]
+
+
+def _starts_with_pad(recipe: Recipe, tokenizer: AnyTokenizer | None, weights: Mapping[str, Tensor] | None) -> bool:
+    """Whether T5's pad piece starts a text, so that the start symbol needs no row, which could be generated.
+
+    It does where the task begins with it, and where both rows are the same: where the model was not trained here.
+    """
+    prefixed = recipe.info.learns_from == "prefixed" and not recipe.text_to_text.spans
+    if prefixed and tokenizer is not None and start_of(tokenizer) == PAD:
+        return True
+    table = (weights or {}).get(TABLES[0])
+    return table is not None and torch.equal(table[-1], table[PAD])
+
+
+def _not_for_ctranslate2(recipe: Recipe, format: str, own: bool, tokenizer: AnyTokenizer | None) -> list[Obstacle]:
+    """Obstacles of CTranslate2 that Hugging Face's layout does not have."""
+    model, found = recipe.model, []
+    if not model.info.reads_pieces:
+        found.append(Obstacle("model.family", model.family, "", "CTranslate2 knows no models of images"))
+    if tokenizer is not None and not isinstance(tokenizer, Tokenizer):
+        if format == "t5" and own:
+            why = "CTranslate2 needs a name for the symbol that a text starts with, and a tokenizer of others has none"
+            found.append(Obstacle(TO, "", "", why))
+        if format == "gpt2" and not all(tokenizer.names):
+            named = sum(map(bool, tokenizer.names))
+            why = f"CTranslate2 needs a name for every piece; the tokenizer names {named:,} of {tokenizer.size:,}"
+            found.append(Obstacle(TO, "", "", why))
+    if isinstance(model, TransformerSection) and model.decoder.heads != model.heads:
+        why = "CTranslate2 reads one number of heads for encoder and decoder; train without model.decoder_heads for it"
+        found.append(Obstacle("model.decoder_heads", model.decoder_heads, str(model.heads), why))
+    if isinstance(model, TransformerSection | GptSection) and format in ("gpt2", "t5") and model.norm_epsilon > EPSILON:
+        found.append(Obstacle("model.norm_epsilon", model.norm_epsilon, f"{EPSILON:g} and less"))
+    return found
+
+
+def _refuse(obstacles: Sequence[Obstacle], kind: str) -> None:
+    """Raise a UsageError that names the field of the first obstacle, and after it all others.
+
+    Args:
+        obstacles: any number.
+        kind: the name of the format, e.g. ``"BERT"``.
+    """
+    if not obstacles:
+        return
+    first, others = obstacles[0], [f"{each.field} = {word(each.value)}, only for {each.fits}" for each in obstacles[1:]]
+    why = first.why or f"{kind} has no form for {first.value!r}, only for {first.fits}"
+    more = f"; nor has {kind} one for {', nor for '.join(others)}" if others else ""
+    how = "" if first.why else f": train with {'these' if others else 'that'} to take a model out"
+    raise UsageError(f"{why}{more}{how}", first.field)
