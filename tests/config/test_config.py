@@ -65,7 +65,7 @@ def test_any_text_survives_its_toml(text: str) -> None:
 
 @pytest.mark.parametrize(("wrong", "near"), [("model.d_modell", "model.d_model"), ("d_model", "model.d_model")])
 def test_an_unknown_key_is_answered_with_the_nearest(wrong: str, near: str) -> None:
-    with refused(UsageError, "--set", f"{wrong!r}", f"{near!r}"):
+    with refused(UsageError, "settings", f"{wrong!r}", f"{near!r}"):
         override({}, [f"{wrong}=1"])
 
 

@@ -13,12 +13,12 @@ from regard.config import TASKS
 from regard.library import models
 from regard.library.base import card_scores
 from regard.models.ablation import Ablations, Head
-from regard.system.errors import UsageError
+from regard.system.errors import RegardError, UsageError
 from regard.tasks import model_folder
 from regard.tasks.model_folder import model_class
 from tests.library.conftest import IMAGE, ModelOf
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, GAPPED, PLACELESS, SOURCE, SPANNED, TEXTS, put, translator
+from tests.tasks.small_tasks import EVERY, GAPPED, PLACELESS, SOURCE, SPANNED, TARGET, TEXTS, put, translator
 
 CLASSES = {
     "translator": regard.Translator,
@@ -224,3 +224,26 @@ def test_scores_are_those_of_the_card(tmp_path: Path) -> None:
 
 def test_scores_of_a_trained_model() -> None:
     assert card_scores(RUN) == ("At step 5: loss 5.593 nats a token.",)
+
+
+MISTAKES: list[tuple[str, Callable[[Any], object]]] = [
+    ("folder", lambda _: regard.load("folder")),
+    ("text", lambda m: m.translate([None])),
+    ("texts", lambda m: m.evaluate("file", "file")),
+    ("targets", lambda m: m.heads([SOURCE], TARGET)),
+    ("heads", lambda m: m.without(heads=("cross", 1, 1))),
+    ("layer", lambda m: m.attention(SOURCE, TARGET).plot(layer="x")),
+    ("token", lambda m: m.attention(SOURCE, TARGET).plot(token="absent")),
+    ("kind", lambda m: m.attention(SOURCE, TARGET).of(3)),
+    ("port", lambda m: regard.explore(m, port=99999)),
+    ("model", lambda _: regard.explore("model")),
+    ("source", lambda _: regard.train()),
+    ("minuts", lambda _: regard.train(minuts=5)),
+]
+
+
+@pytest.mark.parametrize(("where", "call"), MISTAKES)
+def test_common_mistakes_are_named(where: str, call: Callable[[Any], object], model: ModelOf) -> None:
+    with pytest.raises(RegardError, match=where) as caught:
+        call(model("translator"))
+    assert "--" not in str(caught.value)

@@ -261,14 +261,14 @@ def test_a_t5_taught_spans_starts_with_a_symbol_of_its_own(tmp_path, imported):
         said = model.output.scores(model.decoder(packed([target]), model.encoder(packed([source])), packed([source])))
         assert_near(said[:, :pieces], expected, 1e-4)
     pytest.importorskip("ctranslate2")
-    with refused(UsageError, "--to ctranslate2"):
+    with refused(UsageError, "to ctranslate2"):
         export_model(tmp_path / "ours", tmp_path / "fast", "ctranslate2")
 
 
 def test_ctranslate2_is_refused_where_it_cannot(tmp_path, imported, monkeypatch):
     imported("ViTForImageClassification")
     other = "ctranslate2"
-    for form, where, absent in (("onnx", "--to", ""), (other, f"--to {other}", other), (other, "model.family", "")):
+    for form, where, absent in (("onnx", "to", ""), (other, f"to {other}", other), (other, "model.family", "")):
         monkeypatch.setattr(conversion, "find_spec", lambda name, absent=absent: None if name == absent else object())
         with refused(UsageError, where):
             export_model(tmp_path / "ours", tmp_path / "out", form)

@@ -43,7 +43,7 @@ def test_files_are_opened_in_their_order_and_columns_are_those_of_every_file(tmp
 def test_what_is_not_there_is_named(tmp_path, train, valid):
     written(tmp_path / "a.csv", rows(3))
     given = InputFiles([tmp_path / name for name in train], tmp_path / valid if valid else None)
-    with refused(UsageError, *((None, "--train FILE") if not train else ("absent.csv",))):
+    with refused(UsageError, *((None, "train=FILE") if not train else ("absent.csv",))):
         given.corpora(open_labelled)
     os.mkfifo(tmp_path / "pipe.csv")  # which cannot be read several times
     with refused(UsageError, "pipe.csv"):
@@ -69,7 +69,7 @@ def test_the_recipe_is_for_as_many_texts_as_there_are(tmp_path):
 
 def test_what_spoils_a_classifier_is_refused_unless_a_person_knows_better(tmp_path):
     pairs = [(f"ab {number % 2}", "x" if number % 3 else "y") for number in range(60)]
-    with refused(RegardError, "a.csv:2", "--despite-check"):
+    with refused(RegardError, "a.csv:2", "despite_check"):
         classification(tmp_path, pairs)
     job, told, _ = classification(tmp_path, pairs, despite=True)
     assert job.recipe.task == "classification"
@@ -119,19 +119,19 @@ def test_what_is_fatal_is_refused_whatever_a_person_knows(tmp_path, source, targ
     for despite_check in (False, True) if "" not in source else (False,):
         with pytest.raises(RegardError) as caught:
             scan_pairs([pairs(tmp_path, source, target)], None, told.append, despite_check)
-        assert "" in source or "--despite-check" not in str(caught.value)
+        assert "" in source or "despite_check" not in str(caught.value)
     assert not any("usable" in line.lower() for line in told)
 
 
 def test_validation_pairs_are_looked_at_too(tmp_path):
     both = pairs(tmp_path, ENGLISH, GERMAN)
-    with refused(RegardError, "a.en:1", "--despite-check"):
+    with refused(RegardError, "a.en:1", "despite_check"):
         scan_pairs([both], both, lambda text: None)
 
 
 def test_a_judgement_may_be_overruled(tmp_path):
     copies, told = pairs(tmp_path, ENGLISH, ENGLISH), []
-    with refused(RegardError, "a.en:1", "--despite-check"):
+    with refused(RegardError, "a.en:1", "despite_check"):
         scan_pairs([copies], None, told.append)
     scan_pairs([copies], None, told.append, despite_check=True)
     assert [line for line in told if line.startswith("warning: 60 pairs (100%) have the same text on both sides")]

@@ -96,7 +96,7 @@ def test_what_cannot_be_averaged_is_said(tmp_path):
     good, odd = (tmp_path / name / "training" / "checkpoints" / "step-000010" for name in ("model", "other"))
     for given, error, where, *holds in (
         ({"last": 5}, UsageError, "training", "5", "3"),
-        ({"last": 0}, UsageError, "--last", "1"),
+        ({"last": 0}, UsageError, "last", "1"),
         ({"checkpoints": [tmp_path / "absent"]}, UsageError, "absent"),
         ({"checkpoints": [tmp_path]}, Damaged, "manifest.json"),
         ({"checkpoints": [odd]}, RegardError, "step-000010"),

@@ -62,11 +62,11 @@ CROWDED = {"data": {"max_tokens": 2000}, "training": {"tokens": 1500}}
 
 
 IMPOSSIBLE = [
-    (RecipeOptions(settings=("training.minutes=2",), options=STEPS), ("--steps, --minutes",)),
-    (RecipeOptions(settings=("training.minutes=2", "training.steps=9"), options=STEPS), ("--steps, --minutes",)),
-    (RecipeOptions(settings=("training.rat=1",)), ("--set", "training.rate")),
-    (RecipeOptions(preset="tinny"), ("--preset", "'tiny'")),
-    (RecipeOptions(preset="bert-tiny", options=FEW, begun=BEGUN), ("--preset",)),
+    (RecipeOptions(settings=("training.minutes=2",), options=STEPS), ("minutes",)),
+    (RecipeOptions(settings=("training.minutes=2", "training.steps=9"), options=STEPS), ("minutes",)),
+    (RecipeOptions(settings=("training.rat=1",)), ("settings", "training.rate")),
+    (RecipeOptions(preset="tinny"), ("preset", "'tiny'")),
+    (RecipeOptions(preset="bert-tiny", options=FEW, begun=BEGUN), ("preset",)),
     (RecipeOptions(CROWDED), ("recipe", "data.max_tokens", "2000", "training.tokens", "1500")),
 ]
 
@@ -106,13 +106,13 @@ SWAPPED = {"source_language": "de", "target_language": "en"}
 
 
 LANGUAGES = [
-    ({}, {"guessed": NEITHER}, "--source-language CODE --target-language CODE"),
-    ({"source_language": "en"}, {"guessed": NEITHER}, "say --target-language CODE"),
+    ({}, {"guessed": NEITHER}, "source_language=CODE target_language=CODE"),
+    ({"source_language": "en"}, {"guessed": NEITHER}, "say target_language=CODE"),
     ({}, {"guessed": NEITHER, "options": BOTH}, None),
     ({}, {"guessed": BOTH}, None),
     (CODES, {"guessed": BOTH}, "text.source_language is de as recipe says, though the files end in .en; "),
-    (CODES, {"guessed": BOTH}, "; change it by --source-language en"),
-    (SWAPPED, {"guessed": BOTH}, "end in .en and .de; change it by --source-language en --target-language de"),
+    (CODES, {"guessed": BOTH}, "; change it by source_language='en'"),
+    (SWAPPED, {"guessed": BOTH}, "end in .en and .de; change it by source_language='en' target_language='de'"),
     (CODES, {"guessed": BOTH, "options": {"text.source_language": "en"}}, None),
     (CODES, {"guessed": BOTH, "options": {"text.source_language": "fr"}}, None),
     (CODES, {"guessed": BOTH, "settings": ("text.source_language=en",)}, None),
@@ -128,7 +128,7 @@ def test_what_is_said_of_languages_that_nobody_names_or_that_contradict_the_file
 
 def test_separate_vocabularies_are_not_tied_in_three() -> None:
     assert made(settings=("text.joint=false",)).model.tie == "two"
-    with refused(UsageError, "--set"):
+    with refused(UsageError, "settings"):
         made(settings=("text.joint=false", 'model.tie="three"'))
 
 
@@ -141,14 +141,14 @@ def test_the_longest_sentence_is_known_before_the_data_and_a_batch_has_room_for_
 
 
 MISTAKES = [
-    (("training.rate=0",), {}, "--set training.rate=0", "training.rate"),
-    (("model.heads=8", "model.heads=x"), {}, "--set model.heads=x", "model.heads"),
-    (("seed=-1",), {}, "--set seed=-1", "seed"),
-    ((), {"training.steps": 0}, "--steps", "must be greater than or equal to 1 (got 0)"),
-    ((), {"data.weights": ("x",)}, "--weight", "data.weights"),
-    ((), {"seed": -1}, "--seed", "must be greater than or equal to 0 (got -1)"),
-    (("training.tokens=32",), {}, "--set", "data.max_tokens"),
-    (("model.heads=3",), {}, "--set", "heads"),
+    (("training.rate=0",), {}, "settings training.rate=0", "training.rate"),
+    (("model.heads=8", "model.heads=x"), {}, "settings model.heads=x", "model.heads"),
+    (("seed=-1",), {}, "settings seed=-1", "seed"),
+    ((), {"training.steps": 0}, "steps", "must be greater than or equal to 1 (got 0)"),
+    ((), {"data.weights": ("x",)}, "weights", "x"),
+    ((), {"seed": -1}, "seed", "must be greater than or equal to 0 (got -1)"),
+    (("training.tokens=32",), {}, "settings", "data.max_tokens"),
+    (("model.heads=3",), {}, "settings", "heads"),
     (("data.max_tokens=2000", "text.joint=false"), {}, None, ""),
 ]
 
@@ -180,9 +180,9 @@ def test_columns_are_those_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("columns", ["0,1", "en,de", "1", "1,", "-1,2", "1,²", "1,99999999999999999999"])
 def test_a_table_has_no_such_columns_and_files_of_one_side_have_none(tmp_path: Path, columns: str) -> None:
     (tmp_path / "a.tsv").write_text("a\n")
-    with refused(UsageError, "--columns", "1,2"):
+    with refused(UsageError, "columns", "1,2"):
         corpora((), (), [tmp_path / "a.tsv"], columns)
-    with refused(UsageError, "--columns", "--pairs"):
+    with refused(UsageError, "columns", "pairs"):
         corpora([tmp_path / "a.tsv"], [tmp_path / "a.tsv"], columns="1,2")
 
 
@@ -210,7 +210,7 @@ KEPT = [
 def test_another_text_than_that_of_the_model_that_is_begun_from_is_refused(setting: str, kept: str) -> None:
     with refused(UsageError, None, kept) as caught:
         task_option(RecipeOptions(options=FEW, begun=BEGUN, settings=(setting,)))
-    assert str(caught.value.where).startswith(f"--set {setting.partition('=')[0]}")
+    assert str(caught.value.where).startswith(f"settings {setting.partition('=')[0]}")
 
 
 READERS = [
@@ -239,9 +239,9 @@ def test_few_labelled_texts_have_a_recurrent_reader_unless_what_it_has_not_is_na
     assert found(100, preset="classifier-tiny") == ("bert", 0.0)
     assert made(100, options=FEW, settings=("model.pool=first",)).model.pool == "first"
     assert found(100, "model.pool=first")[0] == "bert"
-    with refused(UsageError, "--set model.pool=best", "'best'"):
+    with refused(UsageError, "settings model.pool=best", "'best'"):
         found(100, "model.pool=best")
-    with refused(UsageError, "--set"):
+    with refused(UsageError, "settings"):
         found(100, "model.cell=gru", "model.heads=2")
 
 
@@ -293,10 +293,10 @@ def test_a_run_keeps_the_family_that_it_was_begun_with() -> None:
 
 
 CLASHES = [
-    ({"preset": "classifier-rnn", "settings": ("model.family=bert",)}, ("--preset", "rnn-encoder", "bert")),
-    ({"preset": "classifier-tiny", "settings": ("model.family=rnn-encoder",)}, ("--preset", "bert")),
-    ({"begun": {"model": RNN}, "settings": ("model.family=bert",)}, ("--from", "rnn-encoder")),
-    ({"begun": {"model": {"family": "bert"}}, "recipe": {**FEW, "model": RNN}}, ("--from", "bert")),
+    ({"preset": "classifier-rnn", "settings": ("model.family=bert",)}, ("preset", "rnn-encoder", "bert")),
+    ({"preset": "classifier-tiny", "settings": ("model.family=rnn-encoder",)}, ("preset", "bert")),
+    ({"begun": {"model": RNN}, "settings": ("model.family=bert",)}, ("start_from", "rnn-encoder")),
+    ({"begun": {"model": {"family": "bert"}}, "recipe": {**FEW, "model": RNN}}, ("start_from", "bert")),
     ({"settings": ("model.heads=3",)}, (None, "d_model 256", "heads 3")),
     ({"settings": ("model.layers=65",)}, (None, "model.layers", "64")),
     ({"settings": ("model.pool=atention",)}, (None, "model.pool", "'attention'")),

@@ -50,11 +50,11 @@ def test_scores_are_those_of_the_outputs_in_each_precision(make, tmp_path: Path)
 def test_what_cannot_be_measured_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = put(tmp_path / "m", translator())
     source, reference = data(tmp_path, folder)
-    with refused(UsageError, folder, "--source", "--reference"):
+    with refused(UsageError, folder, "source", "reference"):
         pack(folder)
-    with refused(UsageError, "--reference"):
+    with refused(UsageError, "reference"):
         pack(folder, source)
-    with refused(UsageError, "--source"):
+    with refused(UsageError, "source"):
         pack(folder, None, reference)
     with monkeypatch.context() as off, refused(UsageError, "m", "kernels"):
         off.setattr("regard.system.kernels.available", lambda: False)

@@ -215,7 +215,7 @@ def test_every_task_of_a_teacher_begins_with_the_same_weights_of_one_model() -> 
 @pytest.mark.parametrize("name", ["product", "exact"])
 def test_a_run_whose_products_numpy_computed_is_refused(tmp_path, name) -> None:
     resolved.write(tmp_path, {**CHOSEN.fields(), f"chosen.{name}": "numpy"}, Files())
-    with refused(RegardError, tmp_path / resolved.NAME, "--resume never"):
+    with refused(RegardError, tmp_path / resolved.NAME, "resume='never'"):
         plan.load_settings(tmp_path, CPU)
 
 

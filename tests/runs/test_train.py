@@ -44,15 +44,15 @@ def ask(tmp_path, monkeypatch):
 
 
 WISHES = [
-    *(({"minutes": number}, "--minutes", str(number)) for number in (float("nan"), 0, -1.0)),
-    ({"seed": -1}, "--seed", "-1"),
+    *(({"minutes": number}, "minutes", str(number)) for number in (float("nan"), 0, -1.0)),
+    ({"seed": -1}, "seed", "-1"),
     ({"weights": [1, 2]}, "data.weights", "2"),
     ({"weights": [-1]}, "data.weights", "negative"),
     ({"settings": ["data.weights=[1, 2]"]}, "data.weights", "2"),
-    ({"device": "cpu:99"}, "--device", "cpu:99"),
-    ({"valid": "b"}, "--valid", "--source"),
-    ({"start_from": "model"}, "--from", ""),
-    *(({"licence": text}, "--licence", "") for text in ("", " ", "a\nb", "x" * 201, "\x1b[1m")),
+    ({"device": "cpu:99"}, "device", "cpu:99"),
+    ({"valid": "b"}, "valid", "source"),
+    ({"start_from": "model"}, "start_from", ""),
+    *(({"licence": text}, "licence", "") for text in ("", " ", "a\nb", "x" * 201, "\x1b[1m")),
 ]
 
 
@@ -100,7 +100,7 @@ def test_where_nothing_is_wrong_the_data_is_read(ask) -> None:
 def test_only_translation_weighs_its_files(tmp_path, task) -> None:
     given: dict[str, Any] = {"train": [tmp_path / "a", tmp_path / "b"], "output": tmp_path / "new"}
     for where, wishes in (
-        ("--weight", {"task": task, "weights": [1, 2]}),
+        ("weights", {"task": task, "weights": [1, 2]}),
         ("data.weights", {"task": task, "settings": ["data.weights=[1, 2]"]}),
         ("data.weights", {"recipe": {"task": task, "data": {"weights": [1, 2]}}}),
     ):

@@ -92,7 +92,7 @@ def test_a_pipe_is_not_waited_for(folder: Path, name: str) -> None:
 def test_a_device_is_one_of_this_machine() -> None:
     assert choose_device("cpu") == torch.device("cpu")
     for name in ("cuda:99", "tpu", "cpu:99", "meta"):
-        with refused(UsageError, "--device", name):
+        with refused(UsageError, "device", name):
             choose_device(name)
 
 

@@ -231,7 +231,7 @@ def test_where_nothing_but_white_space_is_kept_back_the_file_is_named(tmp_path: 
     found = job(task, InputFiles([path]), "file")
     with refused(RegardError, path):
         found.prepare(tmp_path / "data", no_progress)
-    with refused(UsageError, "--columns"):  # plain text has none
+    with refused(UsageError, "columns"):  # plain text has none
         job(task, InputFiles([text(tmp_path / "a.txt", 60)], columns="2"))
 
 

@@ -86,7 +86,7 @@ def test_where_there_is_little_time_that_is_said():
     said = poor(2, costs, length(2, costs, Training()))
     assert said is not None
     assert said.startswith("too little time to learn much: 10 steps in 2 minutes, and no validation translates (a step")
-    assert "a step takes 6 s, a validation 21 s, the final scores about 1:05); give --minutes 113 or more" in said
+    assert "a step takes 6 s, a validation 21 s, the final scores about 1:05); give minutes=113 or more" in said
     assert length(113, costs, Training()).steps > 500
     assert "1 step in 1 minute (" in (poor(1, costs, Length(1, 1)) or "")
     assert poor(2, costs, Length(100, 50)) is None

@@ -20,7 +20,7 @@ from regard import __version__
 from regard.cli.io.input_texts import refuse_file_names
 from regard.cli.io.terminal import say
 from regard.system import disk
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.system.installation import missing, refuse_mixture, version_of
 from regard.system.interrupts import TRAININGS, asked_code, forget_asked
 
@@ -177,6 +177,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if reconfigure := getattr(sys.stdout, "reconfigure", None):
         reconfigure(errors="replace")  # characters that the terminal lacks
     forget_asked()
+    Option.dashes = True
     words = list(sys.argv[1:] if argv is None else argv)
     if sys.stdin is None or sys.stdout is None:
         return _print_error(f"{'stdin' if sys.stdin is None else 'stdout'} is closed; redirect it to or from a file", 1)
@@ -209,6 +210,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _print_error(f"unexpected error: {type(error).__name__}: {error}", 1)
         return _print_error("REGARD_DEBUG=1 shows where; please report it", 1)
     finally:
+        Option.dashes = False
         _discard_unwritable_output()
 
 

@@ -16,7 +16,7 @@ from regard.config.families import FAMILIES, Model
 from regard.config.recipe import TASKS, Recipe
 from regard.config.sections import FORMAT, Section
 from regard.system import disk
-from regard.system.errors import UsageError
+from regard.system.errors import Option, UsageError
 
 _CLASSES = "adversarial training is for classes alone now (classification.adversarial)"
 _SECOND_TASK = "the demonstration alone has a second task, which regard demo trains"
@@ -243,7 +243,7 @@ def check_value(name: str, value: object, where: str, family: str | None = None)
             found = _place(own)
             if found[: len(place)] == place or (place[0] == "model" and found[:1] == place[1:]):
                 said = _sentence({**own, "loc": place})
-                alone = where == "--" + place[-1].replace("_", "-")  # an option says itself which field it is
+                alone = where == Option(place[-1])  # an option says itself which field it is
                 raise UsageError(said.removeprefix(f"{name}: ") if alone else said, where) from None
 
 
@@ -333,12 +333,13 @@ def override(values: Mapping[str, Any], settings: Iterable[str]) -> dict[str, An
         name, equals, text = setting.partition("=")
         name, text = name.strip(), text.strip()
         if name in Recipe.model_fields and name not in known_keys():
-            raise UsageError(f"{name} is a group of fields; write --set {name}.KEY=VALUE.{_there(name + '.')}", "--set")
+            wanted = Option("settings", f"{name}.KEY=VALUE")
+            raise UsageError(f"{name} is a group of fields; write {wanted}.{_there(name + '.')}", Option("settings"))
         if name in LEFT:
-            raise UsageError(f"{name}: {LEFT[name][1]}; leave it out", "--set")
+            raise UsageError(f"{name}: {LEFT[name][1]}; leave it out", Option("settings"))
         if not equals or name not in known_keys():
-            hint = nearest(name, known_keys()) or _there(name) if equals else " Write --set section.key=value."
-            raise UsageError(f"unknown key {name!r}.{hint}", "--set")
+            hint = nearest(name, known_keys()) or _there(name) if equals else f" Say {Option('settings', 'KEY=VALUE')}."
+            raise UsageError(f"unknown key {name!r}.{hint}", Option("settings"))
         try:
             value = toml_values(f"value = {text}")["value"]
         except ValueError:

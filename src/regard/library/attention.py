@@ -29,7 +29,6 @@ from regard.inspection.forward.text_windows import fit_request
 from regard.inspection.pictures.view import View
 from regard.inspection.questions.export import SQUARES, describe_changes, export_file
 from regard.inspection.requests import AblationRequest, Request, read
-from regard.library.arguments import checked
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.kinds import reads_image
 from regard.tasks.protocols import Task
@@ -56,7 +55,6 @@ class Figure:
     def _repr_svg_(self) -> str:
         return self.svg
 
-    @checked
     def save(self, path: Path | str) -> Path:
         """Write it to a file that ends in ``.svg``.
 
@@ -161,7 +159,6 @@ class Attention:
         sizes = ", ".join(counted(size, *name) for size, name in zip(self.weights.shape, names, strict=True))
         return f"<Attention {self.kind}: {sizes}{f'; {text!r}' if text else ''}>"
 
-    @checked
     def of(self, kind: Kind) -> Attention:
         """Another kind of attention of the same pass.
 
@@ -175,7 +172,6 @@ class Attention:
         queries, keys = ([list(places) for _, places in side.words] for side in (self.queries, self.keys))
         return np.array([[by_word(one.astype(np.float64), queries, keys) for one in layer] for layer in self.weights])
 
-    @checked
     def rollout(self, layer: int | None = None) -> NDArray[np.float64]:
         """Attention rollout ``[query, key]``: how much of each token reaches each place of a layer [Abnar20 §3].
 
@@ -194,7 +190,6 @@ class Attention:
         """``[layer, head, query]``: the entropy of each row, in bits; 0 looks at one token [Clark19 §3.3]."""
         return np.asarray(entropy(self.weights.astype(np.float64)), np.float64)
 
-    @checked
     def plot(
         self, layer: int | None = None, head: int | None = None, *, words: bool = False, token: str | None = None
     ) -> Figure:
@@ -244,7 +239,7 @@ class Attention:
     def _check(self, layer: int | None, head: int | None) -> None:
         layers, heads = self.weights.shape[:2]
         for name, number, most in (("layer", layer, layers), ("head", head, heads)):
-            if number is not None and not 1 <= number <= most:
+            if number is not None and number not in range(1, most + 1):
                 raise UsageError(f"there is no {name} {number}; they count from 1 to {most}", name)
 
 

@@ -26,7 +26,6 @@ from regard.inspection.forward.record import Kind
 from regard.inspection.questions.attribution import PASSES, Method
 from regard.inspection.questions.export import describe_changes
 from regard.inspection.requests import UNCHANGED, AblationRequest, Flag, Heads, Request, question
-from regard.library.arguments import checked
 from regard.library.attention import Attention, attention_of, request, warn_of_parts
 from regard.library.attribution import Attribution, OutputRequest, attribution, explained_output
 from regard.library.heads import HeadTable, head_table
@@ -139,10 +138,9 @@ class Model:
         for name in dir(cls):
             found = getattr_static(cls, name)
             if isinstance(found, FunctionType) and not name.startswith("_") and name not in vars(Model):
-                setattr(cls, name, _with_ablations(checked(found)))
+                setattr(cls, name, _with_ablations(found))
 
     @classmethod
-    @checked
     def load(cls, folder: Path | str, device: str | None = None, *, precision: Wanted = "auto") -> Self:
         """Load a model of this class.
 
@@ -175,7 +173,6 @@ class Model:
         """The description as a table, for a notebook."""
         return self.summary.html
 
-    @checked
     def without(
         self,
         *,
@@ -207,7 +204,6 @@ class Model:
         found._changes = changes
         return found
 
-    @checked
     def attention(
         self,
         text: Input,
@@ -234,7 +230,6 @@ class Model:
         warn_of_parts(models, asked)
         return attention_of(models, asked, kind)
 
-    @checked
     def heads(self, texts: Iterable[Input], targets: Iterable[str] | None = None) -> HeadTable:
         """What each head does over many texts: how much it attends to the previous token, an equal word, marks …
 
@@ -256,7 +251,6 @@ class Model:
         given = texts if isinstance(texts, str) else (self._read(text) for text in texts)
         return head_table(self._task, given, targets, self._changes)
 
-    @checked
     def attribute(
         self,
         text: Input,

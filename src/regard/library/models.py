@@ -9,7 +9,6 @@ from inspect import signature
 from pathlib import Path
 from typing import ParamSpec, overload
 
-from regard.library.arguments import checked
 from regard.library.base import Model, opened
 from regard.library.own_model import OwnModule, load_own, own_class
 from regard.runs.train import train as train_task
@@ -69,7 +68,6 @@ class TextEncoder(Encoding, Model):
 def load(folder: Path | str, device: str | None = None, *, precision: Wanted = "auto") -> Model: ...
 @overload
 def load(folder: Path | str, device: str | None = None, *, model: type[OwnModule]) -> OwnModule: ...
-@checked
 def load(
     folder: Path | str,
     device: str | None = None,
@@ -106,7 +104,10 @@ def _public(function: Callable[P, Task | None]) -> Callable[P, Model]:
 
     @wraps(function)
     def call(*given: P.args, **named: P.kwargs) -> Model:
-        asked = known.bind(*given, **named)
+        try:
+            asked = known.bind(*given, **named)
+        except TypeError as error:
+            raise UsageError(str(error), "train()") from None
         asked.apply_defaults()
         made = function(*given, **named)
         if made is None:  # another process of the same run has the model
@@ -116,4 +117,4 @@ def _public(function: Callable[P, Task | None]) -> Callable[P, Model]:
     return call
 
 
-train = checked(_public(train_task))
+train = _public(train_task)

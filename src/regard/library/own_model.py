@@ -23,7 +23,6 @@ from torch import Tensor, nn
 
 from regard.config import FORMAT, Recipe, Training, checksum
 from regard.data.batches.batch import EVERY_BATCH, BatchRange, Position
-from regard.library.arguments import checked
 from regard.models import store
 from regard.nn.dropout import reseed
 from regard.nn.hooks import name_parts
@@ -184,7 +183,6 @@ class _OwnReporter(Reporter):
         self.inner.on_end(summary)
 
 
-@checked
 def fit(
     model: OwnModule,
     batches: Batches,

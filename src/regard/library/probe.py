@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 
 from torch import Tensor, nn
 
-from regard.library.arguments import checked
 from regard.library.base import Model
 from regard.nn import hooks
 from regard.nn.alignment import Alignment
@@ -92,7 +91,6 @@ class Captured:
         return f"<Captured {self.name} [{', '.join(self.axes)}]: {shapes}{more}>"
 
 
-@checked
 def points(model: Model | nn.Module) -> list[str]:
     """The points of a model, in the order of its parts.
 
@@ -103,7 +101,6 @@ def points(model: Model | nn.Module) -> list[str]:
     return [f"{part.path}.{point}".removeprefix(".") for part in module.modules() for point in _points_of(part)]
 
 
-@checked
 @contextmanager
 def capture(model: Model | nn.Module, names: str | Sequence[str]) -> Iterator[dict[str, Captured]]:
     """Keep what passes at some points while a model runs, by name; a dictionary that fills inside the ``with``.
@@ -127,7 +124,6 @@ def capture(model: Model | nn.Module, names: str | Sequence[str]) -> Iterator[di
             found.update((name.removeprefix("."), Captured(name.removeprefix("."), heard[name])) for name in heard)
 
 
-@checked
 @contextmanager
 def intervene(model: Model | nn.Module, name: str, function: Callable[[Tensor], Tensor]) -> Iterator[None]:
     """Replace what passes at some points by a function of it, while a model runs.

@@ -27,7 +27,6 @@ from regard.inspection.pictures import svg
 from regard.inspection.questions.export import render_page
 from regard.inspection.requests import Request, check_finite
 from regard.library import probe
-from regard.library.arguments import checked
 from regard.library.attention import Figure
 from regard.library.base import Model
 from regard.library.serve.app import INDEX, File, Site, files
@@ -100,7 +99,6 @@ def explore(
     port: int | None = None,
     browser: bool = False,
 ) -> Page: ...
-@checked
 def explore(
     model: Model | nn.Module,
     *,
@@ -134,6 +132,10 @@ def explore(
             raise UsageError("is for a module of your own; the page of this model asks for a text itself", given[0])
         site = Site(model._explored, files(PAGE))
     else:
+        if not isinstance(model, nn.Module):
+            raise UsageError(
+                f"expected a model or a torch module, not {type(model).__name__}; see regard.load", "model"
+            )
         if missing := [name for name, value in own.items() if value is None]:
             raise UsageError("a module of your own needs run= (one pass over a text) and tokens= (of it)", missing[0])
         assert run is not None

@@ -19,7 +19,7 @@ from regard.runs.convert.hub_import import ImportedModel, read_hub_model
 from regard.runs.convert.layouts import DECIDING, Exports, exports
 from regard.runs.convert.side_files import as_json
 from regard.system import disk
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.assets import AnswerAssets, ImageAssets, TextAssets
 from regard.tasks.classification.classifier import ClassAssets
 from regard.tasks.kinds import labels_examples
@@ -107,11 +107,11 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
     """
     folder, output = Path(folder), Path(output)
     if to not in get_args(Form):
-        raise UsageError(f"{to!r} is no form; known are {', '.join(get_args(Form))}", "--to")
+        raise UsageError(f"{to!r} is no form; known are {', '.join(get_args(Form))}", Option("to"))
     refuse_other(output)
     fast = to == "ctranslate2"
     if fast and (missing := [name for name in NEEDED if find_spec(name) is None]):
-        raise UsageError(f"not installed: pip install {' '.join(missing)}", f"--to {to}")
+        raise UsageError(f"not installed: pip install {' '.join(missing)}", Option("to", to))
     task = load(folder, "cpu")
     recipe, assets, tokenizer = task.recipe, task.assets, _tokenizer(task.assets)
     found = exports(recipe, tokenizer, dict(task.model.named_parameters()))
@@ -189,7 +189,7 @@ def _run_converter(folder: Path, output: Path) -> None:
     try:
         TransformersConverter(str(folder), copy_files=copied).convert(str(output), force=True)
     except (ValueError, RuntimeError, NotImplementedError) as error:
-        raise RegardError(f"CTranslate2 cannot convert it: {error}", "--to ctranslate2") from None
+        raise RegardError(f"CTranslate2 cannot convert it: {error}", Option("to", "ctranslate2")) from None
     config = disk.json_of(output / CONFIG)
     if "add_source_eos" in config:
         document = disk.json_of(output / TOKENIZER)

@@ -14,7 +14,7 @@ from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.images import one_shape
 from regard.data.corpora.scan import DataScan, Scan
 from regard.runs.options import corpora
-from regard.system.errors import UsageError
+from regard.system.errors import Option, UsageError
 from regard.tasks.images.training import batch_defaults, refuse_other_sizes, size_defaults
 from regard.tasks.language.training import open_text
 from regard.tasks.model_folder import corpus_opener
@@ -130,7 +130,7 @@ def _tags(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despi
 def _images(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
     """A task on labelled images."""
     if given.begun:
-        raise UsageError(f"{info.noun} begins from nothing", "--from")
+        raise UsageError(f"{info.noun} begins from nothing", Option("start_from"))
     learned, validation = given.corpora(corpus_opener(info.name))
     shape = one_shape([*learned, *([validation] if validation else [])])
     kind = asked(1, seems := size_defaults(shape)).classification.kind
@@ -179,7 +179,7 @@ def training_job(task: str, given: InputFiles, asked: RecipeFor, tell: Tell, des
     """
     info = TASKS[task]
     if info.learns_from == "nothing":
-        instead = "train task = masked-lm, or begin another task from it by --from"
+        instead = f"train task = masked-lm, or begin another task from it by {Option('start_from')}"
         message = f"{task} is for encoders that regard import brings in, not for training; {instead}"
-        raise UsageError(message, "--task")
+        raise UsageError(message, Option("task"))
     return DATA[info.learns_from](info, given, asked, tell, despite_check)

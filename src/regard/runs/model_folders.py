@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from regard.config import recipe_toml
 from regard.models import store
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.model_folder import MODEL, RECIPE, load, load_recipe_and_assets, outline
 from regard.tasks.model_path import model_folder
 from regard.tasks.training.model_writer import CARD, final
@@ -92,7 +92,7 @@ def mean_of_weights(places: Sequence[Path]) -> dict[str, Tensor]:
 def select_checkpoints(folder: Path, last: int | None = None) -> list[Path]:
     """The newest ``last`` checkpoints of a run, oldest first; all of them if no number is given."""
     if last is not None and last < 1:
-        raise UsageError(f"{last} checkpoints cannot be averaged; give 1 or more", "--last")
+        raise UsageError(f"{last} checkpoints cannot be averaged; give 1 or more", Option("last"))
     found = checkpoint.whole(folder / "training" / "checkpoints")
     if not found:
         raise RegardError("has no checkpoints below training/; was it removed?", str(folder))

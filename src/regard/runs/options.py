@@ -28,13 +28,11 @@ from regard.config import (
 from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.pairs import PairTable, open_pairs
 from regard.models.presets import PRESETS, preset
-from regard.system.errors import UsageError
+from regard.system.errors import Option, UsageError, option_name
 from regard.tasks.protocols import Files
 from regard.tasks.training.defaults import BESIDE, defaults
 from regard.text.languages import UNKNOWN, language_of, primary
 
-OTHER_NAMES = {"start_from": "from", "settings": "set", "weights": "weight"}
-"""Names of arguments that are others on the command line."""
 PLACES = (
     *("source", "target", "train", "valid", "valid_source", "valid_target", "pairs", "test_source", "test_target"),
     *("recipe", "start_from", "output"),
@@ -98,7 +96,7 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
         return merge(sized, {"classification": {"ngrams": None}} if numbers else {}, _complete(asked, tokens))
 
     recipe_from(whole(given), where)
-    found = recipe_from(whole(chosen), "--set" if wishes.settings else where)
+    found = recipe_from(whole(chosen), Option("settings") if wishes.settings else where)
     sections = {name: fields for name, fields in chosen.items() if isinstance(fields, Mapping)}
     return _keep_exportable(found, {(section, name) for section, fields in sections.items() for name in fields})
 
@@ -132,11 +130,11 @@ def _family_option(wishes: RecipeOptions, given: Mapping[str, Any], chosen: Mapp
     begun = wishes.begun.get("model", {}).get("family")
     if begun and family and begun != family:
         message = f"is a model of the family {begun}, but the one that is asked for is of the family {family}"
-        raise UsageError(message, "--from")
+        raise UsageError(message, Option("start_from"))
     named = PRESETS[wishes.preset].family if wishes.preset else None
     if named and family and named != family:
         message = f"{wishes.preset} is of the family {named}, but model.family = {family!r} is asked for; leave one out"
-        raise UsageError(message, "--preset")
+        raise UsageError(message, Option("preset"))
     return family or begun or named
 
 
@@ -160,7 +158,7 @@ def task_option(wishes: RecipeOptions) -> str:
         UsageError: an unknown key, or no such task.
     """
     found: str = _merge_options(wishes)[1].get("task", Recipe().task)
-    check_value("task", found, "--task")
+    check_value("task", found, Option("task"))
     return found
 
 
@@ -177,18 +175,17 @@ def _merge_options(wishes: RecipeOptions) -> tuple[dict[str, Any], dict[str, Any
         given, where = dict(recipe or {}), "recipe"
     if wishes.preset:
         if wishes.begun:  # which has its own sizes
-            message = "names the sizes of a fresh model, but --from keeps those it has; leave one out"
-            raise UsageError(message, "--preset")
+            message = f"names the sizes of a fresh model, but {Option('start_from')} keeps those it has; leave one out"
+            raise UsageError(message, Option("preset"))
         _refuse_other_task(wishes, given)
     if (task := wishes.options.get("task")) is not None:
-        check_value("task", task, "--task")
+        check_value("task", task, Option("task"))
     known = {"task": task or Recipe().task, **given}
     recipe_from(_complete(known), where)  # a mistake in the file is reported as the file's
     options = _nest(wishes.options)
     for name, value in wishes.options.items():
         if value is not None:
-            option = "weight" if name == "data.weights" else name.rpartition(".")[2].replace("_", "-")
-            check_value(name, value, f"--{option}")
+            check_value(name, value, Option(name.rpartition(".")[2]))
     families = _families(wishes, given)
     for setting in wishes.settings:
         _check(setting, families)
@@ -207,7 +204,7 @@ def _check(setting: str, families: Sequence[str | None]) -> None:
     value, refused = alone[section][inner] if section else alone[inner], list[UsageError]()
     for family in families:
         try:
-            return check_value(name, value, f"--set {setting}", family)
+            return check_value(name, value, Option("settings", setting), family)
         except UsageError as error:
             refused.append(error)
     raise next((error for error in refused if "Did you mean" in error.message), refused[0])
@@ -229,17 +226,17 @@ def _refuse_other_text(wishes: RecipeOptions, wished: Mapping[str, Any]) -> None
     kept = wishes.begun.get("text", {})
     for name, value in wished.get("text", {}).items():
         if name in kept and value != kept[name]:
-            message = f"the model of --from keeps its vocabulary, which has {name} = {json.dumps(kept[name])}"
-            raise UsageError(f"{message}; leave this setting out", f"--set text.{name}={value}")
+            message = f"the model of {Option('start_from')} keeps its own, {name} = {json.dumps(kept[name])}"
+            raise UsageError(f"{message}; leave this setting out", Option("settings", f"text.{name}={value}"))
 
 
 def _refuse_other_task(wishes: RecipeOptions, given: Mapping[str, Any]) -> None:
     """Raise a UsageError for an unknown preset, or one of a family that cannot do the task."""
     task = wishes.options.get("task") or given.get("task") or Recipe().task
     can = [name for name, one in PRESETS.items() if task not in TASKS or one.family in TASKS[task].families]
-    preset(str(wishes.preset), can, "--preset")
+    preset(str(wishes.preset), can, Option("preset"))
     if wishes.preset not in can:
-        raise UsageError(f"{wishes.preset} is not for {task}; these are: {', '.join(can)}", "--preset")
+        raise UsageError(f"{wishes.preset} is not for {task}; these are: {', '.join(can)}", Option("preset"))
 
 
 def _nest(dotted: Mapping[str, object]) -> dict[str, Any]:
@@ -261,7 +258,7 @@ def _without_length(given: dict[str, Any], wished: Mapping[str, Any]) -> dict[st
     lengths = {"steps", "minutes"}
     asked = lengths & wished.get("training", {}).keys()
     if asked == lengths:
-        raise UsageError("give either steps or minutes; a run has one length", "--steps, --minutes")
+        raise UsageError("give either steps or minutes; a run has one length", Option("minutes"))
     if not asked or "training" not in given:
         return given
     return {**given, "training": {name: value for name, value in given["training"].items() if name not in lengths}}
@@ -274,18 +271,21 @@ def corpora(source: Files, target: Files, pairs: Files = (), columns: str | None
         UsageError: not as many targets as sources, nothing at all, or columns that are no two.
     """
     if len(source) != len(target):
-        raise UsageError(f"{len(source)} --source but {len(target)} --target; they go in pairs")
+        message = f"{len(source)} given, but of {Option('target')} {len(target)}; they go in pairs"
+        raise UsageError(message, Option("source"))
     if not source and not pairs:
-        raise UsageError("nothing to learn from: give --source FILE and --target FILE, or --pairs FILE")
+        two = f"{Option('source', 'FILE')} and {Option('target', 'FILE')}"
+        raise UsageError(f"nothing to learn from: give {two}, or {Option('pairs', 'FILE')}")
     if columns is not None and not pairs:
-        raise UsageError("columns are those of --pairs FILE; --source and --target hold a sentence a line", "--columns")
+        message = f"are those of {Option('pairs', 'FILE')}; the other files hold a sentence a line"
+        raise UsageError(message, Option("columns"))
     for path in (*source, *target, *pairs):
         if not Path(path).exists():
             raise UsageError("no such file", str(path))
         if Path(path).is_dir():
             raise UsageError("is a folder; a file is needed", str(path))
-    two = [open_pairs(one, other) for one, other in zip(source, target, strict=True)]
-    return two + [_table(path, columns) for path in pairs]
+    files = [open_pairs(one, other) for one, other in zip(source, target, strict=True)]
+    return files + [_table(path, columns) for path in pairs]
 
 
 def _table(path: Path | str, columns: str | None) -> Corpus[TextPair]:
@@ -293,12 +293,12 @@ def _table(path: Path | str, columns: str | None) -> Corpus[TextPair]:
         return open_pairs(path)
     names = [name.strip() for name in columns.split(",")]
     if len(names) != 2 or not all(names):
-        raise UsageError(f"{columns!r} must be two columns like 1,2, or two keys like en,de", "--columns")
+        raise UsageError(f"{columns!r} must be two columns like 1,2, or two keys like en,de", Option("columns"))
     numbers = [int(name) for name in names if name.isdecimal() and len(name) < 10 and int(name) > 0]
     columned = (numbers[0], numbers[1]) if len(numbers) == 2 else None
     found = open_pairs(path, columns=columned, keys=(names[0], names[1]))
     if isinstance(found, PairTable) and len(numbers) != 2:
-        raise UsageError(f"{columns!r} must be two columns like 1,2, as {path} is a TSV", "--columns")
+        raise UsageError(f"{columns!r} must be two columns like 1,2, as {path} is a TSV", Option("columns"))
     return found
 
 
@@ -315,12 +315,11 @@ def language_notes(wishes: RecipeOptions) -> Iterator[str]:
     unknown, others = list[str](), list[tuple[str, str, str]]()
     for name, guess in wishes.guessed.items():
         key = name.rpartition(".")[2]
-        option = f"--{key.replace('_', '-')}"
         written, code = (one.get("text", {}).get(key, UNKNOWN) for one in (given, chosen))
         if guess and code == written and UNKNOWN != primary(written) != primary(guess):
-            others.append((f"{name} is {written}", f".{guess}", f"{option} {guess}"))
+            others.append((f"{name} is {written}", f".{guess}", f"{Option(key, guess)}"))
         if code == UNKNOWN and not guess:
-            unknown.append(f"{option} CODE")
+            unknown.append(f"{Option(key, 'CODE')}")
     if others:
         said, endings, instead = zip(*others, strict=True)
         files = f"as {where} says, though the files end in {' and '.join(endings)}"
@@ -340,7 +339,7 @@ def shell_line(command: str, options: Mapping[str, object], words: Iterable[Path
     """
     parts = ["regard", command, *map(name_of, words)]
     for name, given in options.items():
-        option = f"--{OTHER_NAMES.get(name, name).replace('_', '-')}"
+        option = option_name(name)
         if isinstance(given, Mapping):
             parts += [option, f"{name}.toml"] if given else []
         elif given is True:

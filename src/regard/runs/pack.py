@@ -10,7 +10,7 @@ from typing import Any, get_args
 from regard.config import Recipe
 from regard.data.prepare.folder import VALIDATION
 from regard.system import kernels, processor
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.system.kernels.packing import Precision
 from regard.tasks.engine import has_engine, why_torch
 from regard.tasks.metrics.bleu import score
@@ -51,7 +51,7 @@ def pack(
     folder = model_folder(folder)
     recipe, _ = load_recipe_and_assets(folder)
     if not PACKED & {*recipe.info.commands}:
-        message = f"is {recipe.info.noun}; BLEU measures what translate and ask write; for others give --precision"
+        message = f"is {recipe.info.noun}; BLEU measures what translate and ask write; else give {Option('precision')}"
         raise UsageError(message, str(folder))
     _refuse_without_engine(folder, recipe)
     tasks = {precision: open_without_torch(folder, "cpu", precision) for precision in get_args(Precision)}
@@ -122,13 +122,14 @@ def _validation(
     folder: Path, source: Path | None, reference: Path | None, told: Callable[[str], None]
 ) -> tuple[list[str], list[str]]:
     """Sources and references; those of the run unless they are given."""
+    both = f"{Option('source', 'FILE')} and {Option('reference', 'FILE')}"
     if (source is None) != (reference is None):
-        missing = "--source" if source is None else "--reference"
-        raise UsageError(f"give both --source FILE and --reference FILE; {missing} is missing", missing)
+        missing = Option("source" if source is None else "reference")
+        raise UsageError(f"give both {both}; {missing} is missing", missing)
     if source is None or reference is None:
         source, reference = (folder / "training" / "data" / name for name in VALIDATION)
         if not (source.is_file() and reference.is_file()):
-            message = "keeps no validation data to measure on; give --source FILE and --reference FILE"
+            message = f"keeps no validation data to measure on; give {both}"
             raise UsageError(message, str(folder))
     notes = InvalidLines(source), InvalidLines(reference)
     sources, references = matching_lines(source, reference, notes)

@@ -17,7 +17,7 @@ from regard.models.store import named_tensors
 from regard.nn import ops
 from regard.runs.workers.group import WorkerGroup, plain
 from regard.system import kernels
-from regard.system.errors import Damaged, RegardError, UsageError
+from regard.system.errors import Damaged, Option, RegardError, UsageError
 from regard.system.keys import key
 from regard.system.processor import kind as processor_kind
 from regard.system.processor import usable_cores
@@ -139,7 +139,7 @@ def load_settings(training: Path, device: torch.device) -> ResolvedSettings | No
     found = {"chosen.exact": ops.full(str(device)), "chosen.shards": 1, **resolved.read_fields(training)}
     values = {name: found.get(f"chosen.{name}") for name in ResolvedSettings.__dataclass_fields__}
     if "numpy" in (values["product"], values["exact"]):
-        message = "NumPy multiplied the matrices of this run, which Regard no longer does; begin anew (--resume never)"
+        message = f"NumPy multiplied the matrices of this run; begin anew ({Option('resume', 'never')})"
         raise RegardError(message, str(training / resolved.NAME))
     try:
         return ResolvedSettings.of(values)

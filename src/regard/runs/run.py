@@ -30,7 +30,7 @@ from regard.runs.plan import (
 from regard.runs.workers.group import WorkerGroup, plain, torchrun_process, worker_group
 from regard.runs.workers.processes import useful_processes
 from regard.system import VERSION
-from regard.system.errors import Damaged, RegardError, UsageError
+from regard.system.errors import Damaged, Option, RegardError, UsageError
 from regard.system.processor import keep_pages, usable_cores
 from regard.tasks.model_folder import load
 from regard.tasks.training import model_writer
@@ -98,7 +98,7 @@ def prepare_data(
     if expected not in (None, made.fingerprint):
         discard(fresh)
         changed = "is damaged or lost, and the files it was made from have changed since this run began"
-        raise RegardError(f"{changed}; give the files of then, or start again with --resume never", str(folder))
+        raise RegardError(f"{changed}; give those files, or start again with {Option('resume', 'never')}", str(folder))
     del made
     discard(folder)
     os.rename(fresh, folder)
@@ -237,7 +237,7 @@ def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ())
             manifest.settle(work.output, work.hooks.files)  # killed at its very last file operation
             told(f"{work.output} is finished already; nothing to do")
             if work.inputs.licence:
-                told("--licence changes nothing of a finished run's card")
+                told("a licence changes nothing of a finished run's card")
         else:
             learn(work, allow)
     return load(work.output, str(work.machine.device))

@@ -27,7 +27,7 @@ from regard.runs.options import (
 )
 from regard.runs.run import Machine, TrainingRun, run
 from regard.runs.workers.group import torchrun_process
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.system.forks import end_with
 from regard.tasks.model_folder import choose_device
 from regard.tasks.protocols import Files, InputFiles
@@ -46,11 +46,6 @@ LONGEST_LICENCE = 200
 """Characters."""
 CHECKING = "checking the data"
 """Message before the first pass over the data."""
-TRANSLATION_TAKES = "task = translation takes --source; for other tasks give --task"
-TRANSLATION_BEGINS = (
-    "a translator begins from nothing; --from is for the tasks that learn from --train, named by --task "
-    "(to resume a run, name its --output)"
-)
 
 
 def train(
@@ -132,7 +127,7 @@ def train(
     given = {name: value for name, value in locals().items() if name not in UNNAMED}
     beside = torchrun_process()
     if beside and processes not in (None, beside.size):
-        raise UsageError(f"torchrun started {beside.size}; leave it out", "processes")
+        raise UsageError(f"torchrun started {beside.size}; leave it out", Option("processes"))
     if beside:
         end_with(os.getppid(), signal.SIGTERM)  # a torchrun that is killed does not end what it started
         beside.begin()
@@ -142,10 +137,10 @@ def train(
         follow_torchrun(beside, should_stop)
         return None
     if tensorboard and find_spec("tensorboard") is None:
-        raise UsageError("is not installed; pip install 'regard[track]'", "tensorboard")
+        raise UsageError("is not installed; pip install 'regard[track]'", Option("tensorboard"))
     if licence is not None and not (licence.strip() and licence.isprintable() and len(licence) <= LONGEST_LICENCE):
         message = f"is to be one line of at most {LONGEST_LICENCE} characters, such as 'CC BY 4.0'"
-        raise UsageError(message, "--licence")
+        raise UsageError(message, Option("licence"))
     resolved.refuse_others(allow := tuple(allow_mismatch))
     options = {
         "task": task,
@@ -172,8 +167,10 @@ def train(
     word = task_option(wishes)
     info = TASKS[word]
     if info.learns_from == "pairs":
-        _refuse_elsewhere({"--train": train, "--valid": valid}, TRANSLATION_TAKES)
-        _refuse_elsewhere({"--from": start_from}, TRANSLATION_BEGINS)
+        instead = f"task = translation takes {Option('source')}; for other tasks give {Option('task')}"
+        _refuse_elsewhere({"train": train, "valid": valid}, instead)
+        instead = f"a translator begins from nothing (to resume a run, name its {Option('output')})"
+        _refuse_elsewhere({"start_from": start_from}, instead)
     told = reporter if reporter is not None else Reporter() if quiet else None
     shows = reporters.reporter() if told is None else nullcontext(told)
     with shows as shown, beside.releasing() if beside else nullcontext():
@@ -181,13 +178,13 @@ def train(
         wishes = replace(wishes, begun=begun.values(word) if begun else {})
         place = choose_device(device)
         if info.learns_from != "pairs":
-            others = {"--source": source, "--target": target, "--pairs": pairs, "--valid-source": valid_source}
-            _refuse_elsewhere(others, f"task = {word} takes --train")
-            weighs = {"--weight" if weights else "data.weights": weights_option(wishes) or None}
+            others = {"source": source, "target": target, "pairs": pairs, "valid_source": valid_source}
+            _refuse_elsewhere(others, f"task = {word} takes {Option('train')}")
+            weighs = {"weights" if weights else "data.weights": weights_option(wishes) or None}
             _refuse_elsewhere(weighs, f"task = {word} draws from all files by size; only translation weighs them")
             if begun and (family := begun.recipe.model.family) not in info.families:
                 message = f"is a model of the family {family}; task = {word} needs {' or '.join(info.families)}"
-                raise UsageError(message, f"--from {begun.folder}")
+                raise UsageError(message, Option("start_from", begun.folder))
         refuse_unusable(Path(output), resume)
         if info.learns_from == "pairs" and earlier is None:
             for note in language_notes(wishes):
@@ -211,7 +208,7 @@ def train(
 def _refuse_elsewhere(options: Mapping[str, object], instead: str) -> None:
     for name, value in options.items():
         if value is not None:
-            raise UsageError(f"is not for this task: {instead}", name)
+            raise UsageError(f"is not for this task: {instead}", name if "." in name else Option(name))
 
 
 def _several(files: Files | Path | str | None) -> Files:

@@ -2,8 +2,52 @@
 
 from __future__ import annotations
 
+import shlex
+from typing import ClassVar
+
 LONGEST = 2000
 """Longest message, in characters; longer ones come only from crafted files."""
+OPTIONS = {"start_from": "from", "settings": "set", "weights": "weight"}
+"""The arguments whose options of the command line are called otherwise."""
+
+
+class Option(str):
+    """An argument of a function, which is an option of a command; each of these two fronts has its own spelling.
+
+    As the place of an error it is ``columns``, or ``--columns``; within a sentence ``columns='1,2'``, or
+    ``--columns 1,2``.
+
+    Args:
+        name: the function's.
+        value: given to it; in capitals it stands for one, and ``True`` for a flag.
+    """
+
+    dashes: ClassVar[bool] = False
+    """Whether this process runs a command."""
+    name: str
+    value: object
+
+    def __new__(cls, name: str, value: object = "") -> Option:
+        made = super().__new__(cls, f"{name} {value}".rstrip())
+        made.name, made.value = name, value
+        return made
+
+    def __str__(self) -> str:
+        return self._option if self.dashes else super().__str__()
+
+    def __format__(self, spec: str) -> str:
+        stands = isinstance(self.value, str) and (not self.value or self.value.isupper())
+        return self._option if self.dashes else f"{self.name}={self.value if stands else repr(self.value)}"
+
+    @property
+    def _option(self) -> str:
+        several = self.value if isinstance(self.value, list) else [] if self.value in ("", True) else [self.value]
+        return shlex.join([option_name(self.name), *map(str, several)])
+
+
+def option_name(name: str) -> str:
+    """The option of the command line that an argument is."""
+    return "--" + OPTIONS.get(name, name).replace("_", "-")
 
 
 class RegardError(Exception):
@@ -11,7 +55,7 @@ class RegardError(Exception):
 
     Args:
         message: what is wrong and what to do.
-        where: the file, line, option or field it is about, e.g. ``"train.de:17"`` or ``"model.d_model"``.
+        where: the file, line, argument or field it is about, e.g. ``"train.de:17"`` or ``Option("columns")``.
     """
 
     exit_code = 1
@@ -23,7 +67,7 @@ class RegardError(Exception):
         self.where = where
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.message}" if self.where else self.message
+        return f"{self.where!s}: {self.message}" if self.where else self.message
 
 
 class UsageError(RegardError):

@@ -242,7 +242,8 @@ def _serve(work: Work, asked: BinaryIO, answered: BinaryIO) -> None:
         try:
             found = _ANSWER + work(content)
         except RegardError as error:
-            found = _REFUSAL + json.dumps([type(error).__name__, error.message, error.where]).encode()
+            where = error.where and str(error.where)
+            found = _REFUSAL + json.dumps([type(error).__name__, error.message, where]).encode()
         except Exception:
             found = _FAILURE + traceback.format_exc().encode()
         with suppress(BrokenPipeError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from regard.config import Recipe, import_name, saved_recipe
 from regard.engine.weights import MappedPacker, RecordingPacker, StalePack, WeightFile
 from regard.system import processor
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.system.kernels.packing import Packer, Precision
 from regard.system.threads import ended_threads
 from regard.tasks.assets import PROCESSORS, ProcessorFile, read_json
@@ -146,7 +146,7 @@ def choose_device(device: str | None) -> torch.device:
         if chosen.type == "meta" or (chosen.type == "cpu" and chosen.index):  # torch takes these
             raise RuntimeError
     except (RuntimeError, AssertionError):
-        raise UsageError(f"{device!r} is no device of this machine; try cpu", "--device") from None
+        raise UsageError(f"{device!r} is no device of this machine; try cpu", Option("device")) from None
     return chosen
 
 

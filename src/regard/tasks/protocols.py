@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from regard.config import Recipe, TaskInfo
-from regard.system.errors import UsageError
+from regard.system.errors import Option, UsageError
 from regard.system.forks import Processes, alone
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class InputFiles:
         """
         files = [*self.train, *([self.valid] if self.valid is not None else [])]
         if not self.train:
-            raise UsageError("nothing to learn from: give --train FILE")
+            raise UsageError(f"nothing to learn from: give {Option('train', 'FILE')}")
         for path in map(Path, files):
             if not path.is_file():
                 refuse_pipes([path])

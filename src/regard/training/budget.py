@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from regard.config import Training
+from regard.system.errors import Option
 from regard.text.counts import clock, counted
 from regard.training.progress import OWN_SCORE
 
@@ -137,7 +138,7 @@ def poor(minutes: float, costs: Costs, found: Length) -> str | None:
     return (
         f"too little time to learn much: {counted(found.steps, 'step')} in {format_minutes(minutes)}{only} (a step "
         f"takes {costs.step:.2g} s, a validation {clock(costs.loss)}, the final scores about {clock(costs.final)}); "
-        f"give --minutes {needed} or more, or a smaller model (--preset, or --set model.d_model=...)"
+        f"give {Option('minutes', needed)} or more, or a smaller model ({Option('settings', 'model.d_model=...')})"
     )
 
 

@@ -130,7 +130,7 @@ def test_a_header_of_unknown_names_is_suspected(tmp_path: Path, kind: Kind) -> N
         finding = found(check_labels(corpora, kind))["header"]
         assert finding.severity == "warning"
         assert finding.sentence.startswith(sentence)
-        assert "--columns" in finding.sentence
+        assert "columns" in finding.sentence
         assert places(finding) == [("a.tsv", 1), ("b.tsv", 1)][: len(corpora)]
     assert "header" not in found(check_labels([open_labelled(both[0].name, "utterances,intents")], kind))
 
@@ -167,7 +167,7 @@ def test_findings_speak_of_images(tmp_path: Path) -> None:
     assert (report.pairs, "images" in report.verdict) == (6, True)
     wide.write_text("".join(f"1,{place},2,3,l{place}\n" for place in range(200)))
     swapped = check_labels([open_images(wide)], scan=ImageScan)
-    assert (swapped.usable, "--columns" in swapped.verdict) == (False, True)
+    assert (swapped.usable, "columns" in swapped.verdict) == (False, True)
 
 
 Sentence = list[tuple[str, str]]
@@ -223,7 +223,7 @@ FATAL_TAGS = [
     (PLAIN, "bio", "unexplained tag", "80 words have tags that BIO does not explain"),
     ([[("a", "O"), ("b", "O")]] * 3, "bio", "one label", "No word is part of a span"),
     ([[("a", "X"), (f"{n}", "X")] for n in range(9)], None, "one label", "All words have one tag, 'X'"),
-    ([[("a", f"t{n}")] for n in range(600)], None, "too many labels", "600 different tags: are the columns"),
+    ([[("a", f"t{n}")] for n in range(600)], None, "too many labels", "600 different tags: are words"),
 ]
 
 

@@ -137,7 +137,7 @@ def test_nothing_and_units_and_columns_nobody_knows(tmp_path: Path) -> None:
     with refused(UsageError, "data.documents"):
         open_documents(path, "page")  # type: ignore[arg-type]
     for corpora in ([plain], [plain, plain]):  # plain text has no columns
-        with refused(UsageError, "--columns", "a.txt"):
+        with refused(UsageError, "columns", "a.txt"):
             module.refuse_columns("body", corpora)
         module.refuse_columns(None, corpora)
     module.refuse_columns("body", [plain, keyed])

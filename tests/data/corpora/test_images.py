@@ -69,7 +69,7 @@ def test_columns_that_are_not_there_and_unknown_endings_are_said(tmp_path: Path)
     for columns, error in (("0", UsageError), ("6", RegardError), ("no such", RegardError)):
         with refused(error, None, columns):
             read(rows(tmp_path, "0,1,2,3,a\n", columns))
-    with refused(UsageError, "--columns"):
+    with refused(UsageError, "columns"):
         open_images(tmp_path / "some.csv", "text,label")
     with refused(UsageError, tmp_path / "folder.png", ".npz"):
         open_images(tmp_path / "folder.png")

@@ -112,13 +112,13 @@ def test_a_label_may_end_at_its_colon(tmp_path: Path) -> None:
 
 def test_a_form_nobody_knows(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "a\tx\n")
-    with refused(UsageError, path, '--columns "label text"'):
+    with refused(UsageError, path, "columns='label text'"):
         open_labelled(path)
     assert list(open_labelled(path, "1,2").examples()) == [("a", "x")]
     for columns in ("text", "1,2,3", "1,", "text label"):
-        with refused(UsageError, "--columns", columns):
+        with refused(UsageError, "columns", columns):
             open_labelled(path, columns)
-    with refused(UsageError, "--columns", "1", "0"):
+    with refused(UsageError, "columns", "1", "0"):
         list(open_labelled(path, "0,1").examples())
 
 

@@ -54,7 +54,7 @@ def test_bad_tables_and_names(tmp_path: Path) -> None:
 
 def test_of_a_wide_table_two_columns_are_to_be_chosen(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tsv", "package\ttitle\ta\tx\n")
-    with refused(UsageError, path, "has 4 columns", "--columns 3,4"):
+    with refused(UsageError, path, "has 4 columns", "columns='3,4'"):
         list(open_pairs(path).examples())
     assert list(open_pairs(path, columns=(3, 4)).examples()) == [("a", "x")]
     assert list(open_pairs(path, columns=(1, 2)).examples()) == [("package", "title")]
@@ -100,5 +100,5 @@ def test_places_are_those_of_the_files(corpus: TwoFiles) -> None:
     assert part.name == f"0.25 of {corpus.name}"
     assert part.notes == corpus.notes
     for share in (0, -1, 1.5, float("nan")):
-        with refused(UsageError, "--fraction"):
+        with refused(UsageError, "fraction"):
             Subset(corpus, share, 1)

@@ -155,13 +155,13 @@ def test_files_without_sentences_and_columns_nobody_knows(tmp_path: Path) -> Non
         with refused(RegardError, tmp_path / name):
             list(open_tagged(write(tmp_path / name, "\n\n")).examples())
     path = write(tmp_path / "a.conllu", treebank(TWO))
-    with refused(UsageError, "--columns", "'colour'", "id, form"):
+    with refused(UsageError, "columns", "'colour'", "id, form"):
         list(open_tagged(path, "form,colour").examples())
-    with refused(UsageError, "--columns", "9" * 30 + "'"):
+    with refused(UsageError, "columns", "9" * 30 + "'"):
         list(open_tagged(path, "9" * 5000).examples())
-    with refused(UsageError, "--columns", "1,2,3"):
+    with refused(UsageError, "columns", "1,2,3"):
         open_tagged(path, "1,2,3")
-    with refused(UsageError, "--columns", "0"):
+    with refused(UsageError, "columns", "0"):
         list(open_tagged(write(tmp_path / "a.conll", "a\tB\n"), "0,1").examples())
     assert sentences(open_tagged(path, "5")) == TWO
 

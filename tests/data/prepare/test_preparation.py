@@ -405,10 +405,10 @@ def test_where_nothing_is_left_or_all_is_alike_the_file_is_named(tmp_path: Path)
         prepared(path, tmp_path / "data")
     assert not (tmp_path / "data").exists()
     good = table(tmp_path / "b.csv", [(f"text {n}", "a") for n in range(20)])
-    with refused(RegardError, path, "--valid"):
+    with refused(RegardError, path, "valid"):
         prepared(good, tmp_path / "data", path)
     alike = table(tmp_path / "c.csv", [("text", "a")] * 40)
-    with refused(RegardError, alike, "40", "--valid"):
+    with refused(RegardError, alike, "40", "valid"):
         prepared(alike, tmp_path / "data")
 
 
@@ -423,5 +423,5 @@ def test_a_long_text_is_several_examples_with_one_label(texts: Path, tmp_path: P
     assert (made.wholes.count, made.wholes.windows_B.sum()) == (60, made.count)
     old = prepared(texts, tmp_path / "data", valid)
     del old.index["wholes"]  # what an earlier version prepared is refused where it matters
-    with refused(RegardError, tmp_path / "data", "--resume"):
+    with refused(RegardError, tmp_path / "data", "resume"):
         _ = old.wholes

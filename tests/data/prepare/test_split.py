@@ -45,7 +45,7 @@ def test_no_sentence_is_on_both_sides(pairs: list[tuple[str, str]], count: int, 
     try:
         parts = split_pairs(scanned(pairs).hashes_B2, count, seed)
     except RegardError as error:
-        assert "--valid-source" in str(error)  # noqa: PT017
+        assert "valid_source" in str(error)  # noqa: PT017
         return
     for side in (0, 1):
         train = {pairs[i][side].strip().casefold() for i in np.flatnonzero(~(parts.validation_B | parts.left_B))}
@@ -66,7 +66,7 @@ def test_unique_pairs_are_preferred_so_none_is_lost() -> None:
 
 
 def test_too_few_are_counted_in_a_sentence() -> None:
-    rest = "to split a validation part off; give --valid"
+    rest = "to split a validation part off; give valid="
     with refused(RegardError, "a.tsv", f"1 pair is too few {rest}"):
         split_texts(np.array([7], np.uint64), 5, 1, "pairs", "a.tsv")
     with refused(RegardError, "a.tsv", f"2 texts are too few, or too alike, {rest}"):

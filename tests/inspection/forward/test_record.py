@@ -124,10 +124,10 @@ def test_a_language_model_goes_on_by_pieces() -> None:
         (small.spanner, SPANNED, "<extra_0> " + "weil " * 50, (RegardError, "target")),
         (small.spanner, SPANNED, [2], (UsageError, "branch", "2")),
         (small.speaker, "The", [70] * 43, (RegardError, "text")),
-        (small.speaker, "The", "animal", (UsageError, "--target")),
-        (small.classifier, SOURCE, [70], (UsageError, "--target")),
+        (small.speaker, "The", "animal", (UsageError, "target")),
+        (small.classifier, SOURCE, [70], (UsageError, "target")),
         (small.classifier, "  ", None, (RegardError, "text")),
-        (small.filler, SOURCE, "a", (UsageError, "--target")),
+        (small.filler, SOURCE, "a", (UsageError, "target")),
         (small.tagger, SOURCE * 2000, None, (RegardError, "text", "139")),  # tokens of its prefix
         (translator, SOURCE * 2000, (), (RegardError, "text", "139")),
     ],
@@ -216,8 +216,8 @@ def test_it_goes_to_json_and_back(task: Any) -> None:
 def test_layers_and_heads_count_from_one(task: Any) -> None:
     made = record(task, SOURCE, TARGET)
     assert made.head("encoder", 2, 4) is not None
-    beyond = {"--layer": [("encoder", 3, 1), ("encoder", 0, 1), ("decoder", 4, 1)]}
-    beyond["--head"] = [("cross", 1, 5), ("cross", 1, 0)]
+    beyond = {"layer": [("encoder", 3, 1), ("encoder", 0, 1), ("decoder", 4, 1)]}
+    beyond["head"] = [("cross", 1, 5), ("cross", 1, 0)]
     for where, (kind, layer, head) in ((where, one) for where, some in beyond.items() for one in some):
         with refused(UsageError, where):
             made.head(kind, layer, head)
@@ -262,7 +262,7 @@ def test_a_word_is_found_and_its_gaze_shown(task: Any) -> None:
     two = word_svg([view, view], "it")
     assert two.count('class="word from"') == 2
     assert TARGET in two
-    with refused(UsageError, "--token"):
+    with refused(UsageError, "token"):
         view.arc_diagram("elephant")
 
 
@@ -287,7 +287,7 @@ def test_every_model_of_one_text_shows_what_it_reads(name: str) -> None:
     assert "".join(SOURCE[token.start : token.end] for token in found.source) == SOURCE
     if name == "classifier":
         assert (found.source[0].text, found.source[-1].text) == ("[CLS]", "</s>")
-        with refused(UsageError, "--kind"):
+        with refused(UsageError, "kind"):
             found.layer("cross", 1)
 
 
@@ -335,7 +335,7 @@ def test_a_text_that_is_weighed_has_one_row_which_is_always_shown(whole: bool) -
     assert f"Where “{WHOLE}” looks" in drawn
     assert "Without anything." in drawn
     assert drawn.count("<path") == sum(weight >= 0.02 for weight in weight_QK[0])
-    with refused(UsageError, "--token"):
+    with refused(UsageError, "token"):
         view.terminal(ColourScheme(), "animal")
 
 

@@ -92,11 +92,11 @@ def test_the_picture_holds_the_image_and_every_head() -> None:
 @pytest.mark.parametrize(
     ("shown", "refusal"),
     [
-        ({"layer": 4}, (UsageError, "--layer", "1", "3")),
-        ({"head": 0}, (UsageError, "--head", "1", "2")),
-        ({"who": "4,1"}, (UsageError, "--token", "1,1", "3,2")),
-        ({"who": "0,1"}, (UsageError, "--token", "1,1", "3,2")),
-        ({"who": "cat"}, (UsageError, "--token", "cat")),
+        ({"layer": 4}, (UsageError, "layer", "1", "3")),
+        ({"head": 0}, (UsageError, "head", "1", "2")),
+        ({"who": "4,1"}, (UsageError, "token", "1,1", "3,2")),
+        ({"who": "0,1"}, (UsageError, "token", "1,1", "3,2")),
+        ({"who": "cat"}, (UsageError, "token", "cat")),
     ],
 )
 def test_what_is_not_there_is_said(shown: dict[str, Any], refusal: Any) -> None:

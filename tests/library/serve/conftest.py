@@ -17,7 +17,7 @@ import pytest
 from regard.library.serve import app
 from regard.library.serve.server import LIMITS, Limits, Server, listen
 from regard.library.serve.worker import Worker
-from regard.system.errors import UsageError
+from regard.system.errors import Option, UsageError
 
 PATIENCE = 10.0
 """Seconds after which what a test waits for will not come."""
@@ -70,7 +70,7 @@ class Answers:
         if name == "wait":
             assert self.go.wait(PATIENCE)
         if name == "usage":
-            raise UsageError("there is no head 9", "--head-of")
+            raise UsageError("there is no head 9", Option("head_of"))
         if name == "fail":
             raise ZeroDivisionError("the secret is 17")
         self.ended.append(said)

@@ -31,14 +31,14 @@ def test_the_first_free_port_is_taken(monkeypatch) -> None:
             assert first < found.getsockname()[1] < first + server.TRIED
             assert page_url(found) == f"http://127.0.0.1:{found.getsockname()[1]}/"
         monkeypatch.setattr(server, "TRIED", 1)
-        with refused(UsageError, "--port", str(first)):
+        with refused(UsageError, "port", str(first)):
             listen()
 
 
 def test_a_port_that_is_named_is_the_one_or_none() -> None:
     with listen(0) as taken:
         port = taken.getsockname()[1]
-        with refused(UsageError, "--port", str(port)):
+        with refused(UsageError, "port", str(port)):
             listen(port)
     with listen(port) as again:
         assert again.getsockname() == ("127.0.0.1", port)
@@ -50,7 +50,7 @@ def test_what_is_no_port_or_the_systems_is_one_sentence(monkeypatch) -> None:
 
     monkeypatch.setattr(socket.socket, "bind", refuse)
     for port in (-1, 65536, 10**9, 80):
-        with refused(UsageError, "--port", str(port)):
+        with refused(UsageError, "port", str(port)):
             listen(port)
 
 

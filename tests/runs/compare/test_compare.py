@@ -143,7 +143,7 @@ def test_a_share_of_the_data_is_learned_from_and_all_is_validated_on(run, texts,
     assert [part.pairs for part in prepared] == [len(kept)] * 2 + [120] * 2
     assert len({part.validation_source.count for part in prepared}) == 1
     assert prepared[0].vocabularies.sha256 == prepared[1].vocabularies.sha256
-    with refused(UsageError, "--fraction", "--valid-source"):
+    with refused(UsageError, "fraction", "valid_source"):
         run(shares=(0.5,), texts=replace(texts, valid=None))
 
 
@@ -199,14 +199,14 @@ def test_recipes_that_read_otherwise_are_refused_before_the_data(
 
 
 BUDGETS = [
-    (Budget(), "--minutes, --steps"),
-    (Budget(1.0, 5), "--minutes, --steps"),
-    (Budget(steps=2, seeds=(1, 1)), "--seeds"),
-    (Budget(steps=2, seeds=()), "--seeds"),
-    (Budget(steps=2, shares=(0.0,)), "--fraction"),
-    (Budget(steps=2, shares=(1.5,)), "--fraction"),
-    (Budget(minutes=-1.0), "--minutes"),
-    (Budget(steps=2, seeds=(-1,)), "--seed"),
+    (Budget(), "minutes"),
+    (Budget(1.0, 5), "minutes"),
+    (Budget(steps=2, seeds=(1, 1)), "seeds"),
+    (Budget(steps=2, seeds=()), "seeds"),
+    (Budget(steps=2, shares=(0.0,)), "fraction"),
+    (Budget(steps=2, shares=(1.5,)), "fraction"),
+    (Budget(minutes=-1.0), "minutes"),
+    (Budget(steps=2, seeds=(-1,)), "seed"),
 ]
 
 

@@ -224,7 +224,7 @@ def test_a_start_symbol_and_pieces_without_a_name_are_nothing_for_ctranslate2() 
     recipe = recipe_from({"task": "language-model", "model": SMALL["gpt"]})
     assert exports(recipe, unnamed()).line.endswith("(GPT-2), CTranslate2")
     assert exports(recipe, unnamed(200)).line.endswith("(GPT-2)")
-    with refused(UsageError, "--to ctranslate2", "200"):
+    with refused(UsageError, "to ctranslate2", "200"):
         exports(recipe, unnamed(200)).refuse("ctranslate2")
 
 

@@ -217,7 +217,7 @@ def test_what_cannot_be_scored_is_said(labels: list[str], fields: dict[str, Any]
 
 
 def test_a_test_set_of_which_no_label_is_known_is_a_slip() -> None:
-    with refused(RegardError, "rows", "'x', 'y', 'z', …", "'a', 'b', 'c'", "--columns"):
+    with refused(RegardError, "rows", "'x', 'y', 'z', …", "'a', 'b', 'c'", "columns"):
         found(list("xyzw"), np.ones((4, 3)))
     with refused(RegardError, "rows", "'x', 'y', 'z'"):
         found(["x|y", "", "z"], np.ones((3, 3)), kind="multi")

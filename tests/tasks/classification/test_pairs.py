@@ -59,7 +59,7 @@ def test_every_form(tmp_path: Path, name: str, content: str, columns: str | None
         ("p.jsonl", '{"text": "a"}\n', None, RegardError, "p.jsonl:1"),
         ("p.jsonl", '{"premise": 1, "hypothesis": "a", "label": "b"}\n', None, RegardError, "p.jsonl:1"),
         ("p.txt", "a\tb\tc\n", None, UsageError, "p.txt"),
-        ("p.tsv", "a\tb\tc\n", "1,2", UsageError, "--columns"),
+        ("p.tsv", "a\tb\tc\n", "1,2", UsageError, "columns"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, name, content, columns, error, where) -> None:

@@ -128,7 +128,7 @@ def test_vectors_of_length_one_and_of_nothing() -> None:
 def test_what_cannot_be_asked() -> None:
     task = task_of("bert")
     for layer in (0, 3, -1):
-        with refused(UsageError, "--layer", str(layer), "2"):
+        with refused(UsageError, "layer", str(layer), "2"):
             TextVectors(task, layer)
     with refused(UsageError, "pool", "'sum'"):
         TextVectors(task).texts(["a"], "sum")  # type: ignore[arg-type]
@@ -184,7 +184,7 @@ def test_image_vectors_of_length_one_of_nothing_and_what_cannot_be() -> None:
         np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1, atol=1e-6)
     assert vectors.images([]).shape == (0, 16)
     assert vectors.patches([]).shape == (0, 6, 16)
-    with refused(UsageError, "--layer", "4", "3"):
+    with refused(UsageError, "layer", "4", "3"):
         ImageVectors(viewer(**SMALL), 4)
     with refused(UsageError, "pool", "'sum'"):
         vectors.images(PIXELS, "sum")  # type: ignore[arg-type]

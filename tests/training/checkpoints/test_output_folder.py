@@ -64,7 +64,7 @@ def test_unfinished_resumes_and_finished_is_said(tmp_path):
 def test_a_finished_run_goes_on_where_more_steps_are_asked_for(tmp_path):
     play = begun(tmp_path / "m")
     allow = ("training.steps",)
-    with refused(RegardError, "training.steps", "--allow-mismatch"):
+    with refused(RegardError, "training.steps", "allow_mismatch"):
         decide(play.output, fields(steps=15))
     with refused(UsageError, "training.steps", "10"):
         decide(play.output, fields(steps=9), allow=allow)

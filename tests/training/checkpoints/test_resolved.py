@@ -44,9 +44,9 @@ def test_there_and_back(tmp_path):
 def test_a_changed_field_is_named_and_some_can_be_allowed(tmp_path, name, changed, allowed):
     resolved.write(tmp_path, resolved.recipe_fields(Recipe()), Fast())
     old, new = resolved.read_fields(tmp_path), resolved.recipe_fields(changed)
-    with refused(RegardError, name, "--output") as caught:
+    with refused(RegardError, name, "output") as caught:
         resolved.check(old, new)
-    assert (f"--allow-mismatch {name}" in str(caught.value)) is allowed
+    assert (f"allow_mismatch=['{name}']" in str(caught.value)) is allowed
     with pytest.raises(RegardError):  # and back again, where a field is no longer set
         resolved.check({k: v for k, v in new.items() if v is not None}, old | {name: None})
     told = []
@@ -55,7 +55,7 @@ def test_a_changed_field_is_named_and_some_can_be_allowed(tmp_path, name, change
         resolved.check(old, new, allow=(name,), warn=told.append)
         assert len(told) == 1
     else:
-        with refused(UsageError, "--allow-mismatch"):
+        with refused(UsageError, "allow_mismatch"):
             resolved.refuse_others([name])
         with refused(RegardError, name):
             resolved.check(old, new, allow=(name,))
@@ -65,7 +65,7 @@ def test_what_can_be_allowed_is_a_field_and_what_does_not_change_the_weights_may
     known = {*resolved.recipe_fields(Recipe()), "chosen.threads"}
     known |= {f"fingerprint.{of}" for of in ("torch", "processor", "kernels")}
     assert known > resolved.ALLOWED
-    with refused(UsageError, "--allow-mismatch", "training.rate"):
+    with refused(UsageError, "allow_mismatch", "training.rate"):
         resolved.refuse_others(["training.rat"])
     old = resolved.recipe_fields(Recipe())
     resolved.check(old, resolved.recipe_fields(Recipe(training=Training(keep=9, save_every=3, max_skipped=2))))
@@ -97,7 +97,7 @@ def test_what_is_known_of_a_run_that_lost_the_file(tmp_path):
     (folder / name(2) / "state.json").write_bytes(b"{}")
     assert resolved.known_fields(tmp_path)[0]["chosen.steps"] == 39
     (folder / name(1) / "manifest.json").unlink()
-    with refused(Damaged, "resolved.toml", "--resume"):
+    with refused(Damaged, "resolved.toml", "resume"):
         resolved.known_fields(tmp_path)
     resolved.write(tmp_path, stored, Fast())
     assert resolved.known_fields(tmp_path) == (stored, None)
@@ -105,7 +105,7 @@ def test_what_is_known_of_a_run_that_lost_the_file(tmp_path):
 
 def test_a_run_of_an_earlier_version_that_has_what_left_is_refused():
     resolved.check({"tagging.adversarial": 0.0}, {})
-    with refused(RegardError, "tagging.adversarial", "choose another --output"):
+    with refused(RegardError, "tagging.adversarial", "choose another output="):
         resolved.check({"tagging.adversarial": 0.5}, {})
 
 

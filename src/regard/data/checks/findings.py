@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias
 from regard.data.corpora.corpus import Corpus, ExampleT
 from regard.data.corpora.pairs import MISALIGNED
 from regard.data.corpora.scan import Scan
-from regard.system.errors import RegardError
+from regard.system.errors import Option, RegardError
 from regard.text.counts import agreeing, counted
 
 Severity = Literal["fatal", "warning", "note"]
@@ -319,6 +319,6 @@ def announce(findings: Iterable[Finding], tell: Callable[[str], None]) -> None:
         places = [f"{file}:{line}" if line else file for file, line, _ in finding.examples[:1]]
         if finding.severity == "fatal":
             where = places[0] if places and places[0] not in finding.sentence else None
-            option = ", or train all the same by --despite-check" if finding.is_judgement else ""
+            option = f", or train all the same by {Option('despite_check', True)}" if finding.is_judgement else ""
             raise RegardError(f"{finding.sentence} See regard check for all that was found{option}.", where)
         tell(f"{finding.severity}: {finding.sentence}{f' First: {places[0]}' if places else ''}")

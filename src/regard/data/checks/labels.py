@@ -29,6 +29,7 @@ from regard.data.checks.findings import (
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, ExampleT
 from regard.data.corpora.images import Image
 from regard.data.corpora.labelled import SEPARATOR, Kind, LabelledRows, parse_number, split_labels
+from regard.system.errors import Option
 from regard.text.counts import agreeing, counted
 from regard.text.tags import OUTSIDE, Scheme, TaggedWords, Written, neighbours, scheme_of, spans_of, split_tag
 
@@ -102,7 +103,7 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
 
     noun: ClassVar[str] = "texts"
     report: ClassVar[type[LabelReport]] = LabelReport
-    swapped: ClassVar[str] = "are the columns of text and label swapped? Name them."
+    swapped: ClassVar[str] = "are the columns of text and label swapped?"
     has_text: ClassVar[bool] = True
     has_labels: ClassVar[bool] = True
     """Whether the second side of an example is its label, or its labels."""
@@ -182,7 +183,7 @@ class ImageScan(LabelScan[Image]):
 
     noun: ClassVar[str] = "images"
     report: ClassVar[type[LabelReport]] = ImageReport
-    swapped: ClassVar[str] = "is the label in another column? Name it by --columns."
+    swapped: ClassVar[str] = "is the label in another column?"
     has_text: ClassVar[bool] = False
     """Pixel values have none of its faults."""
 
@@ -244,6 +245,7 @@ def _classes(labels: Counter[str], scans: Scans, count: int) -> Iterator[Draft]:
     noun = scans[0].noun
     if len(labels) > max(MANY, count // 2):
         sentence = f"{counted(len(labels), 'label')} for {counted(count, noun[:-1])}: {scans[0].swapped}"
+        sentence += f" Name the columns by {Option('columns')}."
         yield draft("too many labels", "fatal", len(labels), 1.0, sentence, first_places(list(labels), scans))
         return
     if len(labels) < 2 and scans[0].kind == "single" and labels:
@@ -266,7 +268,7 @@ def _header(labels: Counter[str], scans: Scans, count: int) -> Iterator[Draft]:
         said = quote_labels(list(dict.fromkeys(label for _, label in names)))
         sentence = (
             f"Line 1 of {names[0][0].corpus.name} has the label {said}, which no other line has: is line 1 a header? "
-            "Name the columns by --columns."
+            f"Name the columns by {Option('columns')}."
         )
         places = [ExamplePosition(scan, 0, 0, label) for scan, label in names[:EXAMPLES]]
         yield draft("header", "warning", len(names), len(names) / count, sentence, places)
@@ -491,7 +493,7 @@ def report_tags(
         if texts == 1 and words > 1:
             sentence = (
                 f"All {words:,} words are one text; in CoNLL an empty line stands between texts. Is this a file of "
-                "tagged words, as --columns says?"
+                f"tagged words, as {Option('columns')} says?"
             )
             severity: Severity = "warning" if has_validation(others) and words < MANY_WORDS else "fatal"
             drafts.append(draft("one text", severity, 1, 1.0, sentence))
@@ -535,7 +537,7 @@ def _tag_drafts(labels: Counter[str], scans: Sequence[TagScan], words: int) -> I
         yield draft("one label", "fatal", words, 1.0, f"{said}: there is nothing to learn.")
         return
     if len(labels) > max(MANY_TAGS, words // 20):
-        sentence = f"{len(labels):,} different tags: are the columns of words and tags swapped? Name them by --columns."
+        sentence = f"{len(labels):,} different tags: are words and tags swapped? Name them by {Option('columns')}."
         yield draft("too many labels", "fatal", len(labels), 1.0, sentence, first_places(list(labels), scans))
         return
     yield from label_drafts(labels, scans, max(1, sum(scan.count for scan in scans)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.text.counts import counted
 from regard.text.lines import MAGIC, InvalidLines, lines, replace_surrogates
 
@@ -207,7 +207,7 @@ class Records(ABC, Generic[ExampleT]):
 
 def _quote_keys(entry: Mapping[str, object]) -> str:
     there = ", ".join(repr(name[:30]) for name in list(entry)[:5]) or "none"
-    return f"its keys are {there}: name two by --columns"
+    return f"its keys are {there}: name two by {Option('columns')}"
 
 
 def find_column(wanted: str, names: Sequence[str], where: str, hint: str = "") -> int:
@@ -224,7 +224,7 @@ def find_column(wanted: str, names: Sequence[str], where: str, hint: str = "") -
         return names.index(wanted.casefold())
     number = int(wanted[:12])
     if number < 1:
-        raise UsageError(f"columns count from 1, not {wanted}", "--columns")
+        raise UsageError(f"columns count from 1, not {wanted}", Option("columns"))
     if number > len(names):
         raise RegardError(f"has {counted(len(names), 'column')}, but column {wanted[:12]} is needed{hint}", where)
     return number - 1

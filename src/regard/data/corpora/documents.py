@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from regard.data.corpora.corpus import Corpus, Progress, Records, no_progress, plain_name
 from regard.data.corpora.scan import EVERY
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.system.keys import generator
 from regard.text.lines import BOM, FAULTS, InvalidLines, error_text, open_text, replace_surrogates
 
@@ -202,7 +202,7 @@ def refuse_columns(columns: str | None, corpora: Sequence[Corpus[DocumentPart]])
     """Raise a UsageError for the key of a text where no file is JSONL: plain running text is learned from whole."""
     if columns is not None and not any(isinstance(corpus, JsonDocuments) for corpus in corpora):
         message = f"{columns!r} would be the key of a text in JSONL, but {corpora[0].name} is read as plain text"
-        raise UsageError(f"{message}, all of it; leave it out, or give .jsonl", "--columns")
+        raise UsageError(f"{message}, all of it; leave it out, or give .jsonl", Option("columns"))
 
 
 @dataclass
@@ -331,12 +331,12 @@ def split_documents(corpora: Sequence[Corpus[DocumentPart]], found: TextSize, se
         cut = found.characters - int(found.characters * share)
         if cut == found.characters:
             said = "1 character is" if cut == 1 else f"{cut} characters are"
-            raise RegardError(f"{said} too few to hold some out for validation; give --valid", text.name)
+            raise RegardError(f"{said} too few to hold some out for validation; give {Option('valid')}", text.name)
         return HeldOutSpan(text, cut)
     order = generator(seed, "split").permutation(found.documents)
     held_D = np.zeros(found.documents, np.bool_)
     held_D[order[: max(1, int(found.documents * share))]] = True
     learned_D = ~np.isin(found.same_D, found.same_D[held_D])  # a document that occurs again is on one side only
     if not learned_D.any():
-        raise RegardError(f"all {found.documents:,} documents are alike; give --valid", text.name)
+        raise RegardError(f"all {found.documents:,} documents are alike; give {Option('valid')}", text.name)
     return HeldOutDocuments(text, held_D, learned_D)

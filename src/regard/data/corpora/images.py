@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from regard.data.corpora.corpus import Records, find_column, plain_name
 from regard.data.corpora.labelled import LABELS, LabelledCsv, LabelledRows, LabelledTsv
 from regard.system import disk
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.text.lines import InvalidLines
 
 Pixels = NDArray[np.int64]
@@ -238,11 +238,11 @@ def open_images(path: Path | str, columns: str | None = None) -> Images:
     """
     path, label = Path(path), columns.strip() if columns is not None else None
     if label is not None and (not label or "," in label):
-        raise UsageError(f"{columns!r} must be the column of the label; all others are pixels", "--columns")
+        raise UsageError(f"{columns!r} must be the column of the label; all others are pixels", Option("columns"))
     name = plain_name(path)
     if name.endswith(".npz"):
         if label is not None:
-            raise UsageError("an .npz has no columns; its labels are in the array labels", "--columns")
+            raise UsageError("an .npz has no columns; its labels are in the array labels", Option("columns"))
         return ImageArrays(path)
     tables: dict[str, Callable[[Path], LabelledRows]] = {".csv": LabelledCsv, ".tsv": LabelledTsv, ".tab": LabelledTsv}
     for ending, table in tables.items():

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, TypeVar
 
 from regard.data.corpora.corpus import Corpus, LabelledText, Records, find_column, one_line, plain_name
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.text.counts import counted
 from regard.text.lines import LONE_RETURNS, LONGEST, InvalidLines, refuse_binary, replace_surrogates, row_lines
 
@@ -258,7 +258,7 @@ def open_labelled(path: Path | str, columns: str | None = None) -> Corpus[Labell
         names = [name.strip() for name in columns.split(",")]
         if len(names) != 2 or not all(names):
             message = f"{columns!r} must name two columns, the text's first, such as text,label or 2,1"
-            raise UsageError(message, "--columns")
+            raise UsageError(message, Option("columns"))
         two = names[0], names[1]
     if name.endswith(".csv"):
         return LabelledCsv(path, two)
@@ -267,8 +267,5 @@ def open_labelled(path: Path | str, columns: str | None = None) -> Corpus[Labell
     if name.endswith((".tsv", ".tab")) or two is not None:
         return LabelledTsv(path, two)
     refuse_binary(path)
-    raise UsageError(
-        'is neither .csv, .tsv nor .jsonl; where every line is a label, a blank and a text, say --columns "label text" '
-        '(or "label:rest text" if the label ends at a colon); where tabs are between them, --columns 1,2',
-        str(path),
-    )
+    words = f"for a label, a blank and a text a line say {Option('columns', 'label text')} or 'label:rest text'"
+    raise UsageError(f"is neither .csv, .tsv nor .jsonl; {words}; for tabs {Option('columns', '1,2')}", str(path))

@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.data.corpora.corpus import Corpus, Records, TextPair, plain_name
 from regard.data.corpora.scan import LineBlock, add_notes
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.text.counts import counted
 from regard.text.lines import InvalidLines, line_pieces, row_lines, without_mark
 
@@ -143,7 +143,7 @@ class PairTable(Records[TextPair]):
         for number, line in enumerate(row_lines(self.path, notes), 1):
             cells = line.split("\t")
             if number == 1 and self.columns is None and (count := len(cells)) > MOST:
-                last = f"--columns {count - 1},{count}"
+                last = Option("columns", f"{count - 1},{count}")
                 raise UsageError(f"has {count} columns; say which hold source and target, such as {last}", self.name)
             if len(cells) < max(left, right):
                 missing = f"has {counted(len(cells), 'column')}, but column {max(left, right)} is asked for"
@@ -206,7 +206,7 @@ class Subset:
 
     def __init__(self, corpus: Corpus[TextPair], share: float, seed: int) -> None:
         if not 0 < share <= 1:
-            raise UsageError(f"{share:g} is no share of the data; give more than 0, at most 1", "--fraction")
+            raise UsageError(f"{share:g} is no share of the data; give more than 0, at most 1", Option("fraction"))
         self.corpus, self.share, self.seed = corpus, share, seed
         self._places = array("q")
         self.name = f"{share:g} of {corpus.name}"

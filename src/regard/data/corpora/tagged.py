@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regard.data.corpora.corpus import Corpus, Records, find_column, plain_name
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.text.counts import counted
 from regard.text.lines import InvalidLines, replace_surrogates, row_lines
 from regard.text.tags import OUTSIDE, Place, TaggedWords, places_of, tags_of
@@ -277,7 +277,7 @@ class ConllU(ConllFile):
             return FIELDS.index(wanted.casefold())
         if _NUMBER.fullmatch(wanted) and 1 <= int(wanted) <= len(FIELDS):
             return int(wanted) - 1
-        raise UsageError(f"{wanted[:30]!r} is no column of CoNLL-U; they are {', '.join(FIELDS)}", "--columns")
+        raise UsageError(f"{wanted[:30]!r} is no column of CoNLL-U; they are {', '.join(FIELDS)}", Option("columns"))
 
 
 @dataclass
@@ -365,5 +365,5 @@ def _two(columns: str | None, word: str) -> tuple[str, str] | None:
         return None
     names = [name.strip() for name in columns.split(",")]
     if len(names) > 2 or not all(names):
-        raise UsageError(f"{columns!r} must name two columns, words first, such as 1,4 or form,upos", "--columns")
+        raise UsageError(f"{columns!r} must name two columns, words first, such as 1,4 or form,upos", Option("columns"))
     return (word, names[0]) if len(names) == 1 else (names[0], names[1])

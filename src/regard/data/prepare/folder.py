@@ -22,7 +22,7 @@ from regard.data.prepare.encoders import PairEncoder, TextEncoder
 from regard.data.prepare.shards import DocumentIndex, Entry, Shards
 from regard.data.prepare.split import PARTS
 from regard.system import disk
-from regard.system.errors import Damaged, RegardError
+from regard.system.errors import Damaged, Option, RegardError
 from regard.text.lines import lines
 from regard.text.tokenizers.vocabulary import Vocabularies
 
@@ -297,5 +297,5 @@ class PreparedExamples(PreparedFolder):
     def _wholes(self, part: str) -> DocumentIndex:
         if "wholes" not in self.index:
             message = "was prepared by an earlier Regard, which did not say which windows are of one text"
-            raise RegardError(f"{message}; choose another output folder, or --resume never", str(self.folder))
+            raise RegardError(f"{message}; choose another folder, or {Option('resume', 'never')}", str(self.folder))
         return DocumentIndex(self.folder / self.index["wholes"][part])

@@ -25,7 +25,7 @@ from regard.data.prepare.folder import atomic_folder, finish, is_reusable
 from regard.data.prepare.shards import DocumentIndexWriter, Entry, Ids, Numbers, ShardFile, SideWriter, narrowest_type
 from regard.data.prepare.split import PARTS, SHARED, TRAIN, VALIDATION, Examples, SplitCorpora
 from regard.system import disk
-from regard.system.errors import RegardError
+from regard.system.errors import Option, RegardError
 from regard.system.forks import MapReduce, divide, join_parts, split_parts
 from regard.text.confidence import WORDS, WordCounter
 from regard.text.tokenizers.vocabulary import PairCounter, sample
@@ -293,7 +293,8 @@ def _write_examples(
             part.close(sides, files, wholes)
     if review:
         review(left_out, train.seen)
-    for part, lost, hint in ((train, "", ""), (validation, " to validate on", "; give another by --valid")):
+    another = f"; give another by {Option('valid')}"
+    for part, lost, hint in ((train, "", ""), (validation, " to validate on", another)):
         if not part.windows:
             raise RegardError(f"nothing is left{lost}: {encoder.nothing}{hint}", examples.files[part.name])
     index = {"sides": sides} | ({"wholes": wholes} if wholes else {})

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, ExampleT, ExampleT_co, Progress, no_progress
 from regard.data.corpora.documents import DocumentPart, HeldOut
 from regard.data.corpora.scan import EVERY, Block, DataScan, Scan, Size, blocks, example_blocks
-from regard.system.errors import RegardError
+from regard.system.errors import Option, RegardError
 from regard.system.keys import generator
 from regard.text.counts import agreeing, counted
 from regard.text.lines import InvalidLines
@@ -147,7 +147,8 @@ def split_pairs(hashes_B2: NDArray[np.uint64], count: int, seed: int) -> Split:
     times = (source_times[source] + target_times[target])[order]
     chosen = order[np.argsort(times, kind="stable")][: max(1, min(count, pairs // 10))]
     shared = np.isin(source, source[chosen]) | np.isin(target, target[chosen])
-    return _split(chosen, shared, filled, "pairs", "--valid-source and --valid-target", "validation")
+    given = f"{Option('valid_source')} and {Option('valid_target')}"
+    return _split(chosen, shared, filled, "pairs", given, "validation")
 
 
 def split_texts(text_B: NDArray[np.uint64], count: int, seed: int, noun: str = "texts", where: str = "") -> Split:
@@ -164,7 +165,7 @@ def split_texts(text_B: NDArray[np.uint64], count: int, seed: int, noun: str = "
     """
     filled = text_B != EMPTY_HASH
     chosen = generator(seed, "split").permutation(np.flatnonzero(filled))[: max(1, min(count, len(text_B) // 10))]
-    return _split(chosen, np.isin(text_B, text_B[chosen]), filled, noun, "--valid", where)
+    return _split(chosen, np.isin(text_B, text_B[chosen]), filled, noun, f"{Option('valid')}", where)
 
 
 def _split(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.decoding.search import search
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.kinds import answers_text, continues_text, has_one_stack, reads_text, writes_text
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _single_text_inputs(task: SingleTextModel, text: str, target: Target) -> Mod
     known, read = task.reads(text)
     if target is not None:
         if isinstance(target, str) or not continues_text(task):
-            raise UsageError("this model reads a text and writes none", "--target")
+            raise UsageError("this model reads a text and writes none", Option("target"))
         more, said = _decode_target(task, target)
         read = [*read, *((id, start + len(known), end + len(known)) for id, start, end in said)]
         known += more
@@ -314,10 +314,10 @@ class AttentionRecord:
         """
         if kind not in self.weights:
             there = " and ".join(TITLES[one].lower() for one in KINDS if one in self.weights)
-            raise UsageError(f"this model has {there} alone", "--kind")
+            raise UsageError(f"this model has {there} alone", Option("kind"))
         count = len(self.weights[kind])
         if not 1 <= layer <= count:
-            raise UsageError(f"there is no layer {layer}; this model has layers 1 to {count}", "--layer")
+            raise UsageError(f"there is no layer {layer}; this model has layers 1 to {count}", Option("layer"))
         return self.weights[kind][layer - 1]
 
     def head(self, kind: Kind, layer: int, head: int) -> NDArray[np.float32]:
@@ -328,7 +328,7 @@ class AttentionRecord:
         """
         weight_HQK = self.layer(kind, layer)
         if not 1 <= head <= len(weight_HQK):
-            raise UsageError(f"there is no head {head}; this model has heads 1 to {len(weight_HQK)}", "--head")
+            raise UsageError(f"there is no head {head}; this model has heads 1 to {len(weight_HQK)}", Option("head"))
         return weight_HQK[head - 1]
 
     def to_dict(self) -> dict[str, object]:

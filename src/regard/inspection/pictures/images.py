@@ -21,7 +21,7 @@ from regard.inspection.forward.record import Weights, mean_distance, patch_dista
 from regard.inspection.pictures import svg
 from regard.inspection.pictures import terminal_heatmap as heatmap
 from regard.inspection.pictures.terminal_heatmap import ColourScheme
-from regard.system.errors import UsageError
+from regard.system.errors import Option, UsageError
 from regard.text.counts import counted
 
 if TYPE_CHECKING:
@@ -108,9 +108,9 @@ class ImageView:
     def __post_init__(self) -> None:
         layers, heads = len(self.weights), len(self.weights[0])
         if self.layer is not None and not 1 <= self.layer <= layers:
-            raise UsageError(f"there is no layer {self.layer}; this model has layers 1 to {layers}", "--layer")
+            raise UsageError(f"there is no layer {self.layer}; this model has layers 1 to {layers}", Option("layer"))
         if self.head is not None and not 1 <= self.head <= heads:
-            raise UsageError(f"there is no head {self.head}; this model has heads 1 to {heads}", "--head")
+            raise UsageError(f"there is no head {self.head}; this model has heads 1 to {heads}", Option("head"))
         self._row(self.weights[0])
 
     def _row(self, weight_HQK: Weights) -> Weights:
@@ -123,9 +123,7 @@ class ImageView:
         place = re.fullmatch(r"\s*(\d{1,9})\s*,\s*(\d{1,9})\s*", self.who)
         if place is None or not (1 <= int(place[1]) <= rows and 1 <= int(place[2]) <= columns):
             last = f"{rows},{columns}"
-            raise UsageError(
-                f"{self.who!r} is no patch; there are row,column from 1,1 to {last}, and {CLASS} and {MEAN}", "--token"
-            )
+            raise UsageError(f"{self.who!r} is no patch; there are 1,1 to {last}, {CLASS} and {MEAN}", Option("token"))
         return weight_HQK[:, 1 + (int(place[1]) - 1) * columns + int(place[2]) - 1]
 
     @property

@@ -20,7 +20,7 @@ from regard.inspection.forward.record import (
 )
 from regard.inspection.pictures import svg, terminal_heatmap
 from regard.inspection.pictures.terminal_heatmap import ColourScheme
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 
 SMALLER = "Each square stands for several tokens: what those of its rows give to those of its columns, on average."
 
@@ -87,9 +87,9 @@ class View:
         wanted = {part.strip().lower() for part in (word, *word.split("/"))} - {""}
         places = [i for i, query in enumerate(queries) if query.strip("▁").lower() in wanted]
         if not places and self.kind == "pool":
-            raise UsageError("in this model one learned query looks, whatever the text; leave it out", "--token")
+            raise UsageError("in this model one learned query looks, whatever the text; leave it out", Option("token"))
         if not places:
-            raise UsageError(f"{word!r} is not a word here; there are: {' '.join(queries)}", "--token")
+            raise UsageError(f"{word!r} is not a word here; there are: {' '.join(queries)}", Option("token"))
         return places[-1]
 
     def _place(self, heads: int) -> str:

@@ -137,10 +137,7 @@ def error_body(error: Exception) -> tuple[int, dict[str, str | None]]:
     """Status and JSON body of an error; an unexpected one is printed to stderr."""
     if isinstance(error, RegardError):
         status = error.status if isinstance(error, RequestRefused) else STATUS.get(type(error), 400)
-        where = error.where
-        if where and where.startswith("--"):  # a command's option; a request has a field of that name
-            where = where.lstrip("-").replace("-", "_")
-        return status, {"error": error.message, "where": where}
+        return status, {"error": error.message, "where": error.where}
     if isinstance(error, HTTPException):
         return error.status_code, {"error": SAID.get(error.status_code, error.detail), "where": None}
     traceback.print_exception(error, file=sys.stderr)

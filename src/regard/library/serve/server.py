@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from regard.library.serve.app import Site
 from regard.library.serve.guard import HEADERS
-from regard.system.errors import UsageError
+from regard.system.errors import Option, UsageError
 
 HOST = "127.0.0.1"
 PORT = 8017
@@ -257,7 +257,7 @@ def listen(port: int | None = None) -> socket.socket:
         UsageError: the port cannot be had.
     """
     if port is not None and not 0 <= port < 1 << 16:
-        raise UsageError(f"there is no port {port}; give one from 1024 to 65535, or 0 for any that is free", "--port")
+        raise UsageError(f"there is no port {port}; give 1024 to 65535, or 0 for any that is free", Option("port"))
     for one in range(PORT, PORT + TRIED) if port is None else [port]:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
@@ -268,11 +268,11 @@ def listen(port: int | None = None) -> socket.socket:
         except OSError as error:
             listener.close()
             if error.errno in (errno.EACCES, errno.EPERM):
-                raise UsageError(f"port {one} is for the system's own; give one from 1024 on", "--port") from None
+                raise UsageError(f"port {one} is for the system's own; give one from 1024 on", Option("port")) from None
             if error.errno != errno.EADDRINUSE:
                 raise
     taken = f"ports {PORT} to {PORT + TRIED - 1} are taken" if port is None else f"port {port} is taken"
-    raise UsageError(f"{taken}; name another, or 0 for any that is free", "--port")
+    raise UsageError(f"{taken}; name another, or 0 for any that is free", Option("port"))
 
 
 def page_url(listener: socket.socket) -> str:

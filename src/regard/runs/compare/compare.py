@@ -34,7 +34,7 @@ from regard.runs.plan import processor
 from regard.runs.run import Machine, TrainingRun, run
 from regard.runs.train import CHECKING
 from regard.system import disk
-from regard.system.errors import Diverged, RegardError, Stopped, UsageError
+from regard.system.errors import Diverged, Option, RegardError, Stopped, UsageError
 from regard.tasks.engine import use_engine
 from regard.tasks.model_folder import choose_device
 from regard.tasks.protocols import refuse_pipes
@@ -85,13 +85,13 @@ class Budget:
     def refuse(self) -> None:
         """Raise a UsageError for what cannot be."""
         if (self.minutes is None) == (self.steps is None):
-            raise UsageError("give one of them: how long each model may learn", "--minutes, --steps")
-        for option, values in (("--seeds", self.seeds), ("--fraction", self.shares)):
+            raise UsageError("give one of them: how long each model may learn", Option("minutes"))
+        for option, values in (("seeds", self.seeds), ("fraction", self.shares)):
             if len(set(values)) < len(values) or not values:
-                raise UsageError("each number is to be given once, and one at least", option)
+                raise UsageError("each number is to be given once, and one at least", Option(option))
         for share in self.shares:
             if not 0 < share <= 1:
-                raise UsageError(f"{share:g} is no share of the data; give more than 0, at most 1", "--fraction")
+                raise UsageError(f"{share:g} is no share of the data; give more than 0, at most 1", Option("fraction"))
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class Comparison:
             for name in sorted((was.keys() | now.keys()) - ({"data.test"} if more or less else set())):
                 if was.get(name) != now.get(name):
                     said = f"{name} was {was.get(name)!r} in the run {one.name}, and is {now.get(name)!r} now"
-                    raise RegardError(f"{said}; name another --output", str(self.output / RESULTS))
+                    raise RegardError(f"{said}; name another {Option('output')}", str(self.output / RESULTS))
             if not more or result.failed is not None:
                 found[one.name] = result
         return found
@@ -284,8 +284,8 @@ def compare(
     """
     budget.refuse()
     if texts.valid is None and min(budget.shares) < 1:
-        why = "needs --valid-source and --valid-target: each share would be validated on other sentences"
-        raise UsageError(why, "--fraction")
+        why = f"needs {Option('valid_source')} too: each share would be validated on other sentences"
+        raise UsageError(why, Option("fraction"))
     told = (reporter := reporter or Reporter()).on_event
     named = _recipes_by_name(recipes)
     if output.exists() and not output.is_dir():

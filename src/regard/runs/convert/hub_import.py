@@ -27,7 +27,7 @@ from regard.runs.convert.side_files import (
     scale_of,
     tokenizer_of,
 )
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.text.tags import split_tag
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -79,7 +79,7 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
     format, said = FORMATS[hub.kind], SentenceTransformersConfig.of(hub.path)
     task = "encoding" if said.pool else _task(hub, format)
     if wanted not in (None, task):
-        raise UsageError(f"this {format.kind} is for {task}, not for {wanted}", "--task")
+        raise UsageError(f"this {format.kind} is for {task}, not for {wanted}", Option("task"))
     info = TASKS[task]
     start = format.start_row(hub.config, hub.generation)
     pieces = 0 if info.reads == "image" else hub.config.parse("vocab_size", WHOLE) - (start is None)

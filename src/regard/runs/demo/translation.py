@@ -17,7 +17,7 @@ from regard.runs.demo.grammar.scores import Accuracy, NearestSentence, exact_mat
 from regard.runs.demo.pronoun_task import DemonstrationJob
 from regard.runs.train import train
 from regard.system import disk
-from regard.system.errors import RegardError, Stopped
+from regard.system.errors import Option, RegardError, Stopped
 from regard.tasks.metrics.bleu import score
 from regard.tasks.translation.translator import Translation
 from regard.training.checkpoints.files import Files
@@ -155,7 +155,7 @@ def write(made: Corpus, folder: Path) -> dict[str, Any]:
 def put(path: Path, content: bytes) -> None:
     """Write a file whole; one that holds something else is somebody's."""
     if path.exists() and not disk.holds(path, content):
-        raise RegardError("holds something else, perhaps another seed's corpus; choose another --output", str(path))
+        raise RegardError(f"holds something else, perhaps another seed's; choose another {Option('output')}", str(path))
     with disk.naming(path):
         Files().replace(path, [content])
 

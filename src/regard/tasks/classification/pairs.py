@@ -15,7 +15,7 @@ from regard.data.corpora.corpus import Corpus, Records, TextPair, find_column, o
 from regard.data.corpora.labelled import LABELS, LabelledCsv, LabelledJsonLines, LabelledRows, LabelledTsv
 from regard.data.prepare.encoders import Encoded, Ids, LabelIds, RefusedExample, TextEncoder
 from regard.data.prepare.windowing import Frame
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.classification.classifier import NOTHING, Classification, Prediction, TextLabelTask
 from regard.tasks.text.task import BETWEEN, Read, read_as
 from regard.text.lines import InvalidLines, refuse_binary
@@ -124,7 +124,7 @@ def open_labelled_pairs(path: Path | str, columns: str | None = None) -> Corpus[
     path, names = Path(path), [] if columns is None else [name.strip() for name in columns.split(",")]
     if columns is not None and (len(names) != 3 or not all(names)):
         message = f"{columns!r} must name three columns, both texts' first, such as premise,hypothesis,label or 1,2,3"
-        raise UsageError(message, "--columns")
+        raise UsageError(message, Option("columns"))
     name, three = plain_name(path), (names[0], names[1], names[2]) if names else None
     if name.endswith(".csv"):
         return LabelledPairRows(path, LabelledCsv(path), three)
@@ -133,7 +133,8 @@ def open_labelled_pairs(path: Path | str, columns: str | None = None) -> Corpus[
     if name.endswith((".tsv", ".tab")) or three is not None:
         return LabelledPairRows(path, LabelledTsv(path), three)
     refuse_binary(path)
-    raise UsageError("is neither .csv, .tsv nor .jsonl; where tabs are between columns, say --columns 1,2,3", str(path))
+    instead = f"where tabs are between columns, say {Option('columns', '1,2,3')}"
+    raise UsageError(f"is neither .csv, .tsv nor .jsonl; {instead}", str(path))
 
 
 def kept_pieces(frame: Frame, first: int, second: int) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from regard.data.prepare import split
 from regard.data.prepare.encoders import ImageEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.models.inputs import Patches, patches
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.assets import ImageAssets
 from regard.tasks.classification.losses import NUMBER
 from regard.tasks.classification.training import LabelNames, LabelTrainingTask, refuse_nothing_outside
@@ -114,7 +114,7 @@ def refuse_other_sizes(recipe: Recipe, shape: Shape | int, where: str) -> None:
         there = f"{shape:,} pixel values" if isinstance(shape, int) else str(shape)
         raise UsageError(
             f"its images have {there}, but the model reads {wanted} = {wanted.values:,}; say model.height, model.width "
-            "and model.channels (by --set, or in the recipe)",
+            f"and model.channels (by {Option('settings')}, or in the recipe)",
             where,
         )
     if (shift := recipe.images.shift) >= (side := min(model.height, model.width)):

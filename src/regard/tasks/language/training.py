@@ -44,7 +44,7 @@ from regard.data.prepare.split import Examples, SplitCorpora, SplitDocuments
 from regard.data.prepare.windowing import Frame
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.system.keys import generator
 from regard.tasks.assets import TextAssets
 from regard.tasks.language.generator import LanguageModel, Perplexity, surprisals
@@ -456,7 +456,7 @@ class MaskedLmJob(RunningTextJob):
             UsageError: the pretrained model's vocabulary has no mask token.
         """
         if tokenizer.mask is None:
-            raise UsageError(f"its vocabulary has no symbol {MASK} for hidden words", "--from")
+            raise UsageError(f"its vocabulary has no symbol {MASK} for hidden words", Option("start_from"))
         return DocumentEncoder(tokenizer, words=recipe.masking.whole_words)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.data.checks.findings import excerpt
-from regard.system.errors import RegardError
+from regard.system.errors import Option, RegardError
 from regard.text.counts import counted
 from regard.text.tags import Scheme, Span, convert_tags, spans_of
 
@@ -226,7 +226,7 @@ def refuse_unknown_labels(
         for labels in (strange, list(taught))
     )
     compared = f"they are {theirs}, the model's {ours}"
-    instead = f"if text and {noun} are in other columns, name them by --columns, as in training"
+    instead = f"if text and {noun} are in other columns, name them by {Option('columns')}, as in training"
     if not mine:
         raise RegardError(f"the model knows none of its {noun}s: {compared}; {instead}", where)
     said = f"{where}: the model knows {mine:,} of its {count:,} {noun}s: {compared}; {instead}"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from regard.config import BertSection, Recipe, RnnEncoderSection, VitSection
 from regard.config.families import Model, Recurrent
 from regard.data.prepare.windowing import Frame, most_central
-from regard.system.errors import UsageError
+from regard.system.errors import Option, UsageError
 from regard.tasks.engine import engine_of
 from regard.tasks.images.classifier import Image, ImageClassification
 from regard.tasks.protocols import TextModel
@@ -192,7 +192,7 @@ def layer_of(model: Any, section: Model, layer: int | None) -> Answer:
     part, recurrent = getattr(model, name), isinstance(section, Recurrent)
     layers = list(part.stack.layers if recurrent else part.layers)
     if layer is not None and not 1 <= layer <= len(layers):
-        raise UsageError(f"there is no layer {layer}; this model's encoder has layers 1 to {len(layers)}", "--layer")
+        raise UsageError(f"there is no layer {layer}; this encoder has layers 1 to {len(layers)}", Option("layer"))
     if recurrent:  # the same encoder with its lower layers only
         lower = copy(part)
         lower._modules = part._modules | {"stack": Stack(layers[:layer], 0.0)}

@@ -13,7 +13,7 @@ from regard.decoding.hypotheses import Trace
 from regard.models import store
 from regard.models.presets import count_parameters
 from regard.system import disk, processor
-from regard.system.errors import Damaged, NoValidCheckpoint, RegardError, Stopped, UsageError
+from regard.system.errors import Damaged, NoValidCheckpoint, Option, RegardError, Stopped, UsageError
 from regard.tasks.assets import PROCESSORS, json_content
 from regard.tasks.model_folder import MODEL, RECIPE, load, validated_paths
 from regard.tasks.protocols import Task
@@ -174,7 +174,7 @@ class ModelFolderWriter:
             weights = checkpoint.weights(place)
         except (UsageError, Damaged):
             message = f"is lost or damaged, and the model folder is damaged ({damage}); put a good one there, or start "
-            raise NoValidCheckpoint(f"{message}again with --resume never", str(place)) from None
+            raise NoValidCheckpoint(f"{message}again with {Option('resume', 'never')}", str(place)) from None
         told(f"{damage}; the model folder is rewritten from {place.name}")
         self._forget()
         line = f"At step {best.step:,}: {best.metric} {best.value:.3f}."  # no more is known of its validation

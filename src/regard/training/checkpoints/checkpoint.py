@@ -23,7 +23,7 @@ from safetensors import SafetensorError, safe_open
 
 from regard.config import checksum
 from regard.system import disk
-from regard.system.errors import Damaged, NoValidCheckpoint, UsageError
+from regard.system.errors import Damaged, NoValidCheckpoint, Option, UsageError
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files
 
@@ -66,7 +66,8 @@ class Checkpoints:
             return path
         if self.folder.exists() and any(".corrupt-" in path.name for path in self.folder.iterdir()):
             raise NoValidCheckpoint(
-                "no checkpoint is whole; put a good one there, or start again with --resume never (nothing is deleted)",
+                "no checkpoint is whole; put a good one there, "
+                f"or start again with {Option('resume', 'never')} (nothing is deleted)",
                 str(self.folder),
             )
         return None

@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Literal
 
-from regard.system.errors import NoValidCheckpoint, RegardError, UsageError
+from regard.system.errors import NoValidCheckpoint, Option, RegardError, UsageError
 from regard.text.counts import counted
 from regard.training.checkpoints import manifest, resolved
 from regard.training.checkpoints.checkpoint import dated, verified_state, whole
@@ -100,7 +100,7 @@ def decide(
     checkpoints = _checkpoints(training)
     if checkpoints and not old:
         raise RegardError(
-            "is missing beside checkpoints; start again with --resume never", str(training / resolved.NAME)
+            f"is missing beside checkpoints; start anew with {Option('resume', 'never')}", str(training / resolved.NAME)
         )
     steps = _number(fields, "training.steps") or _number(old, "chosen.steps")
     if is_complete(training, steps, _number(fields, "training.patience")):
@@ -126,8 +126,8 @@ def refuse_unusable(output: Path, resume: Resume) -> None:
     if resume == "must" and not _checkpoints(output / "training"):
         raise NoValidCheckpoint("there is no checkpoint to resume from", str(output))
     if resume != "never" and "training" not in names and any(not name.startswith(_BEFORE) for name in names):
-        what = "holds a model without the training/ it came from; choose another, or --resume never keeps it aside"
-        raise RegardError(what, str(output))
+        what = "holds a model without the training/ it came from; choose another"
+        raise RegardError(f"{what}, or {Option('resume', 'never')} keeps it aside", str(output))
 
 
 def _checkpoints(training: Path) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from regard.config import LEFT, Recipe, checksum, nearest
 from regard.system import disk
-from regard.system.errors import Damaged, RegardError, UsageError
+from regard.system.errors import Damaged, Option, RegardError, UsageError
 from regard.training.checkpoints.checkpoint import verified_state, whole
 from regard.training.checkpoints.files import Files
 
@@ -103,7 +103,7 @@ def known_fields(folder: Path) -> tuple[dict[str, Plain], Path | None]:
                     return {name: _plain(value) for name, value in found.items()}, path
         if not any((folder / "checkpoints").glob("step-*")):
             return {}, None
-        advice = "start again with --resume never (nothing is deleted)"
+        advice = f"start again with {Option('resume', 'never')} (nothing is deleted)"
         raise Damaged(f"{damage.message}, and no valid checkpoint has its fields; {advice}", damage.where) from None
 
 
@@ -112,7 +112,7 @@ def refuse_others(allow: Iterable[str]) -> None:
     for name in allow:
         if name not in ALLOWED:
             others = nearest(name, ALLOWED) or f" These can: {', '.join(sorted(ALLOWED))}."
-            raise UsageError(f"a run cannot resume with another {name!r}.{others}", "--allow-mismatch")
+            raise UsageError(f"a run cannot resume with another {name!r}.{others}", Option("allow_mismatch"))
 
 
 def check(old: Fields, new: Fields, allow: Iterable[str] = (), warn: Callable[[str], None] = lambda text: None) -> None:
@@ -129,7 +129,8 @@ def check(old: Fields, new: Fields, allow: Iterable[str] = (), warn: Callable[[s
     """
     for name, (unchanged, instead) in LEFT.items():
         if name in old and name not in new and old[name] not in unchanged:
-            raise RegardError(f"this run has {_value_text(old[name])}, but {instead}; choose another --output", name)
+            said = f"this run has {_value_text(old[name])}, but {instead}"
+            raise RegardError(f"{said}; choose another {Option('output')}", name)
     allow = ALLOWED & set(allow)
     for name, value in new.items():
         before, now = old.get(name), _plain(value)
@@ -137,8 +138,8 @@ def check(old: Fields, new: Fields, allow: Iterable[str] = (), warn: Callable[[s
             continue
         said = f"this run has {_value_text(before)}, now it is {_value_text(now)}"
         if name not in _WARN and name not in allow:
-            others = f", or resume with --allow-mismatch {name}" if name in ALLOWED else ""
-            raise RegardError(f"{said}; choose another --output{others}", name)
+            others = f", or resume with {Option('allow_mismatch', [name])}" if name in ALLOWED else ""
+            raise RegardError(f"{said}; choose another {Option('output')}{others}", name)
         warn(f"{name}: {said}")
 
 

@@ -135,7 +135,7 @@ def test_a_t5_is_asked_as_transformers_asks_it(tmp_path: Path) -> None:
     assert (task.name, task.symbols.start) == ("text-to-text", PAD)
     (found,) = task.nbest(["say: the grass"], 1, 1)[0]
     assert list(found.tokens) == greedy(peer.eval(), task, "say: the grass")
-    with refused(UsageError, "--task", "tagging"):
+    with refused(UsageError, "task", "tagging"):
         import_model(tmp_path / "theirs", tmp_path / "other", "tagging")
 
 

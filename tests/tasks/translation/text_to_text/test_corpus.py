@@ -61,8 +61,8 @@ def test_every_form(tmp_path: Path, name: str, content: str, columns: str | None
         ("p.jsonl", '{"source": "a", "target": 3}\n', None, RegardError, "p.jsonl:1"),
         ("p.jsonl", '{"source": "a", "target": "b"}\n', "prefix,source,target", RegardError, "p.jsonl:1"),
         ("p.txt", "a\tb\n", None, UsageError, "p.txt"),
-        ("p.tsv", "a\tb\n", "1", UsageError, "--columns"),
-        ("p.tsv", "a\tb\n", "1,2,3,4", UsageError, "--columns"),
+        ("p.tsv", "a\tb\n", "1", UsageError, "columns"),
+        ("p.tsv", "a\tb\n", "1,2,3,4", UsageError, "columns"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, name, content, columns, error, where) -> None:

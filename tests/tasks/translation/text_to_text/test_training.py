@@ -179,7 +179,7 @@ def test_it_is_begun_from_and_begins_from_another(counting, tmp_path: Path) -> N
         assert again.assets.tokenizer.sha256 == tokenizer.sha256
         for name, weight in counting[0].model.state_dict().items():
             assert torch.allclose(weight, again.model.state_dict()[name], atol=1e-6), name
-    with refused(UsageError, "--from", "<extra_0>"):
+    with refused(UsageError, "start_from", "<extra_0>"):
         SpansJob.encoder(learn(["no symbols"], 300), counting[0].recipe)
 
 

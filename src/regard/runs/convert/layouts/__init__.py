@@ -12,7 +12,7 @@ from regard.config import FAMILIES, GptSection, Recipe, TransformerSection
 from regard.runs.convert.layouts.encoder_decoder import T5, TABLES, Marian, Pegasus
 from regard.runs.convert.layouts.format import PAD, Format, Obstacle, word
 from regard.runs.convert.layouts.single_stack import Bert, Gpt2, Vit
-from regard.system.errors import UsageError
+from regard.system.errors import Option, UsageError
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
@@ -21,7 +21,7 @@ FORMATS: dict[str, Format] = {form.model_type: form() for form in (Marian, Pegas
 EPSILON = 1e-5
 """The largest ε of the norms of a GPT-2 or T5 with which CTranslate2, which has one of its own, computes the same."""
 
-TO = "--to ctranslate2"
+TO = Option("to", "ctranslate2")
 """The cause where it is not a value of the recipe."""
 SETTINGS = "the settings of docs/convert.md"
 """Where another family has to be taken, what else it needs."""

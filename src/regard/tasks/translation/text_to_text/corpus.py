@@ -18,7 +18,7 @@ from regard.data.corpora.labelled import LabelledCsv, LabelledRows, LabelledTsv
 from regard.data.prepare.encoders import Encoded, Ids, RefusedExample, TextEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Side
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.assets import AnswerAssets
 from regard.tasks.text.task import decode_with_symbols, sentinel_gaps
 from regard.text.lines import InvalidLines, lines, refuse_binary
@@ -108,7 +108,7 @@ class PrefixedRows(Records[PrefixedPair]):
             return known, True
         if self.columns is None and len(cells) not in (2, 3):
             message = f"has {len(cells)} columns; two are source and target, three prefix, source and target"
-            raise RegardError(f"{message}; {self.table.hint} Else name them by --columns", self.at(line))
+            raise RegardError(f"{message}; {self.table.hint} Else name them by {Option('columns')}", self.at(line))
         wanted = self.columns or tuple(map(str, range(1, len(cells) + 1)))
         found = [find_column(one, names, self.at(line), f"; {self.table.hint}") for one in wanted]
         places: list[int | None] = [*([None] if len(found) == 2 else []), *found]
@@ -158,7 +158,7 @@ def open_prefixed(path: Path | str, columns: str | None = None) -> Corpus[Prefix
     path, named = Path(path), None if columns is None else tuple(name.strip() for name in columns.split(","))
     if named is not None and (len(named) not in (2, 3) or not all(named)):
         message = f"{columns!r} must name source and target, or {', '.join(COLUMNS)}: such as 1,2 or task,input,output"
-        raise UsageError(message, "--columns")
+        raise UsageError(message, Option("columns"))
     name = plain_name(path)
     if name.endswith(".csv"):
         return PrefixedRows(path, LabelledCsv(path), named)
@@ -167,7 +167,8 @@ def open_prefixed(path: Path | str, columns: str | None = None) -> Corpus[Prefix
     if name.endswith((".tsv", ".tab")) or named is not None:
         return PrefixedRows(path, LabelledTsv(path), named)
     refuse_binary(path)
-    raise UsageError("is neither .csv, .tsv nor .jsonl; where tabs are between columns, say --columns 1,2", str(path))
+    instead = f"where tabs are between columns, say {Option('columns', '1,2')}"
+    raise UsageError(f"is neither .csv, .tsv nor .jsonl; {instead}", str(path))
 
 
 class PrefixedEncoder(TextEncoder[PrefixedPair]):

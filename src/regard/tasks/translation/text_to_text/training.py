@@ -18,7 +18,7 @@ from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.split import Examples
 from regard.models.transformer import Transformer
-from regard.system.errors import UsageError
+from regard.system.errors import Option, UsageError
 from regard.tasks.assets import AnswerAssets, read_prefixes
 from regard.tasks.language.training import RunningTextJob
 from regard.tasks.metrics.bleu import exact_match, score, score_answers
@@ -166,7 +166,7 @@ class SpansJob(TextToTextBase, RunningTextJob):
             UsageError: the pretrained model's vocabulary has no sentinels.
         """
         if len(tokenizer.sentinels) < 2:
-            raise UsageError("its vocabulary has no symbols for missing spans, like <extra_0>", "--from")
+            raise UsageError("its vocabulary has no symbols for missing spans, like <extra_0>", Option("start_from"))
         return DocumentEncoder(tokenizer, ended=False)
 
     def open(self, folder: Path) -> PreparedSpans:

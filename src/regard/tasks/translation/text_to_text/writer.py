@@ -17,7 +17,7 @@ from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
 from regard.decoding.hypotheses import Hypothesis, Symbols, Trace
 from regard.decoding.search import sample, search
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.assets import AnswerAssets
 from regard.tasks.engine import step_of
 from regard.tasks.metrics.bleu import AnswerScores, score_answers
@@ -244,7 +244,7 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
             return
         theirs = prefix_list(prefix for prefix, _ in strange.most_common())
         compared = f"they are {theirs}; it knows: {prefix_list(self.assets.prefixes)}"
-        instead = "if prefix, source and target are in other columns, name them by --columns, as in training"
+        instead = f"if prefix, source and target are in other columns, name them by {Option('columns')}, as in training"
         if not learned:
             raise RegardError(f"the model has learned none of the prefixes: {compared}; {instead}", where)
         said = f"the model has learned the prefixes of {learned:,} of {counted(len(examples), 'text')}"
