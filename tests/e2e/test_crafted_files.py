@@ -9,6 +9,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -126,18 +127,19 @@ def theirs(kind: str, folder: Path) -> None:
         (folder / "merges.txt").write_text("#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in model["merges"]))
 
 
+def bring(folder: Path) -> None:
+    """Import the folder ``theirs``, and use its tokenizer where it has one."""
+    shutil.rmtree(folder / "ours", ignore_errors=True)
+    task = import_model(folder / "theirs", folder / "ours")
+    if (tokenizer := getattr(task.assets, "tokenizer", None)) is not None:
+        tokenizer.decode_batch(tokenizer.ids_batch(TEXTS))
+
+
 @pytest.mark.one_of(3, minutes=0.5)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_folder_that_is_brought_in(tmp_path: Path, kind: str, many: Callable[[int, int], int]) -> None:
-    folder = tmp_path / "theirs"
+    folder, brought = tmp_path / "theirs", partial(bring, tmp_path)
     theirs(kind, folder)
-
-    def brought() -> None:
-        shutil.rmtree(tmp_path / "ours", ignore_errors=True)
-        task = import_model(folder, tmp_path / "ours")
-        if (tokenizer := getattr(task.assets, "tokenizer", None)) is not None:
-            tokenizer.decode_batch(tokenizer.ids_batch(TEXTS))
-
     for path in sorted(path for path in folder.rglob("*") if path.suffix in (".json", ".safetensors")):
         before = path.read_bytes()
         for what, held in every(path, path.name, many(5, 100)):
@@ -168,15 +170,10 @@ def irregular(path: Path) -> Iterator[str]:
 @pytest.mark.one_of(3, minutes=0.1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_file_in_a_folder_that_is_brought_in(tmp_path: Path, kind: str) -> None:
-    folder = tmp_path / "theirs"
+    folder, brought = tmp_path / "theirs", partial(bring, tmp_path)
     theirs(kind, folder)
     names = {path for path in folder.rglob("*") if path.is_file()}
     names |= {folder / name for name in ("special_tokens_map.json", "preprocessor_config.json", INDEX, "vocab.txt")}
-
-    def brought() -> None:
-        shutil.rmtree(tmp_path / "ours", ignore_errors=True)
-        import_model(folder, tmp_path / "ours")
-
     refused = sum(
         not answered(f"{path.name} is {what}", brought, tmp_path) for path in sorted(names) for what in irregular(path)
     )

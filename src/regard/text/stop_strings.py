@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 from regard.system.errors import UsageError
-from regard.text.tokenizers.byte_pieces import Incremental
-
-
-class Readable(Protocol):
-    """A tokenizer, as far as reading needs one."""
-
-    def incremental(self) -> Incremental:
-        """A reader of one output."""
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids."""
+from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 
 class StopStrings:
@@ -28,7 +17,7 @@ class StopStrings:
         tokenizer: of the tokens it is called with.
     """
 
-    def __init__(self, texts: Iterable[str], tokenizer: Readable) -> None:
+    def __init__(self, texts: Iterable[str], tokenizer: AnyTokenizer) -> None:
         self.texts = tuple(texts)
         if not all(self.texts):
             raise UsageError("an empty stop string matches everywhere: nothing could be generated", "stop")
@@ -65,7 +54,7 @@ class Decoder:
         stops: where the text ends; ``stopped`` then says so, and nothing more comes.
     """
 
-    def __init__(self, tokenizer: Readable, stops: StopStrings | None = None) -> None:
+    def __init__(self, tokenizer: AnyTokenizer, stops: StopStrings | None = None) -> None:
         self._reader = tokenizer.incremental()
         self._stops = stops
         self._held = ""

@@ -92,11 +92,11 @@ class ConlluSentence:
         Raises:
             ValueError: all words of a multiword token are missing.
         """
-        if self._token is not None and not self._inside:
-            raise ValueError(f"the words {self._next}-{self._token[0]} are missing behind their multiword token")
         if self._token is not None:
-            self._append(self._token[1], self._inside, self._token[2])
-            self._token, self._inside = None, []
+            last, surface, spaced = self._token
+            if not self._inside:
+                raise ValueError(f"the words {self._next}-{last} are missing behind their multiword token")
+            self._append(surface, self._inside, spaced)
         return TaggedWords(self._text, tuple(self._places), tuple(self._tags))
 
 
