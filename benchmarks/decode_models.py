@@ -109,7 +109,7 @@ def _single_stack(folder: Path, name: str, sizes: dict[str, Any], symbols: tuple
 
 def _task(name: str, assets: Any, model: dict[str, Any], sections: dict[str, Any]) -> Any:
     from regard.config import TASKS, recipe_from
-    from regard.tasks.model_folder import model_class
+    from regard.tasks import model_class
 
     recipe = recipe_from({"task": name, "model": {**model, "family": TASKS[name].families[0]}, **sections})
     built = model_class(name).build(recipe, assets.sizes, SEED)

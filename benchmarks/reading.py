@@ -64,9 +64,9 @@ def course(folder: Path, score: str) -> Row:
 
 def scored(model: Any, data: Set, path: Path) -> dict[str, Any]:
     """The scores on the test set."""
-    from regard.tasks.model_folder import corpus_opener
+    from regard.tasks import model_class
 
-    scores = model.evaluate(corpus_opener(data.task)(path, data.columns)).to_dict()
+    scores = model.evaluate(model_class(data.task).open_corpus(path, data.columns)).to_dict()
     return {f"test {name}": round(value, 2) for name, value in flat(scores) if isinstance(value, int | float)}
 
 

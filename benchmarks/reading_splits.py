@@ -173,10 +173,10 @@ def held_out(examples: list[Any], key: str) -> tuple[list[Any], list[Any]]:
 
 def read(data: Set, path: Path) -> list[Example]:
     """The examples of a file of labelled texts or tagged words."""
-    from regard.tasks.model_folder import corpus_opener
+    from regard.tasks import model_class
     from regard.text.tags import convert_tags
 
-    found = list(corpus_opener(data.task)(path, data.columns).examples())
+    found = list(model_class(data.task).open_corpus(path, data.columns).examples())
     if data.task == "classification":
         return [{"text": text, "label": label} for text, label in found if label != OUT_OF_SCOPE]
     scheme = "bio" if data.score == "f1" else "none"

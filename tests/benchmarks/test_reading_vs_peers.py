@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from regard.tasks import model_class
 from regard.tasks.metrics.labels import tag_scores
-from regard.tasks.model_folder import corpus_opener
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 RUNNER = """
@@ -96,7 +96,7 @@ def test_the_parts_are_the_same_for_all_and_written_once(splits: ModuleType, tmp
         folder = splits.splits_of(name, tmp_path)
         for part in splits.PARTS:
             found = [json.loads(line) for line in (folder / f"{part}.jsonl").read_text().splitlines()]
-            corpus = corpus_opener(data.task)(folder / f"{part}{splits.ending(data)}", None)
+            corpus = model_class(data.task).open_corpus(folder / f"{part}{splits.ending(data)}", None)
             for example, read in zip(found, corpus.examples(), strict=True):
                 if data.task == "classification":
                     assert (example["text"], example["label"]) == tuple(read)

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from regard.cli.evaluate import table
 from regard.config import TASKS
 from regard.data.corpora.documents import open_documents
 from regard.tasks.classification.classifier import ClassEvaluation
 from regard.tasks.language.generator import Perplexity
 from regard.tasks.metrics.bleu import score
-from regard.tasks.metrics.labels import Counts, class_scores, label_scores, number_scores, tag_scores
+from regard.tasks.metrics.labels import class_scores, label_scores, number_scores, tag_scores
 from regard.tasks.protocols import Divide
 
 
@@ -44,8 +43,7 @@ class Scored:
         self.info, self.found = TASKS[name], found
         self.asked: list[Any] = []
 
-    def evaluate(self, corpus: Any, *more: Any) -> Any:
-        *others, divide = more
+    def evaluate(self, corpus: Any, *others: Any, divide: Divide) -> Any:
         assert divide(lambda some, begin: [begin, *some], [1, 2]) == [0, 1, 2]
         self.asked += [list(corpus.examples()), *others]
         return self.found
@@ -139,9 +137,3 @@ def test_options_of_another_task_are_refused(
     (tmp_path / "t.csv").write_text("a,b\n")
     loaded(Scored(name, None))
     regard("evaluate", "model", *words).refuses(said)
-
-
-def test_labels_neither_there_nor_said_are_left_out_of_the_table() -> None:
-    lines = table({"a": Counts(1, 2, 3), "日本": Counts(0, 0, 1), "none": Counts(0, 0, 0)}, "label", "there")
-    assert [line.split()[0] for line in lines] == ["label", "a", "日本"]
-    assert lines[1].split()[1:] == ["50.00", "33.33", "40.00", "3"]

@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 
 from regard.system import kernels
-from regard.tasks.model_folder import MODELS
+from regard.tasks import MODELS
 from tests.house.trees import tree
 
 ROOT = Path(__file__).parents[2]

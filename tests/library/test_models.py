@@ -11,11 +11,11 @@ import pytest
 import regard
 from regard.config import TASKS
 from regard.library import models
-from regard.library.base import card_scores
+from regard.library.base import card_scores, opened
 from regard.models.ablation import Ablations, Head
 from regard.system.errors import RegardError, UsageError
-from regard.tasks import model_folder
-from regard.tasks.model_folder import model_class
+from regard.tasks import model_class, model_folder
+from regard.tasks.tagging.tagger import Tagging
 from tests.library.conftest import IMAGE, ModelOf
 from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, GAPPED, PLACELESS, SOURCE, SPANNED, TARGET, TEXTS, put, translator
@@ -58,13 +58,13 @@ CALLS = {
 KINDS = {"recurrent": "cross", "reader": "pool", "speaker": "decoder", "translator": "cross"}
 
 
-def test_every_task_has_a_class() -> None:
+def test_every_class_has_a_task() -> None:
     assert CLASSES.keys() == EVERY.keys()
-    classes = [kind for kind in vars(models).values() if isinstance(kind, type)]
-    for info in TASKS.values():
-        (public,) = [kind for kind in classes if model_class(info.name) in kind.__bases__]
-        assert issubclass(public, regard.Model)
-        assert getattr(regard, public.__name__) is public
+    public = [kind for kind in vars(models).values() if isinstance(kind, type) and regard.Model in kind.__bases__]
+    assert set(public) == {*CLASSES.values()}
+    for kind in public:
+        assert kind.__bases__[0] in map(model_class, TASKS)
+        assert getattr(regard, kind.__name__) is kind
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -81,6 +81,17 @@ def test_class_says_what_the_task_says(name: str, folder: Callable[[str], Path])
 @pytest.mark.parametrize("name", EVERY)
 def test_a_gpu_computes_the_same(name: str, folder: Callable[[str], Path], model: ModelOf) -> None:
     assert CALLS[name](regard.load(folder(name), device="cuda")) == pytest.approx(CALLS[name](model(name)), rel=1e-3)
+
+
+def test_a_task_without_a_public_class_opens_as_its_own(folder: Callable[[str], Path]) -> None:
+    class Namer(Tagging):
+        """A task of which the house knows nothing."""
+
+    plain = model_folder.load(folder("tagger"), device="cpu")
+    found, again = (opened(Namer(plain.recipe, plain.assets, plain.model), folder("tagger")) for _ in range(2))
+    assert isinstance(found, Namer)
+    assert type(found) is type(again)
+    assert CALLS["tagger"](found.without(positions=True)) != CALLS["tagger"](found)
 
 
 def test_another_class_is_refused(folder: Callable[[str], Path]) -> None:

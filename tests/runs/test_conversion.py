@@ -15,10 +15,11 @@ from regard.models import store
 from regard.runs import conversion
 from regard.runs.conversion import export_model, exports_of, import_model
 from regard.system.errors import Damaged, RegardError, UsageError
+from regard.tasks import model_class
 from regard.tasks.assets import FittedValues
 from regard.tasks.classification.classifier import ClassAssets
 from regard.tasks.language.training import RunningTextJob
-from regard.tasks.model_folder import load_recipe_and_assets, model_class
+from regard.tasks.model_folder import load_recipe_and_assets
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from regard.config import Recipe, recipe_from, without_left
-from regard.data.corpora.pairs import PairJsonLines, PairTable
+from regard.data.corpora.pairs import PairJsonLines, PairTable, open_corpora
 from regard.runs.options import (
     RecipeOptions,
-    corpora,
     language_notes,
     named_files,
     recipe_from_options,
@@ -172,18 +171,18 @@ def test_columns_are_those_of_the_file(tmp_path: Path) -> None:
     table, objects = tmp_path / "a.tsv", tmp_path / "a.jsonl"
     table.touch()
     objects.touch()
-    assert corpora((), (), [table], "3,2") == [PairTable(table, (3, 2))]
-    assert corpora((), (), [objects], "en,de") == [PairJsonLines(objects, ("en", "de"))]
-    assert corpora((), (), [objects], "1,2") == [PairJsonLines(objects, ("1", "2"))]
+    assert open_corpora((), (), [table], "3,2") == [PairTable(table, (3, 2))]
+    assert open_corpora((), (), [objects], "en,de") == [PairJsonLines(objects, ("en", "de"))]
+    assert open_corpora((), (), [objects], "1,2") == [PairJsonLines(objects, ("1", "2"))]
 
 
 @pytest.mark.parametrize("columns", ["0,1", "en,de", "1", "1,", "-1,2", "1,²", "1,99999999999999999999"])
 def test_a_table_has_no_such_columns_and_files_of_one_side_have_none(tmp_path: Path, columns: str) -> None:
     (tmp_path / "a.tsv").write_text("a\n")
     with refused(UsageError, "columns", "1,2"):
-        corpora((), (), [tmp_path / "a.tsv"], columns)
+        open_corpora((), (), [tmp_path / "a.tsv"], columns)
     with refused(UsageError, "columns", "pairs"):
-        corpora([tmp_path / "a.tsv"], [tmp_path / "a.tsv"], columns="1,2")
+        open_corpora([tmp_path / "a.tsv"], [tmp_path / "a.tsv"], columns="1,2")
 
 
 def test_the_text_of_a_model_that_is_begun_from_takes_the_place_of_the_recipes(tmp_path: Path) -> None:

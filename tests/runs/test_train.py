@@ -12,7 +12,6 @@ import pytest
 from regard.config import TASKS
 from regard.data.corpora.pairs import PairTable
 from regard.nn import ops
-from regard.runs import datasets
 from regard.runs import train as training
 from regard.runs.convert.layouts import exports
 from regard.runs.run import learning_line
@@ -21,6 +20,7 @@ from regard.tasks.classification.training import ClassificationJob
 from regard.tasks.images.training import ImageJob
 from regard.tasks.language.training import RunningTextJob
 from regard.tasks.tagging.training import TaggingJob
+from regard.tasks.translation import training as translation
 from regard.tasks.translation.training import TranslationJob
 from regard.training.checkpoints import resolved
 from tests.refusals import refused
@@ -39,7 +39,7 @@ def ask(tmp_path, monkeypatch):
 
     for name in ("a.en", "a.de", "file"):
         (tmp_path / name).write_text("a\n")
-    monkeypatch.setattr(datasets, "scan_pairs", read)
+    monkeypatch.setattr(translation, "scan_pairs", read)
     return train
 
 
@@ -83,7 +83,7 @@ def test_pairs_may_be_one_file(tmp_path, monkeypatch) -> None:
         asked.append(corpora)
         raise RegardError("enough")
 
-    monkeypatch.setattr(datasets, "scan_pairs", noted)
+    monkeypatch.setattr(translation, "scan_pairs", noted)
     table.touch()
     for pairs in (table, str(table), [table]):
         with refused(RegardError):

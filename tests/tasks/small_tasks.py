@@ -1,17 +1,19 @@
 """Small tasks of every family, untaught, and their model folders, written without any training."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from regard.config import recipe_from, recipe_toml
 from regard.data.batches.patches import Scale
 from regard.models import store
+from regard.tasks import JOBS, job_class, model_class
 from regard.tasks.assets import AnswerAssets, FittedValues, ImageAssets, TextAssets
 from regard.tasks.classification.classifier import ClassAssets
-from regard.tasks.model_folder import MODEL, RECIPE, model_class
+from regard.tasks.model_folder import MODEL, RECIPE
 from regard.tasks.tagging.tagger import TagAssets
+from regard.tasks.training.defaults import SizeDefaults
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 from regard.training.checkpoints import checkpoint, manifest
@@ -171,3 +173,12 @@ def shares(teaching: Any, generate: bool = False) -> list[float]:
 def evenly(count: int) -> list[float]:
     """The shares of so many batches."""
     return [number / count for number in range(1, count + 1)]
+
+
+def size_tables() -> dict[str, Sequence[SizeDefaults]]:
+    """The defaults by size of each task that has its own; others have those of the task that they derive from."""
+    found: dict[str, Sequence[SizeDefaults]] = {}
+    for task in JOBS:
+        if (sizes := job_class(task).training.sizes) not in found.values():
+            found[task] = sizes
+    return found

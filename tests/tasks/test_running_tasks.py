@@ -15,8 +15,8 @@ from regard.cli import main
 from regard.config import Recipe
 from regard.data.corpora.corpus import no_progress
 from regard.data.prepare.folder import PreparedExamples
-from regard.runs.datasets import training_job
 from regard.system.errors import RegardError, UsageError
+from regard.tasks import job_class
 from regard.tasks.language import training
 from regard.tasks.language.generator import LanguageModel
 from regard.tasks.language.masked import MaskedLm
@@ -139,7 +139,7 @@ def test_what_is_evaluated_is_what_training_would_have_ended_with(
 def job(task: str, given: InputFiles, documents: str = "line") -> Any:
     values = recipe(task)
     values["data"]["documents"] = documents
-    return training_job(task, given, lambda count: Recipe(**values), lambda line: None, False)
+    return job_class(task).of_files(given, lambda count: Recipe(**values), lambda line: None, False)
 
 
 def prepared_job(task: str, folder: Path) -> tuple[Any, PreparedExamples]:
@@ -216,7 +216,7 @@ def test_few_documents_give_their_end(tmp_path: Path) -> None:
 def test_the_table_goes_by_characters_also_of_text_under_a_key_of_jsonl(tmp_path: Path) -> None:
     asked, path, made = list[int](), text(tmp_path / "a.txt", 100), Recipe(**recipe("language-model"))
     recipe_for = lambda count: asked.append(count) or made  # noqa: E731
-    found = training_job("language-model", InputFiles([path]), recipe_for, lambda line: None, False)
+    found = job_class("language-model").of_files(InputFiles([path]), recipe_for, lambda line: None, False)
     assert asked[-1] == found.characters == len(path.read_text()) - 100
     (tmp_path / "a.jsonl").write_text("".join(f'{{"body": "number {n:02d}"}}\n' for n in range(33)))
     assert job("masked-lm", InputFiles([tmp_path / "a.jsonl"], columns="body")).characters == 33 * 9

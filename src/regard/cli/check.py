@@ -105,15 +105,15 @@ def _pairs(options: CheckOptions) -> Report:
         raise UsageError(f"{options.max_tokens} tokens hold no sentence; give 2 or more", "--max-tokens")
     test_source, test_target = options.test_source or (), options.test_target or ()
     from regard.data.checks import pairs as report
-    from regard.runs.options import corpora
+    from regard.data.corpora.pairs import open_corpora
     from regard.text.tokenizers.vocabulary import Vocabularies
 
     for path in (*source, *target, *(options.pairs or ()), *test_source, *test_target):
         _refuse_unusable(path)
-    learned = corpora(source, target, options.pairs or (), options.columns)
+    learned = open_corpora(source, target, options.pairs or (), options.columns)
     if len(test_source) != len(test_target):
         raise UsageError(f"{len(test_source)} --test-source but {len(test_target)} --test-target; they go in pairs")
-    tests = {corpus.name: corpus for corpus in (corpora(test_source, test_target) if test_source else ())}
+    tests = {corpus.name: corpus for corpus in (open_corpora(test_source, test_target) if test_source else ())}
     vocabularies = None if options.model is None else Vocabularies.load(options.model)
     return report.check_pairs(learned, tests, options.max_tokens, vocabularies)
 
@@ -128,7 +128,7 @@ def _refuse_unusable(path: Path) -> None:
 def _scan(options: CheckOptions) -> Report:
     """Check the training, validation and test data of another task."""
     from regard.config import TASKS, nearest
-    from regard.tasks.model_folder import corpus_opener
+    from regard.tasks import model_class
 
     task, train, columns = options.task, options.train or [], options.columns
     checked = [info.name for info in TASKS.values() if info.learns_from not in UNCHECKED]
@@ -143,7 +143,7 @@ def _scan(options: CheckOptions) -> Report:
     others = {"validation": [options.valid] if options.valid else [], "test": options.test or []}
     for path in (*train, *(path for paths in others.values() for path in paths)):
         _refuse_unusable(path)
-    opened = corpus_opener(task)
+    opened = model_class(task).open_corpus
     named = {
         f"the {name} texts" if len(paths) == 1 else str(path): opened(path, columns)
         for name, paths in others.items()

@@ -4,44 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from cyclopts import Parameter
 
 from regard.cli.io.load_model import check_threads, open_model, refuse_given, refuse_no_file
 from regard.cli.io.terminal import result, result_json, say_invalid_lines
 from regard.system.errors import RegardError, UsageError
-from regard.text.counts import counted
-from regard.text.terminal import visible, width
 
 if TYPE_CHECKING:
     from regard.data.corpora.corpus import Corpus
-    from regard.tasks.classification.classifier import ClassEvaluation
-    from regard.tasks.metrics.bleu import TranslationScores
-    from regard.tasks.metrics.labels import Counts, TagScores
     from regard.tasks.protocols import Divide, Task
 
 Scored = tuple[Mapping[str, object], list[str]]
 """Scores as plain values, and as lines."""
-OF_LABELS = ("test", "columns", "threshold")
-OPTIONS: dict[str, tuple[str, ...]] = {
-    "translation": ("source", "reference", "beam", "lowercase"),
-    "text-to-text": ("test", "columns", "beam"),
-    "classification": OF_LABELS,
-    "sentence-pairs": OF_LABELS,
-    "tagging": ("test", "columns"),
-    "language-model": ("test", "columns", "stride"),
-    "masked-lm": ("test", "columns"),
-    "image-classification": OF_LABELS,
-}
-"""The options that not all tasks have, of each."""
-WIDEST = 40
-"""Most characters of a label's column."""
-SHOWN = 5
-"""Most labels named in a sentence."""
+COMMON = ("json", "device", "threads", "processes")
+"""The options that all tasks have."""
 
 
 @Parameter(name="*")
@@ -131,10 +112,11 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
         options.both()
     check_threads(options.processes, "--processes")
     task = open_model(folder, options.device, options.threads, "evaluate")
-    mine = OPTIONS[task.info.name]
-    every = dict.fromkeys(name for names in OPTIONS.values() for name in names)
+    from regard.tasks import model_class
+
+    mine = model_class(task.info.name).evaluate_options
     instead = "give --test" if "test" in mine else "give --source and --reference"
-    others = [name for name in every if name not in mine]
+    others = [one.name for one in fields(options) if one.name not in (*mine, *COMMON)]
     refuse_given(options, f"is not for {task.info.noun}; {instead}", *others)
     values, lines = _score(task, options)
     if options.json:
@@ -147,8 +129,8 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
 def _score(task: Task, asked: EvaluateOptions) -> Scored:
     """The scores of a model of any task."""
     from regard.runs.workers.processes import answer_processes, divider
-    from regard.tasks.kinds import answers_text, continues_text, fills_words, labels_examples, tags_words, translates
-    from regard.tasks.model_folder import corpus_opener
+    from regard.tasks import model_class
+    from regard.tasks.kinds import continues_text, fills_words, translates
 
     divided = partial(divider, partial(answer_processes, asked.processes, asked.threads, task.device_name))
     if translates(task):
@@ -159,20 +141,15 @@ def _score(task: Task, asked: EvaluateOptions) -> Scored:
         for path, mended in zip(paths, notes, strict=True):
             say_invalid_lines(str(path), mended)
         bleu = task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase, divide=divided())
-        return bleu.to_dict(), bleu_lines(bleu)
+        return bleu.to_dict(), bleu.lines()
     if continues_text(task) or fills_words(task):
         with asked.corpus(partial(_documents, task)) as corpus:
             return _score_running_text(task, corpus, asked.stride, divided(block=1))
-    with asked.corpus(corpus_opener(task.info.name)) as corpus:
-        if answers_text(task):
-            answers = task.evaluate(corpus, asked.beam, divide=divided())
-            return answers.to_dict(), answers.lines()
-        if labels_examples(task):
-            labels = task.evaluate(corpus, asked.threshold, divided())
-            return labels.to_dict(), class_lines(labels)
-        assert tags_words(task)
-        tags = task.evaluate(corpus, divided())
-        return tags.to_dict(), tag_lines(tags)
+    kind, judged = model_class(task.info.name), cast(Any, task)
+    with asked.corpus(kind.open_corpus) as corpus:
+        own = [getattr(asked, name) for name in kind.evaluate_options if name not in ("test", "columns")]
+        found = judged.evaluate(corpus, *own, divide=divided())
+        return found.to_dict(), found.lines()
 
 
 def _score_running_text(task: Task, corpus: Corpus[Any], stride: int | None, divide: Divide) -> Scored:
@@ -184,21 +161,12 @@ def _score_running_text(task: Task, corpus: Corpus[Any], stride: int | None, div
         if not texts:
             raise RegardError("nothing to score: there is no text", corpus.name)
         found = task.perplexity(texts, stride, divide)
-        nats = found.nats / max(1, found.tokens)
-        return found.to_dict(), [
-            f"perplexity of a token {found.per_token:.2f}  ({counted(found.tokens, 'token')}, {nats:.4f} nats each)",
-            f"perplexity of a word {found.per_word:.2f}  ({counted(found.words, 'word')})",
-            f"bits a byte {found.bits_per_byte:.4f}  ({counted(found.bytes, 'byte')})",
-        ]
+        return found.to_dict(), found.lines()
     from regard.tasks.language.training import evaluate_corpus
 
     assert fills_words(task)
     guesses = evaluate_corpus(task, corpus, divide)
-    return guesses.to_dict(), [
-        f"loss {guesses.loss:.4f} nats a hidden token  ({counted(guesses.tokens, 'token')})",
-        f"perplexity of a hidden token {guesses.perplexity:.2f}",
-        f"guessed right {guesses.accuracy:.2f} %  ({guesses.right:,})",
-    ]
+    return guesses.to_dict(), guesses.lines()
 
 
 def _documents(task: Task, path: Path, key: str | None) -> Corpus[Any]:
@@ -220,89 +188,3 @@ def _whole_documents(corpus: Corpus[Any]) -> Iterator[str]:
             parts = []
     if parts:
         yield "".join(parts)
-
-
-def bleu_lines(scores: TranslationScores) -> list[str]:
-    """Scores of a translator."""
-    lines = []
-    for name, value, interval, signature in (
-        ("BLEU", scores.bleu, scores.bleu_interval, scores.bleu_signature),
-        ("chrF", scores.chrf, scores.chrf_interval, scores.chrf_signature),
-    ):
-        span = f"  (95 %: {interval[0]:.1f} to {interval[1]:.1f})" if interval else ""
-        lines.append(f"{name} {value:5.2f}{span}  {signature}")
-    return lines
-
-
-def class_lines(found: ClassEvaluation) -> list[str]:
-    """Scores of a classifier."""
-    from regard.tasks.metrics.labels import ClassScores, LabelScores
-
-    scores = found.scores
-    if isinstance(scores, ClassScores):
-        right = f"{int(scores.confusion_CC.trace()):,} of {scores.texts:,}"
-        lines = [f"accuracy {scores.accuracy:.2f}  ({right})", f"macro F1 {scores.macro_f1:.2f}"]
-    elif isinstance(scores, LabelScores):
-        lines = [
-            f"F1 {scores.micro.f1:.2f}  (precision {scores.micro.precision:.2f}, recall {scores.micro.recall:.2f})",
-            f"macro F1 {scores.macro_f1:.2f}",
-            f"all labels right {scores.exact:.2f}",
-        ]
-    else:
-        lines = [
-            f"root of the mean squared error {scores.mean_squared_error**0.5:.4g}  ({counted(scores.texts, 'text')})",
-            f"Pearson's correlation {scores.pearson:.4f}",
-            f"Spearman's correlation {scores.spearman:.4f}",
-        ]
-    if found.calibration_error is not None:
-        lines.append(f"calibration error {found.calibration_error:.3f}")
-    if scope := found.scope:
-        outside = f": recall {scope.recall:.2f}, F1 {scope.f1:.2f}" if scope.recall or scope.f1 else ""
-        lines.append(
-            f"out of scope below probability {scope.value:.3f}{outside}; in scope {scope.in_scope_accuracy:.2f}, "
-            f"all {scope.accuracy:.2f} treated rightly"
-        )
-    if found.unknown:
-        names = sorted(found.unknown, key=lambda label: -found.unknown[label])
-        listed = ", ".join(map(visible, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
-        count = sum(found.unknown.values())
-        lines.append(f"{count:,} have a label that nothing was learned of, and count as wrong: {listed}")
-    if found.unlabelled:
-        lines.append(f"{found.unlabelled:,} have no label, and are left out")
-    if found.empty:
-        lines.append(f"{found.empty:,} are empty, and are left out")
-    if not isinstance(scores, ClassScores | LabelScores):
-        return lines
-    lines += ["", *table(scores.classes, "label", "there")]
-    if isinstance(scores, ClassScores) and (confused := scores.confusions()):
-        pairs = (f"{visible(label)} as {visible(said)} {count:,}" for label, said, count in confused)
-        lines += ["", f"taken for another most often: {'; '.join(pairs)}"]
-    return lines
-
-
-def tag_lines(scores: TagScores) -> list[str]:
-    """Scores of a tagger."""
-    lines = [f"accuracy of tags {scores.accuracy:.2f}  ({counted(scores.words, 'word')})"]
-    if scores.spans is None:
-        return lines
-    parts = {"F1": scores.spans.spans, "F1 of boundaries alone": scores.spans.boundaries}
-    if scores.spans.surface:
-        parts["F1 of surface forms"] = scores.spans.surface
-    told = [
-        f"{name} {counts.f1:.2f}  (precision {counts.precision:.2f}, recall {counts.recall:.2f})"
-        for name, counts in parts.items()
-    ]
-    return [*told, *lines, "", *table(scores.spans.types, "type", "there")]
-
-
-def table(rows: Mapping[str, Counts], what: str, there: str) -> list[str]:
-    """Precision, recall, F1 and support of each label; labels neither present nor predicted are left out."""
-    from regard.text.terminal import fit
-
-    kept = {visible(label): counts for label, counts in rows.items() if counts.gold or counts.predicted}
-    room = min(WIDEST, max([width(what), *map(width, kept)], default=0))
-    lines = [f"{fit(what, room)}  precision  recall      F1  {there:>7}"]
-    for label, counts in kept.items():
-        scores = f"{counts.precision:9.2f}  {counts.recall:6.2f}  {counts.f1:6.2f}  {counts.gold:7,}"
-        lines.append(f"{fit(label, room)}  {scores}")
-    return lines

@@ -38,9 +38,9 @@ class TaskInfo:
         families: those it can be built with, its usual one first.
         sections: of the recipe, in addition to :data:`EVERYWHERE`.
         learns_from: kind of the training data; prefixed pairs may be made of running text (``text_to_text.spans``).
-        reads: what its model takes: text, text with gaps, or an image.
         writes: what its model gives.
         command: the command that uses the model.
+        reads: what its model takes: text, text with gaps, or an image.
         texts: how many texts an example has.
     """
 
@@ -50,9 +50,9 @@ class TaskInfo:
     families: tuple[str, ...]
     sections: tuple[str, ...]
     learns_from: Literal["pairs", "prefixed", "labels", "tags", "images", "documents", "nothing"]
-    reads: Literal["text", "gapped", "image"]
     writes: Literal["text", "continuation", "words", "classes", "tags", "nothing"]
     command: str
+    reads: Literal["text", "gapped", "image"] = "text"
     texts: int = 1
 
     @property
@@ -87,7 +87,6 @@ _ROWS = (
         families=("transformer", "rnn"),
         sections=("decoding",),
         learns_from="pairs",
-        reads="text",
         writes="text",
         command="translate",
     ),
@@ -98,7 +97,6 @@ _ROWS = (
         families=("transformer",),
         sections=("decoding", "text_to_text"),
         learns_from="prefixed",
-        reads="text",
         writes="text",
         command="ask",
     ),
@@ -109,7 +107,6 @@ _ROWS = (
         families=("bert", "rnn-encoder"),
         sections=("classification",),
         learns_from="labels",
-        reads="text",
         writes="classes",
         command="classify",
     ),
@@ -120,7 +117,6 @@ _ROWS = (
         families=("bert", "rnn-encoder"),
         sections=("classification",),
         learns_from="labels",
-        reads="text",
         writes="classes",
         command="classify",
         texts=2,
@@ -132,7 +128,6 @@ _ROWS = (
         families=("bert", "rnn-encoder"),
         sections=("tagging",),
         learns_from="tags",
-        reads="text",
         writes="tags",
         command="tag",
     ),
@@ -143,7 +138,6 @@ _ROWS = (
         families=("gpt",),
         sections=("decoding",),
         learns_from="documents",
-        reads="text",
         writes="continuation",
         command="generate",
     ),
@@ -176,7 +170,6 @@ _ROWS = (
         families=("bert",),
         sections=("encoding",),
         learns_from="nothing",
-        reads="text",
         writes="nothing",
         command="encode",
     ),
@@ -250,7 +243,8 @@ class Recipe(Section):
             raise ValueError(f'data.word_dropout is not for task = "{self.task}"')
         if self.info.texts > 1 and isinstance(self.model, BertSection) and self.model.segments == 1:
             raise ValueError(f'model.segments = 1 has none for the second text of task = "{self.task}"')
-        if self.classification.ngrams and (self.task != "classification" or self.classification.kind == "regression"):
+        single = self.info.texts == 1 and self.info.reads == "text"
+        if self.classification.ngrams and not (single and self.classification.kind != "regression"):
             instead = "leave it out; a model of before that has n-grams beside it must be trained again"
             raise ValueError(f"classification.ngrams is for labels of single texts; {instead}")
         if self.training.patience is not None and self.training.schedule in ("cosine", "linear"):

@@ -327,7 +327,9 @@ class Model:
 
 def opened(task: Task, folder: Path | str, precision: Wanted = "auto") -> Model:
     """The public model of a loaded task."""
-    found: Any = _CLASSES[type(task)](task.recipe, task.assets, task.model)
+    kind = type(task)
+    public = _CLASSES.get(kind) or type(kind.__name__, (kind, Model), {})
+    found: Any = public(task.recipe, task.assets, task.model)
     give_engine(found, folder, precision)
     found._models = Models([folder])
     found._weights = found._models.hold(task).weights

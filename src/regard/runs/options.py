@@ -25,10 +25,9 @@ from regard.config import (
     recipe_from,
     recipe_values,
 )
-from regard.data.corpora.corpus import Corpus, TextPair
-from regard.data.corpora.pairs import PairTable, open_pairs
 from regard.models.presets import PRESETS, preset
 from regard.system.errors import Option, UsageError, option_name
+from regard.tasks import job_class
 from regard.tasks.protocols import Files
 from regard.tasks.training.defaults import BESIDE, defaults
 from regard.text.languages import UNKNOWN, language_of, primary
@@ -80,7 +79,9 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
     model = {**chosen.get("model", {}), **({"family": known} if known else {})}
     minutes = training.get("minutes") if training.get("steps") is None else None
     begun, spans = earlier.get("model.d_model"), bool(chosen.get("text_to_text", {}).get("spans"))
-    table = defaults(task, pairs, wishes.preset, with_model, training.get("schedule"), model, minutes, begun, spans)
+    trained = job_class(task).training
+    sizes = (spans and trained.spans) or trained.sizes
+    table = defaults(task, sizes, pairs, wishes.preset, with_model, training.get("schedule"), model, minutes, begun)
     if family is not None and family != table.get("model", {}).get("family", family):
         table.pop("model", None)  # the sizes of another family
     kept = {"model.patch"} if wishes.preset else set()
@@ -262,44 +263,6 @@ def _without_length(given: dict[str, Any], wished: Mapping[str, Any]) -> dict[st
     if not asked or "training" not in given:
         return given
     return {**given, "training": {name: value for name, value in given["training"].items() if name not in lengths}}
-
-
-def corpora(source: Files, target: Files, pairs: Files = (), columns: str | None = None) -> list[Corpus[TextPair]]:
-    """The corpora that options name: pairs of files, then files that hold both sides.
-
-    Raises:
-        UsageError: not as many targets as sources, nothing at all, or columns that are no two.
-    """
-    if len(source) != len(target):
-        message = f"{len(source)} given, but of {Option('target')} {len(target)}; they go in pairs"
-        raise UsageError(message, Option("source"))
-    if not source and not pairs:
-        two = f"{Option('source', 'FILE')} and {Option('target', 'FILE')}"
-        raise UsageError(f"nothing to learn from: give {two}, or {Option('pairs', 'FILE')}")
-    if columns is not None and not pairs:
-        message = f"are those of {Option('pairs', 'FILE')}; the other files hold a sentence a line"
-        raise UsageError(message, Option("columns"))
-    for path in (*source, *target, *pairs):
-        if not Path(path).exists():
-            raise UsageError("no such file", str(path))
-        if Path(path).is_dir():
-            raise UsageError("is a folder; a file is needed", str(path))
-    files = [open_pairs(one, other) for one, other in zip(source, target, strict=True)]
-    return files + [_table(path, columns) for path in pairs]
-
-
-def _table(path: Path | str, columns: str | None) -> Corpus[TextPair]:
-    if columns is None:
-        return open_pairs(path)
-    names = [name.strip() for name in columns.split(",")]
-    if len(names) != 2 or not all(names):
-        raise UsageError(f"{columns!r} must be two columns like 1,2, or two keys like en,de", Option("columns"))
-    numbers = [int(name) for name in names if name.isdecimal() and len(name) < 10 and int(name) > 0]
-    columned = (numbers[0], numbers[1]) if len(numbers) == 2 else None
-    found = open_pairs(path, columns=columned, keys=(names[0], names[1]))
-    if isinstance(found, PairTable) and len(numbers) != 2:
-        raise UsageError(f"{columns!r} must be two columns like 1,2, as {path} is a TSV", Option("columns"))
-    return found
 
 
 def languages(source: Files, target: Files) -> dict[str, str | None]:

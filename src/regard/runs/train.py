@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from regard import tasks
 from regard.config import TASKS
-from regard.runs.datasets import training_job
 from regard.runs.options import (
     RecipeOptions,
     language_notes,
@@ -193,9 +193,7 @@ def train(
         made_by = partial(recipe_from_options, wishes)
         machine = Machine(place, threads, processes)
         files = replace(files, begun=begun, processes=machine.preparing_processes)
-        job = training_job(word, files, made_by, shown.on_event, despite_check)
-        if job_class is not None:
-            job = job_class(**vars(job))
+        job = (job_class or tasks.job_class(word)).of_files(files, made_by, shown.on_event, despite_check)
         hooks = Hooks(shown, should_stop, track=tensorboard)
         data = named_files(source, target, pairs, train, valid_source, valid_target, valid)
         if begun:

@@ -1,4 +1,4 @@
-"""A model folder and its task: the class of each task, and models opened for torch, or for the engine without it."""
+"""A model folder and its task: models opened for torch, or for the engine without it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.config import Recipe, import_name, saved_recipe
+from regard.config import Recipe, saved_recipe
 from regard.engine.weights import MappedPacker, RecordingPacker, StalePack, WeightFile
 from regard.system import processor
 from regard.system.errors import Option, RegardError, UsageError
 from regard.system.kernels.packing import Packer, Precision
 from regard.system.threads import ended_threads
+from regard.tasks import model_class
 from regard.tasks.assets import PROCESSORS, ProcessorFile, read_json
 from regard.tasks.engine import build, has_engine
 from regard.tasks.model_path import MODEL as MODEL
@@ -25,45 +26,10 @@ from regard.training.checkpoints.manifest import NEXT
 if TYPE_CHECKING:
     import torch
 
-MODELS = {
-    "translation": "regard.tasks.translation.translator:Translation",
-    "text-to-text": "regard.tasks.translation.text_to_text.writer:TextToText",
-    "classification": "regard.tasks.classification.classifier:Classification",
-    "sentence-pairs": "regard.tasks.classification.pairs:PairClassification",
-    "tagging": "regard.tasks.tagging.tagger:Tagging",
-    "language-model": "regard.tasks.language.generator:LanguageModel",
-    "masked-lm": "regard.tasks.language.masked:MaskedLm",
-    "image-classification": "regard.tasks.images.classifier:ImageClassification",
-    "encoding": "regard.tasks.text.encoding:Encoding",
-}
-"""``module:class`` of each task's model; no torch is loaded with it."""
-
-
-OPENERS = {
-    "text-to-text": "regard.tasks.translation.text_to_text.corpus:open_prefixed",
-    "classification": "regard.data.corpora.labelled:open_labelled",
-    "sentence-pairs": "regard.tasks.classification.pairs:open_labelled_pairs",
-    "tagging": "regard.data.corpora.tagged:open_tagged",
-    "image-classification": "regard.data.corpora.images:open_images",
-}
-"""``module:function`` that opens a file of examples, of a path and its columns; where the files of a task are opened
-together, there is none."""
 PACKED_WEIGHTS = "packed.safetensors"
 """The matrices of a model as the engine packs them, a file made from its weights."""
 GPUS = ("/dev/nvidiactl", "/dev/kfd")
 """Devices of the system that say that there may be a GPU, which is then the default."""
-
-
-def model_class(task: str) -> type[Any]:
-    """The class of a task's model; only that is imported."""
-    found: type[Any] = import_name(MODELS[task])
-    return found
-
-
-def corpus_opener(task: str) -> Callable[..., Any]:
-    """The function that opens a file of a task's examples."""
-    found: Callable[..., Any] = import_name(OPENERS[task])
-    return found
 
 
 def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:

@@ -7,17 +7,17 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli import EXAMPLES
-from regard.cli.evaluate import OPTIONS
 from regard.cli.io.load_model import check_threads, example, refuse_other_tasks, refuse_unwritable
 from regard.config import TASKS, TaskInfo
 from regard.system.errors import UsageError
+from regard.tasks import model_class
 from regard.tasks.assets import PREFIXES, json_content
 from tests.refusals import refused
 
 
 @pytest.mark.parametrize("info", TASKS.values(), ids=TASKS)
 def test_every_task_has_a_noun_and_a_command(info: TaskInfo) -> None:
-    assert (info.name in OPTIONS) == ("evaluate" in info.commands)
+    assert bool(model_class(info.name).evaluate_options) == ("evaluate" in info.commands)
     assert info.noun.startswith(("a ", "an "))
     assert info.title[0].isupper()
     assert {info.command, *info.commands} <= EXAMPLES.keys()

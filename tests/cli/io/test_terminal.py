@@ -131,8 +131,8 @@ WAITING = """
 import sys, time
 from regard.cli import main
 from regard.cli.io import terminal
-from regard.runs import datasets
-datasets.scan_pairs = lambda *data: time.sleep(60)  # a corpus that takes long to read
+from regard.tasks.translation import training
+training.scan_pairs = lambda *data: time.sleep(60)  # a corpus that takes long to read
 enter = terminal.Stop.__enter__
 def entered(stop):
     enter(stop)

@@ -30,9 +30,9 @@ from regard.data.prepare.folder import DataMismatch, PreparedExamples, PreparedP
 from regard.data.prepare.preparation import count_sample
 from regard.data.prepare.split import TRAIN, Split, SplitCorpora
 from regard.data.prepare.windowing import Frame
-from regard.runs.datasets import training_job
 from regard.system.errors import Damaged, RegardError
 from regard.system.forks import SAFE, ForkedWorkers
+from regard.tasks import job_class
 from regard.tasks.protocols import InputFiles
 from regard.tasks.text.preparation import prepare_texts
 from regard.text.tokenizers.tokenizer import learn
@@ -98,7 +98,7 @@ def input_files(task: str, folder: Path) -> InputFiles:
 def contents_by(values: dict[str, Any], given: InputFiles, processes: int, folder: Path) -> dict[str, bytes]:
     """The files that so many processes write."""
     read, folder = replace(given, processes=lambda: processes), folder / f"data{processes}"
-    job = training_job(values["task"], read, lambda *_: recipe_from(values), lambda text: None, True)
+    job = job_class(values["task"]).of_files(read, lambda *_: recipe_from(values), lambda text: None, True)
     replace(job, processes=processes).prepare(folder, lambda stage, n: None)
     return contents(folder)
 

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from regard.config import dump_toml
-from regard.data.corpora.pairs import Subset
+from regard.data.corpora.pairs import Subset, open_corpora
 from regard.data.prepare.folder import PreparedPairs
 from regard.runs.compare import compare as comparing
 from regard.runs.compare.compare import Budget, Texts, compare
-from regard.runs.options import corpora
 from regard.runs.train import train
 from regard.system.errors import Diverged, RegardError, Stopped, UsageError
 from regard.tasks.model_folder import load
@@ -138,7 +137,7 @@ def test_stopped_anywhere_and_gone_on_is_never_stopped(run, after: int) -> None:
 def test_a_share_of_the_data_is_learned_from_and_all_is_validated_on(run, texts, tmp_path) -> None:
     found = run(steps=2, seeds=(3,), shares=(0.5, 1.0))
     assert [one.run for one in found][:2] == ["none-of0.5-seed3", "attention-of0.5-seed3"]
-    kept = list(Subset(corpora(texts.sources, texts.targets)[0], 0.5, 3).examples())
+    kept = list(Subset(open_corpora(texts.sources, texts.targets)[0], 0.5, 3).examples())
     prepared = [PreparedPairs(tmp_path / "out" / one.run / "training" / "data") for one in found]
     assert [part.pairs for part in prepared] == [len(kept)] * 2 + [120] * 2
     assert len({part.validation_source.count for part in prepared}) == 1

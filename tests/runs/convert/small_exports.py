@@ -6,9 +6,9 @@ from typing import Any
 from regard.config import TASKS, recipe_from
 from regard.data.batches.patches import Scale
 from regard.runs.conversion import export_model
+from regard.tasks import model_class
 from regard.tasks.assets import AnswerAssets, ImageAssets, TextAssets
 from regard.tasks.classification.classifier import ClassAssets
-from regard.tasks.model_folder import model_class
 from regard.tasks.tagging.tagger import TagAssets
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import Vocabularies

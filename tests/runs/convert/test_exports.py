@@ -17,7 +17,7 @@ from regard.models.presets import PRESETS
 from regard.runs.convert.hub_export import hub_files
 from regard.runs.convert.layouts import FORMATS, Exports, exports
 from regard.system.errors import UsageError
-from regard.tasks.model_folder import model_class
+from regard.tasks import model_class
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from tests.models.small_models import stir

@@ -9,7 +9,7 @@ import pytest
 from regard.config import override, recipe_from
 from regard.models.presets import PRESETS
 from regard.runs.convert.layouts import exports
-from regard.tasks.training.defaults import READINGS, SIZES
+from tests.tasks.small_tasks import size_tables
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "convert.md"
 
@@ -49,8 +49,7 @@ def test_none_of_its_settings_is_too_much(name: str, task: str, settings: tuple[
 
 
 def test_the_table_has_every_preset_that_is_picked() -> None:
-    picked = {("translation", size.preset) for size in SIZES}
-    picked |= {(task, row.preset) for task, rows in READINGS.items() for row in rows}
+    picked = {(task, size.preset) for task, sizes in size_tables().items() for size in sizes}
     recurrent = {one for one in picked if PRESETS[one[1]].family == "rnn-encoder"}  # no form, as the next test has it
     assert picked - recurrent <= {(task, name) for name, task, _ in TABLE}
 

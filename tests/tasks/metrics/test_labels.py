@@ -9,7 +9,15 @@ from nervaluate import Evaluator
 
 from regard.system.errors import RegardError
 from regard.tasks.metrics import labels as scores
-from regard.tasks.metrics.labels import Counts, class_scores, number_scores, span_scores, tag_accuracy, tag_scores
+from regard.tasks.metrics.labels import (
+    Counts,
+    class_scores,
+    label_table,
+    number_scores,
+    span_scores,
+    tag_accuracy,
+    tag_scores,
+)
 from regard.text.tags import Span, spans_of
 from tests.refusals import refused
 
@@ -143,14 +151,14 @@ def test_words_with_a_tag_of_their_own_are_counted() -> None:
     found = tag_scores([["A", "B"], ["C"]], [["A", "C"], ["C"]], "none")
     assert found.values == {"accuracy": pytest.approx(200 / 3)}
     assert (found.spans, found.words) == (None, 3)
-    assert found.lines() == ["accuracy 66.67 (3 words)"]
+    assert found.card_lines() == ["accuracy 66.67 (3 words)"]
 
 
 def test_spans_are_right_with_both_ends_and_the_label() -> None:
     found = tag_scores(GOLD, SAID, "bio")
     assert list(found.values) == ["f1", "accuracy"]
     assert found.values == {"f1": pytest.approx(200 / 3), "accuracy": pytest.approx(500 / 6)}
-    assert found.lines() == [
+    assert found.card_lines() == [
         "F1 66.67 (precision 66.67, recall 66.67)",
         "accuracy 83.33 (6 words)",
         "F1 of LOC 66.67 (2)",
@@ -165,3 +173,9 @@ def test_other_schemes_are_compared_as_bio() -> None:
     assert tag_scores(GOLD, written, "bilou").values == tag_scores(GOLD, SAID, "bio").values
     inside = [["I-PER", "I-PER", "O", "I-PER"], ["O", "I-LOC"]]
     assert tag_scores(GOLD, inside, "io").values == tag_scores(GOLD, SAID, "bio").values
+
+
+def test_labels_neither_there_nor_said_are_left_out_of_the_table() -> None:
+    lines = label_table({"a": Counts(1, 2, 3), "日本": Counts(0, 0, 1), "none": Counts(0, 0, 0)}, "label")
+    assert [line.split()[0] for line in lines] == ["label", "a", "日本"]
+    assert lines[1].split()[1:] == ["50.00", "33.33", "40.00", "3"]

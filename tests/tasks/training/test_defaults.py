@@ -1,6 +1,7 @@
 """The table by size, read as docs/recipes.md prints it."""
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,28 @@ from regard.config import recipe_from
 from regard.models.build import transformer
 from regard.models.presets import PRESETS
 from regard.system.errors import RegardError
+from regard.tasks import job_class
 from regard.tasks.training import defaults as sizing
-from regard.tasks.training.defaults import READINGS, SIZES, SPANS, SizeDefaults, defaults, epochs_for, size_for
+from regard.tasks.training.defaults import SizeDefaults, defaults
 from regard.text.tokenizers.tokenizer import learn
 from regard.training.measure import step_seconds
+from tests.tasks.small_tasks import size_tables
 
+TABLES = size_tables()
+SIZES = TABLES.pop("translation")
+SPANS = job_class("text-to-text").training.spans
 DOCUMENT = Path(__file__).parents[3] / "docs" / "recipes.md"
 
 
-def values(row: Any, name: str | None = None, task: str = "translation", with_model: bool = True) -> dict[str, Any]:
+def values(
+    row: SizeDefaults, name: str | None = None, task: str = "translation", with_model: bool = True
+) -> dict[str, Any]:
     """What a row gives, for as many examples as it goes up to."""
-    most = int(min(row.pairs if isinstance(row, SizeDefaults) else row.count, 1e12)) - 1
-    return defaults(task, most, name, with_model, schedule=None)
+    sizes, most = job_class(task).training.sizes, int(min(row.count, 1e12)) - 1
+    return defaults(task, sizes, most, name, with_model, schedule=None)
+
+
+size_for = partial(sizing.size_for, SIZES)
 
 
 @pytest.mark.parametrize(("pairs", "row"), [(0, 0), (9_999, 0), (10_000, 1), (79_999, 1), (80_000, 2), (10**9, 4)])
@@ -62,7 +73,7 @@ def test_every_row_with_every_preset_is_a_recipe() -> None:
         for name in (None, *(name for name, preset in PRESETS.items() if preset.family == "transformer")):
             recipe = recipe_from(values(size, name))
             assert recipe.training.steps is None
-            assert recipe.text.vocabulary == size.vocabulary
+            assert recipe.text.vocabulary == size.values["text"]["vocabulary"]
 
     assert learn([""], sizing.FEWEST).size == sizing.FEWEST  # the smallest vocabulary is one
 
@@ -76,11 +87,11 @@ def test_the_printed_table_is_this_one() -> None:
     rows = re.findall(r"^\| (?:below ([\d,]+)|more) \| (.*) \|$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(rows) == len(SIZES)
     for (below, rest), size in zip(rows, SIZES, strict=True):
-        assert (float(below.replace(",", "")) if below else float("inf")) == size.pairs
+        assert (float(below.replace(",", "")) if below else float("inf")) == size.count
         preset, vocabulary, tokens, epochs, rate = rest.split(" | ")
         assert preset == size.preset
         printed = [int(n.replace(",", "")) for n in (vocabulary, tokens, epochs)]
-        assert printed == [size.vocabulary, size.tokens, size.epochs]
+        assert printed == [size.values["text"]["vocabulary"], size.values["training"]["tokens"], size.epochs]
         assert float(rate) == recipe_from(values(size)).training.rate
 
 
@@ -90,26 +101,25 @@ def test_the_printed_table_of_the_other_tasks_is_this_one() -> None:
     )
     printed = [(task, float("inf") if below == "any" else int(below.replace(",", "")), preset, int(passes))
                for task, below, preset, passes in rows]  # fmt: skip
-    assert printed == [(task, row.count, row.preset, row.epochs) for task, table in READINGS.items() for row in table]
+    assert printed == [(task, row.count, row.preset, row.epochs) for task, table in TABLES.items() for row in table]
 
 
 def test_passes_are_those_of_the_family() -> None:
     def epochs(task: str, count: int, family: str) -> int:
-        return epochs_for(recipe_from({"task": task, "model": {"family": family}}), count)
+        return sizing.size_for(TABLES[task], count).of(family).epochs
 
     assert (epochs("classification", 100, "rnn-encoder"), epochs("classification", 100, "bert")) == (17, 12)
     assert epochs("tagging", 10**6, "rnn-encoder") == epochs("tagging", 10**6, "bert")
-    assert epochs_for(recipe_from({"task": "text-to-text", "text_to_text": {"spans": True}}), 5) == SPANS.epochs
 
 
 def test_every_row_of_the_other_tasks_with_every_fitting_preset_is_a_recipe() -> None:
-    for task, table in READINGS.items():
+    for task, table in TABLES.items():
         for row in (one for first in table for one in (first, first.other) if one):
             fitting = [name for name, preset in PRESETS.items() if preset.family == PRESETS[row.preset].family]
             for name in (None, *fitting):
                 recipe = recipe_from(values(row, name, task))
                 assert (recipe.task, recipe.training.steps) == (task, None)
-    recipe = recipe_from(defaults("text-to-text", 9, None, True, None, spans=True))
+    recipe = recipe_from(defaults("text-to-text", SPANS, 9, None, True, None))
     assert (recipe.training.tokens, recipe.training.select) == (512, "loss")
 
 

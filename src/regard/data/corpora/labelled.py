@@ -6,12 +6,12 @@ import csv
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal, TypeVar
 
-from regard.data.corpora.corpus import Corpus, LabelledText, Records, find_column, one_line, plain_name
+from regard.data.corpora.corpus import Corpus, ExampleT, LabelledText, Records, find_column, one_line, plain_name
 from regard.system.errors import Option, RegardError, UsageError
 from regard.text.counts import counted
 from regard.text.lines import LONE_RETURNS, LONGEST, InvalidLines, refuse_binary, replace_surrogates, row_lines
@@ -31,6 +31,7 @@ _PICTURE = re.compile(r"\s*label(:\w+)?\s+text\s*")
 Row = tuple[int, list[str]]
 Chosen = TypeVar("Chosen")
 Choose = Callable[[Sequence[str], int], tuple[Chosen, bool]]
+Columns = tuple[str, ...] | None
 
 
 def split_labels(text: str) -> list[str]:
@@ -70,7 +71,7 @@ class LabelledRows(Records[LabelledText]):
     hint: ClassVar[str]
     """Likely cause of a row with too many or too few columns."""
 
-    columns: tuple[str, str] | None = None
+    columns: tuple[str, ...] | None = None
 
     def records(self, notes: InvalidLines) -> Iterator[tuple[int, LabelledText]]:
         """Every text and its label; empty rows are passed over.
@@ -252,20 +253,44 @@ def open_labelled(path: Path | str, columns: str | None = None) -> Corpus[Labell
     path = Path(path)
     if columns is not None and (picture := _PICTURE.fullmatch(columns)):
         return FirstWordLabels(path, cut=picture[1] is not None)
-    name = plain_name(path)
-    two: tuple[str, str] | None = None
-    if columns is not None:
-        names = [name.strip() for name in columns.split(",")]
-        if len(names) != 2 or not all(names):
-            message = f"{columns!r} must name two columns, the text's first, such as text,label or 2,1"
-            raise UsageError(message, Option("columns"))
-        two = names[0], names[1]
-    if name.endswith(".csv"):
-        return LabelledCsv(path, two)
-    if name.endswith((".jsonl", ".ndjson", ".json")):
-        return LabelledJsonLines(path, two)
-    if name.endswith((".tsv", ".tab")) or two is not None:
-        return LabelledTsv(path, two)
-    refuse_binary(path)
+    wanted = "two columns, the text's first, such as text,label or 2,1"
     words = f"for a label, a blank and a text a line say {Option('columns', 'label text')} or 'label:rest text'"
-    raise UsageError(f"is neither .csv, .tsv nor .jsonl; {words}; for tabs {Option('columns', '1,2')}", str(path))
+    hint = f"{words}; for tabs {Option('columns', '1,2')}"
+    return open_columns(
+        path, columns, (2,), wanted, hint, lambda path, table, names: replace(table, columns=names), LabelledJsonLines
+    )
+
+
+def open_columns(
+    path: Path | str,
+    columns: str | None,
+    numbers: Collection[int],
+    wanted: str,
+    hint: str,
+    rows: Callable[[Path, LabelledRows, Columns], Corpus[ExampleT]],
+    objects: Callable[[Path, Columns], Corpus[ExampleT]],
+) -> Corpus[ExampleT]:
+    """The corpus of a file of columns or keys; its name's ending tells the form.
+
+    Args:
+        path: the file, plain or compressed.
+        columns: their names with commas between.
+        numbers: how many there may be.
+        wanted, hint: what they must name, and what to say where nothing tells the form, for messages.
+        rows, objects: make the corpus of a table and of JSONL.
+
+    Raises:
+        UsageError: neither the ending nor ``columns`` tells the form.
+    """
+    names = None if columns is None else tuple(name.strip() for name in columns.split(","))
+    if names is not None and (len(names) not in numbers or not all(names)):
+        raise UsageError(f"{columns!r} must name {wanted}", Option("columns"))
+    name = plain_name(path := Path(path))
+    if name.endswith(".csv"):
+        return rows(path, LabelledCsv(path), names)
+    if name.endswith((".jsonl", ".ndjson", ".json")):
+        return objects(path, names)
+    if name.endswith((".tsv", ".tab")) or names is not None:
+        return rows(path, LabelledTsv(path), names)
+    refuse_binary(path)
+    raise UsageError(f"is neither .csv, .tsv nor .jsonl; {hint}", str(path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -187,6 +187,47 @@ def open_pairs(
     if name.endswith((".jsonl", ".ndjson", ".json")):
         return PairJsonLines(source, keys)
     raise UsageError("one file alone must be .tsv or .jsonl; else name the target file too", str(source))
+
+
+Files = Sequence[Path | str]
+
+
+def open_corpora(source: Files, target: Files, pairs: Files = (), columns: str | None = None) -> list[Corpus[TextPair]]:
+    """The corpora that options name: pairs of files, then files that hold both sides.
+
+    Raises:
+        UsageError: not as many targets as sources, nothing at all, or columns that are no two.
+    """
+    if len(source) != len(target):
+        message = f"{len(source)} given, but of {Option('target')} {len(target)}; they go in pairs"
+        raise UsageError(message, Option("source"))
+    if not source and not pairs:
+        two = f"{Option('source', 'FILE')} and {Option('target', 'FILE')}"
+        raise UsageError(f"nothing to learn from: give {two}, or {Option('pairs', 'FILE')}")
+    if columns is not None and not pairs:
+        message = f"are those of {Option('pairs', 'FILE')}; the other files hold a sentence a line"
+        raise UsageError(message, Option("columns"))
+    for path in (*source, *target, *pairs):
+        if not Path(path).exists():
+            raise UsageError("no such file", str(path))
+        if Path(path).is_dir():
+            raise UsageError("is a folder; a file is needed", str(path))
+    files = [open_pairs(one, other) for one, other in zip(source, target, strict=True)]
+    return files + [_table(path, columns) for path in pairs]
+
+
+def _table(path: Path | str, columns: str | None) -> Corpus[TextPair]:
+    if columns is None:
+        return open_pairs(path)
+    names = [name.strip() for name in columns.split(",")]
+    if len(names) != 2 or not all(names):
+        raise UsageError(f"{columns!r} must be two columns like 1,2, or two keys like en,de", Option("columns"))
+    numbers = [int(name) for name in names if name.isdecimal() and len(name) < 10 and int(name) > 0]
+    columned = (numbers[0], numbers[1]) if len(numbers) == 2 else None
+    found = open_pairs(path, columns=columned, keys=(names[0], names[1]))
+    if isinstance(found, PairTable) and len(numbers) != 2:
+        raise UsageError(f"{columns!r} must be two columns like 1,2, as {path} is a TSV", Option("columns"))
+    return found
 
 
 class Subset:

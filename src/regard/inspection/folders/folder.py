@@ -22,8 +22,7 @@ from regard.inspection.folders.training_curves import LOG
 from regard.inspection.folders.walk import NO_WALK_STATE, classic_values, walk_path, walk_state
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.tasks import model_path
-from regard.tasks.model_folder import model_class
+from regard.tasks import model_class, model_path
 from regard.tasks.model_path import OWN, OWN_CLASS, model_folder
 from regard.training.checkpoints.checkpoint import whole
 

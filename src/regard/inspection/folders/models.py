@@ -327,7 +327,8 @@ def _load_stable(folder: Folder, place: Path | None, number: int, snapshot: str 
 def _load_task(folder: Path, place: Path | None) -> Task:
     """The task of a folder with its best weights, or with a snapshot's."""
     from regard.models import store
-    from regard.tasks.model_folder import load, load_recipe_and_assets, model_class, ready
+    from regard.tasks import model_class
+    from regard.tasks.model_folder import load, load_recipe_and_assets, ready
     from regard.training.checkpoints import manifest
 
     if place is None:

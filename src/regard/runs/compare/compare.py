@@ -14,16 +14,14 @@ import torch
 from regard.config import TASKS, Recipe
 from regard.data.checks.pairs import PairScan
 from regard.data.corpora.corpus import Corpus, TextPair
-from regard.data.corpora.pairs import Subset
+from regard.data.corpora.pairs import Subset, open_corpora
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.folder import PreparedPairs
 from regard.models.complexity import costs
 from regard.runs.compare import results as comparison_results
 from regard.runs.compare.results import Result, ScoreSummary, Shape
-from regard.runs.datasets import scan_pairs
 from regard.runs.options import (
     RecipeOptions,
-    corpora,
     languages,
     named_files,
     recipe_from_options,
@@ -38,8 +36,8 @@ from regard.system.errors import Diverged, Option, RegardError, Stopped, UsageEr
 from regard.tasks.engine import use_engine
 from regard.tasks.model_folder import choose_device
 from regard.tasks.protocols import refuse_pipes
-from regard.tasks.training.model_writer import StoppableTrace
-from regard.tasks.translation.training import TranslationJob
+from regard.tasks.training.base import StoppableTrace
+from regard.tasks.translation.training import TranslationJob, scan_pairs
 from regard.tasks.translation.translator import Translation
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.files import Files, alone
@@ -302,8 +300,8 @@ def compare(
                 raise UsageError(f'task = "{task}" cannot be compared; only recipes of translation can', str(path))
     refuse_unlike({name: recipe_from_options(wish, 1) for (name, _), wish in wishes.items()})  # before any data is read
     refuse_pipes([*texts.sources, *texts.targets, *(texts.valid or ()), *(texts.test or ())])
-    valid, test = (corpora([two[0]], [two[1]])[0] if two else None for two in (texts.valid, texts.test))
-    read = CorpusSplit(corpora(texts.sources, texts.targets), valid, test)
+    valid, test = (open_corpora([two[0]], [two[1]])[0] if two else None for two in (texts.valid, texts.test))
+    read = CorpusSplit(open_corpora(texts.sources, texts.targets), valid, test)
     machine = Machine(choose_device(device), threads)
     told(CHECKING)
     read, pairs = read.scan(told, despite_check)

@@ -17,7 +17,7 @@ from regard.config import Classification as Section
 from regard.data.batches.batch import Ids
 from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
-from regard.data.corpora.labelled import parse_number, split_labels
+from regard.data.corpora.labelled import open_labelled, parse_number, split_labels
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks.assets import FittedValues, ImageAssets, TextAssets
 from regard.tasks.classification.ngrams import NGRAMS, LinearNGrams, read_ngrams
@@ -29,6 +29,7 @@ from regard.tasks.metrics.labels import (
     NumberScores,
     class_scores,
     label_scores,
+    label_table,
     number_scores,
     refuse_unknown_labels,
 )
@@ -43,11 +44,14 @@ from regard.tasks.text.task import (
     read_by_engine,
     refuse_others,
 )
+from regard.text.counts import counted
 
 if TYPE_CHECKING:
     from regard.models.rnn import Reader
 
 Scores = NDArray[np.float64]
+SHOWN = 5
+"""Most labels named in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -200,6 +204,52 @@ class ClassEvaluation:
         }
         return self.scores.to_dict() | own
 
+    def lines(self) -> list[str]:
+        """The scores as people read them."""
+        from regard.text.terminal import visible
+
+        scores = self.scores
+        if isinstance(scores, ClassScores):
+            right = f"{int(scores.confusion_CC.trace()):,} of {scores.texts:,}"
+            lines = [f"accuracy {scores.accuracy:.2f}  ({right})", f"macro F1 {scores.macro_f1:.2f}"]
+        elif isinstance(scores, LabelScores):
+            lines = [
+                f"F1 {scores.micro.f1:.2f}  (precision {scores.micro.precision:.2f}, recall {scores.micro.recall:.2f})",
+                f"macro F1 {scores.macro_f1:.2f}",
+                f"all labels right {scores.exact:.2f}",
+            ]
+        else:
+            lines = [
+                f"root of the mean squared error {scores.mean_squared_error**0.5:.4g}  "
+                f"({counted(scores.texts, 'text')})",
+                f"Pearson's correlation {scores.pearson:.4f}",
+                f"Spearman's correlation {scores.spearman:.4f}",
+            ]
+        if self.calibration_error is not None:
+            lines.append(f"calibration error {self.calibration_error:.3f}")
+        if scope := self.scope:
+            outside = f": recall {scope.recall:.2f}, F1 {scope.f1:.2f}" if scope.recall or scope.f1 else ""
+            lines.append(
+                f"out of scope below probability {scope.value:.3f}{outside}; in scope {scope.in_scope_accuracy:.2f}, "
+                f"all {scope.accuracy:.2f} treated rightly"
+            )
+        if self.unknown:
+            names = sorted(self.unknown, key=lambda label: -self.unknown[label])
+            listed = ", ".join(map(visible, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
+            count = sum(self.unknown.values())
+            lines.append(f"{count:,} have a label that nothing was learned of, and count as wrong: {listed}")
+        if self.unlabelled:
+            lines.append(f"{self.unlabelled:,} have no label, and are left out")
+        if self.empty:
+            lines.append(f"{self.empty:,} are empty, and are left out")
+        if not isinstance(scores, ClassScores | LabelScores):
+            return lines
+        lines += ["", *label_table(scores.classes, "label")]
+        if isinstance(scores, ClassScores) and (confused := scores.confusions()):
+            pairs = (f"{visible(label)} as {visible(said)} {count:,}" for label, said, count in confused)
+            lines += ["", f"taken for another most often: {'; '.join(pairs)}"]
+        return lines
+
 
 def evaluate_labels(judge: Predictor, score: Callable[[Sequence[str]], Scores], corpus: Corpus[Any]) -> ClassEvaluation:
     """A model's scores on a corpus of examples with labels.
@@ -290,6 +340,8 @@ def _names(judge: Predictor, counts: Counter[str]) -> tuple[list[str], dict[str,
 class LabelTask(BaseTask[AnyLabelAssets, AnyModel]):
     """What classifiers of texts and of images share."""
 
+    evaluate_options = ("test", "columns", "threshold")
+
     @abstractmethod
     def scores(self, examples: Sequence[Any]) -> Scores:
         """``score_BC``: the scores of every label before temperature and softmax; of a regression one."""
@@ -349,6 +401,8 @@ class TextLabelTask(LabelTask[ClassAssets, "Reader"], TextReader):
 
 class Classification(TextLabelTask):
     """A classifier of texts, ready to use."""
+
+    open_corpus = staticmethod(open_labelled)
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Reader:

@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 import numpy as np
 
 from regard.config import Recipe
-from regard.data.corpora.corpus import Corpus, Records, TextPair, find_column, one_line, plain_name
-from regard.data.corpora.labelled import LABELS, LabelledCsv, LabelledJsonLines, LabelledRows, LabelledTsv
+from regard.data.corpora.corpus import Corpus, Records, TextPair, find_column, one_line
+from regard.data.corpora.labelled import (
+    LABELS,
+    LabelledJsonLines,
+    LabelledRows,
+    open_columns,
+)
 from regard.data.prepare.encoders import Encoded, Ids, LabelIds, RefusedExample, TextEncoder
 from regard.data.prepare.windowing import Frame
 from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.classification.classifier import NOTHING, Classification, Prediction, TextLabelTask
 from regard.tasks.text.task import BETWEEN, Read, read_as
-from regard.text.lines import InvalidLines, refuse_binary
+from regard.text.lines import InvalidLines
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 if TYPE_CHECKING:
@@ -61,7 +66,7 @@ class LabelledPairRows(Records[LabelledPair]):
     """
 
     table: LabelledRows
-    columns: tuple[str, str, str] | None = None
+    columns: tuple[str, ...] | None = None
 
     def records(self, notes: InvalidLines) -> Iterator[tuple[int, LabelledPair]]:
         """Every pair and its label; empty rows are passed over.
@@ -89,11 +94,9 @@ class LabelledPairJsonLines(Records[LabelledPair]):
     """JSONL: an object a line, with two texts and a label as :class:`LabelledJsonLines` reads it.
 
     Args:
-        objects: reads the labels.
         keys: of the texts and the label; default: the first of :data:`FIRST`, :data:`SECOND` and :data:`LABELS`.
     """
 
-    objects: LabelledJsonLines
     keys: tuple[str, ...] | None = None
 
     def records(self, notes: InvalidLines) -> Iterator[tuple[int, LabelledPair]]:
@@ -102,13 +105,13 @@ class LabelledPairJsonLines(Records[LabelledPair]):
         Raises:
             RegardError: a line is no JSON object, lacks a key, or its values are of another kind.
         """
-        keys = self.keys
+        keys, labels = self.keys, LabelledJsonLines(self.path)
         for number, entry in self.json_objects(notes):
             known = {"first text": FIRST, "second text": SECOND, "label": LABELS}
             keys = keys or self.find_keys(entry, known, number)
             texts = TextPair(*(self.json_text(entry, key, number) for key in keys[:2]))
             label = self.json_value(entry, keys[2], number)
-            yield number, LabelledPair(texts, self.objects.label_text(label, keys[2], number))
+            yield number, LabelledPair(texts, labels.label_text(label, keys[2], number))
 
 
 def open_labelled_pairs(path: Path | str, columns: str | None = None) -> Corpus[LabelledPair]:
@@ -121,20 +124,9 @@ def open_labelled_pairs(path: Path | str, columns: str | None = None) -> Corpus[
     Raises:
         UsageError: neither the ending nor ``columns`` tells the form.
     """
-    path, names = Path(path), [] if columns is None else [name.strip() for name in columns.split(",")]
-    if columns is not None and (len(names) != 3 or not all(names)):
-        message = f"{columns!r} must name three columns, both texts' first, such as premise,hypothesis,label or 1,2,3"
-        raise UsageError(message, Option("columns"))
-    name, three = plain_name(path), (names[0], names[1], names[2]) if names else None
-    if name.endswith(".csv"):
-        return LabelledPairRows(path, LabelledCsv(path), three)
-    if name.endswith((".jsonl", ".ndjson", ".json")):
-        return LabelledPairJsonLines(path, LabelledJsonLines(path), three)
-    if name.endswith((".tsv", ".tab")) or three is not None:
-        return LabelledPairRows(path, LabelledTsv(path), three)
-    refuse_binary(path)
-    instead = f"where tabs are between columns, say {Option('columns', '1,2,3')}"
-    raise UsageError(f"is neither .csv, .tsv nor .jsonl; {instead}", str(path))
+    wanted = "three columns, both texts' first, such as premise,hypothesis,label or 1,2,3"
+    hint = f"where tabs are between columns, say {Option('columns', '1,2,3')}"
+    return open_columns(path, columns, (3,), wanted, hint, LabelledPairRows, LabelledPairJsonLines)
 
 
 def kept_pieces(frame: Frame, first: int, second: int) -> tuple[int, int]:
@@ -198,6 +190,7 @@ def split_pair(given: Pair, where: str = "text") -> tuple[str, str]:
 class PairClassification(TextLabelTask):
     """A classifier of sentence pairs, ready to use; the second text is another segment [Devlin19 §3]."""
 
+    open_corpus = staticmethod(open_labelled_pairs)
     marks = re.compile(re.escape(BETWEEN.strip()))
 
     @staticmethod

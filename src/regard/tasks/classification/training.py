@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from regard.config import Classification as Section
 from regard.config import nearest
 from regard.data.batches.texts import Examples, TextBatch
-from regard.data.checks.labels import LabelScan
+from regard.data.checks.labels import LabelScan, report_labels
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.labelled import split_labels
 from regard.data.corpora.scan import DataScan
@@ -40,10 +40,11 @@ from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels, class_m
 from regard.tasks.classification.ngrams import NGRAMS, fit, is_fitted, read_ngrams
 from regard.tasks.classification.pairs import LabelledPairEncoder, PairClassification
 from regard.tasks.metrics.labels import class_scores
-from regard.tasks.protocols import ShouldStop
+from regard.tasks.protocols import InputFiles, ShouldStop
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, segmented_sides
 from regard.tasks.text.task import BETWEEN, mean_over_windows
-from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
+from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, Tell, TrainingJob, held_out
+from regard.tasks.training.defaults import MORE, SizeDefaults, Values
 from regard.text.counts import counted
 from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, predict
@@ -53,6 +54,12 @@ SAMPLES = 3
 """Texts or images shown at a validation."""
 MOST_OF_BASELINE = 100_000
 """Texts that the simple baseline learns from; more would take minutes."""
+_SMALL: Values = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
+_MANY: Values = {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}
+_READ: Values = {**_SMALL, "classification": {"ngrams": True}}
+_MOVED = {**_SMALL, "classification": {"ngrams": True, "adversarial": 0.5}}
+_TWO: Values = {"model": {"segments": 2, "dropout": 0.1}}
+_PAIRS, _MANY_PAIRS = {**_SMALL, **_TWO}, {**_MANY, **_TWO}
 
 
 @dataclass
@@ -221,6 +228,12 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
     """Classification of texts as training sees it."""
 
     noun: ClassVar[str] = "texts"
+    sizes: ClassVar[Sequence[SizeDefaults]] = (
+        SizeDefaults(6_000, "classifier-rnn", 17, _MOVED, SizeDefaults(6_000, "classifier-tiny", 12, _READ)),
+        SizeDefaults(10_000, "classifier-rnn", 9, _MOVED, SizeDefaults(10_000, "classifier-tiny", 12, _READ)),
+        SizeDefaults(100_000, "classifier-tiny", 15, _READ, SizeDefaults(100_000, "classifier-rnn", 15, _MOVED)),
+        SizeDefaults(MORE, "classifier-tiny", 4, _MANY, SizeDefaults(MORE, "classifier-rnn", 4, _MANY)),
+    )
 
     def __init__(self, task: TextLabelTask, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths)
@@ -342,6 +355,17 @@ class ClassificationJob(TrainingJob):
     training = ClassificationTraining
     encoder: ClassVar[type[Any]] = ClassEncoder
 
+    @classmethod
+    def of_files(cls, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> ClassificationJob:
+        """The job on files of labelled texts."""
+        learned, validation = given.corpora(cls.task.open_corpus)
+        first = asked(1)
+        scan = partial(LabelScan[Any], kind=first.classification.kind, max_tokens=first.data.max_tokens)
+        scanned = DataScan.of(learned, validation, scan=scan)
+        report = report_labels(scanned.learned, held_out(scanned, "texts"))
+        report.announce(tell, despite_check)
+        return cls(asked(report.pairs), scanned, pretrained=given.begun)
+
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The texts and labels as ids."""
         section = self.recipe.classification
@@ -392,6 +416,11 @@ class PairTraining(ClassificationTraining):
     """Classification of sentence pairs as training sees it."""
 
     noun = "pairs"
+    sizes = (
+        SizeDefaults(10_000, "classifier-tiny", 12, _PAIRS, SizeDefaults(10_000, "classifier-rnn", 17, _SMALL)),
+        SizeDefaults(100_000, "classifier-tiny", 15, _PAIRS, SizeDefaults(100_000, "classifier-rnn", 15, _SMALL)),
+        SizeDefaults(MORE, "classifier-tiny", 4, _MANY_PAIRS, SizeDefaults(MORE, "classifier-rnn", 4, _MANY)),
+    )
 
 
 @dataclass(frozen=True)

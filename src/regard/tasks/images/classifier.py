@@ -37,6 +37,7 @@ class ImageClassification(LabelTask[ImageAssets, "Vit"]):
     """
 
     assets_class = ImageAssets
+    open_corpus = staticmethod(open_images)
 
     def __init__(self, recipe: Recipe, assets: ImageAssets, model: Vit) -> None:
         super().__init__(recipe, assets, model)

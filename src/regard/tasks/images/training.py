@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import gcd, isqrt
 from pathlib import Path
 from typing import ClassVar
 
 from regard.config import Recipe, VitSection
 from regard.data.batches.patches import ImageBatch, ImageExamples, Scale
-from regard.data.checks.labels import ImageScan
+from regard.data.checks.labels import ImageScan, report_labels
 from regard.data.corpora.corpus import Progress
-from regard.data.corpora.images import Image, Shape
+from regard.data.corpora.images import Image, Shape, one_shape
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare import split
 from regard.data.prepare.encoders import ImageEncoder
@@ -23,17 +23,25 @@ from regard.tasks.assets import ImageAssets
 from regard.tasks.classification.losses import NUMBER
 from regard.tasks.classification.training import LabelNames, LabelTrainingTask, refuse_nothing_outside
 from regard.tasks.images.classifier import ImageClassification
+from regard.tasks.protocols import InputFiles
 from regard.tasks.text.preparation import prepare_texts
-from regard.tasks.training.base import ProductPaths, TrainingJob
+from regard.tasks.training.base import ProductPaths, RecipeFor, Tell, TrainingJob, held_out
+from regard.tasks.training.defaults import MORE, SizeDefaults
 
 IMAGES = 64
 """Default number of images per batch."""
+_WARPED = {"training": {"rate": 1e-3}, "images": {"warp": 0.2}}
 
 
 class ImageTraining(LabelTrainingTask[ImageClassification]):
     """Classification of images as training sees it."""
 
     noun: ClassVar[str] = "images"
+    sizes = (
+        SizeDefaults(10_000, "vit-tiny", 85, _WARPED),
+        SizeDefaults(100_000, "vit-tiny", 15, _WARPED),
+        SizeDefaults(MORE, "vit-tiny", 4, _WARPED),
+    )
 
     def __init__(self, task: ImageClassification, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths)
@@ -62,6 +70,21 @@ class ImageJob(TrainingJob):
     scanned: DataScan[ImageScan]
     task = ImageClassification
     training = ImageTraining
+
+    @classmethod
+    def of_files(cls, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> ImageJob:
+        """The job on files of labelled images."""
+        if given.begun:
+            raise UsageError("an image classifier begins from nothing", Option("start_from"))
+        learned, validation = given.corpora(cls.task.open_corpus)
+        shape = one_shape([*learned, *([validation] if validation else [])])
+        kind = asked(1, seems := size_defaults(shape)).classification.kind
+        scanned = DataScan.of(learned, validation, scan=partial(ImageScan, kind=kind))
+        report = report_labels(scanned.learned, held_out(scanned, "images"))
+        report.announce(tell, despite_check)
+        recipe = asked(report.pairs, {**seems, **batch_defaults(asked(report.pairs, seems))})
+        refuse_other_sizes(recipe, shape, learned[0].name)
+        return cls(recipe, scanned)
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The images and labels as ids."""

@@ -20,6 +20,7 @@ from regard.tasks.assets import TextAssets
 from regard.tasks.engine import step_of
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import ROOM, Read, TextTask, inference_mode, read_as, refuse_others, sampling_options
+from regard.text.counts import counted
 from regard.text.stop_strings import Decoder, StopStrings
 
 if TYPE_CHECKING:
@@ -104,6 +105,15 @@ class Perplexity:
         finite = {name: value if math.isfinite(value) else None for name, value in measures.items()}
         return {"nats_per_token": self.nats / max(1, self.tokens), **finite, **vars(self)}
 
+    def lines(self) -> list[str]:
+        """The measures as people read them."""
+        nats = self.nats / max(1, self.tokens)
+        return [
+            f"perplexity of a token {self.per_token:.2f}  ({counted(self.tokens, 'token')}, {nats:.4f} nats each)",
+            f"perplexity of a word {self.per_word:.2f}  ({counted(self.words, 'word')})",
+            f"bits a byte {self.bits_per_byte:.4f}  ({counted(self.bytes, 'byte')})",
+        ]
+
     @classmethod
     def of(cls, nats: Sequence[Floats], texts: Sequence[str]) -> Perplexity:
         """Of texts, by the surprise at each of their tokens."""
@@ -131,6 +141,8 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
     A document begins after ``</s>``, as in training, so a prompt is read as the beginning of one. A token sees at most
     ``data.max_tokens`` before it; a longer text is written all the same, in a window that slides.
     """
+
+    evaluate_options = ("test", "columns", "stride")
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Gpt | Unloaded[Gpt]) -> None:
         super().__init__(recipe, assets, model)

@@ -56,6 +56,8 @@ class MaskedLm(TextReader):
         RegardError: the vocabulary has no mask token.
     """
 
+    evaluate_options = ("test", "columns")
+
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Bert | Unloaded[Bert]) -> None:
         super().__init__(recipe, assets, model)
         tokenizer = assets.tokenizer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -52,8 +52,16 @@ from regard.tasks.language.masked import MaskedLm
 from regard.tasks.protocols import Divide, InputFiles, ShouldStop, Task, find_at_once
 from regard.tasks.text.preparation import SYMBOLS, learned_tokenizer, prepare_split, prepared_assets
 from regard.tasks.text.task import TextTask, decode_with_symbols
-from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob, TrainingTask
-from regard.tasks.training.model_writer import StoppableTrace
+from regard.tasks.training.base import (
+    BaseTraining,
+    ProductPaths,
+    RecipeFor,
+    StoppableTrace,
+    Tell,
+    TrainingJob,
+    TrainingTask,
+)
+from regard.tasks.training.defaults import MORE, SizeDefaults, Values
 from regard.text.counts import counted
 from regard.text.tokenizers.tokenizer import MASK
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -75,37 +83,25 @@ PART = 10_000
 """Characters per part, when a sample is drawn to learn the vocabulary."""
 LEARNED_FROM = 50_000_000
 """Most characters to learn the vocabulary from: more would hardly change it, and must fit in memory."""
+GUESSING: Mapping[str, object] = {
+    "rate": 2e-3,
+    "warmup": 100,
+    "label_smoothing": 0.0,
+    "optimiser": "adamw",
+    "weight_decay": 0.1,
+}
+"""Of a training section, to guess words of running text."""
+_WORDS: Values = {"training": {**GUESSING, "tokens": 2048}}
+"""Such tasks are judged by their likelihood; small batches learn most from it."""
+_CHARACTERS: Values = {
+    "text": {"units": "characters"},
+    "data": {"max_tokens": 128},
+    "training": {**GUESSING, "tokens": 768},
+}
 
 
-Text = tuple[Recipe, HeldOut | tuple[DocumentSeries, Corpus[DocumentPart]], int]
-"""The recipe for running text; the text of which a part is held out, or that to learn from and that to validate on;
-and how many characters there are."""
 VALIDATED = 1 << 17
 """Tokens that are read at a validation at most, evenly chosen; the scores on the card are those of all."""
-
-
-def open_text(given: InputFiles, asked: Callable[[int], Recipe], told: Callable[[str], None]) -> Text:
-    """Open the files and count their characters; hold some text out if no validation file is given.
-
-    Args:
-        given: the files; columns are the key of a text in JSONL.
-        asked: the recipe for n characters.
-        told: receives messages.
-
-    Raises:
-        UsageError: columns are given, but no file is JSONL.
-        RegardError: a file cannot be read, or there is too little text.
-    """
-    early = asked(1)
-    key = given.columns or "text"
-    learned, validation = given.corpora(lambda path, _: open_documents(path, early.data.documents, key))
-    refuse_columns(given.columns, [*learned, *([validation] if validation else [])])
-    found = measure_corpora(learned)
-    told(f"{counted(found.documents, 'document')}, {counted(found.characters, 'character')}")
-    recipe = asked(found.characters)
-    if validation is not None:
-        return recipe, (DocumentSeries(learned), validation), found.characters
-    return recipe, split_documents(learned, found, recipe.seed), found.characters
 
 
 @dataclass(frozen=True)
@@ -124,6 +120,22 @@ class RunningTextJob(TrainingJob):
     """Those of the task, in a vocabulary that is learned."""
     rests: ClassVar[tuple[str, ...]] = ("data.documents",)
     """Fields of the recipe that the prepared data depends on."""
+
+    @classmethod
+    def of_files(cls, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> RunningTextJob:
+        """The job on files of running text, of which some is held out if no validation file is given.
+
+        Columns are the key of a text in JSONL; there is nothing to check.
+        """
+        early = asked(1)
+        key = given.columns or "text"
+        learned, validation = given.corpora(lambda path, _: open_documents(path, early.data.documents, key))
+        refuse_columns(given.columns, [*learned, *([validation] if validation else [])])
+        found = measure_corpora(learned)
+        tell(f"{counted(found.documents, 'document')}, {counted(found.characters, 'character')}")
+        recipe = asked(found.characters)
+        text = (DocumentSeries(learned), validation) if validation else split_documents(learned, found, recipe.seed)
+        return cls(recipe, text, found.characters, pretrained=given.begun)
 
     @staticmethod
     @abstractmethod
@@ -267,6 +279,7 @@ class LanguageModelTraining(PredictionTraining):
     """Next words as training sees them [Radford18 §3.1, eq. 1]."""
 
     task: LanguageModel
+    sizes = (SizeDefaults(5_000_000, "gpt-tiny", 25, _CHARACTERS), SizeDefaults(MORE, "gpt-tiny", 10, _WORDS))
 
     def guessing(self, text: Shards, labels: Shards, seed: int | None) -> NextTokenExamples:
         """Windows of ``data.max_tokens``, cut elsewhere in every epoch."""
@@ -361,6 +374,10 @@ class MaskedLmTraining(PredictionTraining):
     """Masked words as training sees them [Devlin19 §3.1]."""
 
     task: MaskedLm
+    sizes = (
+        SizeDefaults(5_000_000, "bert-small", 20, {**_WORDS, "data": {"max_tokens": 128}}),
+        SizeDefaults(MORE, "bert-small", 5, {**_WORDS, "data": {"max_tokens": 128}}),
+    )
 
     def guessing(self, text: Shards, labels: Shards, seed: int | None) -> MaskedExamples:
         """Windows of ``data.max_tokens`` between their symbols; masked tokens differ in every epoch."""
@@ -489,6 +506,14 @@ class PredictionScores:
     def to_dict(self) -> dict[str, float]:
         """Plain values, for JSON."""
         return vars(self)
+
+    def lines(self) -> list[str]:
+        """The scores as people read them."""
+        return [
+            f"loss {self.loss:.4f} nats a hidden token  ({counted(self.tokens, 'token')})",
+            f"perplexity of a hidden token {self.perplexity:.2f}",
+            f"guessed right {self.accuracy:.2f} %  ({self.right:,})",
+        ]
 
 
 def evaluate_corpus(task: MaskedLm, corpus: Corpus[DocumentPart], divide: Divide = find_at_once) -> PredictionScores:

@@ -35,6 +35,17 @@ class TranslationScores:
         """Plain values, for JSON."""
         return asdict(self)
 
+    def lines(self) -> list[str]:
+        """The scores as people read them."""
+        lines = []
+        for name, value, interval, signature in (
+            ("BLEU", self.bleu, self.bleu_interval, self.bleu_signature),
+            ("chrF", self.chrf, self.chrf_interval, self.chrf_signature),
+        ):
+            span = f"  (95 %: {interval[0]:.1f} to {interval[1]:.1f})" if interval else ""
+            lines.append(f"{name} {value:5.2f}{span}  {signature}")
+        return lines
+
 
 def score(
     hypotheses: Sequence[str],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -26,6 +26,8 @@ FEW = 0.1
 """The share of labels that the model knows below which a warning is given."""
 NAMED, SHOWN = 3, 5
 """Labels named in a sentence, and labels whose scores a card shows."""
+WIDEST = 40
+"""Most characters of a label's column."""
 
 
 @dataclass(frozen=True)
@@ -328,7 +330,21 @@ class TagScores:
         return {**both, "accuracy": self.accuracy}
 
     def lines(self) -> list[str]:
-        """For people, a score a line; of single labels those that occur most."""
+        """The scores as people read them."""
+        lines = [f"accuracy of tags {self.accuracy:.2f}  ({counted(self.words, 'word')})"]
+        if self.spans is None:
+            return lines
+        parts = {"F1": self.spans.spans, "F1 of boundaries alone": self.spans.boundaries}
+        if self.spans.surface:
+            parts["F1 of surface forms"] = self.spans.surface
+        told = [
+            f"{name} {counts.f1:.2f}  (precision {counts.precision:.2f}, recall {counts.recall:.2f})"
+            for name, counts in parts.items()
+        ]
+        return [*told, *lines, "", *label_table(self.spans.types, "type")]
+
+    def card_lines(self) -> list[str]:
+        """The same for a card: of single labels those that occur most."""
         found = [f"accuracy {self.accuracy:.2f} ({counted(self.words, 'word')})"]
         if self.spans is None:
             return found
@@ -359,3 +375,16 @@ def tag_scores(gold: Tags, predicted: Tags, scheme: Scheme, words: Tags | None =
     right, said = ([convert_tags(tags, "bio") for tags in side] for side in (gold, predicted))
     there, found = ([spans_of(tags) for tags in side] for side in (right, said))
     return TagScores(tag_accuracy(right, said), span_scores(there, found, words), count)
+
+
+def label_table(rows: Mapping[str, Counts], what: str) -> list[str]:
+    """Precision, recall, F1 and support of each label; labels neither present nor predicted are left out."""
+    from regard.text.terminal import fit, visible, width
+
+    kept = {visible(label): counts for label, counts in rows.items() if counts.gold or counts.predicted}
+    room = min(WIDEST, max([width(what), *map(width, kept)], default=0))
+    lines = [f"{fit(what, room)}  precision  recall      F1    there"]
+    for label, counts in kept.items():
+        scores = f"{counts.precision:9.2f}  {counts.recall:6.2f}  {counts.f1:6.2f}  {counts.gold:7,}"
+        lines.append(f"{fit(label, room)}  {scores}")
+    return lines

@@ -18,6 +18,7 @@ from regard.config import BertSection, Recipe, RnnEncoderSection
 from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sources
 from regard.data.batches.texts import TextBatch, WordMarks, begins_word
 from regard.data.corpora.corpus import Corpus
+from regard.data.corpora.tagged import open_tagged
 from regard.data.prepare.encoders import TagEncoder, Window, word_parts
 from regard.data.prepare.shards import ragged_indices
 from regard.data.prepare.windowing import Frame
@@ -233,6 +234,8 @@ class Tagging(TextTask[TagAssets, "Reader"]):
     """A tagger, ready to use."""
 
     assets_class = TagAssets
+    open_corpus = staticmethod(open_tagged)
+    evaluate_options = ("test", "columns")
 
     def __init__(self, recipe: Recipe, assets: TagAssets, model: Reader | Unloaded[Reader]) -> None:
         super().__init__(recipe, assets, model)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.data.batches.batch import pack_sources
 from regard.data.batches.texts import Examples, TextBatch, WordMarks, text_lengths
-from regard.data.checks.labels import TagScan, detect_scheme
+from regard.data.checks.labels import TagScan, detect_scheme, report_tags
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare import split
@@ -26,10 +26,17 @@ from regard.nn.layout import Sequences
 from regard.tasks.assets import FittedValues
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.labels import TagScores, tag_scores
-from regard.tasks.protocols import ShouldStop
+from regard.tasks.protocols import InputFiles, ShouldStop
 from regard.tasks.tagging.tagger import TagAssets, Tagging, decode_tags, head_of, word_scores
-from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, segmented_sides
-from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
+from regard.tasks.text.preparation import (
+    learned_tokenizer,
+    prepare_texts,
+    prepared_assets,
+    segmented_sides,
+    uses_bpe_dropout,
+)
+from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, Tell, TrainingJob, held_out
+from regard.tasks.training.defaults import MORE, SizeDefaults, Values
 from regard.text.counts import counted
 from regard.text.tags import Scheme, TaggedWords, inventory, spans_of, split_tag
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, predict
@@ -39,6 +46,8 @@ SAMPLES = 3
 """Texts shown at a validation."""
 LARGEST = 100_000
 """Words that a temperature is fitted to."""
+_TAGS: Values = {"text": {"vocabulary": 3000}, "training": {"tokens": 512}, "model": {"word_features": 1 << 15}}
+_CHAINED: Values = {**_TAGS, "training": {"tokens": 1024, "rate": 3e-3, "ema": 0.99}, "tagging": {"crf": True}}
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,12 @@ class TaggingTraining(BaseTraining[Tagging]):
         prepared: texts as ids, and the marks of their words.
         paths: how products are computed.
     """
+
+    sizes = (
+        SizeDefaults(8_000, "tagger-rnn", 6, _CHAINED, SizeDefaults(8_000, "tagger-tiny", 25, _TAGS)),
+        SizeDefaults(100_000, "tagger-rnn", 6, _CHAINED, SizeDefaults(100_000, "tagger-tiny", 17, _TAGS)),
+        SizeDefaults(MORE, "tagger-tiny", 4, {**_TAGS, "text": {"vocabulary": 8000}, "training": {}}),
+    )
 
     def __init__(self, task: Tagging, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths, prepared.count)
@@ -163,7 +178,7 @@ class TaggingTraining(BaseTraining[Tagging]):
         heat = task.assets.fitted.temperature
         tags_R, sure_R = decode_tags(head_of(task.model).chain, found.score_RC, found.lengths_B, task.device, heat)
         calibrated = calibration.calibration_lines(sure_R, tags_R == found.gold_R, heat)
-        return [f"* {line}" for line in (*teaching._scores(found, tags_R).lines(), *calibrated)]
+        return [f"* {line}" for line in (*teaching._scores(found, tags_R).card_lines(), *calibrated)]
 
 
 @dataclass(frozen=True)
@@ -177,6 +192,17 @@ class TaggingJob(TrainingJob):
     scanned: DataScan[TagScan]
     task = Tagging
     training = TaggingTraining
+
+    @classmethod
+    def of_files(cls, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TaggingJob:
+        """The job on files of tagged texts."""
+        learned, validation = given.corpora(cls.task.open_corpus)
+        scheme = asked(1).tagging.scheme
+        scanned = DataScan.of(learned, validation, scan=TagScan)
+        report = report_tags(scanned.learned, None if scheme == "auto" else scheme, held_out(scanned, "texts"))
+        report.announce(tell, despite_check)
+        recipe = asked(report.pairs, uses_bpe_dropout(asked(1), report.pairs, given.begun))
+        return cls(recipe, scanned, pretrained=given.begun)
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The texts as ids, and the marks of their words."""

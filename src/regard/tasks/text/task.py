@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from regard.config import Decoding, Recipe, TaskInfo, check_value
 from regard.config.weights import TOO_LARGE
 from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sources
+from regard.data.corpora.corpus import Corpus
 from regard.system.errors import RegardError, UsageError
 from regard.system.kernels.packing import Precision
 from regard.system.threads import ended_threads
@@ -89,6 +90,10 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
     """
 
     assets_class: ClassVar[type[Any]]
+    open_corpus: ClassVar[Callable[..., Corpus[Any]]]
+    """Opens a file of examples, of a path and its columns; absent where the files of a task are opened together."""
+    evaluate_options: ClassVar[tuple[str, ...]] = ()
+    """The options of ``regard evaluate`` that not all tasks have."""
     engine: Callable[[], object] | None = None
     """Gives a step that computes in the model's place (``tasks/engine``)."""
     precision: Precision = "fp32"

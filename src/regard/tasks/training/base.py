@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
@@ -13,15 +14,26 @@ from regard.config import Recipe
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.folder import PreparedExamples, sha256_of
+from regard.decoding.hypotheses import Trace
 from regard.nn import ops
+from regard.system.errors import Stopped
 from regard.tasks.model_path import MODEL
-from regard.tasks.protocols import AnyTask, ShouldStop, Task
-from regard.tasks.training.defaults import epochs_for
+from regard.tasks.protocols import AnyTask, InputFiles, ShouldStop, Task
+from regard.tasks.training.defaults import SizeDefaults, size_for
 from regard.training.objective import BatchSource, Done, Objective, ignore_progress
 from regard.training.world import ALONE, World
 
 if TYPE_CHECKING:
     from regard.tasks.text.preparation import Pretrained
+
+Tell = Callable[[str], None]
+
+
+class RecipeFor(Protocol):
+    """The requested recipe."""
+
+    def __call__(self, count: int, seems: Mapping[str, object] | None = None) -> Recipe:
+        """The recipe for n examples and for what the data suggests (dotted keys)."""
 
 
 class PreparedData(Protocol):
@@ -98,6 +110,11 @@ class BaseTraining(ABC, Generic[AnyTask]):
         criterion: the loss, if it computes products.
     """
 
+    sizes: ClassVar[Sequence[SizeDefaults]]
+    """The documented table (docs/recipes.md) of the task's defaults: the first row the data is below."""
+    spans: ClassVar[Sequence[SizeDefaults]] = ()
+    """The same of text to text from running text."""
+
     def __init__(
         self, task: AnyTask, prepared: Any, paths: ProductPaths, size: int, criterion: nn.Module | None = None
     ) -> None:
@@ -119,7 +136,7 @@ class BaseTraining(ABC, Generic[AnyTask]):
     @property
     def epochs(self) -> int:
         """By the table of sizes."""
-        return epochs_for(self.task.recipe, self.size)
+        return size_for(self.sizes, self.size).of(self.task.recipe.model.family).epochs
 
     def trial(self, generate: bool, done: Done) -> None:
         """The validation data through the model; nothing takes longer."""
@@ -153,6 +170,22 @@ class TrainingJob(ABC):
     """What stands for the corpora in a process that does not read them."""
 
     @classmethod
+    @abstractmethod
+    def of_files(cls, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
+        """The job on files, which are opened and checked.
+
+        Args:
+            given: the files.
+            asked: the requested recipe.
+            tell: receives messages.
+            despite_check: go on although the check finds that the data would spoil the model.
+
+        Raises:
+            UsageError: the files are not those of the task.
+            RegardError: they cannot be read, or would spoil the model.
+        """
+
+    @classmethod
     def of_prepared(cls, recipe: Recipe, pretrained: Pretrained | None = None) -> Self:
         """The job in a process that reads only what another has prepared."""
         return cls(recipe, *cls.unread, pretrained=pretrained)
@@ -182,3 +215,21 @@ class TrainingJob(ABC):
     def more(self) -> dict[str, str]:
         """What else the run rests on, by name: the fingerprint of the pretrained model."""
         return {"fingerprint.from": sha256_of(self.pretrained.folder / MODEL)} if self.pretrained else {}
+
+
+def held_out(scanned: DataScan[Any], noun: str) -> dict[str, Any]:
+    """The scan of the validation data, where there is some, by its name in a report."""
+    return {f"the validation {noun}": scanned.validation} if scanned.validation else {}
+
+
+class StoppableTrace(Trace):
+    """Asks at every step of a search whether to stop, and notes nothing."""
+
+    def __init__(self, should_stop: ShouldStop) -> None:
+        super().__init__()
+        self.should_stop = should_stop
+
+    def record(self, *step: object) -> None:
+        """Raise Stopped if requested: no training step is in progress."""
+        if self.should_stop():
+            raise Stopped("stopped before the final scores; all is saved, the same command makes them")

@@ -9,11 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from regard.config import Model, Recipe, RnnEncoderSection, RnnSection, TransformerSection, recipe_toml
-from regard.decoding.hypotheses import Trace
 from regard.models import store
 from regard.models.presets import count_parameters
 from regard.system import disk, processor
-from regard.system.errors import Damaged, NoValidCheckpoint, Option, RegardError, Stopped, UsageError
+from regard.system.errors import Damaged, NoValidCheckpoint, Option, RegardError, UsageError
 from regard.tasks.assets import PROCESSORS, json_content
 from regard.tasks.model_folder import MODEL, RECIPE, load, validated_paths
 from regard.tasks.protocols import Task
@@ -209,16 +208,3 @@ class ModelFolderWriter:
 
 def _assets(task: Task) -> dict[str, list[bytes]]:
     return {name: [content] for name, content in task.assets.contents.items()}
-
-
-class StoppableTrace(Trace):
-    """Asks at every step of a search whether to stop, and notes nothing."""
-
-    def __init__(self, should_stop: Callable[[], bool]) -> None:
-        super().__init__()
-        self.should_stop = should_stop
-
-    def record(self, *step: object) -> None:
-        """Raise Stopped if requested: no training step is in progress."""
-        if self.should_stop():
-            raise Stopped("stopped before the final scores; all is saved, the same command makes them")

@@ -16,10 +16,12 @@ from torch import Tensor
 
 from regard.config import Text, TransformerSection
 from regard.data.batches.batch import PairBatch
+from regard.data.batches.sampler import refuse_weights
 from regard.data.batches.texts import PairBatches
 from regard.data.checks.findings import Finding, announce, pattern_draft
-from regard.data.checks.pairs import PairScan, vocabulary_drafts
-from regard.data.corpora.corpus import Progress, TextPair
+from regard.data.checks.pairs import PairScan, report_pairs, vocabulary_drafts
+from regard.data.corpora.corpus import Corpus, Progress, TextPair
+from regard.data.corpora.pairs import open_corpora
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import PairEncoder
 from regard.data.prepare.folder import PreparedPairs
@@ -33,10 +35,9 @@ from regard.nn.loss import SmoothedCrossEntropy
 from regard.tasks.engine import use_engine
 from regard.tasks.metrics.bleu import score
 from regard.tasks.metrics.calibration import doubted_below
-from regard.tasks.protocols import ShouldStop, TargetWriter, Task
-from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
-from regard.tasks.training.defaults import size_for
-from regard.tasks.training.model_writer import StoppableTrace
+from regard.tasks.protocols import InputFiles, ShouldStop, TargetWriter, Task, refuse_pipes
+from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, StoppableTrace, Tell, TrainingJob
+from regard.tasks.training.defaults import MORE, SizeDefaults
 from regard.tasks.translation.text_to_text.writer import Answer, TextToText
 from regard.tasks.translation.translator import Hypothesis, Translation
 from regard.text.tokenizers.vocabulary import Vocabularies
@@ -51,6 +52,7 @@ JUDGED = 10_000
 """Pairs by which a vocabulary is judged."""
 BEAMS = 1.5
 """Times greedy search that each hypothesis of a beam takes: of five it was 1.4."""
+_BASE = {"rate": 7e-4, "warmup": 4000}
 
 
 AnyWriter = TypeVar("AnyWriter", bound=Translation | TextToText)
@@ -195,10 +197,13 @@ class ValidationSearch(Trace):
 class TranslationTraining(TeacherForcing[Translation]):
     """Training task of translation; its first score is BLEU."""
 
-    @property
-    def epochs(self) -> int:
-        """By the table of sizes."""
-        return size_for(self.size).epochs
+    sizes = (
+        SizeDefaults(10_000, "tiny", 60, {"text": {"vocabulary": 2_000}, "training": {"tokens": 1024, "rate": 3e-3}}),
+        SizeDefaults(80_000, "tiny", 30, {"text": {"vocabulary": 6_000}, "training": {"tokens": 1024, "rate": 3e-3}}),
+        SizeDefaults(500_000, "small", 20, {"text": {"vocabulary": 8_000}, "training": {"tokens": 2048}}),
+        SizeDefaults(3_000_000, "base", 8, {"text": {"vocabulary": 16_000}, "training": {"tokens": 8192, **_BASE}}),
+        SizeDefaults(MORE, "base", 4, {"text": {"vocabulary": 32_000}, "training": {"tokens": 25_000, **_BASE}}),
+    )
 
     def scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> Mapping[str, float]:
         found = score(hypotheses, references, self.task.recipe.text.target_language, samples=1)
@@ -222,6 +227,26 @@ class TranslationTraining(TeacherForcing[Translation]):
         ]
 
 
+def scan_pairs(
+    learned: Sequence[Corpus[TextPair]],
+    validation: Corpus[TextPair] | None,
+    tell: Tell,
+    despite_check: bool = False,
+    processes: Callable[[], int] = lambda: 1,
+) -> tuple[DataScan[PairScan], int]:
+    """Scan parallel corpora, report suspicious data, and refuse data that cannot be learned from; counts the pairs.
+
+    Raises:
+        RegardError: something in the data would spoil the model, or cannot be read.
+    """
+    scans = [PairScan(corpus).run(processes=processes) for corpus in learned]
+    held_out = PairScan(validation).run(processes=processes) if validation is not None else None
+    drafts = [draft for scan in scans for draft in scan.drafts(0, None)]
+    report = report_pairs(scans, {"the validation pairs": held_out} if held_out else {}, drafts)
+    report.announce(tell, despite_check)
+    return DataScan(scans, held_out), report.pairs
+
+
 def ignore_message(text: str) -> None:
     """Tells nobody."""
 
@@ -237,11 +262,23 @@ class TranslationJob(TrainingJob):
     """
 
     scanned: DataScan[PairScan]
-    tell: Callable[[str], None] = ignore_message
+    tell: Tell = ignore_message
     despite_check: bool = False
     task = Translation
     training: ClassVar[type[TranslationTraining]] = TranslationTraining
     opened = PreparedPairs
+
+    @classmethod
+    def of_files(cls, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TranslationJob:
+        """The job on files of parallel texts."""
+        learned = open_corpora(given.source, given.target, given.pairs, given.columns)
+        refuse_pipes([*given.source, *given.target, *given.pairs])
+        left, right = ([path] if path else [] for path in (given.valid_source, given.valid_target))
+        validation = open_corpora(left, right)[0] if left or right else None
+        refuse_pipes([*left, *right])
+        refuse_weights(asked(1).data.weights, len(learned))
+        scanned, pairs = scan_pairs(learned, validation, tell, despite_check, given.processes)
+        return cls(asked(pairs), scanned, tell, despite_check)
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedPairs:
         """The pairs as ids."""

@@ -57,6 +57,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
     """A translator, ready to use; its assets are the vocabularies of both languages."""
 
     assets_class = Vocabularies
+    evaluate_options = ("source", "reference", "beam", "lowercase")
 
     def __init__(
         self, recipe: Recipe, assets: Vocabularies, model: Transformer | Rnn | Unloaded[Transformer | Rnn]

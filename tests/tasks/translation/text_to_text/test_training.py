@@ -16,8 +16,8 @@ import regard
 from regard.cli import main
 from regard.config import recipe_from
 from regard.data.corpora.corpus import no_progress
-from regard.runs.datasets import training_job
 from regard.system.errors import RegardError, UsageError
+from regard.tasks import job_class
 from regard.tasks.assets import TextAssets, read_prefixes
 from regard.tasks.metrics.bleu import exact_match, score
 from regard.tasks.protocols import InputFiles
@@ -197,7 +197,9 @@ def test_sentinels_of_a_table_are_symbols_too(counting, tmp_path: Path) -> None:
 
 def job(path: Path, **sections: Any) -> SpansJob:
     recipe = recipe_from({**LESSON, **sections})
-    found = training_job("text-to-text", InputFiles([path]), lambda count, seems=None: recipe, lambda line: None, False)
+    found = job_class("text-to-text").of_files(
+        InputFiles([path]), lambda count, seems=None: recipe, lambda line: None, False
+    )
     assert isinstance(found, SpansJob)
     return found
 

@@ -13,15 +13,15 @@ import numpy as np
 from regard.config import Recipe
 from regard.data.batches.language_modelling import SpanWindows, Windows
 from regard.data.checks.findings import excerpt
-from regard.data.corpora.corpus import Corpus, Records, TextPair, find_column, one_line, plain_name
-from regard.data.corpora.labelled import LabelledCsv, LabelledRows, LabelledTsv
+from regard.data.corpora.corpus import Corpus, Records, TextPair, find_column, one_line
+from regard.data.corpora.labelled import LabelledRows, open_columns
 from regard.data.prepare.encoders import Encoded, Ids, RefusedExample, TextEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Side
-from regard.system.errors import Option, RegardError, UsageError
+from regard.system.errors import Option, RegardError
 from regard.tasks.assets import AnswerAssets
 from regard.tasks.text.task import decode_with_symbols, sentinel_gaps
-from regard.text.lines import InvalidLines, lines, refuse_binary
+from regard.text.lines import InvalidLines, lines
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
 PREFIXES = ("prefix", "task", "instruction")
@@ -155,20 +155,9 @@ def open_prefixed(path: Path | str, columns: str | None = None) -> Corpus[Prefix
     Raises:
         UsageError: neither the ending nor ``columns`` tells the form.
     """
-    path, named = Path(path), None if columns is None else tuple(name.strip() for name in columns.split(","))
-    if named is not None and (len(named) not in (2, 3) or not all(named)):
-        message = f"{columns!r} must name source and target, or {', '.join(COLUMNS)}: such as 1,2 or task,input,output"
-        raise UsageError(message, Option("columns"))
-    name = plain_name(path)
-    if name.endswith(".csv"):
-        return PrefixedRows(path, LabelledCsv(path), named)
-    if name.endswith((".jsonl", ".ndjson", ".json")):
-        return PrefixedJsonLines(path, named)
-    if name.endswith((".tsv", ".tab")) or named is not None:
-        return PrefixedRows(path, LabelledTsv(path), named)
-    refuse_binary(path)
-    instead = f"where tabs are between columns, say {Option('columns', '1,2')}"
-    raise UsageError(f"is neither .csv, .tsv nor .jsonl; {instead}", str(path))
+    wanted = f"source and target, or {', '.join(COLUMNS)}: such as 1,2 or task,input,output"
+    hint = f"where tabs are between columns, say {Option('columns', '1,2')}"
+    return open_columns(path, columns, (2, 3), wanted, hint, PrefixedRows, PrefixedJsonLines)
 
 
 class PrefixedEncoder(TextEncoder[PrefixedPair]):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -20,11 +20,12 @@ from regard.data.prepare.split import Examples
 from regard.models.transformer import Transformer
 from regard.system.errors import Option, UsageError
 from regard.tasks.assets import AnswerAssets, read_prefixes
-from regard.tasks.language.training import RunningTextJob
+from regard.tasks.language.training import GUESSING, RunningTextJob
 from regard.tasks.metrics.bleu import exact_match, score, score_answers
-from regard.tasks.protocols import ShouldStop, Task
+from regard.tasks.protocols import InputFiles, ShouldStop, Task
 from regard.tasks.text.preparation import Pretrained, learned_tokenizer, prepare_texts, prepared_assets, segmented_sides
-from regard.tasks.training.base import ProductPaths, TrainingJob
+from regard.tasks.training.base import ProductPaths, RecipeFor, Tell, TrainingJob
+from regard.tasks.training.defaults import MORE, SizeDefaults, Values
 from regard.tasks.translation.text_to_text.corpus import (
     NAMED,
     PrefixedEncoder,
@@ -36,10 +37,13 @@ from regard.tasks.translation.text_to_text.corpus import (
 )
 from regard.tasks.translation.text_to_text.writer import TextToText, start_in
 from regard.tasks.translation.training import TeacherForcing, final_outputs
+from regard.text.counts import counted
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 SENTINELS = 100
 """As many as T5 has."""
+_TEXTS: Values = {"text": {"vocabulary": 4000}, "training": {"tokens": 1024, "label_smoothing": 0.0}}
+_SPANNED: Values = {"data": {"max_tokens": 128}, "training": {**GUESSING, "tokens": 512, "select": "loss"}}
 
 
 class TextToTextTraining(TeacherForcing[TextToText]):
@@ -52,6 +56,12 @@ class TextToTextTraining(TeacherForcing[TextToText]):
     """
 
     prepared: PreparedPrefixed
+    sizes: ClassVar[Sequence[SizeDefaults]] = (
+        SizeDefaults(10_000, "t5-tiny", 60, _TEXTS),
+        SizeDefaults(100_000, "t5-tiny", 30, _TEXTS),
+        SizeDefaults(MORE, "t5-tiny", 10, _TEXTS),
+    )
+    spans = (SizeDefaults(MORE, "t5-tiny", 10, _SPANNED),)
 
     def __init__(self, task: TextToText, prepared: PreparedPrefixed, paths: ProductPaths) -> None:
         segmented = segmented_sides(prepared, task.recipe)[0] if task.recipe.text.bpe_dropout else None
@@ -87,6 +97,12 @@ class TextToTextTraining(TeacherForcing[TextToText]):
         return [f"* {line}" for line in (f"beam {task.recipe.decoding.beam}", *found.lines())]
 
 
+class SpansTraining(TextToTextTraining):
+    """The same from running text, which reads about four tokens for each that it writes."""
+
+    sizes = TextToTextTraining.spans
+
+
 class TextToTextBase(TrainingJob):
     """Text to text, from pairs or from running text."""
 
@@ -115,6 +131,23 @@ class TextToTextJob(TextToTextBase):
 
     scanned: DataScan[Scan[PrefixedPair]]
     opened = PreparedPrefixed
+
+    @classmethod
+    def of_files(cls, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
+        """The job on files of pairs, of which only the encoding is checked: they may be anything to each other.
+
+        Or on running text, where the recipe says so.
+        """
+        if asked(1).text_to_text.spans:
+            return SpansJob.of_files(given, asked, tell, despite_check)
+        learned, validation = given.corpora(cls.task.open_corpus)
+        scanned: DataScan[Scan[PrefixedPair]] = DataScan.of(learned, validation)
+        for note in (note for scan in scanned.every for note in scan.corpus.notes):
+            if note.invalid:
+                tell(note.message)
+        pairs = sum(scan.count for scan in scanned.learned)
+        tell(counted(pairs, "pair"))
+        return cls(asked(pairs), scanned, pretrained=given.begun)
 
     @classmethod
     def of_prepared(cls, recipe: Recipe, pretrained: Pretrained | None = None) -> Any:
@@ -156,6 +189,7 @@ class TextToTextJob(TextToTextBase):
 class SpansJob(TextToTextBase, RunningTextJob):
     """Text to text from running text; from another model, where it is named."""
 
+    training = SpansTraining
     symbols = tuple(f"<extra_{number}>" for number in range(SENTINELS))
 
     @staticmethod

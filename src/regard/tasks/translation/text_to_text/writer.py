@@ -24,7 +24,7 @@ from regard.tasks.metrics.bleu import AnswerScores, score_answers
 from regard.tasks.metrics.labels import FEW
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import Read, TextTask, decode_with_symbols, refuse_others, sampling_options, sentinel_gaps
-from regard.tasks.translation.text_to_text.corpus import PrefixedPair, prefix_list, with_prefix
+from regard.tasks.translation.text_to_text.corpus import PrefixedPair, open_prefixed, prefix_list, with_prefix
 from regard.text.confidence import Side, is_doubted
 from regard.text.counts import counted
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
@@ -76,6 +76,8 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
     """
 
     assets_class = AnswerAssets
+    open_corpus = staticmethod(open_prefixed)
+    evaluate_options = ("test", "columns", "beam")
 
     def __init__(self, recipe: Recipe, assets: AnswerAssets, model: Transformer | Unloaded[Transformer]) -> None:
         super().__init__(recipe, assets, model)

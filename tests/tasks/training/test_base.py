@@ -1,5 +1,6 @@
 """What was given for a task, looked at before any time is spent: what is suspect is told, what is fatal refused."""
 
+import math
 import os
 
 import pytest
@@ -8,24 +9,27 @@ from regard.config import TASKS, Recipe
 from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.pairs import open_pairs
 from regard.runs import train as training
-from regard.runs.datasets import DATA, JOBS, job_class, scan_pairs, training_job
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.model_folder import OPENERS, corpus_opener, model_class
+from regard.tasks import MODELS, job_class, model_class
 from regard.tasks.protocols import InputFiles
-from regard.tasks.training.defaults import READINGS
+from regard.tasks.translation.training import scan_pairs
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import rows, written
 
 
 @pytest.mark.parametrize("info", TASKS.values(), ids=TASKS)
 def test_every_task_has_its_classes_and_data(info):
-    assert callable(model_class(info.name).build)
-    assert info.learns_from in {*DATA, "nothing"}
-    if info.name in JOBS:
-        assert job_class(info.name).task is model_class(info.name)
-    if info.name in OPENERS:
-        assert callable(corpus_opener(info.name))
-    assert set(READINGS) <= set(TASKS)
+    model = model_class(info.name)
+    assert callable(model.build)
+    assert set(MODELS) == set(TASKS)
+    if info.learns_from == "nothing":
+        with refused(UsageError, "task", info.name):
+            job_class(info.name)
+        return
+    job = job_class(info.name)
+    assert job.task is model
+    assert [size.count for size in job.training.sizes][-1] == math.inf
+    assert hasattr(model, "open_corpus") == (info.learns_from not in ("pairs", "documents"))
 
 
 def test_files_are_opened_in_their_order_and_columns_are_those_of_every_file(tmp_path):
@@ -58,7 +62,7 @@ def classification(tmp_path, pairs, despite=False, **fields):
         return Recipe.model_validate({"task": "classification", "classification": fields})
 
     given = InputFiles([written(tmp_path / "a.csv", pairs)])
-    return training_job("classification", given, recipe, told.append, despite), told, asked
+    return job_class("classification").of_files(given, recipe, told.append, despite), told, asked
 
 
 def test_the_recipe_is_for_as_many_texts_as_there_are(tmp_path):
@@ -90,7 +94,7 @@ def test_prefixed_pairs_that_are_no_valid_utf_8_are_told(tmp_path, place):
         (tmp_path / name).write_bytes(b"say\ta b\tb a\nsay\tc d\t" + broken + b"d c\n")
     told, given = [], InputFiles([tmp_path / "a.tsv"], tmp_path / "v.tsv")
     recipe = Recipe.model_validate({"task": "text-to-text"})
-    training_job("text-to-text", given, lambda *_: recipe, told.append, False)
+    job_class("text-to-text").of_files(given, lambda *_: recipe, told.append, False)
     wanted = f"{tmp_path / place}:2: 1 line is not valid UTF-8; bytes became U+FFFD"
     assert [line for line in told if "UTF-8" in line] == [wanted]
 
