@@ -8,16 +8,14 @@ from typing import Any
 import pytest
 
 RUNNER = """
-import sys
 from functools import partial
-sys.path.insert(0, {peers!r})
 from worker import Missing, serve
 
 def load(job):
     if job.word == "missing":
         raise Missing("no such type")
     print("noise of a library")
-    return {{"translate": partial(translate, job.word)}}
+    return {"translate": partial(translate, job.word)}
 
 def translate(word, texts, beam, batch):
     if word == "fails":
@@ -30,17 +28,16 @@ serve(load)
 
 
 @pytest.fixture
-def decode_tools(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+def decode_tools(load: Any, runner: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The conductor with tools that write a text's length."""
     found = load("decode_tools")
-    runner = tmp_path / "runner.py"
-    runner.write_text(RUNNER.format(peers=str(Path(found.__file__).parent / "peers")))
+    path = runner(RUNNER)
 
     def tools() -> list[Any]:
         words = {"regard": "other", "ctranslate2": "", "transformers": "missing", "onnxruntime": "fails"}
         return [
             found.Tool(
-                *(name, name, str(runner), None, ("numpy",), "fp32", {"word": word}),
+                *(name, name, path, None, ("numpy",), "fp32", {"word": word}),
                 batches=(3, 5),
                 slow=name in ("transformers", "onnxruntime"),
             )
@@ -81,18 +78,6 @@ def test_a_rate_counts_the_end_of_each_output(decode_tools: Any) -> None:
     assert decode_tools.tokens_a_second("translate", runs, "cpu") == 5 / 2
     assert decode_tools.tokens_a_second("generate", runs, "cpu") == 3 / 2
     assert decode_tools.tokens_a_second("encode", runs, "cpu") == 2 / 2
-
-
-def test_batches_of_similar_length_keep_the_order(load: Any) -> None:
-    texts = [[1], [1, 2, 3], [1, 2], []]
-    batches: list[list[int]] = []
-
-    def lengths(some: list[list[int]]) -> list[list[int]]:
-        batches.append([len(text) for text in some])
-        return [[len(text)] for text in some]
-
-    assert load("worker").longest_first(texts, 3, lengths) == [[1], [3], [2], [0]]
-    assert batches == [[3, 2, 1], [0]]
 
 
 if sys.platform != "linux":

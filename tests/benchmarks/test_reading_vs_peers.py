@@ -14,7 +14,6 @@ import pytest
 from regard.tasks import model_class
 from regard.tasks.metrics.labels import tag_scores
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 RUNNER = """
 from worker import reader, serve
 
@@ -57,12 +56,11 @@ def splits(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Module
 
 
 @pytest.fixture
-def conductor(splits: ModuleType, load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+def conductor(splits: ModuleType, load: Any, runner: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """The benchmark with a runner that says the commonest label."""
     found: ModuleType = load("reading_vs_peers")
-    runner = tmp_path / "commonest.py"
-    runner.write_text(f"import sys\nsys.path.insert(0, {str(FOLDER / 'peers')!r})\n{RUNNER}")
-    peers = {name: found.Reader(name, name, str(runner), None, ("numpy",)) for name in ("regard", "other")}
+    path = runner(RUNNER)
+    peers = {name: found.Reader(name, name, path, None, ("numpy",)) for name in ("regard", "other")}
     monkeypatch.setattr(found, "PEERS", peers)
 
     def conduct(*words: str) -> int:
@@ -108,25 +106,6 @@ def test_the_parts_are_the_same_for_all_and_written_once(splits: ModuleType, tmp
         assert not (folder / "train.jsonl").read_text()
 
 
-def test_texts_of_no_class_are_left_out_and_entities_are_written_as_bio(splits: ModuleType, tmp_path: Path) -> None:
-    labels = splits.splits_of("labels", tmp_path)
-    assert [len((labels / f"{part}.jsonl").read_text().splitlines()) for part in splits.PARTS] == [27, 3, 4]
-    assert "oos" not in (labels / "test.tsv").read_text()
-    first = json.loads((splits.splits_of("folds-1", tmp_path) / "test.jsonl").read_text().splitlines()[0])
-    assert first["tags"] == ["B-PER", "I-PER", "O"]
-
-
-def test_the_sets_of_the_benchmark_are_each_described_once(load: Any) -> None:
-    found, conductor = load("reading_splits"), load("reading_vs_peers")
-    assert load("reading").SETS is found.SETS
-    assert [fold for folds in found.FOLDS.values() for fold in folds] == [n for n in found.SETS if n.startswith("wiki")]
-    assert conductor.LANGUAGES.keys() <= found.SETS.keys()
-    environments = {one.name for one in load("environments").ENVIRONMENTS}
-    for peer in conductor.PEERS.values():
-        assert (FOLDER / peer.runner).is_file()
-        assert peer.environment in {None, *environments}
-
-
 def test_the_counts_of_examples_add_up_to_the_score_of_all(load: Any) -> None:
     bootstrap, draw = load("bootstrap"), random.Random(3)
     names = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
@@ -155,18 +134,6 @@ def test_the_interval_of_a_difference_is_that_of_its_standard_error(load: Any) -
     assert mean == pytest.approx(lead / 2)
 
 
-def test_a_run_is_made_once_and_scored_on_the_parts_asked_for(conductor: Any, tmp_path: Path) -> None:
-    assert conductor("--set", "labels", "--peer", "other", "--seeds", "1") == 0
-    learned, valid = rows_in(tmp_path)
-    assert (learned["part"], valid["part"], valid["texts"]) == ("train", "valid", 3)
-    assert learned["seconds"] > 0
-    assert conductor("--set", "labels", "--peer", "other", "--seeds", "1", "--test") == 0
-    assert [row["part"] for row in rows_in(tmp_path)] == ["train", "valid", "test"]
-    assert rows_in(tmp_path)[-1]["score"] == 75.0
-    assert conductor("--set", "labels", "--peer", "other", "--seeds", "1", "--test") == 0
-    assert len(rows_in(tmp_path)) == 3
-
-
 def test_a_difference_is_told_once_for_the_same_runs(conductor: Any, load: Any, tmp_path: Path) -> None:
     words = ("--set", "labels", "--test")
     assert conductor(*words, "--seeds", "1", "2") == 0
@@ -179,13 +146,6 @@ def test_a_difference_is_told_once_for_the_same_runs(conductor: Any, load: Any, 
     assert [row["part"] for row in rows_in(tmp_path)[13:]] == ["train", "valid", "test", "difference"]
     lines = load("reading_page").beside_peers([{"rows": rows_in(tmp_path)}])
     assert "| labels | 75.00 ×2 | 75.00 ×3 (+0.0 to +0.0) | none known |" in lines
-
-
-def test_a_peer_that_fails_is_named_and_leaves_no_row(conductor: Any, tmp_path: Path, capsys: Any) -> None:
-    (tmp_path / "commonest.py").write_text("raise ValueError('no such thing')")
-    assert conductor("--set", "labels", "--peer", "other", "--seeds", "1") == 1
-    assert "ValueError: no such thing" in capsys.readouterr().err
-    assert not (tmp_path / "rows.jsonl").exists()
 
 
 def test_folds_are_one_set_and_a_seed_counts_once_it_has_all(conductor: Any, load: Any) -> None:

@@ -1,6 +1,5 @@
 """The rows of our Table 3 can be trained, differ from the base in what they say, and are judged by the base's seeds."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -38,21 +37,6 @@ def test_every_row_changes_its_fields_and_nothing_else(load: Any, asked: Any) ->
         assert changed
 
 
-@pytest.mark.parametrize("steps", [1000, 11000, 33000])
-def test_other_steps_keep_the_highest_rate(load: Any, asked: Any, steps: int) -> None:
-    table3 = load("table3")
-    base = table3.recipe_of(asked(), table3.CHOICES[0]).training
-    other = table3.recipe_of(asked("--steps", str(steps)), table3.CHOICES[0]).training
-    assert (other.steps, other.warmup, other.save_every) == (steps, steps // 10, steps // 20)
-    assert other.rate * other.warmup**-0.5 == pytest.approx(base.rate * base.warmup**-0.5, rel=1e-5)
-
-
-def test_other_settings_need_other_results(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", ["table3.py", "--set", "training.product=exact"])
-    with pytest.raises(SystemExit):
-        load("table3").options()
-
-
 def test_the_papers_system_is_the_papers() -> None:
     for direction in ("en-de", "de-en"):
         recipe = recipe_from(recipe_values(RECIPES / f"paper-{direction}.toml"), direction)
@@ -75,44 +59,6 @@ def test_rows_are_divided_and_listed_with_their_sizes(load: Any, asked: Any, cap
     assert len(lines) == 5
     sizes = [float(line.split(" M ")[0].split()[-1]) for line in lines[:-1]]
     assert sizes[0] == sizes[1] == sizes[2] < sizes[3] / 2
-
-
-def test_a_dry_run_adds_up_what_has_no_result(load: Any, asked: Any, capsys: Any) -> None:
-    table3 = load("table3")
-    named = ("--dry-run", "--row", "base", "--seed", "1", "--seed", "2")
-    totals = []
-    for seeds in ((), (1,), (1, 2)):
-        rows = [{"run": f"base en-de 11000 {seed}"} for seed in seeds]
-        asked(*named).results.write_text(json.dumps({"rows": rows}) + "\n")
-        table3.main()
-        *lines, total = capsys.readouterr().out.splitlines()
-        assert [line.endswith("has a result") for line in lines] == [seed in seeds for seed in (1, 2)]
-        totals.append(float(total.split()[-5]))
-    assert totals == [1.3, 0.6, 0.0]
-
-
-def test_parts_and_settings_that_cannot_be_are_refused(load: Any, asked: Any) -> None:
-    for part in ("0/2", "3/2", "1/0", "half"):
-        with pytest.raises(SystemExit):
-            asked("--part", part)
-    standard = load("table3").HERE.parent / ".bench" / "table3"
-    with pytest.raises(SystemExit):
-        asked("--set", "model.heads=2", "--work", str(standard))
-    assert asked("--set", "model.heads=2").set == ["model.heads=2"]
-
-
-def test_a_row_with_a_result_is_not_repeated_and_the_test_set_needs_its_own(load: Any, asked: Any) -> None:
-    table3 = load("table3")
-    once, base = asked("--row", "base", "--steps", "7"), table3.CHOICES[0]
-    assert table3.result(once, base, 1) is None
-    row = {"run": "base en-de 7 1", "val beam 5 lc": 1.0}
-    once.results.write_text(json.dumps({"rows": [row]}) + "\n")
-    assert table3.result(once, base, 1) == row
-    assert table3.result(once, base, 2) is None
-    assert table3.result(asked("--row", "base", "--steps", "8"), base, 1) is None
-    assert table3.result(asked("--row", "base", "--steps", "7", "--test"), base, 1) is None
-    with pytest.raises(SystemExit):
-        asked("--test")
 
 
 def test_a_row_that_diverged_or_was_not_run_says_so(load: Any) -> None:
