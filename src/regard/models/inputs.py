@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,9 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.data.batches.batch import Packed, PairBatch
-from regard.data.batches.patches import ImageBatch
 from regard.nn import Sequences, WordRows
-from regard.text.word_features import WordFeatures
+
+if TYPE_CHECKING:
+    from regard.data.batches.patches import ImageBatch
+    from regard.text.word_features import WordFeatures
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from regard.data.batches.batch import Position
 from regard.data.batches.patches import ImageExamples, PatchGrid, Scale, shift_images, warp_images
 from regard.data.corpora.images import Image, Shape
 from regard.data.prepare.bpe_dropout import Ragged
-from regard.data.prepare.encoders import ImageEncoder, LabelIds
+from regard.data.prepare.windowing import ImageEncoder, LabelIds
 
 pytestmark = pytest.mark.usefixtures("watch_shapes")
 

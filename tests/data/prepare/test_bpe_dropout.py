@@ -13,9 +13,8 @@ from regard.data.batches.batch import pack_sources
 from regard.data.batches.texts import WordMarks
 from regard.data.prepare import bpe_dropout as module
 from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, SegmentedShards, Segmenter, WordTable
-from regard.data.prepare.encoders import TagEncoder
 from regard.data.prepare.shards import Shards, SideWriter
-from regard.data.prepare.windowing import Frame
+from regard.data.prepare.windowing import Frame, TagEncoder
 from regard.text.tags import TaggedWords, places_of
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 

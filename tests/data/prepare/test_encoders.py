@@ -8,8 +8,16 @@ import pytest
 from regard.data.batches.batch import pack_sources
 from regard.data.batches.texts import WordMarks, text_lengths
 from regard.data.corpora.documents import DocumentPart
-from regard.data.prepare.encoders import ClassEncoder, DocumentEncoder, LabelIds, RefusedExample, TagEncoder, word_parts
-from regard.data.prepare.windowing import Frame, most_central
+from regard.data.prepare.encoders import RefusedExample
+from regard.data.prepare.windowing import (
+    ClassEncoder,
+    DocumentEncoder,
+    Frame,
+    LabelIds,
+    TagEncoder,
+    most_central,
+    word_parts,
+)
 from regard.text.tags import TaggedWords, places_of
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import read_tokenizer

@@ -25,11 +25,11 @@ from regard.data.corpora.corpus import Corpus, TextPair, no_progress
 from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.pairs import TwoFiles, open_pairs
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare.encoders import ClassEncoder, FlatWindows, LabelIds, RefusedExample
+from regard.data.prepare.encoders import FlatWindows, RefusedExample
 from regard.data.prepare.folder import DataMismatch, PreparedExamples, PreparedPairs
 from regard.data.prepare.preparation import count_sample
 from regard.data.prepare.split import TRAIN, Split, SplitCorpora
-from regard.data.prepare.windowing import Frame
+from regard.data.prepare.windowing import ClassEncoder, Frame, LabelIds
 from regard.system.errors import Damaged, RegardError
 from regard.system.forks import SAFE, ForkedWorkers
 from regard.tasks import job_class

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.config import Classification as Section
-from regard.data.prepare.encoders import OUTSIDE, LabelIds
+from regard.data.prepare.windowing import OUTSIDE, LabelIds
 from regard.tasks.assets import FittedValues
 from regard.tasks.classification.losses import Labels, MultiLabel, Regression, SingleLabel
 from regard.tasks.metrics.calibration import SCORES, choose_threshold

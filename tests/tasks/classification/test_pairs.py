@@ -13,8 +13,8 @@ import regard
 from regard.data.batches.batch import pack_sources
 from regard.data.checks.labels import check_labels
 from regard.data.corpora.corpus import TextPair
-from regard.data.prepare.encoders import LabelIds, RefusedExample
-from regard.data.prepare.windowing import Frame
+from regard.data.prepare.encoders import RefusedExample
+from regard.data.prepare.windowing import Frame, LabelIds
 from regard.inspection.forward.record import record, text_inputs
 from regard.models.inputs import separate, tokens
 from regard.system.errors import RegardError, UsageError

@@ -23,8 +23,7 @@ from regard.data.batches.batch import (
     pad_to_capacity,
 )
 from regard.data.batches.sampler import DataLoader, Made, Make, plan_batches
-from regard.data.prepare.shards import Side
-from regard.data.prepare.windowing import CONTINUES, NEIGHBOUR, TAGS
+from regard.data.prepare.shards import CONTINUES, NEIGHBOUR, TAGS, Side
 from regard.system.keys import generator
 
 

@@ -19,8 +19,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.prepare.shards import Entry, ShardFile, Shards, Side, SideWriter, ragged_indices
-from regard.data.prepare.windowing import CONTINUES, INSIDE
+from regard.data.prepare.shards import CONTINUES, INSIDE, Entry, ShardFile, Shards, Side, SideWriter, ragged_indices
 from regard.system.errors import UsageError
 from regard.system.keys import key
 from regard.text.tokenizers.tokenizer import Tokenizer

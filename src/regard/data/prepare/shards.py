@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from regard.system import disk
 from regard.system.errors import Damaged
 
+INSIDE, NEIGHBOUR, CONTINUES, TAGS = 0, 1, 2, 3
+"""Marks of the pieces of a tagged text: inside a word; the first of a word that another window counts; the symbol that
+ends a window whose text continues in the next; the first of a word with the first tag, the other tags above it."""
 PART = 1 << 20
 """Sentences whose lengths are looked at together."""
 FILE_TOKENS = 1 << 28

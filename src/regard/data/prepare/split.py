@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, ExampleT, ExampleT_co, Progress, no_progress
-from regard.data.corpora.documents import DocumentPart, HeldOut
 from regard.data.corpora.scan import EVERY, Block, DataScan, Scan, Size, blocks, example_blocks
 from regard.system.errors import Option, RegardError
 from regard.system.keys import generator
 from regard.text.counts import agreeing, counted
 from regard.text.lines import InvalidLines
+
+if TYPE_CHECKING:
+    from regard.data.corpora.documents import DocumentPart, HeldOut
 
 PARTS = ("train", "validation")
 TRAIN, VALIDATION, SHARED = 0, 1, 2

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.config import Classification as Section
-from regard.data.prepare.encoders import OUTSIDE
+from regard.data.prepare.windowing import OUTSIDE
 from regard.tasks.assets import FittedValues
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.labels import class_scores, label_scores, number_scores

@@ -18,8 +18,8 @@ from regard.data.corpora.labelled import (
     LabelledRows,
     open_columns,
 )
-from regard.data.prepare.encoders import Encoded, Ids, LabelIds, RefusedExample, TextEncoder
-from regard.data.prepare.windowing import Frame
+from regard.data.prepare.encoders import Encoded, Ids, RefusedExample, TextEncoder
+from regard.data.prepare.windowing import Frame, LabelIds
 from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.classification.classifier import NOTHING, Classification, Prediction, TextLabelTask
 from regard.tasks.text.task import BETWEEN, Read, read_as

@@ -25,10 +25,10 @@ from regard.data.corpora.corpus import Progress
 from regard.data.corpora.labelled import split_labels
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare import split
-from regard.data.prepare.encoders import ClassEncoder, LabelIds, TextEncoder
+from regard.data.prepare.encoders import TextEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import DocumentIndex, Shards
-from regard.data.prepare.windowing import Frame
+from regard.data.prepare.windowing import ClassEncoder, Frame, LabelIds
 from regard.models.inputs import Patches, Tokens
 from regard.nn import hooks, ops
 from regard.nn.loss import EMBEDDING, adversarial_perturbation

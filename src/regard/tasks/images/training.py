@@ -15,8 +15,8 @@ from regard.data.corpora.corpus import Progress
 from regard.data.corpora.images import Image, Shape, one_shape
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare import split
-from regard.data.prepare.encoders import ImageEncoder
 from regard.data.prepare.folder import PreparedExamples
+from regard.data.prepare.windowing import ImageEncoder
 from regard.models.inputs import Patches, patches
 from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.assets import ImageAssets

@@ -37,11 +37,10 @@ from regard.data.corpora.documents import (
     split_documents,
 )
 from regard.data.corpora.scan import DataScan, Scan
-from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.data.prepare.split import Examples, SplitCorpora, SplitDocuments
-from regard.data.prepare.windowing import Frame
+from regard.data.prepare.windowing import DocumentEncoder, Frame
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import Option, RegardError, UsageError

@@ -19,9 +19,9 @@ from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sourc
 from regard.data.batches.texts import TextBatch, WordMarks, begins_word
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.tagged import open_tagged
-from regard.data.prepare.encoders import TagEncoder, Window, word_parts
+from regard.data.prepare.encoders import Sides
 from regard.data.prepare.shards import ragged_indices
-from regard.data.prepare.windowing import Frame
+from regard.data.prepare.windowing import Frame, TagEncoder, word_parts
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import LABELS, LabelsFile, TextAssets, labels_content, read_json
 from regard.tasks.engine import engine_of
@@ -101,7 +101,7 @@ def _scores_of_model(task: Tagging, batch: TextBatch) -> Scores:
     return score_RC.float().cpu().numpy()
 
 
-def read_words(task: Tagging, windows: Sequence[Window]) -> Scores:
+def read_words(task: Tagging, windows: Sequence[Sides]) -> Scores:
     """``score_RC`` of the words of all windows, in their order; windows of similar length are read together."""
     engine = engine_of(task)
     room = ROOM if engine is None else ENGINE_ROOM

@@ -18,9 +18,8 @@ from regard.data.checks.labels import TagScan, detect_scheme, report_tags
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare import split
-from regard.data.prepare.encoders import TagEncoder, word_parts
 from regard.data.prepare.folder import PreparedExamples
-from regard.data.prepare.windowing import Frame
+from regard.data.prepare.windowing import Frame, TagEncoder, word_parts
 from regard.nn import ops
 from regard.nn.layout import Sequences
 from regard.tasks.assets import FittedValues

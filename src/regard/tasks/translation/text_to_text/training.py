@@ -14,9 +14,9 @@ from torch import nn
 from regard.config import Recipe
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan, Scan
-from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.split import Examples
+from regard.data.prepare.windowing import DocumentEncoder
 from regard.models.transformer import Transformer
 from regard.system.errors import Option, UsageError
 from regard.tasks.assets import AnswerAssets, read_prefixes
