@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -38,11 +38,13 @@ from regard.tasks.metrics.calibration import doubted_below
 from regard.tasks.protocols import InputFiles, ShouldStop, TargetWriter, Task, refuse_pipes
 from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, StoppableTrace, Tell, TrainingJob
 from regard.tasks.training.defaults import MORE, SizeDefaults
-from regard.tasks.translation.text_to_text.writer import Answer, TextToText
 from regard.tasks.translation.translator import Hypothesis, Translation
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
 from regard.training.world import ALONE, World
+
+if TYPE_CHECKING:
+    from regard.tasks.translation.text_to_text.writer import Answer, TextToText
 
 SAMPLES = 3
 """Sample translations shown at a validation."""
@@ -55,7 +57,7 @@ BEAMS = 1.5
 _BASE = {"rate": 7e-4, "warmup": 4000}
 
 
-AnyWriter = TypeVar("AnyWriter", bound=Translation | TextToText)
+AnyWriter = TypeVar("AnyWriter", bound="Translation | TextToText")
 
 
 class TeacherForcing(BaseTraining[AnyWriter]):
