@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -254,3 +255,39 @@ def test_processes_that_cannot_divide_the_shards_are_refused_before_it_prepares(
     with refused(UsageError, *wishes, "4"):
         training.train(**{**small, "threads": None, **wishes}, quiet=True, settings=settings)
     assert not Path(small["output"]).exists()
+
+
+FIRST_STEP = """
+import sys, torch
+from regard.models.transformer import Transformer
+from regard.runs.train import train
+from regard.system.errors import Stopped
+
+made, init = [], Transformer.__init__
+def noted(self, *parts):
+    init(self, *parts)
+    made.append(self.output.weight.is_meta)
+Transformer.__init__ = noted
+
+def stop():
+    print(sum(name.split(".")[0] == "regard" for name in sys.modules), made.count(False), made.count(True))
+    return True
+
+small = ["text.vocabulary=300", "model.d_model=8", "model.d_ff=8", "model.heads=2", "data.validation=5"]
+try:
+    told = {"quiet": True, "despite_check": True, "should_stop": stop}
+    train("a.en", "a.de", "model", steps=2, settings=small, processes=1, **told)
+except Stopped:
+    pass
+"""
+
+
+def test_a_translator_builds_one_model_until_its_first_step_and_loads_no_more_of_us_than_it_needs(tmp_path) -> None:
+    """Two are outlines without weights, by which it is refused if it is too large."""
+    for code in ("en", "de"):
+        (tmp_path / f"a.{code}").write_text("".join(f"{code} red dog runs {n % 9}\n" for n in range(60)))
+    done = subprocess.run([sys.executable, "-c", FIRST_STEP], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout, done.stderr
+    modules, built, outlines = map(int, done.stdout.splitlines()[0].split())
+    assert (built, outlines) == (1, 2)
+    assert modules <= 170
