@@ -3,6 +3,7 @@
 A card names files without their folders, and the command that makes the same.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -164,7 +165,7 @@ def test_who_made_a_mistake_is_blamed(tmp_path: Path, settings, options, where, 
         recipe_from_options(wishes, 100)
     file.write_text("[training]\nrate = 0\n")
     with refused(UsageError, file, "training.rate"):
-        task_option(wishes)
+        task_option(replace(wishes))
 
 
 def test_columns_are_those_of_the_file(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,11 @@ class RecipeOptions:
     """Dotted fields of the run to resume, if there is one: its family chooses the table's row, and what it was begun
     without the table does not add."""
 
+    @cached_property
+    def merged(self) -> tuple[dict[str, Any], dict[str, Any], str]:
+        """The recipe given; that with options and settings laid over; and where the recipe was written."""
+        return _merge_options(self)
+
 
 def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, object] | None = None) -> Recipe:
     """The recipe for a corpus of n pairs or texts.
@@ -68,7 +74,7 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
     Raises:
         UsageError: an unknown key or a value that does not fit, naming where it was written.
     """
-    given, chosen, where = _merge_options(wishes)
+    given, chosen, where = wishes.merged
     training = chosen.get("training", {})
     task = chosen.get("task", Recipe().task)
     with_model = "model" not in given and "model" not in wishes.begun
@@ -96,8 +102,11 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
         numbers = asked.get("classification", {}).get("kind") == "regression"  # the table's n-grams are for labels
         return merge(sized, {"classification": {"ngrams": None}} if numbers else {}, _complete(asked, tokens))
 
-    recipe_from(whole(given), where)
-    found = recipe_from(whole(chosen), Option("settings") if wishes.settings else where)
+    try:
+        found = recipe_from(whole(chosen), Option("settings") if wishes.settings else where)
+    except UsageError:
+        recipe_from(whole(given), where)  # a mistake of the file is reported as the file's
+        raise
     sections = {name: fields for name, fields in chosen.items() if isinstance(fields, Mapping)}
     return _keep_exportable(found, {(section, name) for section, fields in sections.items() for name in fields})
 
@@ -158,14 +167,14 @@ def task_option(wishes: RecipeOptions) -> str:
     Raises:
         UsageError: an unknown key, or no such task.
     """
-    found: str = _merge_options(wishes)[1].get("task", Recipe().task)
+    found: str = wishes.merged[1].get("task", Recipe().task)
     check_value("task", found, Option("task"))
     return found
 
 
 def weights_option(wishes: RecipeOptions) -> Sequence[float]:
     """``data.weights``, known before the data; no table chooses them."""
-    return tuple(_merge_options(wishes)[1].get("data", {}).get("weights", ()))
+    return tuple(wishes.merged[1].get("data", {}).get("weights", ()))
 
 
 def _merge_options(wishes: RecipeOptions) -> tuple[dict[str, Any], dict[str, Any], str]:
@@ -182,7 +191,8 @@ def _merge_options(wishes: RecipeOptions) -> tuple[dict[str, Any], dict[str, Any
     if (task := wishes.options.get("task")) is not None:
         check_value("task", task, Option("task"))
     known = {"task": task or Recipe().task, **given}
-    recipe_from(_complete(known), where)  # a mistake in the file is reported as the file's
+    if given:
+        recipe_from(_complete(known), where)  # a mistake in the file is reported as the file's
     options = _nest(wishes.options)
     for name, value in wishes.options.items():
         if value is not None:
@@ -274,7 +284,7 @@ def languages(source: Files, target: Files) -> dict[str, str | None]:
 
 def language_notes(wishes: RecipeOptions) -> Iterator[str]:
     """What to say of the languages of a translator: a recipe that contradicts the files, and those nobody names."""
-    given, chosen, where = _merge_options(wishes)
+    given, chosen, where = wishes.merged
     unknown, others = list[str](), list[tuple[str, str, str]]()
     for name, guess in wishes.guessed.items():
         key = name.rpartition(".")[2]

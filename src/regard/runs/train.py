@@ -175,7 +175,7 @@ def train(
     shows = reporters.reporter() if told is None else nullcontext(told)
     with shows as shown, beside.releasing() if beside else nullcontext():
         begun = Pretrained.load(start_from) if start_from is not None else None
-        wishes = replace(wishes, begun=begun.values(word) if begun else {})
+        wishes = replace(wishes, begun=begun.values(word)) if begun else wishes
         place = choose_device(device)
         if info.learns_from != "pairs":
             others = {"source": source, "target": target, "pairs": pairs, "valid_source": valid_source}
