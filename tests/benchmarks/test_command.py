@@ -1,13 +1,10 @@
 """A benchmark that cannot begin says why in one sentence, whatever is wrong."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from regard.system.errors import Diverged, RegardError, UsageError
 
 PARALLEL = ("parallel",)
 TREC = ("text_to_text", "--set", "trec")
@@ -26,25 +23,6 @@ def said(load: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any
 
     monkeypatch.delenv("REGARD_DEBUG", raising=False)
     return run
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "sentence"),
-    [
-        (RegardError("is\nwrong", "here"), 1, "here: is wrong\n"),
-        (UsageError("no such row"), 2, "no such row\n"),
-        (Diverged("the loss is not finite"), 76, "the loss is not finite\n"),
-        (FileNotFoundError(2, "No such file or directory", "a.gz"), 1, "a.gz: No such file or directory\n"),
-        (json.JSONDecodeError("no value", "x", 0), 1, "a file is no JSON: no value: line 1 column 1 (char 0)\n"),
-    ],
-)
-def test_an_error_is_one_sentence(load: Any, capsys: Any, error: Exception, code: int, sentence: str) -> None:
-    def fails() -> None:
-        raise error
-
-    with pytest.raises(SystemExit) as ended:
-        load("command").run(fails)
-    assert (ended.value.code, capsys.readouterr().err) == (code, sentence)
 
 
 @pytest.mark.parametrize(

@@ -146,16 +146,3 @@ def test_a_difference_is_told_once_for_the_same_runs(conductor: Any, load: Any, 
     assert [row["part"] for row in rows_in(tmp_path)[13:]] == ["train", "valid", "test", "difference"]
     lines = load("reading_page").beside_peers([{"rows": rows_in(tmp_path)}])
     assert "| labels | 75.00 ×2 | 75.00 ×3 (+0.0 to +0.0) | none known |" in lines
-
-
-def test_folds_are_one_set_and_a_seed_counts_once_it_has_all(conductor: Any, load: Any) -> None:
-    found, bootstrap = load("reading_vs_peers"), load("bootstrap")
-
-    def row(fold: int, seed: int, right: int) -> dict[str, Any]:
-        counts = bootstrap.packed(np.array([[right, 2, 3]]))
-        named = {"run": f"folds-{fold} other {seed}", "set": f"folds-{fold}", "peer": "other", "seed": seed}
-        return named | {"part": "test", "counts": counts, "texts": 1, "words": 9, "seconds": 3.0, "peak MB": 5}
-
-    rows = [row(1, 1, 1), row(2, 1, 2), row(1, 2, 1)]
-    assert found.whole_scores(rows, "folds", "other") == {1: 60.0}  # 200 · 3 / 10
-    assert "3 /s, 5 MB" in str(load("reading_page").costs(rows))

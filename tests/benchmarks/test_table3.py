@@ -59,13 +59,3 @@ def test_rows_are_divided_and_listed_with_their_sizes(load: Any, asked: Any, cap
     assert len(lines) == 5
     sizes = [float(line.split(" M ")[0].split()[-1]) for line in lines[:-1]]
     assert sizes[0] == sizes[1] == sizes[2] < sizes[3] / 2
-
-
-def test_a_row_that_diverged_or_was_not_run_says_so(load: Any) -> None:
-    row = {"direction": "en-de", "seed": 1, "settings": "", "parameters": 2_500_000, "threads": 1, "steps": 100}
-    base = {"run": "base en-de 100 1", "row": "base", "val beam 5 lc": 39.0}
-    base |= {"train minutes": 2.0, "validation loss": 1.5}
-    failed = {"run": "pre-norm en-de 100 1", "row": "pre-norm", "failed": "diverged"}
-    lines = load("choices").table([{"rows": [{**row, **one}]} for one in (base, failed)])
-    assert "| F pre-norm |  |  |  | diverged |  |" in lines
-    assert any("Not run yet:" in line for line in lines)

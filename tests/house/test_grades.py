@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grades import forbidden, representative, seeded_order
+from grades import forbidden, representative
 
 PLUGINS = Path(__file__).parents[1] / "plugins"
 
@@ -87,10 +87,3 @@ def test_ci_fails_on_a_skip_it_could_have_avoided(tmp_path: Path, reason: str, e
 def test_reasons() -> None:
     assert not any(map(forbidden, ["needs a GPU", "set REGARD_DATA", "no browser", "node is absent", "no compiler"]))
     assert all(map(forbidden, ["could not import 'transformers'", "no data", "slow", ""]))
-
-
-def test_order_is_a_function_of_the_names_alone() -> None:
-    names = [f"test_{n}" for n in range(20)]
-    assert seeded_order(names, "a") == seeded_order(names[::-1], "a")
-    kept = [name for name in seeded_order(names, "a") if name != "test_3"]
-    assert seeded_order([name for name in names if name != "test_3"], "a") == kept

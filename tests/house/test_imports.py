@@ -26,17 +26,6 @@ def modules(part: str) -> list[Path]:
     return sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
-def imported_by(node: ast.AST) -> set[str]:
-    """The top packages that a statement imports."""
-    if isinstance(node, ast.Import):
-        return {alias.name.partition(".")[0] for alias in node.names}
-    return (
-        {node.module.partition(".")[0]}
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level
-        else set()
-    )
-
-
 def test_import_contract() -> None:
     """The table of layers in pyproject.toml, as Import Linter reads it."""
     from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
@@ -65,8 +54,11 @@ def named(tree: ast.AST) -> set[str]:
     """Top packages imported anywhere in a module, and those looked for by ``find_spec("name")``."""
     found: set[str] = set()
     for node in ast.walk(tree):
-        found |= imported_by(node)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "find_spec":
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "find_spec":
             found |= {given.value for given in node.args if isinstance(given, ast.Constant)}
     return found
 

@@ -21,15 +21,6 @@ def test_public_names_are_sorted_and_can_be_had() -> None:
         assert getattr(regard, name) is not None
 
 
-def test_public_functions_are_those_of_their_modules() -> None:
-    for name, module in regard._LAZY.items():
-        assert getattr(regard, name) is (
-            importlib.import_module(module)
-            if module.endswith(f".{name}")
-            else getattr(importlib.import_module(module), name)
-        )
-
-
 def test_the_probe_is_a_module_that_is_loaded_when_it_is_used() -> None:
     probe = importlib.import_module("regard.probe")
     assert regard.probe is probe

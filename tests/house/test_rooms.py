@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from types import ModuleType
 
 from tests.scripts import load_script
 
@@ -10,11 +9,6 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "regard"
 MOST = 15
 """Entries of a room; the package itself has the rows of the import contract."""
-
-
-def counts() -> ModuleType:
-    """``scripts/counts.py``, which is no package."""
-    return load_script("scripts/counts.py")
 
 
 def rooms() -> list[Path]:
@@ -41,5 +35,5 @@ def test_each_room_has_its_line() -> None:
 
 
 def test_no_import_circle() -> None:
-    counted = counts()
+    counted = load_script("scripts/counts.py")
     assert counted.circles(counted.imports(*counted.modules(ROOT))) == []

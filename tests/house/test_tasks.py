@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -17,14 +16,8 @@ PROTOCOLS = {"Task", "TextModel", "SingleTextModel", "TextWriter", "TargetWriter
 
 @cache
 def nodes() -> list[tuple[str, ast.AST]]:
-    return list(_nodes())
-
-
-def _nodes() -> Iterator[tuple[str, ast.AST]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        name = str(path.relative_to(SOURCE))
-        for node in ast.walk(tree(path)):
-            yield name, node
+    paths = sorted(SOURCE.rglob("*.py"))
+    return [(str(path.relative_to(SOURCE)), node) for path in paths for node in ast.walk(tree(path))]
 
 
 def names_words(node: ast.AST) -> bool:

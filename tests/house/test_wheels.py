@@ -1,7 +1,6 @@
 """One wheel becomes two: all files and no torch in one, and torch and that one in the other."""
 
 from pathlib import Path
-from types import ModuleType
 from zipfile import ZipFile
 
 import pytest
@@ -33,18 +32,13 @@ FILES = {
 
 
 @pytest.fixture
-def divide_wheel() -> ModuleType:
-    return load_script("scripts/divide_wheel.py")
-
-
-@pytest.fixture
-def wheels(divide_wheel: ModuleType, tmp_path: Path) -> tuple[dict[str, str], dict[str, str]]:
+def wheels(tmp_path: Path) -> tuple[dict[str, str], dict[str, str]]:
     """The files of regard-run and of regard."""
     given = tmp_path / "regard-1.2-cp311-cp311-linux_x86_64.whl"
     with ZipFile(given, "w") as wheel:
         for name, content in FILES.items():
             wheel.writestr(name, content)
-    paths = divide_wheel.divide(given, tmp_path / "out")
+    paths = load_script("scripts/divide_wheel.py").divide(given, tmp_path / "out")
     assert [path.name for path in paths] == [
         "regard_run-1.2-cp311-cp311-linux_x86_64.whl",
         "regard-1.2-py3-none-any.whl",

@@ -40,11 +40,8 @@ def test_the_table_of_images(model: Model) -> None:
     shape = viewer.cut.shape
     images = np.random.default_rng(1).integers(0, 9, (12, shape.height, shape.width, shape.channels))
     found = viewer.heads(list(images))
-    assert (len(found), found.texts, found.kinds) == (
-        np.prod(viewer.recipe.model.attention["encoder"]),
-        12,
-        ("encoder",),
-    )
+    assert len(found) == np.prod(viewer.recipe.model.attention["encoder"])
+    assert (found.texts, found.kinds) == (12, ("encoder",))
     one = found.of("encoder", 1, 1).estimates["class_token"]
     weight_LHQK = np.mean([viewer.attention(image).weights for image in images], axis=0)
     assert one.mean == pytest.approx(weight_LHQK[0, 0, 1:, 0].mean(), rel=1e-4)

@@ -75,13 +75,6 @@ def test_commands_say_that_python_opens_it(tmp_path: Path) -> None:
         Folder(tmp_path / "own")
 
 
-def test_training_lowers_the_loss() -> None:
-    x, y = (torch.stack(side) for side in zip(*data(), strict=True))
-    before = own().eval()(x, y).item()
-    trained = fit(steps=60, rate=0.1, warmup=0)
-    assert trained(x, y).item() < before / 2
-
-
 def test_a_stopped_run_continues_to_the_same_bits(tmp_path: Path) -> None:
     class Stop(Exception):
         pass

@@ -200,17 +200,10 @@ def test_ctranslate2_gets_what_it_can_hold(tmp_path):
 
 
 def test_ctranslate2_is_told_of_a_start_symbol(tmp_path):
-    ctranslate2 = pytest.importorskip("ctranslate2")
-    tokenizer = translator(tmp_path / "ours", **T5_ONE)
+    pytest.importorskip("ctranslate2")
+    translator(tmp_path / "ours", **T5_ONE)
     (said,) = export_model(tmp_path / "ours", tmp_path / "fast", "ctranslate2")
     assert 'suppress_sequences=[["<pad>"]]' in said
-    pieces = [tokenizer.names[id] for id in tokenizer.encode(TEXTS[0]).ids]
-    fast = ctranslate2.Translator(str(tmp_path / "fast"), device="cpu", intra_threads=1)
-    (found,) = fast.translate_batch(
-        [pieces], beam_size=1, max_decoding_length=9, suppress_sequences=[["<pad>"]], length_penalty=0
-    )
-    ((ours,),) = regard.load(tmp_path / "ours").nbest([TEXTS[0]], beam=1)
-    assert found.hypotheses[0] == [tokenizer.names[id] for id in ours.tokens if id != tokenizer.end][:9]
 
 
 @pytest.mark.parametrize("model", [{}, {"norm_place": "pre"}])
@@ -231,9 +224,7 @@ def test_ctranslate2_ends_what_it_reads_by_itself(model, tmp_path):
     config = json.loads((tmp_path / "fast" / "config.json").read_text())
     assert config["add_source_eos"] is True
     (tmp_path / "fast" / "config.json").write_text(json.dumps({**config, "add_source_eos": False}))
-    bare = ctranslate2.Translator(
-        str(tmp_path / "fast"), device="cpu", intra_threads=1
-    )  # adds nothing to what it reads
+    bare = ctranslate2.Translator(str(tmp_path / "fast"), device="cpu", intra_threads=1)  # which adds nothing
     others = bare.translate_batch(pieces, beam_size=1, max_decoding_length=9, return_scores=True)
     assert all(one.scores != other.scores for one, other in zip(found, others, strict=True))
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from regard.inspection.folders import folder as module
-from regard.inspection.folders.folder import Folder, count_parameters, is_preparing, is_running, snapshots, stamp_of
+from regard.inspection.folders.folder import Folder, count_parameters, is_preparing, is_running, snapshots
 from regard.inspection.folders.models import Models
 from regard.inspection.folders.training_curves import LOG
 from regard.system.errors import RegardError
@@ -247,13 +247,6 @@ def test_two_threads_open_a_folder_at_once(tmp_path: Path, monkeypatch: pytest.M
     assert folder.state(0)["d_model"] == 24
 
 
-def test_a_folder_of_the_demonstration_has_its_model_inside(tmp_path: Path) -> None:
-    put(tmp_path / "shown" / "model", translator())
-    outer, inner = Folder(tmp_path / "shown"), Folder(tmp_path / "shown" / "model")
-    assert outer.path == inner.path == tmp_path / "shown" / "model"
-    assert outer.name == inner.name == "shown"
-
-
 def test_a_folder_that_goes_away_is_told_as_it_is(tmp_path: Path) -> None:
     folder = Folder(put(tmp_path / "a", translator()))
     shutil.rmtree(tmp_path / "a")
@@ -263,14 +256,6 @@ def test_a_folder_that_goes_away_is_told_as_it_is(tmp_path: Path) -> None:
     assert not folder.state(0)["ready"]
     with refused(RegardError, tmp_path / "a"):  # links in a circle are a sentence
         Folder(tmp_path / "a")
-
-
-def test_what_stands_where_a_folder_should_harms_nothing(tmp_path: Path) -> None:
-    folder = Folder(put(tmp_path, translator()))
-    (tmp_path / "training").mkdir(exist_ok=True)
-    (tmp_path / "training" / "snapshots").write_text("a file")
-    found = folder.state(0)
-    assert (found["ready"], found["snapshots"]) == (True, [])
 
 
 @pytest.mark.parametrize("name", ["snapshots", "is_running", "examples", "saved_recipe"])
@@ -314,8 +299,3 @@ def test_a_recipe_that_is_empty_is_no_model(tmp_path: Path) -> None:
 def test_a_file_of_weights_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"\xff" * 100)
     assert [count_parameters(tmp_path / name) for name in ("absent", "a")] == [None, None]
-    before = stamp_of(tmp_path / "a")
-    assert (before, stamp_of(tmp_path / "absent")) == (stamp_of(tmp_path / "a"), None)
-    (tmp_path / "b").write_bytes(b"\xff" * 100)
-    (tmp_path / "b").replace(tmp_path / "a")
-    assert stamp_of(tmp_path / "a") != before
