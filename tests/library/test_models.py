@@ -249,7 +249,7 @@ MISTAKES: list[tuple[str, Callable[[Any], object]]] = [
     ("port", lambda m: regard.explore(m, port=99999)),
     ("model", lambda _: regard.explore("model")),
     ("source", lambda _: regard.train()),
-    ("minuts", lambda _: regard.train(minuts=5)),
+    ("minutes", lambda _: regard.train(minuts=5)),
 ]
 
 

@@ -258,7 +258,7 @@ def _check_options(argv: list[str]) -> None:
         raise UsageError(f"unknown command {argv[0]!r}.{hint} Known: {', '.join(commands)}")
     arguments = app[argv[0]].assemble_argument_collection(default_parameter=NO_NEGATIVES)
     known = [name for argument in arguments for name in argument.names]
-    kinds = {name: {argument.hint, *get_args(argument.hint)} for argument in arguments for name in argument.names}
+    kinds = {name: [argument.hint, *get_args(argument.hint)] for argument in arguments for name in argument.names}
     for place, word in enumerate(argv[1:], 1):
         name, written, value = word.partition("=")
         if word == "--":

@@ -31,7 +31,7 @@ from regard.inspection.questions.attribution import (
     pieces_score,
     read_ablated,
 )
-from regard.inspection.requests import AblationRequest, Request, check_finite
+from regard.inspection.requests import Request, check_finite
 from regard.library.attention import TokenLabels
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.kinds import fills_words, reads_text
@@ -106,23 +106,24 @@ class Attribution:
         return f"<div><b>{what}</b>: {self.score:.4f} ({self.method.replace('_', ' ')}){rows}</div>"
 
 
-def attribution(explained: OutputScore, changes: AblationRequest, method: Method, passes: int) -> Attribution:
+def attribution(given: OutputRequest, method: Method, passes: int) -> Attribution:
     """The attribution of an output.
 
     Args:
-        explained: the output.
-        changes: the model's ablations.
+        given: the output.
         method: how.
         passes: of integrated gradients, at most.
 
     Raises:
-        UsageError: there is no such method, or the passes are too few or too many.
-        RegardError: the model computes NaN or infinite values.
+        UsageError: the model has no such output, there is no such method, or the passes are too few or too many.
+        RegardError: the text is empty or too long, or the model computes NaN or infinite values.
     """
     if method not in get_args(Method):
         raise UsageError(f"{method!r} is no method; there are {' and '.join(get_args(Method))}", "method")
     if isinstance(passes, bool) or not isinstance(passes, int) or not LEAST <= passes <= MOST:
         raise UsageError(f"{passes!r} is no number from {LEAST} to {MOST:,}", "passes")
+    outputs = {"text": _of_text, "continuation": _of_continuation, "words": _of_gap}
+    explained, changes = outputs.get(given.loaded.task.info.writes, _of_label)(given), given.asked.changes
     seen, baseline = explained.seen, None
     if method == "integrated_gradients":
         score, baseline, shares = integrate(seen, changes, explained.score, passes)
@@ -189,23 +190,6 @@ class OutputScore:
     score: Score
     output: str
     against: str | None = None
-
-
-def explained_output(given: OutputRequest) -> OutputScore:
-    """The requested output of a model of any task.
-
-    Raises:
-        UsageError: the model has no such output.
-        RegardError: the text is empty or too long.
-    """
-    task = given.loaded.task
-    if task.info.writes == "text":
-        return _of_text(given)
-    if task.info.writes == "continuation":
-        return _of_continuation(given)
-    if task.info.writes == "words":
-        return _of_gap(given)
-    return _of_label(given)
 
 
 def _of_text(given: OutputRequest) -> OutputScore:

@@ -27,7 +27,7 @@ from regard.inspection.questions.attribution import PASSES, Method
 from regard.inspection.questions.export import describe_changes
 from regard.inspection.requests import UNCHANGED, AblationRequest, Flag, Heads, Request, question
 from regard.library.attention import Attention, attention_of, request, warn_of_parts
-from regard.library.attribution import Attribution, OutputRequest, attribution, explained_output
+from regard.library.attribution import Attribution, OutputRequest, attribution
 from regard.library.heads import HeadTable, head_table
 from regard.models.presets import count_parameters
 from regard.system import disk
@@ -286,8 +286,7 @@ class Model:
         written = target if self.recipe.info.writes == "text" else None
         asked = request(self._task, self._weights, self._changes, self._read(text), written, window)
         warn_of_parts(models, asked)
-        explained = explained_output(OutputRequest(models, asked, target, against, word))
-        return attribution(explained, self._changes, method, passes)
+        return attribution(OutputRequest(models, asked, target, against, word), method, passes)
 
     def _read(self, given: Input) -> str | NDArray[np.generic]:
         """Two texts as the one that a classifier of pairs reads; anything else as it is."""

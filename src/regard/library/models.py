@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import wraps
-from inspect import signature
 from pathlib import Path
-from typing import ParamSpec, overload
+from typing import overload
 
 from regard.library.base import Model, opened
 from regard.library.own_model import OwnModule, load_own, own_class
 from regard.runs.train import train as train_task
+from regard.runs.train_options import TrainOptions, taking
 from regard.system.errors import UsageError
 from regard.tasks import model_folder
 from regard.tasks.classification.classifier import Classification
 from regard.tasks.classification.pairs import PairClassification
 from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.language import generator, masked
-from regard.tasks.protocols import Task
 from regard.tasks.tagging.tagger import Tagging
 from regard.tasks.text.encoding import Encoding
 from regard.tasks.text.precisions import Wanted, refuse_where_torch_computes
 from regard.tasks.translation.text_to_text import writer
 from regard.tasks.translation.translator import Translation
-
-P = ParamSpec("P")
 
 
 class Translator(Translation, Model):
@@ -98,23 +93,22 @@ def load(
     return opened(model_folder.load(folder, device), folder, precision)
 
 
-def _public(function: Callable[P, Task | None]) -> Callable[P, Model]:
-    """The same function with the public model of the task that it returns."""
-    known = signature(function)
+@taking(TrainOptions)
+def train(options: TrainOptions) -> Model:
+    """Train a translator from two files of sentences, or a model of another task from one file.
 
-    @wraps(function)
-    def call(*given: P.args, **named: P.kwargs) -> Model:
-        try:
-            asked = known.bind(*given, **named)
-        except TypeError as error:
-            raise UsageError(str(error), "train()") from None
-        asked.apply_defaults()
-        made = function(*given, **named)
-        if made is None:  # another process of the same run has the model
-            sys.exit(0)
-        return opened(made, asked.arguments["output"])
+    Progress goes to stderr: a bar on a terminal, a line in a notebook, lines elsewhere. After a stop or kill at
+    any moment, the same call resumes and ends with the same bits.
 
-    return call
+    Returns:
+        The model.
 
-
-train = _public(train_task)
+    Raises:
+        UsageError: an option, a recipe key or a value does not fit.
+        RegardError: the data cannot be used, or the output folder belongs to something else.
+        Stopped: ``should_stop`` returned true; all is saved.
+    """
+    made = train_task(**vars(options))
+    if made is None:  # another process of the same run has the model
+        sys.exit(0)
+    return opened(made, options.output)

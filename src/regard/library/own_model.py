@@ -31,7 +31,6 @@ from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.system.keys import key
 from regard.tasks.model_path import OWN
-from regard.text.counts import counted
 from regard.training import trainer
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files, alone
@@ -234,19 +233,24 @@ def fit(
         raise UsageError("can be iterated only once; give a list, a DataLoader, or a function of the epoch", "batches")
     if valid is not None and iter(valid) is valid:
         raise UsageError("can be iterated only once; give a list or a DataLoader", "valid")
-    recipe = _recipe(
-        seed,
-        steps=steps,
-        rate=rate,
-        warmup=warmup,
-        schedule=schedule,
-        optimiser=optimiser,
-        weight_decay=weight_decay,
-        clip=clip,
-        validate_every=validate_every,
-        select="last" if valid is None else "loss",
-        precision="fp32",
-    )
+    try:
+        section = Training(
+            steps=steps,
+            rate=rate,
+            warmup=warmup,
+            schedule=schedule,
+            optimiser=optimiser,
+            weight_decay=weight_decay,
+            clip=clip,
+            validate_every=validate_every,
+            select="last" if valid is None else "loss",
+            precision="fp32",
+        )
+        recipe = Recipe(seed=seed, training=section)
+    except ValidationError as error:
+        first = error.errors()[0]
+        said = first["msg"].removeprefix("Value error, ").replace("training.", "")
+        raise UsageError(said, ".".join(map(str, first["loc"])) or None) from None
     if out is None and arguments is not None:
         raise UsageError("are kept in a folder; give out=", "arguments")
     description = None if out is None else _describe(model, arguments or {}, seed, recipe.training)
@@ -307,15 +311,6 @@ def own_class(folder: Path | str) -> str | None:
     return str(checksum.load_json(disk.content(path, _LARGEST), path, required=True).get("class"))
 
 
-def _recipe(seed: int, **options: Any) -> Recipe:
-    try:
-        return Recipe(seed=seed, training=Training(**options))
-    except ValidationError as error:
-        first = error.errors()[0]
-        said = first["msg"].removeprefix("Value error, ").replace("training.", "")
-        raise UsageError(said, ".".join(map(str, first["loc"])) or None) from None
-
-
 def _describe(model: nn.Module, arguments: Mapping[str, object], seed: int, section: Training) -> dict[str, Any]:
     """The contents of ``own.json``; its arguments make this very model."""
     kept = dict(arguments)
@@ -362,5 +357,5 @@ def _claim(folder: Path, description: Mapping[str, Any]) -> None:
             if name not in ("steps", "checksum") and flat[0].get(name) != flat[1][name]:
                 raise UsageError(f"was {flat[0].get(name)!r} in this folder's run; name another folder", name)
         if flat[0]["steps"] > flat[1]["steps"]:
-            raise UsageError(f"the run in this folder has {counted(flat[0]['steps'], 'step')} planned already", "steps")
+            raise UsageError(f"the run in this folder has {flat[0]['steps']} planned already", "steps")
     Files().replace(path, [checksum.dump_json(description)])

@@ -97,7 +97,13 @@ def points(model: Model | nn.Module) -> list[str]:
     Args:
         model: of ``regard.load``, or a module of your own made of the parts of ``regard.nn``.
     """
-    module = _module(model)
+    if isinstance(model, Model):
+        module = model.model  # whose parts have their names already
+    elif isinstance(model, nn.Module):
+        module = model
+        hooks.name_parts(module)
+    else:
+        raise UsageError(f"expected a model or a torch module, not {type(model).__name__}", "model")
     return [f"{part.path}.{point}".removeprefix(".") for part in module.modules() for point in _points_of(part)]
 
 
@@ -157,17 +163,6 @@ def _points_of(part: nn.Module) -> Iterator[str]:
             yield from names
     if isinstance(part, MultiHeadAttention) and part.positions is not None:
         yield "places" if part.positions.turns else "bias"
-
-
-def _module(model: Model | nn.Module) -> nn.Module:
-    """The module, its parts named; those of a loaded model have their names already."""
-    if isinstance(model, Model):
-        loaded: nn.Module = model.model
-        return loaded
-    if not isinstance(model, nn.Module):
-        raise UsageError(f"expected a model or a torch module, not {type(model).__name__}", "model")
-    hooks.name_parts(model)
-    return model
 
 
 def _without_cache(model: Model | nn.Module) -> AbstractContextManager[None]:
