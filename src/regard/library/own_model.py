@@ -265,11 +265,8 @@ def fit(
         told = _OwnReporter(shown, valid is not None, out is not None)
 
         def save_model(weights: Weights, best: Best, validation: Validation, seconds: float) -> None:
-            if description is not None:
-                contents = {WEIGHTS: store.chunks(weights), NAME: [checksum.dump_json(description)]}
-            else:
-                contents = {WEIGHTS: store.chunks(weights)}
-            manifest.replace(folder, contents, Files())
+            described = {} if description is None else {NAME: [checksum.dump_json(description)]}
+            manifest.replace(folder, {WEIGHTS: store.chunks(weights), **described}, Files())
 
         objective = _OwnObjective(model, loss, valid)
         trainer.fit(
@@ -319,9 +316,7 @@ def _describe(model: nn.Module, arguments: Mapping[str, object], seed: int, sect
     except (TypeError, ValueError):
         plain = False
     if not plain:
-        raise UsageError(
-            "must be plain values: texts, numbers, true, false, None, lists, and dictionaries", "arguments"
-        )
+        raise UsageError("must be plain: texts, numbers, true, false, None, lists, and dictionaries", "arguments")
     again = {name: tensor.shape for name, tensor in store.named_tensors(_made(type(model), kept)).items()}
     here = {name: tensor.shape for name, tensor in store.named_tensors(model).items()}
     if odd := [name for name in {**here, **again} if here.get(name) != again.get(name)]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterable
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -33,7 +33,6 @@ from regard.system.forks import end_with
 from regard.tasks.model_folder import choose_device
 from regard.tasks.protocols import InputFiles
 from regard.tasks.text.preparation import Pretrained
-from regard.training import reporters
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.output_folder import refuse_unusable
 from regard.training.checkpoints.provenance import RunInputs
@@ -110,8 +109,11 @@ def train(asked: TrainOptions) -> Any:
         _refuse_elsewhere(asked, ("train", "valid"), instead)
         instead = f"a translator begins from nothing (to resume a run, name its {Option('output')})"
         _refuse_elsewhere(asked, ("start_from",), instead)
-    told = asked.reporter if asked.reporter is not None else Reporter() if asked.quiet else None
-    shows = reporters.reporter() if told is None else nullcontext(told)
+    shows: AbstractContextManager[Reporter] = nullcontext(Reporter() if asked.reporter is None else asked.reporter)
+    if asked.reporter is None and not asked.quiet:
+        from regard.training.reporters import reporter
+
+        shows = reporter()
     with shows as shown, beside.releasing() if beside else nullcontext():
         begun = Pretrained.load(asked.start_from) if asked.start_from is not None else None
         wishes = replace(wishes, begun=begun.values(word)) if begun else wishes

@@ -83,7 +83,7 @@ class Budget:
     def refuse(self) -> None:
         """Raise a UsageError for what cannot be."""
         if (self.minutes is None) == (self.steps is None):
-            raise UsageError("give one of them: how long each model may learn", Option("minutes"))
+            raise UsageError(f"give this or {Option('steps')}: how long each model may learn", Option("minutes"))
         for option, values in (("seeds", self.seeds), ("fraction", self.shares)):
             if len(set(values)) < len(values) or not values:
                 raise UsageError("each number is to be given once, and one at least", Option(option))
