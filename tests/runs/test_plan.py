@@ -62,7 +62,7 @@ def test_what_came_of_planning_anew_is_gone_on_with() -> None:
 def test_where_products_are_asked_for_nothing_is_timed(path, exact) -> None:
     """Nor are threads, on which the last bits depend too."""
 
-    def teach(recipe, paths):
+    def teach(recipe, paths, again):
         raise AssertionError("nothing is to be timed")
 
     recipe, paths = asking(product=path), ProductPaths(path, exact)
@@ -100,7 +100,7 @@ def choosing(monkeypatch):
         batches = SimpleNamespace(iterate=lambda position: iter([(SimpleNamespace(tokens=900), Position())]))
         made, asked = SimpleNamespace(batches=batches, model=model or torch.nn.Linear(3, 3), use=str), []
 
-        def teach(recipe, paths):
+        def teach(recipe, paths, again):
             asked.append(recipe.training.tokens)
             return made
 
@@ -158,7 +158,7 @@ def test_more_threads_than_one_are_taken_where_they_are_worth_it(monkeypatch, bo
     monkeypatch.setattr(measuring, "time_ways", instantly({1: 1.0, 2: both}, agreed))
     asked = []
 
-    def teach(recipe, paths):
+    def teach(recipe, paths, again):
         asked.append(recipe.training.tokens)
         batch = (SimpleNamespace(tokens=900), Position())
         return SimpleNamespace(batches=SimpleNamespace(iterate=lambda position: iter([batch])))
@@ -186,7 +186,7 @@ def test_kernels_are_a_fingerprint_and_the_processor_has_a_name() -> None:
     assert plan.processor(CPU)
 
 
-def test_every_task_of_a_teacher_begins_with_the_same_weights_of_one_model() -> None:
+def test_every_task_of_a_teacher_begins_with_the_same_weights_of_one_model_or_of_another() -> None:
     """Norms of batches count as weights; what was learned before stays what it was."""
     recipe = Recipe(model=TransformerSection(d_model=8, d_ff=8, heads=2, norm="batch", decoder_norm="batch"))
     made = []
@@ -198,18 +198,18 @@ def test_every_task_of_a_teacher_begins_with_the_same_weights_of_one_model() -> 
     )
     job.task.__init__ = lambda self, *given: None
     teach = plan.Teacher(job, SimpleNamespace(), CPU)
-    fresh = {name: one.clone() for name, one in store.weights(teach(recipe, ProductPaths()).model).items()}
-    for last in (False, True):
+    fresh = {name: one.clone() for name, one in store.weights(teach(recipe, ProductPaths(), True).model).items()}
+    for more, built in ((True, 1), (False, 1), (False, 2)):
         learned = FlatOptimiser(made[-1].eval(), recipe.training)
         held = learned.weights_by_name()
         for one in (learned.weights, *learned.buffers.values()):
             one.add_(1)
-        again = teach(recipe, ProductPaths(), last).model
+        again = teach(recipe, ProductPaths(), more).model
         assert again.training
         assert all(torch.equal(one, fresh[name]) for name, one in store.weights(again).items())
         assert all(torch.equal(one, fresh[name] + 1) for name, one in held.items())
         assert not any(parameter.grad is not None for parameter in again.parameters())
-    assert len(made) == 1
+        assert len(made) == built
 
 
 @pytest.mark.parametrize("name", ["product", "exact"])

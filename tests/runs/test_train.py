@@ -282,12 +282,12 @@ except Stopped:
 """
 
 
-def test_a_translator_builds_one_model_until_its_first_step_and_loads_no_more_of_us_than_it_needs(tmp_path) -> None:
-    """Two are outlines without weights, by which it is refused if it is too large."""
+def test_a_translator_builds_two_models_until_its_first_step_and_loads_no_more_of_us_than_it_needs(tmp_path) -> None:
+    """One to measure, one to train; and two outlines without weights, by which it is refused if it is too large."""
     for code in ("en", "de"):
         (tmp_path / f"a.{code}").write_text("".join(f"{code} red dog runs {n % 9}\n" for n in range(60)))
     done = subprocess.run([sys.executable, "-c", FIRST_STEP], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr
     modules, built, outlines = map(int, done.stdout.splitlines()[0].split())
-    assert (built, outlines) == (1, 2)
+    assert (built, outlines) == (2, 2)
     assert modules <= 143

@@ -28,8 +28,8 @@ from regard.training.checkpoints import resolved
 from regard.training.trainer import Hooks, snapshot_steps, validation_interval
 from regard.training.update import MeasuredSteps, first_batch
 
-Teach = Callable[[Recipe, ProductPaths], TrainingTask]
-"""Makes the objective of a recipe, its weights fresh."""
+Teach = Callable[[Recipe, ProductPaths, bool], TrainingTask]
+"""Makes the objective of a recipe, its weights fresh; and whether there will be another one."""
 LENGTH = tuple(f"chosen.{name}" for name in ("steps", "validate_every", "costs", "planned", "reviewed", "select"))
 """Fields of a run's length; they follow from the options, which are checked instead."""
 _PATIENCE = 30.0
@@ -181,19 +181,24 @@ class Teacher:
         self._model: nn.Module | None = None
         self._fresh: dict[str, torch.Tensor] = {}
 
-    def __call__(self, recipe: Recipe, paths: ProductPaths, last: bool = False) -> TrainingTask:
-        """The task of a recipe, its products computed by these paths; after the ``last`` there is none."""
+    def __call__(self, recipe: Recipe, paths: ProductPaths, again: bool = False) -> TrainingTask:
+        """The task of a recipe, its products computed by these paths.
+
+        Args:
+            recipe, paths: of the task.
+            again: keep a copy of the weights for the next task; else that one's model is built anew, if there is one.
+        """
         if self._model is None:
             model = self.job.task.build(recipe, self.assets.sizes, key(recipe.seed, "weights"))
             self.job.begin(model)
-            self._model = model.to(self.device)
-            if not last:
-                self._fresh = {name: one.detach().clone() for name, one in named_tensors(self._model).items()}
+            model = model.to(self.device)
+            self._fresh = {name: one.detach().clone() for name, one in named_tensors(model).items()} if again else {}
         else:
-            for name, one in named_tensors(self._model.train()).items():
-                # of its own memory, since the steps that were measured hold what there is
-                one.data, one.grad = self._fresh.pop(name) if last else self._fresh[name].clone(), None
-        return self.job.teach(self.job.task(recipe, self.assets, self._model), self.prepared, paths)
+            model = self._model.train()
+            for name, one in named_tensors(model).items():
+                one.data, one.grad = self._fresh[name].clone() if again else self._fresh.pop(name), None
+        self._model = model if again else None
+        return self.job.teach(self.job.task(recipe, self.assets, model), self.prepared, paths)
 
 
 def shards_of(recipe: Recipe, device: torch.device, threads: int | None = None) -> int:
@@ -237,7 +242,8 @@ def choose(
     tokens, accumulate = _fit_batch(recipe, teach, paths, device)
     shards = recipe.training.shards or 1
     fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
-    measuring = _Measuring(teach(recipe.model_copy(update={"training": fitting}), paths), training, hooks, group)
+    teaching = teach(recipe.model_copy(update={"training": fitting}), paths, False)
+    measuring = _Measuring(teaching, training, hooks, group)
     plan = _plan(measuring)
     chosen = ResolvedSettings(
         steps=plan.steps,
@@ -300,7 +306,7 @@ def _choose_threads(recipe: Recipe, teach: Teach, paths: ProductPaths, hooks: Ho
         return 1
     tokens = min(recipe.training.tokens, max(recipe.data.max_tokens, _MOST_TIMED))
     timed = recipe.model_copy(update={"training": recipe.training.model_copy(update={"tokens": tokens})})
-    teaching = teach(timed, paths)
+    teaching = teach(timed, paths, True)
     batch = first_batch(teaching.batches)
     ways = {count: partial(torch.set_num_threads, count) for count in (1, most)}
 
@@ -321,7 +327,7 @@ def _timing_task(recipe: Recipe, teach: Teach, paths: ProductPaths) -> tuple[Rec
     def made(most: int) -> tuple[Recipe, TrainingTask]:
         tokens = min(section.shard_tokens, max(recipe.data.max_tokens, most))
         fitting = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens, "shards": 1})})
-        return fitting, teach(fitting, paths)
+        return fitting, teach(fitting, paths, True)
 
     most = measure.timed_tokens(0)
     found = made(most)
@@ -335,7 +341,7 @@ def _fit_batch(recipe: Recipe, teach: Teach, paths: ProductPaths, device: torch.
 
     def peak_bytes(tokens: int) -> int | None:
         smaller = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens, "shards": 1})})
-        teaching = teach(smaller, paths)
+        teaching = teach(smaller, paths, True)
         batch = first_batch(teaching.batches)
         return measure.peak_memory(lambda: teaching.loss(batch).total.backward(), device)
 

@@ -312,7 +312,7 @@ def _learn_together(
         chosen, kept = choose(begun, teach, training, work.hooks, device, group, most_threads)
     group.say("fit", recipe=plain(begun), settings=asdict(chosen), kept=kept is not None)
     recipe = chosen.apply(begun)
-    teaching = teach(recipe, chosen.paths, last=True)
+    teaching = teach(recipe, chosen.paths)
     group.world.agree(fingerprints(teaching, device))
     fixed, made = _fix(work, chosen, teaching, allow)
     saver = ModelFolderWriter(work.output, teaching, work.hooks.files, made)

@@ -80,7 +80,7 @@ class WorkerRun:
         """Train to the end."""
         chosen = ResolvedSettings.of(settings)
         whole = chosen.apply(recipe_from(recipe))
-        teaching = self.teach(whole, chosen.paths, last=True)
+        teaching = self.teach(whole, chosen.paths)
         self.world.agree(fingerprints(teaching, torch.device("cpu")))
         hooks = Hooks(
             should_stop=self.should_stop,
