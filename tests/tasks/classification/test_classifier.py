@@ -63,8 +63,8 @@ def test_of_an_empty_text_nothing_is_said(model: Any) -> None:
 
 
 def test_what_is_no_text_is_named(model: Any) -> None:
-    for given, where in ((None, "text"), ([None], "text[0]"), (["a", 1], "text[1]")):
-        with refused(UsageError, where, "int" if where == "text[1]" else "None"):
+    for given, where in ((None, "texts"), ([None], "texts[0]"), (["a", 1], "texts[1]")):
+        with refused(UsageError, where, "int" if where == "texts[1]" else "None"):
             model.classify(given)
 
 
