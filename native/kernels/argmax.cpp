@@ -5,6 +5,7 @@
 //
 //   |x w - x~ w~| <= |x| |w - w~| + |x - x~| |w~| <= sqrt(K) / 2 (t |x| + s |w~|)
 //
+// A bias is the same number in both; each addition to it is rounded.
 // So only panels whose highest rounded score lies no further than that below the best exact score can have a better one:
 // mostly one of a thousand. They are multiplied exactly; an entry has the bits that it has in the whole product. Where
 // all scores are alike, as those of a model that has learned nothing, there are many, and the whole product is faster.
@@ -29,7 +30,7 @@ constexpr float TINY = 0x1p-70f;  // above what has the square zero
 
 // How far a score in bytes may be off: for a panel with these steps and norms at most.
 struct Bound {
-  float steps = 0.0f, norms = 0.0f, tiny = 0.0f;
+  float steps = 0.0f, norms = 0.0f, biases = 0.0f, tiny = 0.0f;
   Bound() = default;
 
   // Of a row, and its bytes. Beside the roundings to bytes there are those of floats, numbers whose square is zero as a
@@ -45,10 +46,13 @@ struct Bound {
     const float rounded = static_cast<float>(inner) * 0x1p-23f * norm +
                           (MOST_X * step + __builtin_fabsf(low)) * root * 0x1p-20f + TINY * root;
     tiny = static_cast<float>(inner) * 0x1p-135f;
+    biases = static_cast<float>(inner + 2) * 0x1p-23f;
     steps = 1.001f * (norm + rounded) * root / 2;
     norms = 1.001f * (step * root / 2 + rounded);
   }
-  float of(float step, float norm) const { return steps * (step + 4 * SMALLEST) + norms * norm + tiny; }
+  float of(float step, float norm, float bias) const {
+    return steps * (step + 4 * SMALLEST) + norms * norm + biases * bias + tiny;
+  }
 };
 
 // The best exact score of a row so far.
@@ -90,9 +94,10 @@ void argmax(const Argmax& a) {
   const bool screens = w.at != a.exact.at;
   const long panels = (s.columns + PANEL - 1) / PANEL, bytes = panel_bytes(w.precision, w.inner);
   const long per_block = VOCABULARY_BLOCK / PANEL;
-  float *const highest_NP = s.scratch, *const step_P = highest_NP + s.rows * panels, *const norm_P = step_P + panels;
+  float *const highest_NP = s.scratch, *const step_P = highest_NP + s.rows * panels, *const norm_P = step_P + panels,
+               *const bias_P = norm_P + panels;
   each_block(
-      s, norm_P + panels,
+      s, bias_P + panels,
       [&](long block, long, const float* at) {
         for (long row = 0; row < s.rows; row++)
           for (long place = 0; place < columns_of(s, block); place += PANEL) {
@@ -105,6 +110,11 @@ void argmax(const Argmax& a) {
     const float* head = reinterpret_cast<const float*>(w.at + panel * bytes);
     step_P[panel] = screens ? highest(head, PANEL) : 0.0f;
     norm_P[panel] = screens ? highest(head + 3 * PANEL, PANEL) : 0.0f;
+    bias_P[panel] = 0.0f;
+    for (long n = 0; screens && n < PANEL; n++) {
+      const float size = __builtin_fabsf(head[PANEL + n]);
+      bias_P[panel] = size > bias_P[panel] ? size : bias_P[panel];
+    }
   }
   long looked = 0;
   const long together = screens ? (s.rows < MANY ? s.rows : MANY) : 1;
@@ -118,7 +128,7 @@ void argmax(const Argmax& a) {
     if (panels > 0) best.look(first);
     const Bound bound = screens ? Bound(s.hidden.at + row * s.hidden.stride, quantised, w.inner) : Bound{};
     const auto may_have_better = [&](long panel) {
-      return panel != first && !(highest_P[panel] + bound.of(step_P[panel], norm_P[panel]) < best.score);
+      return panel != first && !(highest_P[panel] + bound.of(step_P[panel], norm_P[panel], bias_P[panel]) < best.score);
     };
     for (long panel = 0; panel < panels; panel++) looked += may_have_better(panel);
     if (looked * together > (row + 2) * panels) {

@@ -152,14 +152,14 @@ constexpr long vocabulary_scratch(long rows, long together) {
 }
 
 // The largest of hidden_ND W_DV in each row, ties to the smaller id; only few of its entries are computed where
-// `scores` are of the same W in bytes. W has no biases.
+// `scores` are of the same W in bytes, with the same biases.
 struct Argmax {
   Scores scores;
   Matrix exact;   // W
   int32_t* id_N;  // -1 where there is none, or a score that was computed is not finite
 };
 constexpr long argmax_scratch(long rows, long columns, long together) {
-  return together * rows * VOCABULARY_STRIDE + ((columns + PANEL - 1) / PANEL) * (rows + 2) + PANEL;
+  return together * rows * VOCABULARY_STRIDE + ((columns + PANEL - 1) / PANEL) * (rows + 3) + PANEL;
 }
 
 // x_THK turned in place by the angles of its rows' places

@@ -31,20 +31,23 @@ def penalised(log_probability: float, length: int, alpha: float) -> float:
     return log_probability / math.pow((5 + length) / 6, alpha)
 
 
-def textbook(table, source, width, limit, alpha, nbest, without=()):
+def textbook(table, source, width, limit, alpha, nbest, without=(), prefix=(), refill=False):
     """Beam search as a textbook has it, one sentence, plain loops; it never stops before it must.
 
-    Returns the n best ``(score, tokens, finished)``.
+    What is given costs nothing. Returns the n best ``(score, tokens, finished)``.
     """
     live, finished = [((), 0.0)], []
     for length in range(1, limit + 1):
         continuations = []
         for parent, (tokens, total) in enumerate(live):
-            for token, log_probability in enumerate(table.log_probabilities(source, tokens)):
-                if token not in without:
-                    continuations.append((-(total + log_probability), parent, -log_probability, token, tokens))
+            given = dict([(prefix[length - 1], 0.0)] if length <= len(prefix) else [])
+            free = {t: p for t, p in enumerate(table.log_probabilities(source, tokens)) if t not in without}
+            for token, log_probability in (given or free).items():
+                continuations.append((-(total + log_probability), parent, -log_probability, token, tokens))
         live = []
-        for negative, _, _, token, tokens in sorted(continuations)[:width]:
+        for rank, (negative, _, _, token, tokens) in enumerate(sorted(continuations)):
+            if rank >= width and (not refill or token == END or len(live) == width):
+                continue
             if token == END:
                 finished.append((penalised(-negative, length, alpha), tokens, True))
             else:
@@ -73,11 +76,14 @@ alphas = st.sampled_from([0.0, 0.6, 1.0, 2.0])
 def test_beam_search_is_the_textbooks(table, sources, width, alpha, data):
     nbest = data.draw(st.integers(1, width))
     without = data.draw(st.sampled_from([(), (1,)]))
-    decoding = Decoding(beam=width, length_penalty=alpha, max_extra=4, tokens=30)
-    found = found_by(table, sources, decoding, *without, nbest=nbest)
+    token = st.integers(1, table.vocabulary - 1)
+    prefixes = [data.draw(st.lists(token, max_size=3)) for _ in sources]
+    refill = width > 1 and data.draw(st.booleans())
+    decoding = Decoding(beam=width, length_penalty=alpha, max_extra=4, tokens=30, refill=refill)
+    found = found_by(table, sources, decoding, *without, nbest=nbest, prefixes=prefixes)
     assert len(found) == len(sources)
-    for source, hypotheses in zip(sources, found, strict=True):
-        wanted = textbook(table, source, width, len(source) + 4, alpha, nbest, without)
+    for source, hypotheses, prefix in zip(sources, found, prefixes, strict=True):
+        wanted = textbook(table, source, width, len(source) + 4, alpha, nbest, without, prefix, refill)
         assert plain(hypotheses) == [(pytest.approx(score, rel=1e-12), *rest) for score, *rest in wanted]
 
 

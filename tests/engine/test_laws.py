@@ -65,7 +65,7 @@ def test_step_by_step_is_all_at_once(family: Family, precision: Precision, instr
     model, fast = both(family, precision=precision)
     given = pairs(batch(SOURCES, sentences([6, 6, 6, 6], seed=5)))
     with torch.no_grad():
-        at_once = model.output.scores(model(given)).log_softmax(1).view(4, 6, PIECES).numpy()
+        at_once = model.scores(model(given)).log_softmax(1).view(4, 6, PIECES).numpy()
     lost: list[np.ndarray] = []
     rows, state = np.arange(4), fast.start(SOURCES)
     alone = [fast.start([source]) for source in SOURCES]

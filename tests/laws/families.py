@@ -33,7 +33,18 @@ COMMON: dict[str, list[Any]] = {
     "parts": [{}, {"biases": False, "scale_scores": False}],
 }
 ANY_NORM = {"norm": ["layer", "rms", "batch", "group"]}
-POSITIONS = {"positions": ["sinusoidal", "learned", "relative", "alibi", "rotary", "none"]}
+POSITIONS = {
+    "positions": [
+        "sinusoidal",
+        {"positions": "timing_signal", "first_position": 2},
+        {"positions": "learned", "first_position": 2},
+        "learned",
+        "relative",
+        "alibi",
+        "rotary",
+        "none",
+    ]
+}
 RECURRENT = {"cell": ["elman", "gru", "lstm"], "two_way": [{"two_way": False}, {"two_way": True}]}
 T5 = {"norm": "rms", "norm_place": "pre", "activation": "relu", "positions": "relative", "tie": "three"} | {
     "sizes": {},
@@ -46,7 +57,12 @@ WORDS: dict[str, dict[str, list[Any]]] = {
         **COMMON,
         **POSITIONS,
         "tie": ["none", "two", "three"],
-        "parts": [*COMMON["parts"], {"scale_embedding": False, "scale_output": True}, {"decoder_heads": 1}],
+        "parts": [
+            *COMMON["parts"],
+            {"scale_embedding": False, "scale_output": True},
+            {"decoder_heads": 1},
+            {"output_bias": True, "embedding_norm": True},
+        ],
     },
     "rnn": {
         **RECURRENT,
@@ -201,10 +217,9 @@ class EncoderDecoder(Family):
         }
 
     def loss(self, model: Any) -> Tensor:
-        given, table = small.some_pairs([(5, 6), (7, 4), (3, 5)], tail=3), model.output
-        total, _ = SmoothedCrossEntropy(0.1)(
-            model(given), table.weight, given.labels_T, given.weight_T.double(), table.pieces
-        )
+        given = small.some_pairs([(5, 6), (7, 4), (3, 5)], tail=3)
+        projection = model.projection(model(given))
+        total, _ = SmoothedCrossEntropy(0.1)(*projection, given.labels_T, given.weight_T.double(), model.pieces)
         return total  # type: ignore[no-any-return]
 
     @property
@@ -221,7 +236,7 @@ class Gpt(Family):
     def loss(self, model: Any) -> Tensor:
         given = small.texts(small.sentences([6, 7, 5]), tail=3)
         labels_T, weight_T = torch.arange(len(given.ids_T)) % PIECES, given.sequences.inside_T.double()
-        total, _ = SmoothedCrossEntropy(0.1)(model(given), model.output.weight, labels_T, weight_T, PIECES)
+        total, _ = SmoothedCrossEntropy(0.1)(*model.projection(model(given)), labels_T, weight_T, PIECES)
         return total  # type: ignore[no-any-return]
 
     def steps(self) -> tuple[list[np.ndarray], np.ndarray]:

@@ -30,7 +30,7 @@ def log_probability(model: Any, source: np.ndarray, output: list[int]) -> float:
             hidden_TD = model(pairs(batch([source], [np.array(output)], pieces=VOCABULARY)))
         else:
             hidden_TD = model(texts([np.array([*source, *output[:-1]])]))[len(source) - 1 :]
-        scores = model.output.scores(hidden_TD).log_softmax(1)
+        scores = model.scores(hidden_TD).log_softmax(1)
     return float(scores.gather(1, torch.tensor(output)[:, None]).sum())
 
 

@@ -50,7 +50,7 @@ def test_neighbours_written(family: Family, dtype: torch.dtype, beam: int) -> No
         return search(stepper(model), given, decoding, Symbols(PIECES), nbest=beam, **prompts)
 
     with torch.no_grad():
-        largest = float(model.output.scores(model(family.given(dtype))).abs().max())
+        largest = float(model.scores(model(family.given(dtype))).abs().max())
     for b, among in enumerate(found([0, 1, 2, 3])):
         for one, other in zip(found([b])[0], among, strict=True):
             if one.tokens != other.tokens:
@@ -82,7 +82,7 @@ def test_state_behind_a_prompt(family: Family, dtype: torch.dtype, prompt: int) 
 def follow(model, sources, given, read_NT: torch.Tensor, place: int, dtype: torch.dtype) -> None:
     """Step by step from a place on, the scores are those of the forward pass."""
     with torch.no_grad():
-        at_once = model.output.scores(model(given)).log_softmax(1).view(*read_NT.shape, PIECES)
+        at_once = model.scores(model(given)).log_softmax(1).view(*read_NT.shape, PIECES)
     step = stepper(model)
     state = step.start(sources)
     for now in range(place, read_NT.shape[1]):

@@ -78,7 +78,7 @@ def test_replacing_acts_under_step_as_in_the_forward_pass() -> None:
         changed = step.step(step.start(sources), tokens_N)[1].all()
         pairs = some_pairs([(3, 1), (5, 1)])
         assert pairs.source.ids_T.tolist() == [i for source in sources for i in source.tolist()]
-        expected = model.output.scores(model(pairs)).log_softmax(1)
+        expected = model.scores(model(pairs)).log_softmax(1)
     assert_near(changed, expected, 1e-9)
     assert abs(changed - plain).max() > 1e-3
 

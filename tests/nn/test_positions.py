@@ -7,7 +7,18 @@ import torch
 from torch import nn
 
 from regard.nn.layout import Sequences
-from regard.nn.positions import Grid, Learned, LinearBias, NoPositions, Relative, Rotary, Sinusoidal, sinusoids, slopes
+from regard.nn.positions import (
+    Grid,
+    Learned,
+    LinearBias,
+    NoPositions,
+    Relative,
+    Rotary,
+    Sinusoidal,
+    TimingSignal,
+    sinusoids,
+    slopes,
+)
 from tests.models.small_models import assert_near
 from tests.reference import equations
 
@@ -136,6 +147,14 @@ def test_the_table_of_sinusoids_grows() -> None:
     assert_near(part.embed(X_TD, positions_T, 10), expected, 1e-6)
     assert len(part.table_SD) >= 10
     assert not part.state_dict()  # nothing of it is saved
+
+
+@pytest.mark.parametrize("d_model", [8, 10, 7])
+def test_the_timing_signal_is_that_of_m2m_100(d_model: int) -> None:
+    theirs = pytest.importorskip("transformers.models.m2m_100.modeling_m2m_100").M2M100SinusoidalPositionalEmbedding
+    expected_SD = theirs.get_embedding(602, d_model, 1)[2:]
+    places = torch.arange(600)
+    assert_near(TimingSignal(d_model, 2).embed(torch.zeros(600, d_model), places, 600), expected_SD, 1e-4)
 
 
 def test_learned_positions_end_with_their_table() -> None:

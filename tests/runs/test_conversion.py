@@ -250,7 +250,7 @@ def test_a_t5_taught_spans_starts_with_a_symbol_of_its_own(tmp_path, imported):
     for one in (task, again):
         target = torch.cat([torch.tensor([one.assets.tokenizer.start]), source[:-1]])
         model = one.model
-        said = model.output.scores(model.decoder(packed([target]), model.encoder(packed([source])), packed([source])))
+        said = model.scores(model.decoder(packed([target]), model.encoder(packed([source])), packed([source])))
         assert_near(said[:, :pieces], expected, 1e-4)
     pytest.importorskip("ctranslate2")
     with refused(UsageError, "to ctranslate2"):

@@ -83,6 +83,8 @@ def translate(
     folder: Annotated[Path, Parameter(name="DIR")],
     /,
     *texts: Text,
+    to: str | None = None,
+    from_: Annotated[str | None, Parameter(name="--from")] = None,
     beam: int | None = None,
     nbest: int = 1,
     json: bool = False,
@@ -94,6 +96,9 @@ def translate(
 
     Args:
         folder: the model folder.
+        to: the language to translate into, of a model that knows several: a code of its folder, or a usual one, such
+            as de; default: the recipe's.
+        from_: the language of the texts, likewise.
         beam: hypotheses kept while searching; 1 is fastest; default: the recipe's.
         nbest: show this many translations of each line, each as line number, score and text, separated by tabs;
             the beam is widened if necessary, and one given may not be narrower.
@@ -104,13 +109,14 @@ def translate(
     """
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
-    options = {"--beam": beam, "--nbest": nbest, "--json": json}
+    options = {"--to": to, "--from": from_, "--beam": beam, "--nbest": nbest, "--json": json}
     refuse_document(given.input)
     with Exchange("translate", folder, texts, given, options) as exchange:
         from regard.tasks.kinds import translates
 
-        task = exchange.open_model()
-        assert translates(task)
+        opened = exchange.open_model()
+        assert translates(opened)
+        task = opened.between(from_, to) if from_ or to else opened
         if not json:
             exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
 

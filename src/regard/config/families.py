@@ -147,15 +147,15 @@ class RnnEncoderSection(Recurrent):
         return {"pool": (1, 1)} if self.pool == "attention" else {}
 
 
-Positions = Literal["sinusoidal", "learned", "relative", "alibi", "rotary", "none"]
+Positions = Literal["sinusoidal", "timing_signal", "learned", "relative", "alibi", "rotary", "none"]
 Activation = Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"]
 Norm = Literal["layer", "rms", "batch", "group"]
 
 
 _ACTIVATION = Field(description="inside the feed-forward; gated: times a second projection")
 _POSITIONS = Field(
-    description="positional encoding; relative: a learned bias by distance in attention; alibi: a linear one; rotary: "
-    "queries and keys turned; none"
+    description="positional encoding; timing_signal: sinusoids as in M2M-100; relative: a learned bias by distance in "
+    "attention; alibi: a linear one; rotary: queries and keys turned; none"
 )
 _ROTARY: JsonDict = {"only": {"positions": "rotary"}}
 
@@ -181,6 +181,9 @@ class Attentive(ModelSection):
     norm_groups: int = Field(8, ge=1, le=4096, description="parts of a token's vector that group norm looks at")
     activation: Annotated[Activation, _ACTIVATION] = "relu"
     positions: Annotated[Positions | Literal["grid"], _POSITIONS] = "sinusoidal"
+    first_position: int = only_if_set(
+        "timing_signal and learned: the position of the first token; 2 in M2M-100 and mBART", 0, ge=0, le=1024
+    )
     max_positions: int = Field(512, ge=1, le=10_000_000, description="learned positions: the longest sequence")
     relative_buckets: int = Field(32, ge=2, le=65536, description="relative positions: number of distance buckets")
     relative_distance: int = Field(128, ge=2, le=10_000_000, description="relative positions: from here on all one")
@@ -266,6 +269,8 @@ class TransformerSection(Attentive):
     )
     scale_embedding: bool = Field(True, description="embeddings are multiplied by the root of d_model, as in the paper")
     scale_output: bool = Field(False, description="hidden vectors are divided by it before the output, as in T5")
+    output_bias: bool = only_if_set("a learned number for each target piece is added to its score, as in Marian", False)
+    embedding_norm: bool = only_if_set("the sum of the embeddings is normalised, as in mBART", False)
     decoder_heads: int | None = only_if_set("attention heads of a decoder layer; default: heads", ge=1, le=1024)
     decoder_norm: Norm | None = Field(
         None, description="the decoder's kind of norm; default: the encoder's, but for batch norm, which must be named"

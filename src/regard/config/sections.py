@@ -23,16 +23,17 @@ class Section(BaseModel):
         """Fields and values that can decide anything.
 
         Those that are ``only`` for a choice of another field decide with it, those ``only_if_set`` unless they are
-        ``None``. A run that was begun before Regard had such a field thus resumes.
+        as before there was such a field. A run that was begun before Regard had such a field thus resumes.
         """
 
         def decides(name: str) -> bool:
-            extra = type(self).model_fields[name].json_schema_extra
+            field = type(self).model_fields[name]
+            extra = field.json_schema_extra
             if not isinstance(extra, dict):
                 return True
             only = extra.get("only")
             held = not isinstance(only, dict) or all(getattr(self, other) == word for other, word in only.items())
-            return held and not (extra.get("only_if_set") and getattr(self, name) is None)
+            return held and not (extra.get("only_if_set") and getattr(self, name) is field.default)
 
         return {name: value for name, value in self.model_dump().items() if decides(name)}
 
@@ -46,9 +47,9 @@ class Section(BaseModel):
         return values
 
 
-def only_if_set(description: str, **bounds: int) -> Any:
+def only_if_set(description: str, default: object = None, **bounds: int) -> Any:
     """A field that decides only where it is set."""
-    return Field(None, description=description, json_schema_extra={"only_if_set": True}, **bounds)  # type: ignore[call-overload]
+    return Field(default, description=description, json_schema_extra={"only_if_set": True}, **bounds)  # type: ignore[call-overload]
 
 
 LANGUAGE = r"^[A-Za-z0-9_.@-]{1,40}$"
@@ -174,6 +175,11 @@ class Decoding(Section):
     """Decoding: beam search and sampling [Vaswani17 §6.1]."""
 
     beam: int = Field(5, ge=1, le=100, description="hypotheses kept; 1 is greedy")
+    refill: bool = only_if_set(
+        "a hypothesis that ends leaves its place in the beam to the next best, as in fairseq, transformers and "
+        "CTranslate2; else the beam becomes narrower [Wu16]",
+        False,
+    )
     length_penalty: float = Field(0.6, ge=0.0, le=10.0, description="alpha of ((5 + length) / 6) ** alpha [Wu16]")
     max_extra: int = Field(50, ge=1, le=10_000, description="an output is at most the source + this many tokens")
     tokens: int = Field(8192, ge=16, description="source tokens times beam decoded at once")

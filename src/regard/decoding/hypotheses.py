@@ -81,6 +81,8 @@ class Symbols:
     start: int
     end: int = 0
     without: tuple[int, ...] = (1,)
+    prefix: tuple[int, ...] = ()
+    """What outputs begin with."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,8 @@ class Sentence:
     None: the start symbol, after a source that is not part of the output (translation).
     """
     sample: int = 0
+    prefix: tuple[int, ...] = ()
+    """What its outputs begin with."""
 
     @property
     def tokens(self) -> int:
@@ -151,6 +155,31 @@ class Rows:
     def count(self) -> int:
         """N, the rows there are."""
         return len(self.sentence_N)
+
+    def given(self) -> Ints:
+        """``token_N``: what each row continues with as long as it is within its sentence's prefix, else -1."""
+        if not any(sentence.prefix for sentence in self.sentences):
+            return np.full(self.count, -1)
+        places = zip(self.sentence_N.tolist(), self.length_N.tolist(), strict=True)
+        left = (self.sentences[sentence].prefix[length:] for sentence, length in places)
+        return np.array([tokens[0] if tokens else -1 for tokens in left], np.int64)
+
+    def force(self, choice: Choice) -> Choice:
+        """The choice of a step; a row that is within its sentence's prefix continues with that, as if it were certain.
+
+        A row within it is the only one of its sentence.
+        """
+        given_N = self.given()
+        row_M = np.flatnonzero(given_N >= 0)
+        if not len(row_M):
+            return choice
+        parent_M = choice.parents()
+        free_M = given_N[parent_M] < 0
+        every_M = np.append(parent_M[free_M], row_M)
+        order_M = self.sentence_N[every_M].argsort(kind="stable")
+        token_M = np.append(choice.token_M[free_M], given_N[row_M])
+        log_probability_M = np.append(choice.token_log_probability_M[free_M], np.zeros(len(row_M)))
+        return Choice(every_M[order_M], token_M[order_M], log_probability_M[order_M])
 
     def all_sentences_live(self) -> bool:
         """Whether each sentence has a row."""

@@ -76,14 +76,24 @@ class Scheduler:
         self._multi_step = getattr(self.step, "multi_step", None)
 
     def put(
-        self, index: int, source: Ints, limit: int, nbest: int = 1, *, first: int | None = None, sample: int = 0
+        self,
+        index: int,
+        source: Ints,
+        limit: int,
+        nbest: int = 1,
+        *,
+        first: int | None = None,
+        sample: int = 0,
+        prefix: Sequence[int] | None = None,
     ) -> None:
         """Queue a sentence; ``index`` is its name, ``limit`` the most tokens (``</s>`` counted) of its outputs.
 
         ``first`` is the last token of a prompt whose others are ``source`` (which may be empty); the start symbol if it
-        is not given. ``sample`` numbers the samples of one source.
+        is not given. ``sample`` numbers the samples of one source. Outputs begin with the tokens of ``prefix``, or
+        where there is none with those of the symbols.
         """
-        self._waiting.append(Sentence(index, source, limit, NBest(nbest), first, sample))
+        begin = self.symbols.prefix if prefix is None else tuple(prefix)
+        self._waiting.append(Sentence(index, source, limit, NBest(nbest), first, sample, begin))
 
     @property
     def idle(self) -> bool:
@@ -130,7 +140,7 @@ class Scheduler:
         else:
             self._state, found, answer = self._multi_step(self._state, asked)
             self._rows = self._rows.advance(found)
-        choice = self.choose(self._rows, answer)
+        choice = self._rows.force(self.choose(self._rows, answer))
         grown = self._rows.extend(choice)
         ended_M = grown.token_N == self.symbols.end
         if self._ends_nothing(choice, grown, ended_M):
@@ -153,6 +163,8 @@ class Scheduler:
         """What a model is asked that takes several steps at once; None where it does not, or with many rows."""
         rows, choose = self._rows, self.choose
         if self._multi_step is None or not isinstance(choose, Greedy | Beam) or self.stop or self.trace:
+            return None
+        if (rows.given() >= 0).any():
             return None
         limit_B = [sentence.limit for sentence in rows.sentences]
         steps = min(min(limit_B) - 1 - rows.longest, self.most_steps)
@@ -254,6 +266,7 @@ def search(
     nbest: int = 1,
     firsts: Sequence[int] | None = None,
     limits: Sequence[int] | None = None,
+    prefixes: Sequence[Sequence[int]] | None = None,
     trace: Trace | None = None,
     scores: bool = True,
 ) -> list[list[Hypothesis]]:
@@ -268,6 +281,7 @@ def search(
             finished, the rows cut off by the limit are returned, marked ``finished=False``.
         firsts: the last token of each prompt; without them every row begins with the start symbol.
         limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
+        prefixes: tokens that each source's outputs begin with; default: those of the symbols.
         trace: records every step, if given; it slows the search.
         scores: whether scores and log-probabilities are wanted. Without them greedy search is faster where an engine
             computes, and they may be NaN; tokens are the same.
@@ -275,9 +289,10 @@ def search(
     if not 1 <= nbest <= decoding.beam:
         raise UsageError(f"nbest {nbest} must lie between 1 and the beam, {decoding.beam}", "nbest")
     wanted = scores or trace is not None
-    choose = Greedy(symbols.without, wanted) if decoding.beam == 1 else Beam(decoding.beam, symbols.without)
+    end = symbols.end if decoding.refill else None
+    choose = Greedy(symbols.without, wanted) if decoding.beam == 1 else Beam(decoding.beam, symbols.without, end)
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
-    enqueue(scheduler, sources, decoding.max_extra, nbest=nbest, firsts=firsts, limits=limits)
+    enqueue(scheduler, sources, decoding.max_extra, nbest=nbest, firsts=firsts, limits=limits, prefixes=prefixes)
     found = {sentence.index: sentence.best.hypotheses for sentence in scheduler.run()}
     return [found[index] for index in range(len(sources))]
 
@@ -292,12 +307,13 @@ def enqueue(
     firsts: Sequence[int] | None = None,
     limits: Sequence[int] | None = None,
     numbers: Sequence[int] | None = None,
+    prefixes: Sequence[Sequence[int]] | None = None,
 ) -> None:
     """Put every source into a scheduler, ``samples`` times, under its number, or its place in the list.
 
     Longest first: the last rows to run are then short ones, and memory is largest at the start.
     """
-    for name, given in (("firsts", firsts), ("limits", limits), ("numbers", numbers)):
+    for name, given in (("firsts", firsts), ("limits", limits), ("numbers", numbers), ("prefixes", prefixes)):
         if given is not None and len(given) != len(sources):
             raise UsageError(f"there are {len(given)} for {len(sources)} sources; each source needs its own", name)
     if limits is not None and min(limits, default=1) < 1:
@@ -306,8 +322,10 @@ def enqueue(
         source = sources[index]
         first = None if firsts is None else firsts[index]
         limit = len(source) + max_extra if limits is None else limits[index]
+        prefix = prefixes[index] if prefixes else None
         for number in range(samples):
-            scheduler.put(numbers[index] if numbers else index, source, limit, nbest, first=first, sample=number)
+            key = numbers[index] if numbers else index
+            scheduler.put(key, source, limit, nbest, first=first, sample=number, prefix=prefix)
 
 
 def sample(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.config import Decoding
 from regard.decoding.hypotheses import Choice, Choose, Floats, Ints, Rows
@@ -54,17 +55,27 @@ class Beam:
     Ties go to the smaller parent row, then to the row's own order (the more probable token, then the smaller id).
     ``width`` candidates a row are enough: the ``width`` best of a sentence hold at most ``width`` of one row, and those
     are the best of that row, since a row adds the same log-probability to all its candidates.
+
+    Args:
+        width: N.
+        without: tokens that are never chosen.
+        end: the token that ends a row, where one that ends leaves its place to the next best that does not.
     """
 
     width: int
     without: Sequence[int] = ()
+    end: int | None = None
     scores: ClassVar[bool] = True
 
     def __call__(self, rows: Rows, answer: Answer) -> Choice:
         """The best continuations."""
-        ids_Nk, log_probability_Nk = answer.best(self.width, self.without)
+        looked_at = self.width if self.end is None else 2 * self.width  # of which a row ends at most one
+        ids_Nk, log_probability_Nk = answer.best(looked_at, self.without)
         total_Nk = rows.log_probability_N[:, None] + numbers(log_probability_Nk)
-        place_M = _best_of_sentences(total_Nk, rows, self.width)
+        place_M = _best_of_sentences(total_Nk, rows, looked_at)
+        if self.end is not None:
+            sentence_M = rows.sentence_N[place_M // total_Nk.shape[1]]
+            place_M = place_M[_refilled(ids_Nk.take(place_M) == self.end, sentence_M, self.width)]
         row_M = place_M // total_Nk.shape[1]
         return Choice(row_M, ids_Nk.take(place_M), log_probability_Nk.take(place_M))
 
@@ -84,6 +95,15 @@ def _best_of_sentences(total_Nk: Floats, rows: Rows, width: int) -> Ints:
     order_BW = (-line_BC).argsort(axis=1, kind="stable")[:, :width]
     possible_BW = line_BC[np.arange(sentences)[:, None], order_BW] > -np.inf
     return (order_BW + (first_B * k)[:, None])[possible_BW]  # sentences' rows lie one after another
+
+
+def _refilled(ends_M: NDArray[np.bool_], sentence_M: Ints, width: int) -> NDArray[np.bool_]:
+    """Of the candidates of sentences, best first: the first ``width`` that do not end, and what ends before these."""
+    begins_M = np.diff(sentence_M, prepend=-1) != 0
+    first_M = np.maximum.accumulate(np.where(begins_M, np.arange(len(sentence_M)), 0))
+    rank_M, going_M = np.arange(len(sentence_M)) - first_M, (~ends_M).cumsum()
+    before_M = going_M - going_M[first_M] + (~ends_M)[first_M]
+    return np.where(ends_M, rank_M < width, before_M <= width)
 
 
 def numbers(log_probability: Floats) -> Floats:

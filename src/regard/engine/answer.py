@@ -24,10 +24,10 @@ class Output:
     In fp32 it is there in int8, too, for screening (``native/kernels/argmax.cpp``).
     """
 
-    def __init__(self, weight_VD: Floats, pack: Packer = FP32) -> None:
+    def __init__(self, weight_VD: Floats, pack: Packer = FP32, bias_V: Floats | None = None) -> None:
         self.pieces = len(weight_VD)
-        self.project = Linear([weight_VD], [None], pack=pack)
-        self._screen = pack([weight_VD], [None], "int8") if pack.precision == "fp32" else self.project.packed
+        self.project = Linear([weight_VD], [bias_V], pack=pack)
+        self._screen = pack([weight_VD], [bias_V], "int8") if pack.precision == "fp32" else self.project.packed
         self._masks: dict[tuple[int, ...], NDArray[np.uint8]] = {}
 
     def best(self, hidden_ND: Floats, k: int, without: Sequence[int]) -> tuple[Ids, Scores]:

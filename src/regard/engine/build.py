@@ -20,6 +20,7 @@ from regard.engine.layers import (
     Heads,
     Linear,
     Norm,
+    NormFirst,
     PostNorm,
     PreNorm,
     SelfAttention,
@@ -51,6 +52,7 @@ def transformer(
     writing = StackParts(section.decoder, take, "decoder", two_way=False, pack=pack)
     scale = section.d_model**0.5 if section.scale_embedding else 1.0
     layers = range(section.decoder_layers)
+    bias = take("output_bias", target_pieces) if section.output_bias else None
     return FastTransformer(
         Stack(source, scale, reading.positions, reading.encoder_layers(section.encoder_layers)),
         Decoder(
@@ -59,7 +61,7 @@ def transformer(
             writing.heads.keys + writing.heads.values,
             pack.precision,
         ),
-        Output(output[:-1] * np.float32(section.d_model**-0.5) if section.scale_output else output[:-1], pack),
+        Output(output[:-1] * np.float32(section.d_model**-0.5) if section.scale_output else output[:-1], pack, bias),
     )
 
 
@@ -143,11 +145,14 @@ class StackParts:
 
     def _join(self, sublayers: list[SubLayer], names: list[str]) -> SubLayer:
         norms = [norm(self.section, f"{self.name}.{name}_residual.norm", self.take) for name in names]
-        if self.section.norm_place == "post":
-            return PostNorm(sublayers, norms)
-        scaled = isinstance(self.section, TransformerSection) and self.section.scale_output and self.name == "decoder"
-        final = norm(self.section, f"{self.name}.final{'.norm' if scaled else ''}", self.take)
-        return PreNorm(sublayers, [*norms, final], self.section.d_model)
+        layers: SubLayer = PostNorm(sublayers, norms)
+        if self.section.norm_place == "pre":
+            scaled = self.name == "decoder" and getattr(self.section, "scale_output", False)
+            final = norm(self.section, f"{self.name}.final{'.norm' if scaled else ''}", self.take)
+            layers = PreNorm(sublayers, [*norms, final], self.section.d_model)
+        if not getattr(self.section, "embedding_norm", False):
+            return layers
+        return NormFirst(norm(self.section, f"{self.name}.input.norm", self.take), layers)
 
 
 def norm(section: Attentive, name: str, take: Take) -> Norm:
@@ -169,9 +174,16 @@ GATES = {"gated_gelu": "gelu_tanh", "gated_swish": "swish"}
 """The activation of a gated feed-forward network."""
 POSITIONS: dict[str, Callable[[StackParts], Positions]] = {
     "sinusoidal": lambda stack: Positions(added=positions.sinusoids(stack.section.d_model)),
+    "timing_signal": lambda stack: Positions(
+        added=positions.timing_signal(stack.section.d_model, stack.section.first_position)
+    ),
     "learned": lambda stack: Positions(
         added=positions.learned(
-            stack.weight("input.positions.weight", stack.section.max_positions, stack.section.d_model)
+            stack.weight(
+                "input.positions.weight",
+                stack.section.first_position + stack.section.max_positions,
+                stack.section.d_model,
+            )[stack.section.first_position :]
         ),
         most=stack.section.max_positions,
     ),

@@ -46,6 +46,18 @@ def sinusoids(d_model: int) -> Table:
     return Table(rows)
 
 
+def timing_signal(d_model: int, first: int) -> Table:
+    """Sines, then cosines, of ``pos / 10000^(i / (d_model/2 - 1))``; ``pos`` begins at ``first`` [Vaswani18]."""
+    half = d_model // 2
+
+    def rows(length: int) -> Floats:
+        angle = np.arange(first, first + length)[:, None] / 10000 ** (np.arange(half) / max(1, half - 1))
+        nothing = np.zeros((length, d_model % 2))
+        return np.concatenate([np.sin(angle), np.cos(angle), nothing], axis=1).astype(np.float32)
+
+    return Table(rows)
+
+
 def learned(weight_SD: Floats) -> Rows:
     """One learned vector a position; a sequence that is longer than the table raises a ``ValueError``."""
 

@@ -13,7 +13,7 @@ import numpy as np
 from regard.config import BertSection, RnnEncoderSection
 from regard.engine.build import GATES, StackParts, Take, norm
 from regard.engine.heads import POOLS, Attention, Pool, TagDecoder, TagHead, TextHead, WordHead
-from regard.engine.layers import Ids, Linear, NormFirst
+from regard.engine.layers import Ids, Linear
 from regard.engine.recurrent import CELLS, Layer, RecurrentEncoder
 from regard.engine.stack import Stack, Texts, word_vectors
 from regard.system.kernels.packing import FP32, Floats, Packer
@@ -90,8 +90,6 @@ def bert(section: BertSection, pieces: int, shape: HeadShape, take: Take, pack: 
     table, size = take("encoder.input.tokens.weight", pieces, section.d_model), section.d_model
     stack = StackParts(section, take, "encoder", two_way=True, pack=pack)
     layers = stack.encoder_layers(section.layers)
-    if section.embedding_norm:
-        layers = NormFirst(norm(section, "encoder.input.norm", take), layers)
     segments = take("encoder.input.segments.weight", section.segments, size) if section.segments else None
     features = take("encoder.input.words.weight", section.word_features, size) if section.word_features else None
     encoder = Encoder(Stack(table, 1.0, stack.positions, layers), segments, features)

@@ -59,7 +59,8 @@ RESIDUALS: dict[str, Callable[[nn.Module, parts.Dropout], parts.Residual]] = {
 }
 POSITIONS: dict[str, Callable[[Attentive, bool], parts.Positions]] = {
     "sinusoidal": lambda model, two_way: parts.Sinusoidal(model.d_model),
-    "learned": lambda model, two_way: parts.Learned(model.d_model, model.max_positions),
+    "timing_signal": lambda model, two_way: parts.TimingSignal(model.d_model, model.first_position),
+    "learned": lambda model, two_way: parts.Learned(model.d_model, model.max_positions, model.first_position),
     "relative": lambda model, two_way: parts.Relative(
         model.heads, model.relative_buckets, model.relative_distance, two_way
     ),
@@ -119,6 +120,7 @@ def transformer(model: TransformerSection, source_pieces: int, target_pieces: in
                 parts.Scaled(final, model.d_model**-0.5) if model.scale_output else final,
             ),
             output,
+            model.output_bias,
         ),
         key,
     )
@@ -264,16 +266,17 @@ HEADS: dict[str, Callable[[Any, int], Head]] = {
 """The head of an encoder by what it writes, from section and number of labels."""
 
 
-def outline(model: Model, pieces: int, labels: int, writes: str) -> nn.Module:
-    """The model of a section, of whichever family, whose sides share one vocabulary.
+def outline(model: Model, pieces: int, labels: int, writes: str, target_pieces: int | None = None) -> nn.Module:
+    """The model of a section, of whichever family.
 
     Args:
         model: the section.
         pieces: of the vocabulary; ``labels``: of a model that has them.
         writes: what an encoder's head gives, a key of :data:`HEADS`.
+        target_pieces: of the target's vocabulary where it has its own.
     """
     if model.info.encoder_decoder:
-        return encoder_decoder(model, pieces, pieces)
+        return encoder_decoder(model, pieces, pieces if target_pieces is None else target_pieces)
     size = pieces if model.info.reads_pieces else labels
     head = () if model.info.causal or not model.info.reads_pieces else (HEADS[writes](model, labels),)
     built: nn.Module = BUILDERS[model.family](model, size, *head)
@@ -319,7 +322,10 @@ class _Stack:
         return cls(model, POSITIONS[model.positions](model, two_way))
 
     def input(self, table: parts.TokenEmbedding, scale: float | None) -> parts.InputEmbedding:
-        return parts.InputEmbedding(table, self.positions, self.model.dropout, scale)
+        model = self.model
+        normed = isinstance(model, TransformerSection) and model.embedding_norm
+        norm = NORMS[model.norm](model) if normed else None
+        return parts.InputEmbedding(table, self.positions, model.dropout, scale, norm=norm)
 
     def encoder_layers(self, count: int) -> list[parts.EncoderLayer]:
         return [parts.EncoderLayer(self._attention(), self._feedforward(), self._residuals(2)) for _ in range(count)]

@@ -5,6 +5,8 @@ The layers of their stacks are those of ``nn/layers``.
 
 from __future__ import annotations
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.models.inputs import Pairs, Patches, Tokens
@@ -54,16 +56,46 @@ class Decoder(nn.Module):
         return hidden_TD
 
 
-class EncoderDecoder(nn.Module):
-    """Encoder, decoder and the pre-softmax projection ``output``, which may share their table [Press17]."""
+class Writer(nn.Module):
+    """What predicts the next piece: the pre-softmax projection [Vaswani17 §3.4].
 
-    def __init__(self, encoder: nn.Module, decoder: nn.Module, output: TokenEmbedding) -> None:
+    Args:
+        output: a row for each piece, and one more where there is a start symbol.
+        biased: a learned number is added to the score of each piece.
+        parts: by name, what hidden vectors are of; a table that they share with the output bears their name.
+    """
+
+    def __init__(self, output: TokenEmbedding, biased: bool = False, **parts: nn.Module) -> None:
         super().__init__()
-        self.encoder = encoder
-        self.decoder = decoder
+        for name, part in parts.items():
+            self.add_module(name, part)
         self.output = output
         self.pieces = output.pieces
-        """Target pieces that can be predicted; also the id of the start symbol."""
+        """Pieces that can be predicted; of an encoder-decoder also the id of the start symbol."""
+        self.output_bias = nn.Parameter(torch.zeros(self.pieces)) if biased else None
+
+    def scores(self, hidden_ND: Tensor) -> Tensor:
+        """``score_NV`` of every piece."""
+        score_NV = self.output.scores(hidden_ND)
+        return score_NV if self.output_bias is None else score_NV + self.output_bias
+
+    def projection(self, hidden_TD: Tensor) -> tuple[Tensor, Tensor]:
+        """``(hidden_TD, table_V1D)``, whose product gives the scores: a bias is one more column, times one."""
+        table_V1D = self.output.weight
+        if self.output_bias is None:
+            return hidden_TD, table_V1D
+        bias_V1 = F.pad(self.output_bias, (0, len(table_V1D) - self.pieces))[:, None]
+        return torch.cat([hidden_TD, torch.ones_like(hidden_TD[:, :1])], 1), torch.cat([table_V1D, bias_V1], 1)
+
+
+class EncoderDecoder(Writer):
+    """Encoder, decoder and the pre-softmax projection ``output``, which may share their table [Press17]."""
+
+    encoder: nn.Module
+    decoder: nn.Module
+
+    def __init__(self, encoder: nn.Module, decoder: nn.Module, output: TokenEmbedding, biased: bool = False) -> None:
+        super().__init__(output, biased, encoder=encoder, decoder=decoder)
 
     def forward(self, pairs: Pairs) -> Tensor:
         """``hidden_TD`` of the decoder; times the output table it gives the scores of the next token."""
@@ -79,18 +111,16 @@ class Transformer(EncoderDecoder):
     decoder: Decoder
 
 
-class Gpt(nn.Module):
+class Gpt(Writer):
     """A stack in which every token sees itself and what came before; it guesses the next token [Radford18 §3.1].
 
     Its layers are those of an encoder, with a causal mask, and its output embeddings are tied.
     """
 
+    decoder: Encoder
+
     def __init__(self, decoder: Encoder, output: TokenEmbedding) -> None:
-        super().__init__()
-        self.decoder = decoder
-        self.output = output
-        self.pieces = output.pieces
-        """Pieces that can be predicted."""
+        super().__init__(output, decoder=decoder)
 
     def forward(self, tokens: Tokens) -> Tensor:
         """``hidden_TD``; times the output table it gives the scores of the token that follows each."""

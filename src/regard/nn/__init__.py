@@ -49,6 +49,7 @@ from regard.nn.positions import (
     Rotary,
     ScorePositions,
     Sinusoidal,
+    TimingSignal,
 )
 from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
 
@@ -107,6 +108,7 @@ __all__ = [
     "Sinusoidal",
     "SmoothedCrossEntropy",
     "Stack",
+    "TimingSignal",
     "TokenEmbedding",
     "WordEmbedding",
     "WordRows",

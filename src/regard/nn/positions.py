@@ -76,12 +76,16 @@ class Sinusoidal(EmbeddingPositions):
     def __init__(self, d_model: int, length: int = 512) -> None:
         super().__init__()
         self.d_model = d_model
-        self.register_buffer("table_SD", sinusoids(length, d_model), persistent=False)
+        self.register_buffer("table_SD", self.rows(length), persistent=False)
+
+    def rows(self, length: int) -> Tensor:
+        """The table of the first ``length`` positions."""
+        return sinusoids(length, self.d_model)
 
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
         """``x_TD`` plus each position's sinusoids; ``positions_T`` from 0, all below ``longest``."""
         if longest > len(self.table_SD):
-            self.table_SD = sinusoids(2 * longest, self.d_model).to(self.table_SD)
+            self.table_SD = self.rows(2 * longest).to(self.table_SD)
         return x_TD + self.table_SD[positions_T].to(x_TD.dtype)
 
 
@@ -97,12 +101,42 @@ def sinusoids(length: int, d_model: int) -> Tensor:
     return interleaved[:, :d_model].to(torch.get_default_device(), torch.get_default_dtype())
 
 
-class Learned(Vectors, EmbeddingPositions):
-    """One learned vector a position, added: row E of the paper's Table 3 [Vaswani17 §3.5]."""
+class TimingSignal(Sinusoidal):
+    """Sinusoids as Tensor2Tensor's code has them [Vaswani18], and fairseq, M2M-100 and CTranslate2 after it.
 
-    def __init__(self, d_model: int, length: int) -> None:
+    The sines stand before the cosines, and the slowest wave is exactly ``10000`` times as long as the fastest:
+    ``PE(pos, i) = sin(pos / 10000^(i / (d_model/2 - 1)))``, ``PE(pos, d_model/2 + i) = cos(…)``.
+
+    Args:
+        first: the position of the first token; 2 in fairseq, after those of other symbols.
+    """
+
+    def __init__(self, d_model: int, first: int = 0, length: int = 512) -> None:
+        self.first = first
+        super().__init__(d_model, length)
+
+    def rows(self, length: int) -> Tensor:
+        """The table of the first ``length`` positions; in an odd size the last entry is zero."""
+        half = self.d_model // 2
+        position = torch.arange(self.first, self.first + length, dtype=torch.float64, device="cpu")[:, None]
+        angle = position / 10000 ** (torch.arange(half, dtype=torch.float64, device="cpu") / max(1, half - 1))
+        table_SD = torch.cat([angle.sin(), angle.cos(), angle.new_zeros(length, self.d_model % 2)], 1)
+        return table_SD.to(torch.get_default_device(), torch.get_default_dtype())
+
+
+class Learned(Vectors, EmbeddingPositions):
+    """One learned vector a position, added: row E of the paper's Table 3 [Vaswani17 §3.5].
+
+    Args:
+        d_model: entries of a vector.
+        length: of the longest sequence.
+        first: the position of the first token; those before it are of none.
+    """
+
+    def __init__(self, d_model: int, length: int, first: int = 0) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(length, d_model))
+        self.first = first
+        self.weight = nn.Parameter(torch.empty(first + length, d_model))
         draw(self)
 
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
@@ -111,9 +145,9 @@ class Learned(Vectors, EmbeddingPositions):
         Raises:
             ValueError: a sequence is longer than the table.
         """
-        if longest > len(self.weight):
-            raise ValueError(f"a sequence of {longest} tokens is longer than the {len(self.weight)} learned positions")
-        return x_TD + self.weight[positions_T]
+        if longest > (known := len(self.weight) - self.first):
+            raise ValueError(f"a sequence of {longest} tokens is longer than the {known} learned positions")
+        return x_TD + self.weight[positions_T + self.first if self.first else positions_T]
 
 
 class Grid(Vectors, EmbeddingPositions):

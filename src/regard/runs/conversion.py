@@ -79,6 +79,8 @@ def _assets(found: ImportedModel) -> Assets:
     if found.tokenizer is None:
         assert found.scale is not None
         return ImageAssets(found.scale, found.labels)
+    if isinstance(found.tokenizer, Vocabularies):
+        return found.tokenizer
     if found.recipe.info.learns_from == "pairs":
         assert isinstance(found.tokenizer, Tokenizer)
         return Vocabularies(found.tokenizer, found.tokenizer, joint=True)
@@ -117,7 +119,8 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
     found = exports(recipe, tokenizer, dict(task.model.named_parameters()))
     found.refuse(to)
     labels, scale = getattr(assets, "labels", ()), getattr(assets, "scale", None)
-    files = hub_files(recipe, _weights_with_temperature(task), tokenizer, labels, scale)
+    vocabularies = assets if isinstance(assets, Vocabularies) else None
+    files = hub_files(recipe, _weights_with_temperature(task), tokenizer, labels, scale, vocabularies)
     with fresh_folder(output) as fresh:
         if fast:
             with TemporaryDirectory(dir=fresh) as between:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 LONGEST = 2000
 """Longest message, in characters; longer ones come only from crafted files."""
-OPTIONS = {"start_from": "from", "settings": "set", "weights": "weight"}
+OPTIONS = {"start_from": "from", "from_": "from", "settings": "set", "weights": "weight"}
 """The arguments whose options of the command line are called otherwise."""
 
 

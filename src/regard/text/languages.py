@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from regard.text.lines import MAGIC
 
 if TYPE_CHECKING:
-    from regard.text.tokenizers.tokenizer import Tokenizer
+    from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 UNKNOWN = "und"
 PLAIN = (".txt", ".text", ".raw", ".tok", ".lc", ".bpe")
@@ -114,7 +114,7 @@ def sentences(text: str, language: str = UNKNOWN) -> list[str]:
 
 
 def cut(
-    text: str, tokenizer: Tokenizer, max_tokens: int, language: str = UNKNOWN, shortened: Callable[[str], str] = str
+    text: str, tokenizer: AnyTokenizer, max_tokens: int, language: str = UNKNOWN, shortened: Callable[[str], str] = str
 ) -> list[str]:
     """``text`` in parts of at most ``max_tokens`` tokens (``</s>`` counted): whole if it fits, else its sentences.
 
@@ -130,13 +130,15 @@ def cut(
     """
     limit = max_tokens - 1
     size = len(tokenizer.normalise(text).encode())  # a text is encoded only where its bytes leave open whether it fits
-    if size <= limit or (size <= limit * tokenizer.longest and len(tokenizer.encode(text).ids) <= limit):
+    if size <= limit * tokenizer.shortest:
+        return [text]
+    if size <= limit * tokenizer.longest and len(tokenizer.ids_batch([text])[0]) <= limit:
         return [text]
     found = map(shortened, sentences(text, language))
     return [part for sentence in found for part in _windows(sentence, tokenizer, limit)] or [""]
 
 
-def _windows(sentence: str, tokenizer: Tokenizer, limit: int) -> Iterator[str]:
+def _windows(sentence: str, tokenizer: AnyTokenizer, limit: int) -> Iterator[str]:
     """Hard windows of one sentence. A window is encoded again: cut off from its neighbours it may need more pieces."""
     text, begin = tokenizer.normalise(sentence), 0
     while begin < len(text):

@@ -18,7 +18,7 @@ def all_at_once(model: Any, source: np.ndarray, read: list[int]) -> np.ndarray:
     """The log-probabilities behind the last of the tokens read, by the forward pass of an encoder-decoder."""
     given = pairs(batch([source], [np.array([*read[1:], 0])]))
     with torch.no_grad():
-        return model.output.scores(model(given)).log_softmax(1)[-1].numpy()
+        return model.scores(model(given)).log_softmax(1)[-1].numpy()
 
 
 class Rows:

@@ -35,7 +35,7 @@ class Rows(rows_by_hand.Rows):
     def expected(self, source: np.ndarray, read: list[int]) -> np.ndarray:
         whole = seen([*source.tolist(), *read], len(source), self.step.window)
         with torch.no_grad():
-            scores = self.step.model.output.scores(self.step.model(texts([np.array(whole, np.int64)])))
+            scores = self.step.model.scores(self.step.model(texts([np.array(whole, np.int64)])))
         return scores.log_softmax(1)[-1].numpy()
 
 

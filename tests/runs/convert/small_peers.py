@@ -33,6 +33,27 @@ GPT2 |= {"bos_token_id": 0, "eos_token_id": 0}
 T5: dict[str, Any] = {"vocab_size": PIECES, "d_model": 12, "d_kv": 5, "d_ff": 20, "num_layers": 2, "num_heads": 3}
 T5 |= {"num_decoder_layers": 3, "decoder_start_token_id": 0}
 T5 |= {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 16}
+BART: dict[str, Any] = {"vocab_size": PIECES, "d_model": 12, "encoder_layers": 2, "decoder_layers": 3}
+BART |= dict.fromkeys(("encoder_ffn_dim", "decoder_ffn_dim"), 20) | {"max_position_embeddings": 24}
+BART |= dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads"), 3)
+LAST = {"pad_token_id": PIECES - 1, "decoder_start_token_id": PIECES - 1, "decoder_vocab_size": PIECES}
+TRANSLATORS: dict[str, tuple[str, dict[str, Any]]] = {
+    "relu": ("Marian", {**LAST, "activation_function": "relu"}),
+    "swish": ("Marian", {**LAST, "activation_function": "swish", "scale_embedding": True}),
+    "separate": ("Marian", {**LAST, "activation_function": "swish", "share_encoder_decoder_embeddings": False}),
+    "untied": (
+        "Marian",
+        {
+            **LAST,
+            "activation_function": "gelu",
+            "share_encoder_decoder_embeddings": False,
+            "tie_word_embeddings": False,
+        },
+    ),
+    "m2m": ("M2M100", {"activation_function": "relu", "scale_embedding": True, "decoder_start_token_id": 2}),
+    "mbart": ("MBart", {"scale_embedding": True, "decoder_start_token_id": 2}),
+}
+"""Class and settings of translators, by what is special in them."""
 BERTS = {"MaskedLM": "masked-lm", "SequenceClassification": "classification", "TokenClassification": "tagging"}
 """Our tasks by the head of a BERT."""
 AUTO = {f"{task}": f"AutoModelFor{head}" for head, task in BERTS.items()} | {
@@ -74,17 +95,19 @@ def saved_gradients(model: Any, folder: Any) -> dict[str, Tensor]:
 
 def ours(format: Any, task: str, config: Any, tensors: Mapping[str, Tensor], dtype: torch.dtype) -> tuple[Any, Any]:
     """Our model with these weights, and the table of names by which they came."""
-    values = format.section(Fields(config.to_dict(), "test"), tensors)
+    fields = Fields(config.to_dict(), "test")
+    values = format.section(fields, tensors)
     section = FAMILIES[values["family"]](**values)
-    model = _built(section, task)
-    table = format.rows(section, task)
+    start = format.start_row(fields, Fields({}, "test"))
+    table = format.rows(section, task, start)
+    model = _built(section, task, PIECES - (start is None))
     fill(model, inward(table, tensors, "test"))
     return model.to(dtype).eval(), table
 
 
-def _built(section: Any, task: str) -> nn.Module:
+def _built(section: Any, task: str, pieces: int) -> nn.Module:
     if isinstance(section, TransformerSection):
-        return build.transformer(section, PIECES, PIECES)
+        return build.transformer(section, pieces, pieces)
     if isinstance(section, GptSection):
         return build.gpt(section, PIECES)
     if isinstance(section, VitSection):

@@ -75,7 +75,7 @@ def test_gpt2(dtype: torch.dtype, tmp_path: Path) -> None:
     texts = ids(LENGTHS)
     padded_ids, mask = padded(texts)
     expected = peer(input_ids=padded_ids, attention_mask=mask).logits
-    assert_same(model.output.scores(model(packed(texts))), unpadded(expected, texts))
+    assert_same(model.scores(model(packed(texts))), unpadded(expected, texts))
     assert_same_gradients(model, peer, table, tmp_path)
 
 
@@ -97,12 +97,37 @@ def test_t5(feed_forward: str, tied: bool, dtype: torch.dtype, tmp_path: Path) -
     expected = peer(input_ids=source_ids, attention_mask=source_mask, **asked)
     memory_SD = model.encoder(packed(sources))
     assert_near(memory_SD, unpadded(expected.encoder_last_hidden_state, sources), tolerance(dtype), "memory")
-    found = model.output.scores(model.decoder(packed(targets), memory_SD, packed(sources)))
+    found = model.scores(model.decoder(packed(targets), memory_SD, packed(sources)))
     assert_same(found, unpadded(expected.logits, targets))
     if not tied:  # their one table of what is read has the gradients of our two
         read = model.encoder.input.tokens.weight.grad, model.decoder.input.tokens.weight.grad
         model.encoder.input.tokens.weight.grad = model.decoder.input.tokens.weight.grad = read[0] + read[1]
     assert_same_gradients(model, peer, table, tmp_path)
+
+
+@DTYPES
+@pytest.mark.parametrize("name", peers.TRANSLATORS)
+def test_translators(name: str, dtype: torch.dtype, tmp_path: Path) -> None:
+    kind, more = peers.TRANSLATORS[name]
+    config = getattr(transformers, f"{kind}Config")(**{**peers.BART, **more})
+    peer = peers.theirs({"Marian": "MarianMTModel"}.get(kind, f"{kind}ForConditionalGeneration"), config)
+    if kind == "Marian":
+        peer.final_logits_bias = direction(peer.final_logits_bias)
+        for side in (peer.model.encoder, peer.model.decoder):
+            side.embed_positions.weight.data = side.embed_positions.create_weight().double()
+    format = FORMATS[config.model_type]
+    tensors = format.canonical_tensors(saved(peer, tmp_path), "test")
+    model, _ = ours(format, "translation", config, tensors, dtype)
+    start = config.decoder_start_token_id
+    sources, targets = ids([7, 20, 3, 1]), ids(LENGTHS, 1, first=start)
+    source_ids, source_mask = padded(sources)
+    target_ids, target_mask = padded(targets)
+    asked = {"decoder_input_ids": target_ids, "decoder_attention_mask": target_mask}
+    expected = peer(input_ids=source_ids, attention_mask=source_mask, **asked)
+    memory_SD = model.encoder(packed(sources))
+    found = model.scores(model.decoder(packed(targets), memory_SD, packed(sources)))
+    most = max(tolerance(dtype), 1e-6 * (name == "m2m"))  # its sinusoids are computed in float32
+    assert_near(found, unpadded(expected.logits, targets)[:, : model.pieces], most)
 
 
 @DTYPES

@@ -159,7 +159,7 @@ def test_a_decoder_of_ours_is_a_gpt2(tmp_path: Path) -> None:
     tokenizer, _, model = made(tmp_path, "language-model", {"layers": 2, **POSITIONS})
     texts = [torch.tensor(tokenizer.encode(text).ids) for text in TEXTS]
     expected = loaded("AutoModelForCausalLM", tmp_path)(**read_by_theirs(tmp_path, texts)).logits
-    assert_near(model.output.scores(model(packed(texts))), unpadded(expected, texts), 1e-4)
+    assert_near(model.scores(model(packed(texts))), unpadded(expected, texts), 1e-4)
 
 
 def test_an_image_model_of_ours_is_a_vit(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_translator_of_ours_is_a_marian_a_pegasus_or_a_t5(model: dict[str, Any
     started = [torch.cat([torch.tensor([tokenizer.start]), text[:-1]]) for text in texts]
     targets = nn.utils.rnn.pad_sequence(started, batch_first=True)
     expected = unpadded(peer(**batch, decoder_input_ids=targets).logits, texts)[:, : tokenizer.size]
-    found = ours.output.scores(ours.decoder(packed(started), ours.encoder(packed(texts)), packed(texts)))  # type: ignore
+    found = ours.scores(ours.decoder(packed(started), ours.encoder(packed(texts)), packed(texts)))  # type: ignore
     assert_near(found, expected, 1e-4)
     for beam in (1, 4):
         written = [[id for id in row if id != 0] for row in our_outputs(ours, tokenizer, texts, beam)]
@@ -242,7 +242,7 @@ def test_ctranslate2_has_an_epsilon_of_its_own(epsilon: float, same: bool, tmp_p
     text = framed(tokenizer, TEXTS)[0]
     fast = ctranslate2.Generator(converted(tmp_path / "theirs", tmp_path / "fast"), intra_threads=1)
     said = fast.forward_batch([text.tolist()])
-    found, ours = torch.tensor(np.array(said)[0][:, : tokenizer.size]), model.output.scores(model(packed([text])))
+    found, ours = torch.tensor(np.array(said)[0][:, : tokenizer.size]), model.scores(model(packed([text])))
     assert bool((found - ours).abs().max() < 1e-4 * ours.abs().max()) == same
     assert (exports(described).further == ()) == same
     if not same:

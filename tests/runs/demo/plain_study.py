@@ -26,7 +26,7 @@ def plain_right(model: Translation, pairs: Iterable[Pair], off: Sequence[Head] =
             both, network = model.vocabularies, model.model.eval()
             read = pack_sentences([[*both.source.encode(pair.source).ids, both.source.end]], torch.device("cpu"))
             written = pack_sentences([[both.target.start, *ids]], torch.device("cpu"))
-            score_V = network.output.scores(network.decoder(written, network.encoder(read), read))[-1]
+            score_V = network.scores(network.decoder(written, network.encoder(read), read))[-1]
         ids_of = {gender: both.target.encode(f"{head} {word}").ids[len(ids)] for gender, word in PRONOUN.items()}
         chosen = max(ids_of, key=lambda gender: float(score_V[ids_of[gender]]))
         right += chosen == pair.pronoun.antecedent_gender

@@ -11,18 +11,18 @@ from tests.system.kernels.arrays import apart, best, draw, masked, native
 pytestmark = pytest.mark.usefixtures("instruction_set")
 
 
-def argmax(hidden, weight, without=(), precision: Precision = "fp32"):
+def argmax(hidden, weight, without=(), precision: Precision = "fp32", bias=None):
     """The id of each row, by screening where the precision is fp32."""
-    found, packed = np.full(len(hidden), -2, np.int32), pack(weight, None, precision)
-    screen = pack(weight, None, "int8") if precision == "fp32" else packed
+    found, packed = np.full(len(hidden), -2, np.int32), pack(weight, bias, precision)
+    screen = pack(weight, bias, "int8") if precision == "fp32" else packed
     native.argmax(hidden, screen, packed, len(weight), masked(len(weight), without), found)
     return found.tolist()
 
 
-def first_of_all(hidden, weight, without=(), precision: Precision = "fp32"):
+def first_of_all(hidden, weight, without=(), precision: Precision = "fp32", bias=None):
     """The same of all scores, which a product computes."""
     score = np.empty((len(hidden), len(weight)), np.float32)
-    native.product(hidden, pack(weight, None, precision), score, 0)
+    native.product(hidden, pack(weight, bias, precision), score, 0)
     score[:, list(without)] = -np.inf
     return [int(line.argmax()) if len(line) and line.max() > -np.inf else -1 for line in score]
 
@@ -70,6 +70,9 @@ def test_nearly_equal_scores_are_told_apart(seed: int, size: float, scale: float
     hidden = (random.normal(size=(12, inner)) * size).astype(np.float32)
     hidden[1] = 3 * size  # all alike, for which a row of bytes has no steps
     assert argmax(hidden, weight.astype(np.float32)) == first_of_all(hidden, weight.astype(np.float32))
+    bias = (random.normal(size=len(weight)) * size * scale * 10).astype(np.float32)
+    given = hidden, weight.astype(np.float32)
+    assert argmax(*given, bias=bias) == first_of_all(*given, bias=bias)
 
 
 @pytest.mark.parametrize("inner", range(1, 40))

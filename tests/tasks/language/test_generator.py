@@ -89,7 +89,7 @@ def test_scores_are_those_of_the_forward_pass(units: str) -> None:
     text = "the dog sat"
     ids = tokenizer.ids_batch([text])[0]
     with torch.no_grad():
-        scores = model.model.output.scores(model.model(texts([np.append(0, ids)]))).log_softmax(1)
+        scores = model.model.scores(model.model(texts([np.append(0, ids)]))).log_softmax(1)
     expected = scores.gather(1, torch.from_numpy(np.append(ids, 0))[:, None])[:, 0].tolist()
     found = model.score(text)
     assert found.log_probabilities == pytest.approx(expected)
@@ -123,7 +123,7 @@ def plain(model, ids: np.ndarray, length: int, stride: int) -> list[float]:
         begin = 0 if place < length else (place - length) // stride * stride + stride
         read = [END if begin == 0 else ids[begin - 1], *ids[begin:place]]
         with torch.no_grad():
-            score = model.output.scores(model(texts([np.array(read)])))[-1].log_softmax(0)
+            score = model.scores(model(texts([np.array(read)])))[-1].log_softmax(0)
         found.append(-float(score[ids[place]]))
     return found
 

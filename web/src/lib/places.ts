@@ -3,7 +3,7 @@
 import type { Grid } from './payload'
 import type { Model } from './types'
 
-export type PlacesKind = 'sinusoidal' | 'learned' | 'relative' | 'alibi' | 'rotary' | 'grid' | 'none'
+export type PlacesKind = 'sinusoidal' | 'timing_signal' | 'learned' | 'relative' | 'alibi' | 'rotary' | 'grid' | 'none'
 
 export interface PlacesValues {
   kind: PlacesKind
@@ -13,6 +13,8 @@ export interface PlacesValues {
 export const ADDED: Record<PlacesKind, string> = {
   sinusoidal:
     'Attention by itself does not see the order of words, so a vector of its own is added to the word at every position: waves, short ones in the first dimensions and long ones in the last.',
+  timing_signal:
+    'Attention by itself does not see the order of words, so a vector of its own is added to the word at every position: waves, the sines in the first half of the dimensions and the cosines in the second, long ones at the end of each.',
   learned:
     'Attention by itself does not see the order of words, so a vector of its own is added to the word at every position, learned as the rest of the model is.',
   grid: 'Attention by itself does not see where a patch is, so a learned vector is added to each: one half tells its row, the other half its column.',

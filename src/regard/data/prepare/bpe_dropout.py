@@ -23,6 +23,7 @@ from regard.data.prepare.shards import CONTINUES, INSIDE, Entry, ShardFile, Shar
 from regard.system.errors import UsageError
 from regard.system.keys import key
 from regard.text.tokenizers.tokenizer import Tokenizer
+from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 PART = 65_536
 """Sentences whose words are in memory at a time while tokens are counted."""
@@ -30,6 +31,17 @@ LONGEST = 4096
 """Letters of a word whose segmentations are drawn: each draw takes a microsecond a letter. A longer one, such as an
 encoded file in the midst of a text, stays as it is."""
 Ids = NDArray[np.int64]
+
+
+def require_merges(tokenizer: AnyTokenizer) -> Tokenizer:
+    """The tokenizer, whose merges BPE-dropout leaves out.
+
+    Raises:
+        UsageError: it is not one of ours.
+    """
+    if not isinstance(tokenizer, Tokenizer):
+        raise UsageError("is for vocabularies of Regard; the pretrained model has another", "text.bpe_dropout")
+    return tokenizer
 
 
 class Segmenter:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from regard.config import Recipe
 from regard.data.corpora.corpus import ExampleT, Progress, TextPair
-from regard.data.prepare.bpe_dropout import Segmenter, WordTable
+from regard.data.prepare.bpe_dropout import Segmenter, WordTable, require_merges
 from regard.data.prepare.shards import Entry
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, Vocabularies
 
@@ -150,7 +150,7 @@ class PairEncoder(Encoder[TextPair]):
         self._tokenizers = (vocabularies.source, vocabularies.target)
         self._tables = [
             WordTable(one, Segmenter(one, text.bpe_dropout, self.seed), text.segmentations)
-            for one in (self._tokenizers if text.bpe_dropout else ())
+            for one in (map(require_merges, self._tokenizers) if text.bpe_dropout else ())
         ]
         self.divisible = not self._tables  # whose words are numbered as they come, and are the ids
         self.piece_sizes = () if self._tables else self.vocabularies.sizes

@@ -47,10 +47,6 @@ class Candidate:
     probability: float
 
 
-def _decoder_scores(model: Any, hidden_TD: Tensor) -> Tensor:
-    return model.output.scores(hidden_TD)
-
-
 def _masked_lm_scores(model: Any, hidden_TD: Tensor) -> Tensor:
     from regard.nn.layout import Sequences
 
@@ -59,8 +55,7 @@ def _masked_lm_scores(model: Any, hidden_TD: Tensor) -> Tensor:
 
 
 PIECE_SCORES: dict[str, Callable[[Any, Tensor], Tensor]] = {
-    "text": _decoder_scores,
-    "continuation": _decoder_scores,
+    **dict.fromkeys(("text", "continuation"), lambda model, hidden_TD: model.scores(hidden_TD)),
     "words": _masked_lm_scores,
 }
 """By kind of output, from ``hidden_TD`` to ``score_TV``; classifiers and taggers predict no pieces."""

@@ -96,7 +96,7 @@ class GptStepper:
         for layer, past in zip(decoder.layers, state.pasts, strict=True):
             x_ND = layer.step(x_ND, past, places_N, layout)  # type: ignore[operator]
         state.lengths_N = state.lengths_N + 1
-        return state, NextTokenScores(self.model.output.scores(decoder.final(x_ND)))
+        return state, NextTokenScores(self.model.scores(decoder.final(x_ND)))
 
     @torch.inference_mode()
     def select(self, state: GptState, rows_M: Ids) -> GptState:

@@ -86,7 +86,7 @@ class RnnStepper:
             hidden_ND, carried = self.model.decoder.step(
                 ids_N, state.carried, state.key_SD, state.memory_SD, state.layout
             )
-        answer = NextTokenScores(self.model.output.scores(hidden_ND), heard.get(WEIGHT, []))
+        answer = NextTokenScores(self.model.scores(hidden_ND), heard.get(WEIGHT, []))
         return replace(state, carried=carried), answer
 
     @torch.inference_mode()

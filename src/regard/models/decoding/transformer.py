@@ -102,7 +102,7 @@ class TransformerStepper:
             x_ND = decoder.input(torch.from_numpy(tokens_N).to(self.device), lengths_N, longest)
             for layer, past, memory in zip(decoder.layers, state.pasts, state.memories, strict=True):
                 x_ND = layer.step(x_ND, past, memory, places_N, layout, cross_layout)  # type: ignore[operator]
-        score_NV = self.model.output.scores(decoder.final(x_ND))
+        score_NV = self.model.scores(decoder.final(x_ND))
         state.lengths_N = state.lengths_N + 1
         return state, NextTokenScores(score_NV, heard.get(last, []))
 

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from regard.config import TASKS
 from regard.data.corpora.labelled import join_labels
+from regard.runs.convert.torch_file import read_torch_file
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.lines import replace_surrogates
@@ -26,19 +27,15 @@ PICKLED, OF_CTRANSLATE2 = "pytorch_model.bin", "model.bin"
 NOT_YET = {
     "bart": "a BART",
     "fsmt": "an FSMT translator (of fairseq)",
-    "m2m_100": "an M2M-100 or NLLB translator",
-    "marian": "a Marian translator (OPUS-MT)",
-    "mbart": "an mBART translator",
     "mt5": "an mT5",
     "nllb-moe": "an NLLB translator with experts (MoE)",
     "nllb_moe": "an NLLB translator with experts (MoE)",
-    "pegasus": "a Pegasus",
     "pegasus_x": "a PEGASUS-X",
     "seamless_m4t": "a SeamlessM4T translator",
     "seamless_m4t_v2": "a SeamlessM4T translator",
     "umt5": "a UMT5",
 }
-"""Models of others that cannot be imported, by their ``model_type``; a Marian or Pegasus that we wrote can."""
+"""Models of others that cannot be imported, by their ``model_type``."""
 FILES_NOT_YET = {
     "a package of Argos Translate": ("metadata.json", "model"),
     "a translator of Firefox (Bergamot)": ("model.*.bin*", "*vocab.*.spm*"),
@@ -212,17 +209,20 @@ class HubFolder:
     @property
     def where(self) -> str:
         """The file of its weights, for errors."""
-        return str(self.path / (WEIGHTS if (self.path / WEIGHTS).exists() else INDEX))
+        return str(self._files()[0])
 
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
         """Every tensor by the name in the file, of one file or of several that an index names.
 
         Raises:
-            RegardError: a file is missing or broken, or the weights are pickled.
+            RegardError: a file is missing or broken, or holds anything else than tensors.
         """
         found: dict[str, Tensor] = {}
         for file in self._files():
+            if file.suffix == ".bin":
+                found |= read_torch_file(file)
+                continue
             disk.refuse_irregular(file, "file of weights")
             try:
                 with safe_open(file, "pt") as opened:
@@ -232,22 +232,17 @@ class HubFolder:
         return found
 
     def _files(self) -> list[Path]:
-        if (self.path / WEIGHTS).exists():
-            return [self.path / WEIGHTS]
-        if (self.path / INDEX).exists():
-            named = Fields.of(self.path / INDEX).get("weight_map")
-            files = list(named.values()) if isinstance(named, dict) else []
-            if not files or not all(map(disk.is_plain, files)):
-                raise RegardError("names no files of weights, or some outside of the folder", str(self.path / INDEX))
-            return [self.path / name for name in sorted(set(files))]
-        if (self.path / PICKLED).exists():
-            raise RegardError(
-                "holds pickled weights, which can run code when they are read; where you trust them, have their own "
-                f"library write them as {WEIGHTS} once: transformers.{self.architecture or 'AutoModel'}"
-                f".from_pretrained({str(self.path)!r}).save_pretrained('elsewhere'), its tokenizer likewise",
-                str(self.path / PICKLED),
-            )
-        raise RegardError(f"has no {WEIGHTS}", str(self.path))
+        for whole, index in ((WEIGHTS, INDEX), (PICKLED, f"{PICKLED}.index.json")):
+            if (self.path / whole).exists():
+                return [self.path / whole]
+            if (self.path / index).exists():
+                named = Fields.of(self.path / index).get("weight_map")
+                files = list(named.values()) if isinstance(named, dict) else []
+                if not files or not all(map(disk.is_plain, files)):
+                    message = "names no files of weights, or some outside of the folder"
+                    raise RegardError(message, str(self.path / index))
+                return [self.path / name for name in sorted(set(files))]
+        raise RegardError(f"has no {WEIGHTS} and no {PICKLED}", str(self.path))
 
     def labels(self, count: int) -> tuple[str, ...]:
         """The names of classes or tags by number, ``LABEL_0`` and so on if the folder has no names.

@@ -12,11 +12,12 @@ from regard.data.batches.patches import Scale
 from regard.runs.convert.hub import CONFIG, GENERATION, WEIGHTS, odd_label
 from regard.runs.convert.hub_import import KINDS
 from regard.runs.convert.layouts import FORMATS, exports
-from regard.runs.convert.layouts.format import PAD, Row, outward
+from regard.runs.convert.layouts.format import Row, outward
 from regard.runs.convert.side_files import PIXELS, as_json, pooling_files, processor, tokenizer_contents
+from regard.runs.convert.translator_files import translator_contents
 from regard.system.errors import RegardError
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
-from regard.text.tokenizers.vocabulary import AnyTokenizer
+from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 LONGEST = 512
 """Tokens their outputs may have."""
@@ -28,6 +29,7 @@ def hub_files(
     tokenizer: AnyTokenizer | None,
     labels: Sequence[str] = (),
     scale: Scale | None = None,
+    vocabularies: Vocabularies | None = None,
 ) -> dict[str, bytes]:
     """The files of a folder in Hugging Face's layout, by name.
 
@@ -42,6 +44,7 @@ def hub_files(
         tokenizer: None for image models.
         labels: the names of classes or tags.
         scale: of pixel values, for a model of images.
+        vocabularies: of a translator.
 
     Raises:
         UsageError: names the fields for which the format has no form.
@@ -52,16 +55,22 @@ def hub_files(
     assert found.format is not None
     format, task, model, info = FORMATS[found.format], recipe.task, recipe.model, recipe.info
     pieces = tokenizer.size + found.own if tokenizer else 0
-    symbols = _symbols(recipe, tokenizer, found.own) if tokenizer else {}
+    start = None if found.own else format.start_piece(tokenizer)
+    symbols = _symbols(recipe, tokenizer, start) if tokenizer else {}
     config = format.config(recipe, pieces) | symbols | _label_config(recipe, labels)
     config["architectures"] = [format.architecture(task)]
-    tensors = _rename(format.rows(model, task, None if found.own else PAD), weights) | format.further(model, config)
+    if vocabularies is not None and not vocabularies.joint:
+        config["decoder_vocab_size"] = vocabularies.target.size + found.own
+        config["decoder_start_token_id"] = vocabularies.target.size
+    tensors = _rename(format.rows(model, task, start), weights) | format.further(model, config)
     if info.writes == "nothing":  # a model without a head has no prefix to tell it from one
         tensors = {name.removeprefix(format.prefix): tensor for name, tensor in tensors.items()}
     files = {CONFIG: as_json(config), WEIGHTS: safetensors.torch.save(tensors, {"format": "pt"})}
     if scale is not None and isinstance(model, VitSection):
         files[PIXELS] = as_json(processor(model, scale))
-    if tokenizer is not None:
+    if vocabularies is not None and vocabularies.source.model is not None:
+        files |= translator_contents(vocabularies, recipe, found.own)
+    elif tokenizer is not None:
         pad = found.own and not isinstance(tokenizer, HuggingFaceTokenizer)  # theirs has one, and needs no further name
         text = recipe.text if info.learns_from == "pairs" else None
         longest, framed = recipe.data.max_tokens, info.writes != "continuation"
@@ -77,12 +86,12 @@ def hub_files(
     return files
 
 
-def _symbols(recipe: Recipe, tokenizer: AnyTokenizer, own: bool) -> dict[str, object]:
-    """The ids of symbols; ``own``: the symbol that starts a text has a row of its own."""
-    pad = tokenizer.pad if isinstance(tokenizer, HuggingFaceTokenizer) else None
+def _symbols(recipe: Recipe, tokenizer: AnyTokenizer, start: int | None) -> dict[str, object]:
+    """The ids of symbols; ``start``: of the piece that starts a text, ``None`` where a row of its own does."""
+    pad = tokenizer.pad
     if not isinstance(recipe.model, TransformerSection):
         return {"eos_token_id": tokenizer.end, "bos_token_id": None, "pad_token_id": pad}
-    start = tokenizer.size if own else PAD
+    start = tokenizer.size if start is None else start
     pad = start if pad is None else pad
     return {"decoder_start_token_id": start, "pad_token_id": pad, "eos_token_id": tokenizer.end}
 

@@ -15,8 +15,8 @@ from regard.data.batches.patches import Scale
 from regard.models import build
 from regard.runs.convert.hub import FLAG, NOT_YET, WHOLE, HubFolder, not_yet, odd_label
 from regard.runs.convert.layouts import FORMATS
-from regard.runs.convert.layouts.encoder_decoder import PREFIXED
 from regard.runs.convert.layouts.format import PURPOSE, Format, inward, refuse_surplus
+from regard.runs.convert.layouts.t5 import PREFIXED
 from regard.runs.convert.side_files import (
     SENTENCES,
     SentenceTransformersConfig,
@@ -27,10 +27,12 @@ from regard.runs.convert.side_files import (
     scale_of,
     tokenizer_of,
 )
+from regard.runs.convert.translator_files import vocabularies_of
 from regard.system.errors import Option, RegardError, UsageError
 from regard.text.tags import split_tag
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer
-from regard.text.tokenizers.vocabulary import AnyTokenizer
+from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 LONGEST = 1024
 """Tokens a text may have where the model is not one of ours and could read more; a recipe's batch has as many."""
@@ -47,14 +49,14 @@ class ImportedModel:
     Args:
         recipe: its model section and task; the training sections are the defaults.
         weights: by our names, in float32.
-        tokenizer: theirs, or ours if we had written it; None for image models.
+        tokenizer: theirs, or ours if we had written it; of a translator of others two; None for image models.
         labels: the names of classes or tags.
         scale: of pixel values, for a model of images.
     """
 
     recipe: Recipe
     weights: dict[str, Tensor]
-    tokenizer: AnyTokenizer | None
+    tokenizer: AnyTokenizer | Vocabularies | None
     labels: tuple[str, ...] = ()
     scale: Scale | None = None
 
@@ -71,7 +73,7 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
         RegardError: it is no such folder, of a kind that is not supported, or a file of it is damaged.
     """
     hub = HubFolder.open(folder)
-    if hub.kind in NOT_YET and not has_own_tokenizer(hub.path):
+    if hub.kind in NOT_YET:
         raise not_yet(NOT_YET[hub.kind], hub.path)
     if hub.kind not in FORMATS:
         known = ", ".join(sorted(FORMATS.keys() - NOT_YET))
@@ -84,6 +86,7 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
     start = format.start_row(hub.config, hub.generation)
     pieces = 0 if info.reads == "image" else hub.config.parse("vocab_size", WHOLE) - (start is None)
     untied = None if hub.config.parse("tie_word_embeddings", FLAG, True) else format.outputs.get(task)
+    target_pieces = format.target_pieces(hub.config, pieces)
     tensors = format.canonical_tensors(hub.tensors, hub.where, untied)
     count = len(tensors["classifier.weight"]) if info.has_labels and "classifier.weight" in tensors else 0
     labels = hub.labels(count) if count else ()
@@ -100,26 +103,39 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
     refuse_surplus(rows, tensors, format.spare, hub.where)
     weights = inward(rows, tensors, hub.where)
     with torch.device("meta"):
-        outline = build.outline(recipe.model, pieces, count, info.writes)
+        outline = build.outline(recipe.model, pieces, count, info.writes, target_pieces)
     _refuse_other_shapes(weights, outline, hub.where)
-    tokenizer = tokenizer_of(hub.path, pieces) if pieces else None  # only after the table's rows are known
-    if isinstance(tokenizer, Tokenizer):
+    translates = info.learns_from == "pairs" and not has_own_tokenizer(hub.path)
+    vocabularies = vocabularies_of(hub, (pieces, target_pieces)) if translates else None
+    # only after the table's rows are known
+    tokenizer = tokenizer_of(hub.path, pieces) if pieces and not translates else None
+    if vocabularies is not None:
+        recipe = recipe_from(merge(values, _of_translator(hub, vocabularies)), hub.config.where)
+    elif isinstance(tokenizer, Tokenizer):
         recipe = recipe_from(merge(values, _as_ours(hub, task, model, said, tokenizer, wanted)), hub.config.where)
-    elif info.texts > 1 and tokenizer is not None and not frames_pairs(tokenizer):
+    elif info.texts > 1 and isinstance(tokenizer, HuggingFaceTokenizer) and not frames_pairs(tokenizer):
         message = "puts two texts together in another way than begin, first, end, second, end; only this one is read"
         raise RegardError(message, str(hub.path))
     elif start is None and info.learns_from == "prefixed":  # only training on spans gives a T5's start a row of its own
         recipe = recipe_from(merge(values, {"text_to_text": {"spans": True}}), hub.config.where)
-    elif info.learns_from == "pairs":
-        message = f"is a {format.kind} with a tokenizer of others; only one that `regard export` wrote is read"
-        raise RegardError(message, str(hub.path))
     if said.lowers and tokenizer is not None:
         capital, small = tokenizer.ids_batch(["A B", "a b"])
         if not np.array_equal(capital, small):
             message = "lower-cases texts, but the tokenizer does not: this is not supported"
             raise RegardError(message, str(hub.path / SENTENCES))
     scale = scale_of(hub.path, recipe.model.channels) if isinstance(recipe.model, VitSection) else None
-    return ImportedModel(recipe, {name: tensor.float() for name, tensor in weights.items()}, tokenizer, labels, scale)
+    floats = {name: tensor.float() for name, tensor in weights.items()}
+    return ImportedModel(recipe, floats, vocabularies or tokenizer, labels, scale)
+
+
+def _of_translator(hub: HubFolder, vocabularies: Vocabularies) -> dict[str, object]:
+    """Further recipe values of a translator of others: its languages, where its folder names them."""
+    languages, text = vocabularies.languages, language_codes(hub.path)
+    if languages is not None:
+        known = {key: code for key, code in text.items() if code in languages.ids}
+        forced = [code for code, id in languages.ids.items() if id == hub.generation.get("forced_bos_token_id")]
+        text = {**known, **({"target_language": forced[0]} if forced else {})}
+    return {"text": text, "decoding": {"refill": True}}
 
 
 def _task(hub: HubFolder, format: Format) -> str:
@@ -141,6 +157,7 @@ def _recipe(
 ) -> dict[str, object]:
     """The values of a recipe: what is known of the model, and defaults."""
     values: dict[str, object] = {"task": task, "model": model}
+    longest = LONGEST
     if pieces:
         values["text"] = {"vocabulary": max(300, pieces)}
         places = model.get("max_positions")
@@ -154,7 +171,11 @@ def _recipe(
     elif info.writes == "nothing":
         values["encoding"] = {"normalise": said.normalise}
     elif info.writes == "text":
-        values["decoding"] = {"beam": min(hub.generation.parse("num_beams", WHOLE, Decoding().beam), MOST)}
+        beam = min(hub.generation.parse("num_beams", WHOLE, Decoding().beam), MOST)
+        values["decoding"] = {"beam": beam}
+        if model.get("positions") == "learned":  # of a text and of what is written there are as many
+            half = longest // 2
+            values |= {"data": {"max_tokens": half}, "decoding": {"beam": beam, "max_extra": half - 1}}
     return values
 
 

@@ -114,7 +114,7 @@ def language_codes(folder: Path) -> dict[str, str]:
         RegardError: something else stands there.
     """
     settings, found = Fields.of(folder / SETTINGS, optional=True), {}
-    for key, name in SPOKEN.items():
+    for key, name in (*SPOKEN.items(), ("source_language", "src_lang"), ("target_language", "tgt_lang")):
         if settings.get(name) is not None:
             if not re.fullmatch(LANGUAGE, settings.parse(name, TEXT)):
                 raise RegardError(f"{name} {format_value(settings.get(name))} is no code of a language", settings.where)
@@ -203,7 +203,7 @@ def tokenizer_contents(
     if isinstance(tokenizer, Tokenizer):
         document["added_tokens"] = _added_to(tokenizer)
         document["post_processor"] = _frame(tokenizer, texts) if framed else None
-    elif texts > 1 and not frames_pairs(tokenizer):
+    elif texts > 1 and isinstance(tokenizer, HuggingFaceTokenizer) and not frames_pairs(tokenizer):
         document["post_processor"] = _frame(tokenizer, texts)
     if not framed:
         roles["bos_token"] = roles["eos_token"]  # it separates texts, so a text begins after one

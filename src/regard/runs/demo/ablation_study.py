@@ -150,7 +150,7 @@ class PronounPredictions:
         """How many pronouns the model would write right without some heads."""
         with evaluating(self.network), Ablations(off=tuple(off)).apply(self.model.recipe.model):
             hidden_BD = self._run()[self._ends_B]
-            score_BV = self.network.output.scores(hidden_BD)
+            score_BV = self.network.scores(hidden_BD)
         names = list(self._forms)
         chosen_B = score_BV[:, [self._forms[name] for name in names]].argmax(1).tolist()
         return sum(names[chosen] == gender for chosen, gender in zip(chosen_B, self.genders, strict=True))

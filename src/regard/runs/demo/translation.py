@@ -168,7 +168,7 @@ def evaluate_demonstration(
 ) -> Demonstration:
     """Score the model on the test sentences, beside the baselines, and measure its pronouns' attention."""
 
-    def translation_quality(translator: Translation | NearestSentence, **options: int) -> DemoScores:
+    def translation_quality(translator: Translation | NearestSentence, **options: Any) -> DemoScores:
         if should_stop():
             raise Stopped("stopped before the scores; the model is saved, the same command makes them")
         return quality(made.test, translator.translate([pair.source for pair in made.test], **options))

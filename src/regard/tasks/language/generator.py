@@ -392,7 +392,7 @@ def _nats(model: Gpt, read: Sequence[Ids], labels: Ids) -> Floats:
     hidden_TD = model(tokens(pack_sources(read), device))
     labels_T, parts = torch.from_numpy(labels).to(device), []
     for hidden_ND, labels_N in zip(hidden_TD.split(CHUNK), labels_T.split(CHUNK), strict=True):
-        score_NV = model.output.scores(hidden_ND)
+        score_NV = model.scores(hidden_ND)
         score_NV = score_NV if score_NV.dtype == torch.float64 else score_NV.float()
         parts.append(score_NV.logsumexp(1) - score_NV.gather(1, labels_N[:, None])[:, 0])
     return torch.cat(parts).double().cpu().numpy()

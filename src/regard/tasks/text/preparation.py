@@ -13,17 +13,23 @@ from torch import nn
 from regard.config import Data, Recipe, Text, saved_recipe
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare.bpe_dropout import SegmentationSampler, Segmenter, segment_tagged, segment_texts
+from regard.data.prepare.bpe_dropout import (
+    SegmentationSampler,
+    Segmenter,
+    require_merges,
+    segment_tagged,
+    segment_texts,
+)
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.preparation import Learn, prepare
 from regard.data.prepare.shards import Side
 from regard.data.prepare.split import Examples, Split, SplitCorpora, split_texts
 from regard.models import store
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
 from regard.tasks.model_path import MODEL, RECIPE, model_folder
 from regard.tasks.training.defaults import pool_fields
-from regard.text.tokenizers.tokenizer import Tokenizer, learn
+from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer, sample
 from regard.training.checkpoints.manifest import verify
 
@@ -180,14 +186,3 @@ def _segment(
     if tagged:
         return segment_tagged(prepared.text, prepared.labels, draws, seed, max_tokens)
     return segment_texts(prepared.text, draws, seed, max_tokens), prepared.labels
-
-
-def require_merges(tokenizer: AnyTokenizer) -> Tokenizer:
-    """The tokenizer, whose merges BPE-dropout leaves out.
-
-    Raises:
-        UsageError: it is not one of ours.
-    """
-    if not isinstance(tokenizer, Tokenizer):
-        raise UsageError("is for vocabularies of Regard; the pretrained model has another", "text.bpe_dropout")
-    return tokenizer

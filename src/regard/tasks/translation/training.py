@@ -163,8 +163,8 @@ def target_loss(
 ) -> Loss:
     """The smoothed loss of the decoder's output for a batch."""
     criterion.train(task.model.training)
-    table_V1D = task.model.output.weight
-    total, nll = criterion(hidden_TD, table_V1D, inputs.labels_T, inputs.weight_T, task.model.pieces)
+    projection = task.model.projection(hidden_TD)
+    total, nll = criterion(*projection, inputs.labels_T, inputs.weight_T, task.model.pieces)
     return Loss(total, nll, batch.tokens)
 
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, overload
+
+import numpy as np
 
 from regard.config import Recipe
 from regard.data.batches.batch import Packed
 from regard.decoding.hypotheses import Hypothesis as TokenHypothesis
 from regard.decoding.hypotheses import Symbols, Trace
 from regard.decoding.search import search
-from regard.system.errors import UsageError
+from regard.system.errors import Option, UsageError
 from regard.tasks.engine import step_of
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others
 from regard.text.confidence import Side, UnseenWord, is_doubted
+from regard.text.language_tokens import UNKNOWN_LANGUAGE
 from regard.text.languages import cut, joiner, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
@@ -63,9 +67,44 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         self, recipe: Recipe, assets: Vocabularies, model: Transformer | Rnn | Unloaded[Transformer | Rnn]
     ) -> None:
         super().__init__(recipe, assets, model)
-        self.vocabularies, self.symbols = assets, Symbols(assets.target.start)
+        target = assets.target
+        never = np.setdiff1d(np.arange(target.size), [*target.ordinary.tolist(), target.end])
+        self.vocabularies = assets
+        self.before, prefix = self._frame()
+        """Tokens before each text: of its language, or of that of its translation."""
+        self.symbols = Symbols(target.start, target.end, tuple(never.tolist()), prefix)
         self.source_tokenizer: AnyTokenizer = assets.source
         self.target_tokenizer: AnyTokenizer = assets.target
+
+    def between(self, from_: str | None = None, to: str | None = None) -> Translation:
+        """This translator for another pair of languages, of the same weights.
+
+        Args:
+            from_, to: codes that the model's folder names, or usual ones such as ``de``; default: the recipe's.
+
+        Raises:
+            UsageError: the model does not know one of them.
+        """
+        if from_ is to is None:
+            return self
+        other = copy(self)
+        other.before, prefix = other._frame(from_, to)
+        other.symbols = replace(other.symbols, prefix=prefix)
+        return other
+
+    def _frame(self, from_: str | None = None, to: str | None = None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The tokens before a text, and those that begin its translation."""
+        text, tokens = self.recipe.text, self.assets.languages
+        told = (from_, text.source_language, Option("from_")), (to, text.target_language, Option("to"))
+        if tokens is None:
+            for said, known, argument in told:
+                if said not in (None, known):
+                    raise UsageError(f"{said!r} cannot be asked of a model of one language each way: {known}", argument)
+            return (), ()
+        usual = next(iter(tokens.ids))
+        codes = ((said or known, argument) for said, known, argument in told)
+        source, target = (usual if code == UNKNOWN_LANGUAGE else tokens.find(code, where) for code, where in codes)
+        return tokens.frame(source, target)
 
     def inputs(self, packed: Packed) -> Tokens:
         """The encoder's input."""
@@ -91,18 +130,25 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         return encoder_decoder(recipe.model, *sizes, key)
 
     @overload
-    def translate(self, text: str, beam: int | None = None) -> str: ...
+    def translate(
+        self, text: str, beam: int | None = None, *, from_: str | None = None, to: str | None = None
+    ) -> str: ...
     @overload
-    def translate(self, text: list[str], beam: int | None = None) -> list[str]: ...
-    def translate(self, text: str | list[str], beam: int | None = None) -> str | list[str]:
+    def translate(
+        self, text: list[str], beam: int | None = None, *, from_: str | None = None, to: str | None = None
+    ) -> list[str]: ...
+    def translate(
+        self, text: str | list[str], beam: int | None = None, *, from_: str | None = None, to: str | None = None
+    ) -> str | list[str]:
         """The best translation of a text, or of each text of a list.
 
         Args:
             text: one text or several; an empty one stays empty.
             beam: hypotheses kept while searching; 1 is greedy; default: the recipe's.
+            from_, to: as :meth:`between` has them.
         """
-        texts = [text] if isinstance(text, str) else text
-        best = [hypotheses[0].text for hypotheses in self.nbest(texts, 1, beam, scores=False)]
+        texts, task = [text] if isinstance(text, str) else text, self.between(from_, to)
+        best = [hypotheses[0].text for hypotheses in task.nbest(texts, 1, beam, scores=False)]
         return best[0] if isinstance(text, str) else best
 
     def nbest(
@@ -144,6 +190,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
         flat = [part for group in parts for part in group]
         sources = self.vocabularies.source.ids_batch(flat, ended=True)
+        if self.before:
+            sources = [np.append(self.before, ids) for ids in sources]
         found: list[list[TokenHypothesis]] = []
         if sources:
             found = search(step_of(self), sources, decoding, self.symbols, nbest=n, trace=trace, scores=scores)
@@ -192,16 +240,16 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The encoder's input for a sentence and its characters, for inspection; ``</s>`` comes last."""
-        return read_as(self.assets.source, text, (), (self.assets.source.end,))
+        return read_as(self.assets.source, text, self.before, (self.assets.source.end,))
 
     def reads_target(self, text: str) -> tuple[str, list[Read]]:
         """The pieces of a translation, for inspection; without symbols."""
-        return read_as(self.assets.target, text, ())
+        return read_as(self.assets.target, text, self.symbols.prefix)
 
     def _parts(self, text: str, line: int) -> list[str]:
         if not text.strip():
             return []
-        limit, left = self.recipe.data.max_tokens, 0
+        limit, left = self.recipe.data.max_tokens - len(self.before), 0
 
         def shorten(sentence: str) -> str:
             nonlocal left
@@ -229,7 +277,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             found.append(
                 Hypothesis(
                     joiner(self.recipe.text.target_language).join(texts) if len(texts) > 1 else texts[0],
-                    tuple(token for one in chosen for token in one.tokens),
+                    tuple(token for one in chosen for token in one.tokens[len(self.symbols.prefix) :]),
                     sum(one.score for one in chosen),
                     all(one.finished for one in chosen),
                     confidence,

@@ -325,11 +325,12 @@ class HuggingFaceTokenizer(BaseTokenizer):
         found = call_library(lambda: self._core.encode_batch(guarded, add_special_tokens=False), self._where)
         return [Encoding(one.ids, one.offsets, text) for one, text in zip(found, normal, strict=True)]
 
-    def ids_batch(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-        """The ids alone of each text; the fastest way in."""
+    def ids_batch(self, texts: Sequence[str], ended: bool = False) -> list[NDArray[np.int64]]:
+        """The ids alone of each text, its end last where ``ended``; the fastest way in."""
         normal = [replace_surrogates(text).replace(GUARD, "\ufffd") for text in texts]
         found = call_library(lambda: self._core.encode_batch_fast(normal, add_special_tokens=False), self._where)
-        return [np.array(one.ids, dtype=np.int64) for one in found]
+        end = [self.end] if ended else []
+        return [np.array(one.ids + end, dtype=np.int64) for one in found]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of pieces, as the file joins them; symbols and rows without a name are skipped."""

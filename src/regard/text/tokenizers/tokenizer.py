@@ -127,6 +127,11 @@ class BaseTokenizer(ABC):
     """Of each id, the start symbol last, whether it is a symbol, which is a word by itself."""
     pad: int | None = None
     """The id of the symbol that fills up batches elsewhere, where there is one."""
+    model: bytes | None = None
+    """The file of the SentencePiece model that it is, if it is one."""
+    end: int
+    shortest, longest = 0, 1 << 20
+    """A text of so many times ``shortest`` bytes has no more pieces, one of more than ``longest`` times has more."""
 
     @cached_property
     def sha256(self) -> str:
@@ -136,6 +141,15 @@ class BaseTokenizer(ABC):
     @abstractmethod
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
         """The pieces of each text with their offsets; faster than one by one."""
+
+    @abstractmethod
+    def ids_batch(self, texts: Sequence[str], ended: bool = False) -> list[NDArray[np.int64]]:
+        """The ids alone of each text, ``</s>`` last where ``ended``; the fastest way in."""
+
+    def flat_ids(self, texts: Sequence[str], ended: bool = False) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """``(ids_T, lengths_B)``: as :meth:`ids_batch`, but end to end, and how many ids each text has."""
+        found = self.ids_batch(texts, ended)
+        return np.concatenate([np.zeros(0, np.int64), *found]), np.array([*map(len, found)], np.int64)
 
     @abstractmethod
     def decode(self, ids: Iterable[int]) -> str:
@@ -192,6 +206,7 @@ class Tokenizer(BaseTokenizer):
 
     end = 0
     unknown = 1
+    shortest = 1
 
     def __init__(
         self,
@@ -221,7 +236,6 @@ class Tokenizer(BaseTokenizer):
         sizes = [0 if place < self.symbols else len(name) for place, name in enumerate(self.names)]  # a letter a byte
         self.chunks = byte_pieces.ChunkIds(self._encode_ids, sizes)
         self.longest = max(sizes)
-        """Bytes of the longest piece."""
 
     @cached_property
     def _bytes(self) -> list[bytes]:

@@ -12,18 +12,20 @@ from regard.system.errors import RegardError
 from regard.system.forks import join_parts, split_parts
 from regard.system.keys import generator
 from regard.text.confidence import CONFIDENCE, WORDS, SeenWords, confidence_content, read_doubted_below, read_seen_words
+from regard.text.language_tokens import LANGUAGES, LanguageTokens, read_languages
 from regard.text.tokenizers.byte_pieces import ChunkCounter, Normalisation, Units
 from regard.text.tokenizers.tokenizer import Tokenizer, learn_counted, parse_document, read_document
 
 if TYPE_CHECKING:
     from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
+    from regard.text.tokenizers.sentencepiece import SentencePieceTokenizer
 
 Item = TypeVar("Item")
 CHUNK = 4096
 TOKENIZER, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
 PAD = 0
 """The pad piece of a T5."""
-AnyTokenizer: TypeAlias = "Tokenizer | HuggingFaceTokenizer"
+AnyTokenizer: TypeAlias = "Tokenizer | HuggingFaceTokenizer | SentencePieceTokenizer"
 
 
 def sample(items: Iterable[Item], count: int, seed: int) -> list[Item]:
@@ -53,7 +55,12 @@ def read_tokenizer(path: Path | str) -> AnyTokenizer:
         RegardError: the file is missing, too large or damaged.
     """
     document = read_document(path)
-    model = document.get("model") if isinstance(document, dict) else None
+    document = document if isinstance(document, dict) else {}
+    if "sentencepiece" in document:
+        from regard.text.tokenizers.sentencepiece import SentencePieceTokenizer
+
+        return SentencePieceTokenizer.of(document, str(path))
+    model = document.get("model")
     if not isinstance(model, dict) or "format" in model:
         return Tokenizer(*parse_document(document, str(path)))
     from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
@@ -76,13 +83,15 @@ class Vocabularies:
         seen: source words that training read; ``None`` where that is not known.
         doubted_below: the confidence below which translations are doubted; 0 as long as none is, ``None`` where that is
             not known.
+        languages: their tokens, of a translator of several.
     """
 
-    source: Tokenizer
-    target: Tokenizer
+    source: AnyTokenizer
+    target: AnyTokenizer
     joint: bool
     seen: SeenWords | None = field(default=None, compare=False)
     doubted_below: float | None = field(default=None, compare=False)
+    languages: LanguageTokens | None = None
 
     @property
     def sha256(self) -> str:
@@ -102,10 +111,10 @@ class Vocabularies:
             found[WORDS] = self.seen.content
         if self.doubted_below is not None:
             found[CONFIDENCE] = confidence_content(self.doubted_below)
-        return found
+        return found | ({LANGUAGES: self.languages.content} if self.languages else {})
 
     @property
-    def files(self) -> dict[str, Tokenizer]:
+    def files(self) -> dict[str, AnyTokenizer]:
         """File name to tokenizer: ``tokenizer.json``, or ``tokenizer.source.json`` and ``tokenizer.target.json``."""
         return {TOKENIZER: self.source} if self.joint else {SOURCE: self.source, TARGET: self.target}
 
@@ -122,13 +131,13 @@ class Vocabularies:
             RegardError: no tokenizer is there, or one is damaged.
         """
         folder = Path(folder)
-        more = read_seen_words(folder), read_doubted_below(folder)
+        more = read_seen_words(folder), read_doubted_below(folder), read_languages(folder)
         if (folder / TOKENIZER).exists():
-            both = Tokenizer.load(folder / TOKENIZER)
+            both = read_tokenizer(folder / TOKENIZER)
             return cls(both, both, True, *more)
         if not (folder / SOURCE).exists():
             raise RegardError(f"holds neither {TOKENIZER} nor {SOURCE}; is it a model folder?", str(folder))
-        return cls(Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET), False, *more)
+        return cls(read_tokenizer(folder / SOURCE), read_tokenizer(folder / TARGET), False, *more)
 
 
 def learn_vocabularies(

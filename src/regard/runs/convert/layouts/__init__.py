@@ -9,14 +9,15 @@ import torch
 from torch import Tensor
 
 from regard.config import FAMILIES, GptSection, Recipe, TransformerSection
-from regard.runs.convert.layouts.encoder_decoder import T5, TABLES, Marian, Pegasus
-from regard.runs.convert.layouts.format import PAD, Format, Obstacle, word
+from regard.runs.convert.layouts.format import PAD, TABLES, Format, Obstacle, word
+from regard.runs.convert.layouts.marian import M2M100, Marian, MBart, Pegasus
 from regard.runs.convert.layouts.single_stack import Bert, Gpt2, Vit
+from regard.runs.convert.layouts.t5 import T5
 from regard.system.errors import Option, UsageError
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
-FORMATS: dict[str, Format] = {form.model_type: form() for form in (Marian, Pegasus, T5, Bert, Gpt2, Vit)}
+FORMATS: dict[str, Format] = {form.model_type: form() for form in (Marian, Pegasus, T5, M2M100, MBart, Bert, Gpt2, Vit)}
 """The formats of others by the word ``model_type`` of ``config.json``."""
 EPSILON = 1e-5
 """The largest ε of the norms of a GPT-2 or T5 with which CTranslate2, which has one of its own, computes the same."""
@@ -86,8 +87,11 @@ def exports(
     obstacles = {name: each.obstacles(recipe, weights) for name, each in FORMATS.items() if each.family == family}
     if not obstacles:
         return Exports(None, tuple(_other_family(recipe)))
+    if tokenizer is not None and tokenizer.model is not None:  # a file for each side, and tables for each
+        apart = ("text.joint", "model.tie")
+        obstacles["marian"] = [each for each in obstacles["marian"] if each.field not in apart]
     nearest = min(obstacles, key=lambda name: len(obstacles[name]))  # of those that need as many changes the first
-    own = recipe.model.info.encoder_decoder and (nearest != "t5" or not _starts_with_pad(recipe, tokenizer, weights))
+    own = recipe.model.info.encoder_decoder and not _starts_with_piece(nearest, recipe, tokenizer, weights)
     further = _not_for_ctranslate2(recipe, nearest, own, tokenizer)
     return Exports(nearest, tuple(obstacles[nearest]), tuple(further), own)
 
@@ -105,16 +109,21 @@ def _other_family(recipe: Recipe) -> list[Obstacle]:
     return [Obstacle("model.family", family, fits, why), *beside]
 
 
-def _starts_with_pad(recipe: Recipe, tokenizer: AnyTokenizer | None, weights: Mapping[str, Tensor] | None) -> bool:
-    """Whether T5's pad piece starts a text, so that the start symbol needs no row, which could be generated.
+def _starts_with_piece(
+    format: str, recipe: Recipe, tokenizer: AnyTokenizer | None, weights: Mapping[str, Tensor] | None
+) -> bool:
+    """Whether a piece starts a text, T5's pad or M2M-100's end, so that the start symbol needs no row of its own.
 
     It does where the task begins with it, and where both rows are the same: where the model was not trained here.
     """
+    table = (weights or {}).get(TABLES[0])
+    start = FORMATS[format].start_piece(tokenizer)
+    if start is None:
+        return False
     prefixed = recipe.info.learns_from == "prefixed" and not recipe.text_to_text.spans
     if prefixed and tokenizer is not None and start_of(tokenizer) == PAD:
         return True
-    table = (weights or {}).get(TABLES[0])
-    return table is not None and torch.equal(table[-1], table[PAD])
+    return table is not None and torch.equal(table[-1], table[start])
 
 
 def _not_for_ctranslate2(recipe: Recipe, format: str, own: bool, tokenizer: AnyTokenizer | None) -> list[Obstacle]:

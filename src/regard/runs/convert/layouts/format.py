@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -12,10 +12,11 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
-from regard.config import Attentive, Recipe
+from regard.config import Attentive, Recipe, TransformerSection
 from regard.config.weights import infinite_weight
 from regard.runs.convert.hub import WHOLE, Fields
 from regard.system.errors import RegardError
+from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 ACTIVATIONS = {
     "relu": "relu",
@@ -33,6 +34,8 @@ PAD = 0
 """The row that starts a text by default."""
 PURPOSE = "finetuning_task"
 """The field of ``config.json`` that says what a model was fine-tuned for."""
+TABLES = ("encoder.input.tokens.weight", "decoder.input.tokens.weight")
+"""Our tables of what is read."""
 SIZES = {"key_size": "d_k", "value_size": "d_v"}
 """Sizes that a recipe may leave to be d_model / heads, to their keys."""
 
@@ -286,6 +289,14 @@ class Format(ABC):
         """The row of the table that starts a text; ``None``: the last one, which is no piece's."""
         return PAD
 
+    def start_piece(self, tokenizer: AnyTokenizer | None) -> int | None:
+        """The piece that starts a text there; ``None``: a row of its own does."""
+        return PAD
+
+    def target_pieces(self, config: Fields, pieces: int) -> int:
+        """Pieces of the target's vocabulary, where the source's has so many."""
+        return pieces
+
     def further(self, model: Any, config: Mapping[str, Any]) -> dict[str, Tensor]:
         """Our section and their ``config.json`` → tensors that are no weights of ours."""
         return {}
@@ -363,6 +374,12 @@ def misfits(model: object, **expected: object) -> list[Obstacle]:
             fits = f"{', '.join(most)} or {last}" if most else last
             found.append(Obstacle(f"model.{SIZES.get(name, name)}", held, fits))
     return found
+
+
+def sides(model: TransformerSection) -> Iterator[tuple[str, int, tuple[str, ...]]]:
+    """Encoder and decoder: the name, the layers, and our names of a layer's attention."""
+    yield "encoder", model.encoder_layers, ("attention",)
+    yield "decoder", model.decoder_layers, ("attention", "cross")
 
 
 def odd_heads(model: Attentive) -> list[Obstacle]:

@@ -1,0 +1,146 @@
+"""Vocabularies and languages of translators in Hugging Face's layout: SentencePiece models and ids of pieces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from regard.config import Recipe
+from regard.runs.convert.hub import TEXTS, Fields, HubFolder
+from regard.runs.convert.side_files import FILE, PIECES, ROLES, SETTINGS, as_json, tokenizer_of
+from regard.system import disk
+from regard.system.errors import RegardError
+from regard.text.language_tokens import LanguageTokens
+from regard.text.tokenizers.sentencepiece import FAIRSEQ, SentencePieceTokenizer, fairseq_names, names_by_id
+from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
+
+SOURCE_MODEL, TARGET_MODEL, MODEL, TARGET_PIECES = (
+    "source.spm",
+    "target.spm",
+    "sentencepiece.bpe.model",
+    "target_vocab.json",
+)
+LABEL = re.compile(r">>(\S+)<<")
+"""Marian's name of a language's token."""
+UNDERSCORED = re.compile(r"__([a-z]{2,3})__")
+"""M2M-100's."""
+CODED = re.compile(r"[a-z]{2,3}_[A-Za-z]{2,4}")
+"""NLLB's and mBART's, such as ``deu_Latn`` and ``de_DE``."""
+MADE_UP = "madeupword"
+SYMBOLS = (*FAIRSEQ, "<mask>")
+
+
+def vocabularies_of(hub: HubFolder, sizes: tuple[int, int]) -> Vocabularies:
+    """The vocabularies of a translator of others, and the tokens of its languages where it has several.
+
+    Args:
+        hub: the folder.
+        sizes: pieces of each side; rows beyond those that a file names have none.
+
+    Raises:
+        RegardError: a file is missing or damaged, or does not fit the sizes.
+    """
+    if (hub.path / SOURCE_MODEL).exists():
+        return _of_marian(hub.path, sizes)
+    if (hub.path / MODEL).exists():
+        names, codes = _of_fairseq(hub.path)
+        tokenizer = _tokenizer(hub.path / MODEL, names, sizes[0], codes.values())
+    elif (hub.path / FILE).exists():
+        found = tokenizer_of(hub.path, sizes[0])
+        return Vocabularies(found, found, joint=True, languages=_languages(found.names, begins=True))
+    else:
+        raise RegardError(f"has neither {SOURCE_MODEL} nor {MODEL}: its vocabulary is missing", str(hub.path))
+    languages = LanguageTokens({code: names.index(name) for code, name in codes.items()}, begins=True)
+    return Vocabularies(tokenizer, tokenizer, joint=True, languages=languages)
+
+
+def _of_marian(folder: Path, sizes: tuple[int, int]) -> Vocabularies:
+    """A model for each side, and one table of ids, or two."""
+    names = _names(folder / PIECES)
+    other = _names(folder / TARGET_PIECES) if (folder / TARGET_PIECES).exists() else names
+    source = _tokenizer(folder / SOURCE_MODEL, names, sizes[0], filter(LABEL.fullmatch, names))
+    target = _tokenizer(folder / TARGET_MODEL, other, sizes[1], filter(LABEL.fullmatch, other))
+    same = source.content == target.content
+    return Vocabularies(source, target, joint=same, languages=_languages(source.names, begins=False))
+
+
+def _of_fairseq(folder: Path) -> tuple[list[str], dict[str, str]]:
+    """The name of each id of M2M-100, NLLB or mBART, and the symbol of each language by its code."""
+    if (folder / PIECES).exists():  # M2M-100
+        names, symbols = _names(folder / PIECES), list(_further(folder))
+        return names + symbols, {match[1]: name for name in symbols if (match := UNDERSCORED.fullmatch(name))}
+    pieces = SentencePieceTokenizer.read(folder / MODEL).names
+    symbols = [name for name in _further(folder) if name not in SYMBOLS]
+    codes = {name: name for name in symbols if CODED.fullmatch(name)}
+    return fairseq_names(pieces, [*symbols, "<mask>"]), codes
+
+
+def _names(path: Path) -> list[str]:
+    return names_by_id(disk.json_of(path, "vocabulary"), str(path))
+
+
+def _further(folder: Path) -> Iterator[str]:
+    """The symbols after the pieces, in the order of their ids."""
+    for file, key in ((ROLES, "additional_special_tokens"), (SETTINGS, "additional_special_tokens")):
+        fields = Fields.of(folder / file, optional=True)
+        if fields.get(key):
+            yield from fields.parse(key, TEXTS)
+            return
+    fields = Fields.of(folder / SETTINGS, optional=True)
+    if fields.get("extra_special_tokens"):
+        yield from fields.parse("extra_special_tokens", TEXTS)
+        return
+    raise RegardError("names no languages (additional_special_tokens)", str(folder / ROLES))
+
+
+def _tokenizer(path: Path, names: Sequence[str], size: int, symbols: object) -> SentencePieceTokenizer:
+    """The tokenizer of a model whose table has so many rows, of which names may be fewer."""
+    if not len(names) - 1 <= size <= 2 * len(names):
+        raise RegardError(f"has {len(names):,} pieces, the model's table {size:,}", str(path))
+    held = [*names, *[""] * (size - len(names))][:size]
+    more = {name for name in (*SYMBOLS, *list(symbols)) if name in held}  # type: ignore[call-overload]
+    return SentencePieceTokenizer.read(path, held, sorted(more))
+
+
+def _languages(names: Sequence[str], *, begins: bool) -> LanguageTokens | None:
+    """The tokens of languages among names."""
+    pattern = CODED if begins else LABEL
+    ids = {match[match.lastindex or 0]: id for id, name in enumerate(names) if (match := pattern.fullmatch(name))}
+    return LanguageTokens(ids, begins) if ids else None
+
+
+def translator_contents(vocabularies: Vocabularies, recipe: Recipe, own: bool) -> dict[str, bytes]:
+    """The files of vocabularies that came in, as they were.
+
+    Args:
+        vocabularies: of SentencePiece models.
+        recipe: of the translator, for its languages.
+        own: a row after the pieces starts a translation: ``<pad>``, as in Marian.
+    """
+    source, target, text = vocabularies.source, vocabularies.target, recipe.text
+    longest: dict[str, object] = {"model_max_length": recipe.data.max_tokens}
+    if vocabularies.languages and vocabularies.languages.begins:
+        spoken = {"src_lang": text.source_language, "tgt_lang": text.target_language}
+        return _of_languages(source, min(vocabularies.languages.ids.values()), {**spoken, **longest})
+    names = [[*one.names, *(["<pad>"] * own)] for one in (source, target)]
+    tables = {PIECES: names[0], **({TARGET_PIECES: names[1]} if names[0] != names[1] else {})}
+    files = {name: as_json(_ids(table)) for name, table in tables.items()}
+    models = {SOURCE_MODEL: source.model or b"", TARGET_MODEL: target.model or b""}
+    kind = {"tokenizer_class": "MarianTokenizer", "separate_vocabs": TARGET_PIECES in tables}
+    spoken = {"source_lang": text.source_language, "target_lang": text.target_language}
+    return {**files, **models, SETTINGS: as_json({**kind, **spoken, **longest})}
+
+
+def _of_languages(tokenizer: AnyTokenizer, first: int, settings: dict[str, object]) -> dict[str, bytes]:
+    """The files of M2M-100, NLLB or mBART; ``first``: the id of the first language."""
+    languages = [name for name in tokenizer.names[first:] if name and name not in SYMBOLS]
+    kind = "M2M100" if UNDERSCORED.fullmatch(languages[0]) else "Nllb" if "eng_Latn" in languages else "MBart50"
+    files = {PIECES: as_json(_ids(tokenizer.names[:first]))} if kind == "M2M100" else {}
+    named: dict[str, object] = {"additional_special_tokens": languages}
+    settings = {"tokenizer_class": f"{kind}Tokenizer", **settings, **named}
+    return {**files, MODEL: tokenizer.model or b"", ROLES: as_json(named), SETTINGS: as_json(settings)}
+
+
+def _ids(names: Sequence[str]) -> dict[str, int]:
+    return {name: id for id, name in enumerate(names) if name}

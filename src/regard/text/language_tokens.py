@@ -1,0 +1,118 @@
+"""How a translator of several languages is told which it reads and which it writes: by tokens.
+
+M2M-100, NLLB and mBART put the source's before the text, and begin the translation with the target's [Fan21 §2.1.4].
+Marian's models and our own put the target's before the text alone [Johnson17 §3].
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from regard.config import FORMAT, checksum
+from regard.system import disk
+from regard.system.errors import RegardError, UsageError
+
+LANGUAGES = "languages.json"
+"""The file of a model folder; folders of one language each way have none."""
+UNKNOWN_LANGUAGE = "und"
+MOST_SHOWN = 400
+"""Characters of the codes that an error names."""
+_CODES = (
+    "af afr am amh ar ara as asm az aze be bel bg bul bn ben bs bos ca cat cs ces cy cym da dan de deu el ell en eng "
+    "eo epo es spa et est eu eus fa fas fi fin fr fra ga gle gd gla gl glg gu guj ha hau he heb hi hin hr hrv hu hun "
+    "hy hye id ind ig ibo is isl it ita ja jpn jv jav ka kat kk kaz km khm kn kan ko kor ky kir la lat lb ltz lo lao "
+    "lt lit lv lav mg mlg mk mkd ml mal mn mon mr mar ms msa mt mlt my mya ne nep nl nld nn nno no nor nb nob or ori "
+    "pa pan pl pol ps pus pt por ro ron ru rus sd snd si sin sk slk sl slv so som sq sqi sr srp su sun sv swe sw swa "
+    "ta tam te tel th tha tl tgl tr tur tt tat uk ukr ur urd uz uzb vi vie xh xho yi yid yo yor zh zho zu zul"
+).split()
+ISO = dict(zip(_CODES[::2], _CODES[1::2], strict=True))
+"""ISO 639-1 to 639-3, of languages that such models know."""
+MEMBERS = {"arb": "ara", "ekk": "est", "lvs": "lav", "npi": "nep", "ory": "ori", "pes": "fas", "swh": "swa"}
+MEMBERS |= {
+    "azj": "aze",
+    "khk": "mon",
+    "plt": "mlg",
+    "als": "sqi",
+    "uzn": "uzb",
+    "ydd": "yid",
+    "zsm": "msa",
+    "pbt": "pus",
+}
+"""The usual member of a language that has several, as NLLB names it, to its whole."""
+
+
+@dataclass(frozen=True)
+class LanguageTokens:
+    """The tokens of languages.
+
+    Args:
+        ids: by the code that the model's folder has, such as ``deu_Latn``, ``de_DE`` or ``de``.
+        begins: the target's token begins the translation, and the source's the text; else the target's the text alone.
+    """
+
+    ids: Mapping[str, int]
+    begins: bool
+    _bases: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for code in self.ids:
+            self._bases.setdefault(_parts(code)[0], []).append(code)
+
+    @property
+    def content(self) -> bytes:
+        """The file of a model folder."""
+        values = {"format": FORMAT, "begins": self.begins, "tokens": dict(self.ids)}
+        return (json.dumps(values, ensure_ascii=False, indent=1) + "\n").encode()
+
+    def find(self, wanted: str, argument: str) -> str:
+        """The folder's code of a language: itself, or the only one that means it (``de``: ``deu_Latn``).
+
+        Raises:
+            UsageError: there is none, or several; names the argument.
+        """
+        if wanted in self.ids:
+            return wanted
+        base, more = _parts(wanted)
+        near = self._bases.get(base, [])
+        found = [code for code in near if more <= _parts(code)[1]]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UsageError(f"{wanted!r} is {', '.join(found)} here; choose one of them", argument)
+        known = ", ".join(near or self.ids)
+        known = known if len(known) <= MOST_SHOWN else f"{known[:MOST_SHOWN]} …"
+        raise UsageError(f"the model knows no {wanted!r}; it knows {known}", argument)
+
+    def frame(self, source: str, target: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The tokens before a text, and those that begin its translation."""
+        if not self.begins:
+            return (self.ids[target],), ()
+        return (self.ids[source],), (self.ids[target],)
+
+
+def read_languages(folder: Path) -> LanguageTokens | None:
+    """The languages of a model folder; ``None`` where it has one each way.
+
+    Raises:
+        RegardError: the file is damaged, or a newer Regard wrote it.
+    """
+    path = folder / LANGUAGES
+    if not path.exists():
+        return None
+    values = disk.json_of(path)
+    if isinstance(values, dict):
+        checksum.refuse_newer(values, path)
+        ids, begins = values.get("tokens"), values.get("begins")
+        if isinstance(ids, dict) and ids and isinstance(begins, bool) and all(type(id) is int for id in ids.values()):
+            return LanguageTokens(ids, begins)
+    raise RegardError("is damaged: the tokens of languages were expected", str(path))
+
+
+def _parts(code: str) -> tuple[str, set[str]]:
+    """The language of a code, of three letters where we know them, and what else it says: script, country."""
+    first, *more = code.lower().replace("-", "_").split("_")
+    base = ISO.get(first, first)
+    return MEMBERS.get(base, base), set(more)

@@ -1,0 +1,105 @@
+"""Translators of others, as they lie on the hub: our tokens are those that their own library writes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file as read_file
+
+import regard
+from regard.runs.conversion import export_model, import_model
+from regard.tasks.translation.translator import Translation
+from tests.runs.convert import translator_folders as folders
+
+KINDS = ["marian", "separate", "m2m", "nllb", "mbart"]
+TEXTS = folders.sentences(60, seed=9)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def both(request, tmp_path_factory):
+    """A model of theirs, ours, and the ids that each reads and begins with."""
+    folder = tmp_path_factory.mktemp(request.param)
+    peer = folders.write(request.param, folder)
+    import_model(folder, folder / "ours")
+    return request.param, peer, folder
+
+
+def frame(kind: str, translator: Translation) -> tuple[list[list[int]], list[int]]:
+    """What is read, and what begins the translation."""
+    read = [[id for id, _, _ in translator.reads(text)[1]] for text in TEXTS]
+    return read, list(translator.symbols.prefix)
+
+
+def written(peer, read: list[list[int]], prefix: list[int], beams: int) -> list[list[int]]:
+    """Their search, a text at a time, scores not divided by lengths; the tokens after what was given."""
+    found = []
+    start = [peer.config.decoder_start_token_id, *prefix]
+    for ids in read:
+        out = peer.generate(
+            torch.tensor([ids]),
+            decoder_input_ids=torch.tensor([start]),
+            num_beams=beams,
+            length_penalty=0.0,
+            early_stopping="never" if beams > 1 else False,
+            max_new_tokens=len(ids) + 5 - len(prefix),
+            do_sample=False,
+        )
+        found.append(out[0, len(start) :].tolist())
+    return found
+
+
+@pytest.mark.parametrize("engine", [False, True], ids=["torch", "engine"])
+@pytest.mark.parametrize("beam", [1, 4])
+def test_tokens_are_those_of_transformers(both, beam: int, engine: bool) -> None:
+    kind, peer, folder = both
+    ours = regard.load(folder / "ours", "cpu")
+    ours.recipe = ours.recipe.model_copy(
+        update={"decoding": ours.recipe.decoding.model_copy(update={"length_penalty": 0.0})}
+    )
+    if not engine:
+        ours.engine = None
+    read, prefix = frame(kind, ours)
+    found = [best[0] for best in ours.nbest(TEXTS, beam=beam, max_extra=5)]
+    end, alike = ours.symbols.end, 0
+    for one, ids in zip(found, written(peer, read, prefix, beam), strict=True):
+        if one.finished and end not in ids:
+            continue  # at the limit they prefer what has not ended where that is more probable
+        assert [*one.tokens, *[end] * one.finished] == ids
+        alike += 1
+    assert alike > 0.8 * len(TEXTS)
+
+
+@pytest.mark.filterwarnings("ignore:Recommended")
+def test_the_numbers_read_are_those_of_their_tokenizer(both) -> None:
+    kind, _, folder = both
+    theirs = folders.tokenizer(kind, folder)
+    ours = regard.load(folder / "ours", "cpu")
+    read, _ = frame(kind, ours)
+    given = [">>deu<< " + text if kind == "marian" else text for text in TEXTS]
+    known = slice(1 if kind == "nllb" else 0, None)  # of a folder without tokenizer.json they number its languages anew
+    assert [list(ids)[known] for ids in theirs(given)["input_ids"]] == [ids[known] for ids in read]
+    outputs = np.random.default_rng(1).integers(4, 90, (20, 7)).tolist()
+    said = [theirs.decode(ids, skip_special_tokens=True) for ids in outputs]
+    assert said == ours.target_tokenizer.decode_batch(outputs)
+
+
+def test_what_came_in_goes_out_as_it_was(both, tmp_path: Path) -> None:
+    """Tensors to the bit, the files of pieces too; their library loads the folder and computes the same."""
+    _, peer, folder = both
+    export_model(folder / "ours", tmp_path / "out")
+    found = read_file(tmp_path / "out" / "model.safetensors")
+    expected = {name: tensor for name, tensor in peer.state_dict().items() if name in found}
+    assert {"model.encoder.layers.0.fc1.weight", "model.decoder.layers.1.encoder_attn.k_proj.bias"} <= expected.keys()
+    same = {name: torch.equal(found[name], tensor) for name, tensor in expected.items() if name != "final_logits_bias"}
+    assert all(same.values()), same
+    for name in ("source.spm", "target.spm", "sentencepiece.bpe.model"):
+        assert not (folder / name).exists() or (tmp_path / "out" / name).read_bytes() == (folder / name).read_bytes()
+    again = type(peer).from_pretrained(tmp_path / "out").eval()
+    given = {"input_ids": torch.tensor([[5, 6, 7, 2]]), "decoder_input_ids": torch.tensor([[2, 9, 8]])}
+    pieces = again.config.vocab_size - 1
+    assert torch.allclose(again(**given).logits[..., :pieces], peer(**given).logits[..., :pieces], atol=1e-5)
+    import_model(tmp_path / "out", tmp_path / "again")
+    for name in ("model.safetensors", "languages.json"):
+        there = folder / "ours" / name
+        assert not there.exists() or (tmp_path / "again" / name).read_bytes() == there.read_bytes()
