@@ -162,6 +162,17 @@ constexpr long argmax_scratch(long rows, long columns, long together) {
   return together * rows * VOCABULARY_STRIDE + ((columns + PANEL - 1) / PANEL) * (rows + 3) + PANEL;
 }
 
+// state c = f c_before + (1 - f) x and out_TD = max(0, c) with f = sigmoid(g), where x_T2D holds x and g side by side
+struct Recurrence {
+  ConstRows x;
+  Rows state, out;           // states of all tokens
+  const int32_t* slot_T;     // where the new token's goes
+  const int32_t* places_TS;  // where those of a row's tokens are, the new one last: the ancestor table
+  long places_stride;
+  const int32_t* length_T;  // tokens of a row
+  long rows, columns;
+};
+
 // x_THK turned in place by the angles of its rows' places
 struct Rotation {
   Rows x;

@@ -48,6 +48,19 @@ const KeysAndValues& of_layer(const std::vector<KeysAndValues>& layers, long lay
   return layers[static_cast<size_t>(layer)];
 }
 
+// Slots of new tokens, and where what all tokens of a row left is.
+void expect_past(const Pass& pass, const KeysAndValues& past) {
+  expect_within(pass.slot_T, pass.rows, past.rows, "a slot is outside of the past");
+  expect(pass.rows == 0 || (pass.ancestors_TS && pass.length_T), "a pass lacks what a call of its program needs");
+  for (long t = 0; t < pass.rows; t++) {
+    expect(pass.length_T[t] <= pass.ancestors_columns, "a query has more keys than its row of the table");
+    for (long s = 0; s < pass.length_T[t]; s++) {
+      const int32_t place = pass.ancestors_TS[t * pass.ancestors_stride + s];
+      expect(place >= 0 && place < past.rows, "a key is outside of its array");
+    }
+  }
+}
+
 long most(const int32_t* length_T, long rows) {
   long found = 0;
   for (long t = 0; length_T && t < rows; t++) found = std::max<long>(found, length_T[t]);
@@ -153,6 +166,22 @@ void Program::attend(int projected, int out, Heads heads) {
   });
 }
 
+void Program::recur(int projected, int out, long layer) {
+  const long size = width(out);
+  expect(width(projected) == 2 * size && layer >= 0, "shapes of a recurrence do not fit");
+  checks_.push_back([=](const Pass& pass) {
+    const KeysAndValues& past = of_layer(pass.past, layer);
+    expect(past.columns == size && !past.halves, "the past has another size");
+    expect_past(pass, past);
+  });
+  calls_.push_back([=](const Run& run) {
+    const Pass& pass = run.pass;
+    const KeysAndValues& past = of_layer(pass.past, layer);
+    in_use().recurrence({read(run, projected), {static_cast<float*>(past.at), past.stride}, rows(run, out), pass.slot_T,
+                         pass.ancestors_TS, pass.ancestors_stride, pass.length_T, pass.rows, size});
+  });
+}
+
 void Program::attend_past(int projected, int out, Heads heads, long layer) {
   expect_heads(heads, layer);
   const long own = heads.keys() + heads.values();
@@ -160,15 +189,7 @@ void Program::attend_past(int projected, int out, Heads heads, long layer) {
   checks_.push_back([=](const Pass& pass) {
     const KeysAndValues& past = of_layer(pass.past, layer);
     expect(past.columns == own, "the past has another size");
-    expect_within(pass.slot_T, pass.rows, past.rows, "a slot is outside of the past");
-    expect(pass.rows == 0 || (pass.ancestors_TS && pass.length_T), "a pass lacks what a call of its program needs");
-    for (long t = 0; t < pass.rows; t++) {
-      expect(pass.length_T[t] <= pass.ancestors_columns, "a query has more keys than its row of the table");
-      for (long s = 0; s < pass.length_T[t]; s++) {
-        const int32_t place = pass.ancestors_TS[t * pass.ancestors_stride + s];
-        expect(place >= 0 && place < past.rows, "a key is outside of its array");
-      }
-    }
+    expect_past(pass, past);
     if (heads.biased) expect_bias(pass, heads.heads);
   });
   calls_.push_back([=](const Run& run) {

@@ -64,6 +64,7 @@ class Program {
   void rotate(int x, long heads, long size);
   void attend(int projected, int out, Heads heads);                   // to the sentence among the rows
   void attend_past(int projected, int out, Heads heads, long layer);  // to the row's tokens, the new one too
+  void recur(int projected, int out, long layer);  // from the state of the row's token before, which the past holds
   void attend_memory(int query, int out, Heads heads, long layer);    // to the sentence in the memory
   void run(const Pass& pass, int result, float* out_TD, long stride);
   long width(int room) const;

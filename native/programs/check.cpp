@@ -306,6 +306,21 @@ void check_rotation(long size) {
   expect("rotation", size, out, wanted, 1e-6);
 }
 
+void check_recurrence(long columns) {
+  const Floats x = drawn(2 * columns, 3.0f), before = drawn(columns);
+  Floats state(static_cast<size_t>(2 * columns)), out(static_cast<size_t>(columns));
+  std::copy(before.begin(), before.end(), state.begin() + columns);
+  const int32_t places[] = {1, 0}, slot = 0, length = 2;
+  std::vector<double> wanted;
+  for (size_t d = 0; d < out.size(); d++) {
+    const double keep = 1 / (1 + std::exp(-static_cast<double>(x[out.size() + d])));
+    wanted.push_back(std::max(0.0, keep * static_cast<double>(before[d]) + (1 - keep) * static_cast<double>(x[d])));
+  }
+  in_use().recurrence({{x.data(), 2 * columns}, {state.data(), columns}, {out.data(), columns}, &slot, places, 2,
+                       &length, 1, columns});
+  expect("recurrence", columns, out, wanted, 1e-6);
+}
+
 }  // namespace
 
 int main() {
@@ -333,6 +348,7 @@ int main() {
     for (long columns : {1, 7, 16, 1300}) check_softmax(columns);
     for (long size : {1, 16, 67}) check_dropout(size);
     for (long size : {2, 6, 64}) check_rotation(size);
+    for (long size : {1, 16, 67}) check_recurrence(size);
     set_threads(3);
     for (long rows : {1, 5})
       for (Precision precision : {Precision::fp32, Precision::bf16, Precision::int8})

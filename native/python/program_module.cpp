@@ -149,6 +149,7 @@ void bind_program(nb::module_& m) {
                              bool biased, long layer) {
         p.attend_past(projected, out, {heads, d_k, d_v, scale, biased}, layer);
       }, "projected"_a, "out"_a, "heads"_a, "d_k"_a, "d_v"_a, "scale"_a, "biased"_a, "layer"_a)
+      .def("recur", &Program::recur, "projected"_a, "out"_a, "layer"_a)
       .def("attend_memory", [](Program& p, int query, int out, long heads, long d_k, long d_v, float scale,
                                long layer) {
         p.attend_memory(query, out, {heads, d_k, d_v, scale, false}, layer);

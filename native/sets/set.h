@@ -15,6 +15,7 @@ void argmax(const Argmax&);
 void softmax(const Softmax&);
 void dropout(const Dropout&);
 void rotation(const Rotation&);
+void recurrence(const Recurrence&);
 void halve(const Halving&);
 void training_attention(const TrainingAttention&);
 void attention_gradient(const TrainingAttention&, const AttentionGradient&);

@@ -16,7 +16,7 @@ namespace set = REGARD_SET;
 constexpr Kernels REGARD_TABLE = {
     REGARD_NAME(REGARD_SET), set::multiply_bytes, set::product,  set::gate,  set::norm,
     set::attention,          set::vocabulary,     set::argmax,   set::softmax, set::dropout,
-    set::rotation,           set::halve,          set::training_attention, set::attention_gradient};
+    set::rotation,           set::recurrence,     set::halve,    set::training_attention, set::attention_gradient};
 #endif
 
 }  // namespace regard

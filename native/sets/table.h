@@ -18,6 +18,7 @@ struct Kernels {
   void (*softmax)(const Softmax&);
   void (*dropout)(const Dropout&);
   void (*rotation)(const Rotation&);
+  void (*recurrence)(const Recurrence&);
   void (*halve)(const Halving&);
   void (*training_attention)(const TrainingAttention&);
   void (*attention_gradient)(const TrainingAttention&, const AttentionGradient&);

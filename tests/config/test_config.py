@@ -237,6 +237,17 @@ def test_the_decoder_may_have_heads_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("positions", "own"), [("sinusoidal", "sinusoidal"), ("learned", "learned"), ("rotary", "none"), ("alibi", "none")]
+)
+def test_a_recurrent_decoder_has_no_positions_that_act_in_attention(positions: str, own: str) -> None:
+    model = recipe_from({"model": {"decoder_cell": "ssru", "positions": positions}}).model
+    assert isinstance(model, TransformerSection)
+    assert (model.positions, model.decoder.positions) == (positions, own)
+    assert "decoder_cell" in model.deciding()
+    assert "decoder_cell" not in TransformerSection().deciding()
+
+
+@pytest.mark.parametrize(
     ("section", "field", "does", "nothing"),
     [
         ("text", "bpe_dropout", "translation text-to-text classification tagging", "sentence-pairs"),

@@ -69,10 +69,11 @@ def test_they_are_those_of_single_steps(family: Family, beam: int, alpha: float)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize("choices", [{}, {"decoder_cell": "ssru"}], ids=["attention", "ssru"])
 @pytest.mark.parametrize("end", [0, 3, 7, 11, PIECES - 1])
-def test_long_searches_that_end_late(precision: Precision, end: int) -> None:
+def test_long_searches_that_end_late(precision: Precision, choices: dict[str, str], end: int) -> None:
     """Some piece ends a row, most often none; with and without scores the tokens are the same."""
-    _, fast = pair({}, precision=precision)
+    _, fast = pair(choices, precision=precision)
     sources = sentences([3, 9, 5, 1], seed=end)
     for beam in (1, 3):
         given = fast, sources, Decoding(beam=beam, max_extra=40, tokens=10_000), Symbols(PIECES, end=end)

@@ -9,6 +9,7 @@ from tests.laws.families import SOURCES, Family, held
 from tests.models.small_models import PIECES, sentences
 
 PLAIN = Family("transformer", {})
+STUDENT = Family("transformer", {"decoder_cell": "ssru"})
 
 
 @held("transformer", transformer=3)
@@ -29,8 +30,9 @@ def test_every_step_is_that_of_the_model(family: Family) -> None:
     assert beside.states[1].sentence_N.tolist() == beside.states[0].sentence_N.tolist() == [0, 1, 2, 2, 3]
 
 
-def test_many_steps_and_sentences_outgrow_every_room() -> None:
-    beside = Beside(PLAIN)
+@pytest.mark.parametrize("family", [PLAIN, STUDENT])
+def test_many_steps_and_sentences_outgrow_every_room(family: Family) -> None:
+    beside = Beside(family)
     beside.start(sentences([9, 30]))
     beside.step(np.full(2, PIECES))
     for now in range(40):
@@ -41,6 +43,24 @@ def test_many_steps_and_sentences_outgrow_every_room() -> None:
         rows = len(beside.states[1].lengths_N)
         new = beside.states[1].lengths_N == 0
         beside.step(np.where(new, PIECES, beside.random.integers(2, PIECES, rows)))
+
+
+def test_rows_that_move_before_their_first_token_begin_at_zero() -> None:
+    beside = Beside(STUDENT)
+    beside.start(sentences([4]))
+    beside.step(np.full(1, PIECES))
+    beside.admit(sentences([6, 2]))
+    beside.select([1, 1, 2])
+    beside.step(np.full(3, PIECES))
+    beside.read(3)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_the_states_of_a_recurrence_stay_fp32(precision: Precision) -> None:
+    _, fast = pair(STUDENT.choices, precision=precision)
+    state = fast.start(SOURCES)
+    assert {(past.dtype.name, past.shape[1]) for past in state.past.of_layer} == {("float32", 12)}
+    assert {memory.dtype.name for memory in state.memory.of_layer} == {"uint16"}
 
 
 def test_a_source_without_tokens_has_no_memory() -> None:

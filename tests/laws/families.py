@@ -48,6 +48,7 @@ POSITIONS = {
 RECURRENT = {"cell": ["elman", "gru", "lstm"], "two_way": [{"two_way": False}, {"two_way": True}]}
 T5 = {"norm": "rms", "norm_place": "pre", "activation": "relu", "positions": "relative", "tie": "three"} | {
     "sizes": {},
+    "cell": {},
     "parts": {"biases": False, "scale_scores": False, "scale_embedding": False, "scale_output": True},
 }
 """What [Raffel20 §2.1] changed of the Transformer."""
@@ -63,6 +64,7 @@ WORDS: dict[str, dict[str, list[Any]]] = {
             {"decoder_heads": 1},
             {"output_bias": True, "embedding_norm": True},
         ],
+        "cell": [{}, {"decoder_cell": "ssru"}],
     },
     "rnn": {
         **RECURRENT,
@@ -204,6 +206,7 @@ class EncoderDecoder(Family):
     def heard(self) -> dict[str, list[tuple[int, int]]]:
         lengths = list(zip(map(len, SOURCES), map(len, TARGETS), strict=True))
         cross, own = [(t, s) for s, t in lengths], [(t, t) for _, t in lengths]
+        uses = [("attention", own), ("cross", cross)]
         if self.name == "rnn":
             if self.choices["input_feeding"]:  # a step at a time, of all sentences that are long enough
                 times = range(max(t for _, t in lengths))
@@ -213,7 +216,7 @@ class EncoderDecoder(Family):
         return super().heard() | {
             f"decoder.{layer}.{kind}.weight": shapes
             for layer in range(2)
-            for kind, shapes in (("attention", own), ("cross", cross))
+            for kind, shapes in uses["decoder_cell" in self.choices :]
         }
 
     def loss(self, model: Any) -> Tensor:

@@ -30,12 +30,14 @@ def edited(model: Transformer, off: Head) -> Transformer:
 
 
 @pytest.mark.one_of(2)
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize(
+    ("kind", "cell"), [("encoder", None), ("decoder", None), ("cross", None), ("encoder", "ssru"), ("cross", "ssru")]
+)
 @pytest.mark.parametrize(("layer", "head"), [(1, 1), (2, 3)])
-def test_a_head_that_is_off_says_nothing(kind: str, layer: int, head: int) -> None:
-    off = Head(kind, layer, head)
-    model, given, tokens_N = small(), some_pairs(LENGTHS), torch.tensor([PIECES, PIECES]).numpy()
-    with Ablations(off=(off,)).apply(section()):
+def test_a_head_that_is_off_says_nothing(kind: str, cell: str | None, layer: int, head: int) -> None:
+    off, chosen = Head(kind, layer, head), section(decoder_cell=cell)
+    model, given, tokens_N = small(chosen), some_pairs(LENGTHS), torch.tensor([PIECES, PIECES]).numpy()
+    with Ablations(off=(off,)).apply(chosen):
         changed_TD = model(given)
         step = TransformerStepper(model)
         said = step.step(step.start(sentences([3, 5])), tokens_N)[1].all()
@@ -93,6 +95,8 @@ def test_without_the_mask_a_language_model_reads_both_ways() -> None:
 
 def test_heads_that_are_not_there() -> None:
     assert section().attention == {"encoder": (2, 3), "decoder": (2, 3), "cross": (2, 3)}
+    student = section(decoder_cell="ssru")
+    assert student.attention == {"encoder": (2, 3), "cross": (2, 3)}
     assert BertSection(layers=4, heads=12).attention == {"encoder": (4, 12)}
     assert VitSection(layers=3, heads=12).attention == {"encoder": (3, 12)}
     assert GptSection(layers=5, heads=12).attention == {"decoder": (5, 12)}
@@ -103,6 +107,7 @@ def test_heads_that_are_not_there() -> None:
         (section(), Head("encoder", 1, 4), "4"),
         (section(), Head("cross", 0, 1), "0"),
         (GptSection(), Head("cross", 1, 1), "decoder"),
+        (student, Head("decoder", 1, 1), "no decoder attention, but encoder and cross"),
         (RnnSection(score="none"), Head("cross", 1, 1), "none"),
     ):
         with refused(UsageError, "head", said), Ablations(off=(off,)).apply(chosen):

@@ -17,7 +17,7 @@ from regard.models.captured_attention import (
     weights_of,
 )
 from regard.nn.hooks import hook_point
-from tests.models.small_models import small, some_pairs
+from tests.models.small_models import section, small, some_pairs
 
 
 def test_weights_of_every_use_for_each_pair() -> None:
@@ -49,6 +49,15 @@ def test_a_recurrent_model_shows_where_each_step_looked(feeding: bool) -> None:
 def test_without_attention_nothing_is_shown() -> None:
     model = rnn(RnnSection(d_model=12, score="none"), 23, 23)
     assert weights_of(model, "rnn", [[5, 0]], [[23, 9]]) == {"cross": []}
+
+
+def test_a_recurrent_decoder_has_no_attention_of_its_own() -> None:
+    found = weights_of(small(section(decoder_cell="ssru")), "transformer", [[5, 6, 0]], [[23, 9]])
+    assert {kind: [layer[0].shape for layer in layers] for kind, layers in found.items()} == {
+        "encoder": [(3, 3, 3)] * 2,
+        "decoder": [],
+        "cross": [(3, 2, 3)] * 2,
+    }
 
 
 def test_nothing_is_left_behind() -> None:

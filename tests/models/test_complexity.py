@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,10 @@ def transformer_graph(model: TransformerSection, n: int, m: int) -> Graph:
         waits["read", layer, i] = [("read", layer - 1, k) if layer else ("source", k) for k in range(n)]
     for layer, j in product(range(model.decoder_layers), range(m)):
         memory: list[Node] = [("read", model.encoder_layers - 1, k) for k in range(n)]
-        waits["write", layer, j] = memory + [("write", layer - 1, k) if layer else ("target", k) for k in range(j + 1)]
+        seen = [j] if model.decoder_cell else range(j + 1)
+        before: list[Node] = [("write", layer, j - 1)] if model.decoder_cell and j else []
+        below = [("write", layer - 1, k) if layer else ("target", k) for k in seen]
+        waits["write", layer, j] = memory + before + below
     return waits
 
 
@@ -95,9 +99,10 @@ def test_recurrent_models(two_way: bool, score: str, feeding: bool, read: int, w
         check(waits, outputs, said, model, n, m)
 
 
+@pytest.mark.parametrize("cell", [None, "ssru"])
 @pytest.mark.parametrize(("read", "write"), [(1, 1), (4, 2), (6, 6)])
-def test_transformers(read: int, write: int) -> None:
-    model = TransformerSection(encoder_layers=read, decoder_layers=write)
+def test_transformers(read: int, write: int, cell: Any) -> None:
+    model = TransformerSection(encoder_layers=read, decoder_layers=write, decoder_cell=cell)
     for n, m in ((5, 4), (2, 7)):
         waits = transformer_graph(model, n, m)
         outputs: list[list[Node]] = [[("read", read - 1, i)] for i in range(n)]
@@ -112,6 +117,7 @@ def test_formulas_give_their_numbers() -> None:
         RnnSection(score="none", two_way=False, encoder_layers=2, decoder_layers=3),
         RnnSection(input_feeding=True, encoder_layers=2),
         TransformerSection(),
+        TransformerSection(decoder_cell="ssru"),
     ):
         for n, m in ((7, 5), (8, 11)):
             found = costs(model, n, m)

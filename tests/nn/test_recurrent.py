@@ -3,8 +3,9 @@ import pytest
 import torch
 
 from regard.nn.init import initialise
-from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
-from tests.models.small_models import assert_near, sequences, stir
+from regard.nn.recurrent import SSRU, Bridge, Elman, Gru, Lstm, Recurrent, Stack
+from tests.models.small_models import arrays, assert_near, sequences, stir
+from tests.reference import equations
 
 CELLS = pytest.mark.parametrize("cell", [Elman, Gru, Lstm], ids=lambda cell: cell.__name__)
 DIRECTIONS = pytest.mark.parametrize("directions", [1, 2])
@@ -136,3 +137,42 @@ def test_starting_weights(cell, directions: int) -> None:
             else:
                 forget = cell is Lstm and gate == 1 and name.startswith("bias_ih")
                 assert (block == float(forget)).all()
+
+
+def ssru(biases: bool = True, lengths: list[int] = LENGTHS):
+    """The unit, sequences of a packed batch, and what enters."""
+    part, where = SSRU(8, biases).double(), sequences(lengths, tail=3, spare=2)
+    stir(part)
+    return part, where, torch.randn(where.size, 8, dtype=torch.float64, requires_grad=True)
+
+
+@pytest.mark.parametrize("biases", [True, False])
+@pytest.mark.parametrize("lengths", [LENGTHS, [1], [0, 0], [2, 2]])
+def test_an_ssru_is_a_plain_loop_over_each_sequence(biases: bool, lengths: list[int]) -> None:
+    part, where, x_TD = ssru(biases, lengths)
+    found_TD = part(x_TD, where)
+    for start, length in zip(where.starts_B.tolist(), lengths, strict=False):
+        expected = equations.ssru(x_TD[start : start + length].detach().numpy(), arrays(part))
+        assert_near(found_TD[start : start + length], expected, 1e-12)
+    assert not found_TD[-3:].any()
+
+
+def test_an_ssru_s_gradients_are_exact() -> None:
+    part, where, x_TD = ssru()
+
+    def outputs(x_TD: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+        names = [name for name, _ in part.named_parameters()]
+        return torch.func.functional_call(part, dict(zip(names, weights, strict=True)), (x_TD, where))
+
+    assert torch.autograd.gradcheck(outputs, (x_TD, *part.parameters()))
+    part(x_TD, where).sum().backward()
+    assert x_TD.grad is not None
+    assert not x_TD.grad[-3:].any()
+
+
+def test_an_ssru_step_by_step_is_all_at_once_to_the_bit() -> None:
+    part, where, x_TD = ssru(lengths=[7])
+    state_ND = x_TD.new_zeros(1, 8)
+    for output_TD, x_ND in zip(part(x_TD, where)[:7].split(1), x_TD.split(1), strict=False):
+        found_ND, state_ND = part.step(x_ND, state_ND)
+        assert_near(found_ND, output_TD, 1e-15)

@@ -74,6 +74,18 @@ def sinusoids(length: int, d_model: int) -> Array:
     return table
 
 
+def ssru(x: Array, weights: Weights) -> Array:
+    """c_t = f c_(t-1) + (1 - f) x W with f = 1 / (1 + e^-(x W_f + b_f)); max(0, c_t) [Kim19]."""
+    bias = weights.get("forget_gate.bias", np.zeros(x.shape[1]))
+    state, found = np.zeros(x.shape[1]), []
+    for row in x:
+        for d in range(len(state)):
+            keep = 1 / (1 + math.exp(-sum(weights["forget_gate.weight"][d] * row) - bias[d]))
+            state[d] = keep * state[d] + (1 - keep) * sum(weights["value.weight"][d] * row)
+        found.append([max(0.0, entry) for entry in state])
+    return np.array(found).reshape(x.shape)
+
+
 def embed(ids: list[int], table: Array, positions: Array | None) -> Array:
     """Embedding(ids) · √d_model + positions. §3.4, §3.5."""
     rows = [table[i] * math.sqrt(table.shape[1]) for i in ids]

@@ -83,6 +83,12 @@ def test_a_classifier_stopped_and_resumed(texts, classified, tmp_path, stops):
     stopped_and_resumed(partial(classify, texts), tmp_path / "model", stops, classified[0])
 
 
+def test_a_translator_with_a_recurrent_decoder_stopped_and_resumed(corpus, tmp_path):
+    run = partial(learn, 1, corpus, more=["model.decoder_cell=ssru"])
+    run(tmp_path / "never")
+    stopped_and_resumed(run, tmp_path / "model", (5, 9), ended(tmp_path / "never"))
+
+
 @pytest.mark.parametrize(
     ("accumulate", "stops"),
     [(2, (6,)), *(pytest.param(1, (stop, stop + 1), marks=pytest.mark.long(0.3)) for stop in range(11))],

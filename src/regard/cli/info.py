@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 WORDS = {
     "attention": "self-attention",
+    "recurrence": "recurrence",
     "cross": "encoder-decoder attention",
     "feedforward": "feed-forward",
     "attention_residual": "norm of self-attention",
+    "recurrence_residual": "norm of recurrence",
     "cross_residual": "norm of encoder-decoder attention",
     "feedforward_residual": "norm of feed-forward",
     "final": "last norm",

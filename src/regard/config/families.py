@@ -272,6 +272,10 @@ class TransformerSection(Attentive):
     output_bias: bool = only_if_set("a learned number for each target piece is added to its score, as in Marian", False)
     embedding_norm: bool = only_if_set("the sum of the embeddings is normalised, as in mBART", False)
     decoder_heads: int | None = only_if_set("attention heads of a decoder layer; default: heads", ge=1, le=1024)
+    decoder_cell: Literal["ssru"] | None = only_if_set(
+        "what is repeated in a decoder layer, in place of self-attention; ssru: the gated recurrence of Marian's "
+        "students; positions that act in attention are then the encoder's alone; default: self-attention"
+    )
     decoder_norm: Norm | None = Field(
         None, description="the decoder's kind of norm; default: the encoder's, but for batch norm, which must be named"
     )
@@ -295,10 +299,11 @@ class TransformerSection(Attentive):
 
     @property
     def decoder(self) -> TransformerSection:
-        """The section with the decoder's norm and heads in their place, as its layers are built."""
-        return self.model_copy(
-            update={"norm": self.decoder_norm or self.norm, "heads": self.decoder_heads or self.heads}
-        )
+        """The section with the decoder's norm, heads and positions in their place, as its layers are built."""
+        acts = self.positions in ("relative", "alibi", "rotary")
+        own: dict[str, object] = {"positions": "none"} if self.decoder_cell and acts else {}
+        own |= {"norm": self.decoder_norm or self.norm, "heads": self.decoder_heads or self.heads}
+        return self.model_copy(update=own)
 
     def divisor_of(self, kind: str) -> float:
         """Divisor of the scores of one use of attention."""
@@ -308,7 +313,8 @@ class TransformerSection(Attentive):
     def attention(self) -> Uses:
         """Layers and heads of each use of attention."""
         writes = (self.decoder_layers, self.decoder_heads or self.heads)
-        return {"encoder": (self.encoder_layers, self.heads), "decoder": writes, "cross": writes}
+        own = {} if self.decoder_cell else {"decoder": writes}
+        return {"encoder": (self.encoder_layers, self.heads), **own, "cross": writes}
 
 
 class StackSection(Attentive):

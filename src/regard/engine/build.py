@@ -13,6 +13,7 @@ from regard.config.families import Attentive
 from regard.engine import positions
 from regard.engine.answer import Output
 from regard.engine.layers import (
+    SSRU,
     CachedAttention,
     CrossAttention,
     FeedForward,
@@ -51,15 +52,16 @@ def transformer(
     reading = StackParts(section, take, "encoder", two_way=True, pack=pack)
     writing = StackParts(section.decoder, take, "decoder", two_way=False, pack=pack)
     scale = section.d_model**0.5 if section.scale_embedding else 1.0
-    layers = range(section.decoder_layers)
+    layers, entries = range(section.decoder_layers), writing.heads.keys + writing.heads.values
+    own = (section.d_model, FP32.precision) if section.decoder_cell else (entries, pack.precision)
     bias = take("output_bias", target_pieces) if section.output_bias else None
     return FastTransformer(
         Stack(source, scale, reading.positions, reading.encoder_layers(section.encoder_layers)),
         Decoder(
             Stack(target, scale, writing.positions, writing.decoder_layers(section.decoder_layers)),
             [writing.memory(f"layers.{n}.cross") for n in layers],
-            writing.heads.keys + writing.heads.values,
-            pack.precision,
+            (entries, pack.precision),
+            own,
         ),
         Output(output[:-1] * np.float32(section.d_model**-0.5) if section.scale_output else output[:-1], pack, bias),
     )
@@ -107,13 +109,24 @@ class StackParts:
     def decoder_layers(self, count: int) -> SubLayer:
         """The layers of a decoder that has a memory."""
         sublayers: list[SubLayer] = []
+        recurs = getattr(self.section, "decoder_cell", None)
+        first, own = ("recurrence", self._ssru) if recurs else ("attention", self._cached_attention)
         for n in range(count):
             layer = f"layers.{n}"
             query = self.linear({f"{layer}.cross.query": self.heads.keys}, self.section.d_model)
             cross = CrossAttention(self.heads, query, self._output(f"{layer}.cross"), n)
-            sublayers += [CachedAttention(*self._parts(layer), n), cross, self._feed_forward(layer)]
-        parts = ("attention", "cross", "feedforward")
+            sublayers += [own(layer, n), cross, self._feed_forward(layer)]
+        parts = (first, "cross", "feedforward")
         return self._join(sublayers, [f"layers.{n}.{part}" for n in range(count) for part in parts])
+
+    def _cached_attention(self, layer: str, n: int) -> SubLayer:
+        return CachedAttention(*self._parts(layer), n)
+
+    def _ssru(self, layer: str, n: int) -> SubLayer:
+        part, size = f"{layer}.recurrence", self.section.d_model
+        weights = [self.weight(f"{part}.{name}.weight", size, size) for name in ("value", "forget_gate")]
+        bias = self.weight(f"{part}.forget_gate.bias", size) if self.section.biases else None
+        return SSRU(Linear(weights, [None, bias], pack=self.pack), n)
 
     def causal_layers(self, count: int) -> tuple[SubLayer, SubLayer]:
         """The layers of a decoder-only model for whole texts, and for new tokens; the matrices are the same."""

@@ -198,6 +198,26 @@ class CachedAttention(SelfAttention):
 
 
 @dataclass(frozen=True)
+class SSRU:
+    """What a row keeps of its tokens is one state, written where keys and values of its last one would be [Kim19].
+
+    Args:
+        project: value and forget gate side by side.
+        layer: of the decoder.
+    """
+
+    project: Linear
+    layer: int
+
+    def record(self, recording: Recording, x: Room) -> Room:
+        """The sub-layer's output."""
+        projected = self.project.record(recording, x, "projected")
+        out = recording.room("output", self.project.columns // 2)
+        recording.program.recur(projected, out, self.layer)
+        return out
+
+
+@dataclass(frozen=True)
 class CrossAttention:
     """A row's new token attends to its sentence, whose keys and values all rows of it share."""
 

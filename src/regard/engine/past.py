@@ -1,6 +1,7 @@
 """Keys and values of a search: of the rows' own tokens, found by ancestor tables, and of the sentences they read.
 
-Where the weights are bf16 or int8, these are bf16: half the memory, which is most of what a large batch takes.
+Where the weights are bf16 or int8, these are bf16: half the memory, which is most of what a large batch takes. The
+states of a recurrence, which lie where its tokens' keys and values would, stay fp32, for an error would be carried on.
 """
 
 from __future__ import annotations

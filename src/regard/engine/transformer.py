@@ -26,14 +26,17 @@ Number = TypeVar("Number", np.int32, np.int64, np.float64)
 
 @dataclass(frozen=True)
 class Decoder:
-    """What writes: its layers, and what makes a sentence's keys and values for each of them."""
+    """What writes: its layers, and what makes a sentence's keys and values for each of them.
+
+    Args:
+        memory, own: entries of a token in a layer and their precision, of the memory's keys and values and of what is
+            kept of a row's own tokens.
+    """
 
     stack: Stack
     memories: Sequence[Linear]
-    size: int
-    """Entries of a token's keys and values in a layer, its own or its memory's."""
-    precision: Precision
-    """Of the weights."""
+    memory: tuple[int, Precision]
+    own: tuple[int, Precision]
 
 
 @dataclass
@@ -43,7 +46,7 @@ class FastState:
     Args:
         lengths_N: tokens each row has read; ``longest`` is the most of them.
         sentence_N: which sentence a row belongs to, ascending.
-        ancestors_NS: where the keys and values of each row's tokens are.
+        ancestors_NS: where the keys and values of each row's tokens are, or its states after each of them.
         memory_first_N, memory_length_N: where those of its sentence are.
         memory_first_B, memory_length_B: the same, sentence by sentence.
     """
@@ -74,10 +77,10 @@ class FastTransformer:
 
     def start(self, sources: Sequence[Ids]) -> FastState:
         """Encode sentences (ids with ``</s>``) and open one row for each."""
-        decoder = self.decoder
-        sizes = len(decoder.memories), decoder.size, decoder.precision
+        decoder, layers = self.decoder, len(self.decoder.memories)
         none, rows, places = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros((0, ROOM), np.int32)
-        nothing = FastState(none, 0, rows, places, none, none, Past(*sizes), Memory(*sizes), none, none)
+        past, memory = Past(layers, *decoder.own), Memory(layers, *decoder.memory)
+        nothing = FastState(none, 0, rows, places, none, none, past, memory, none, none)
         return self.admit(nothing, sources)
 
     def admit(self, state: FastState, sources: Sequence[Ids]) -> FastState:

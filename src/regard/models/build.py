@@ -84,6 +84,10 @@ POOLS: dict[str, Callable[[int], heads.Pool]] = {
 CHAINS: dict[str, type[heads.Chain]] = {"alone": heads.IndependentTags, "crf": heads.CRFTags}
 """How the tags of a sentence are learned and chosen."""
 CELLS: dict[str, type[parts.Recurrent]] = {"elman": parts.Elman, "gru": parts.Gru, "lstm": parts.Lstm}
+DECODER_CELLS: dict[str, Callable[[Attentive], parts.SSRU]] = {
+    "ssru": lambda model: parts.SSRU(model.d_model, model.biases)
+}
+"""What a layer of the Transformer's decoder may repeat in place of self-attention."""
 UNITS: dict[str, Callable[[parts.InputEmbedding, parts.Stack, float], TextEncoder]] = {
     "pieces": lambda input, stack, dropout: TextEncoder(input, stack),
     "words": WordEncoder,
@@ -330,11 +334,15 @@ class _Stack:
     def encoder_layers(self, count: int) -> list[parts.EncoderLayer]:
         return [parts.EncoderLayer(self._attention(), self._feedforward(), self._residuals(2)) for _ in range(count)]
 
-    def decoder_layers(self, count: int) -> list[parts.DecoderLayer]:
-        return [
-            parts.DecoderLayer(self._attention(), self._attention(cross=True), self._feedforward(), self._residuals(3))
-            for _ in range(count)
-        ]
+    def decoder_layers(self, count: int) -> list[parts.BaseDecoderLayer]:
+        return [self._decoder_layer() for _ in range(count)]
+
+    def _decoder_layer(self) -> parts.BaseDecoderLayer:
+        others = self._attention(cross=True), self._feedforward(), self._residuals(3)
+        cell = getattr(self.model, "decoder_cell", None)
+        if cell is None:
+            return parts.DecoderLayer(self._attention(), *others)
+        return parts.RecurrentDecoderLayer(DECODER_CELLS[cell](self.model), *others)
 
     def final(self) -> nn.Module:
         """The norm that ends a pre-norm stack."""

@@ -51,9 +51,13 @@ def costs(model: Model, n: int, m: int) -> ModelCosts:
 
 
 def transformer_costs(model: TransformerSection, n: int, m: int) -> ModelCosts:
-    """Layer waits for layer, and no position for another; the last of the decoder's looks at the source itself."""
+    """Layer waits for layer, and no position for another; the last of the decoder's looks at the source itself.
+
+    In a decoder that is recurrent a position waits for the one before.
+    """
     read, write = model.encoder_layers, model.decoder_layers
-    sequential, across = Count(f"{read} + {write}", read + write), Count(f"{read} + 1", read + 1)
+    writing = _sum(write - 1, (1, "m", m)) if model.decoder_cell else Count(str(write), write)
+    sequential, across = Count(f"{read} + {writing.formula}", read + writing.value), Count(f"{read} + 1", read + 1)
     return ModelCosts(sequential, Count(str(read), read), across)
 
 

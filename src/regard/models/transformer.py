@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.models.inputs import Pairs, Patches, Tokens
-from regard.nn import DecoderLayer, EncoderLayer, InputEmbedding, Layout, PatchEmbedding, TokenEmbedding
+from regard.nn import BaseDecoderLayer, EncoderLayer, InputEmbedding, Layout, PatchEmbedding, TokenEmbedding
 
 
 class Encoder(nn.Module):
@@ -39,7 +39,7 @@ class Encoder(nn.Module):
 class Decoder(nn.Module):
     """A stack of N identical layers that also attend to the encoder's output [Vaswani17 §3.1]."""
 
-    def __init__(self, input: InputEmbedding, layers: list[DecoderLayer], final: nn.Module) -> None:
+    def __init__(self, input: InputEmbedding, layers: list[BaseDecoderLayer], final: nn.Module) -> None:
         super().__init__()
         self.input = input
         self.layers = nn.ModuleList(layers)

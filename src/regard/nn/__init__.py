@@ -25,6 +25,7 @@ from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, PatchEmbedding, Segments, TokenEmbedding, WordEmbedding, WordRows
 from regard.nn.heads import Attention, ConditionalRandomField, CRFTags, IndependentTags
 from regard.nn.layers import (
+    BaseDecoderLayer,
     DecoderLayer,
     EncoderLayer,
     FeedForward,
@@ -32,6 +33,7 @@ from regard.nn.layers import (
     PlainFeedForward,
     PostNorm,
     PreNorm,
+    RecurrentDecoderLayer,
     Residual,
 )
 from regard.nn.layout import Layout, Sequences
@@ -51,14 +53,16 @@ from regard.nn.positions import (
     Sinusoidal,
     TimingSignal,
 )
-from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
+from regard.nn.recurrent import SSRU, Bridge, Elman, Gru, Lstm, Recurrent, Stack
 
 __all__ = [
     "DIMENSIONS",
+    "SSRU",
     "Additive",
     "AdditiveScore",
     "Alignment",
     "Attention",
+    "BaseDecoderLayer",
     "BatchNorm",
     "Bridge",
     "CRFTags",
@@ -96,6 +100,7 @@ __all__ = [
     "PreNorm",
     "RMSNorm",
     "Recurrent",
+    "RecurrentDecoderLayer",
     "Relative",
     "Residual",
     "Rotary",

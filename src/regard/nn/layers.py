@@ -13,6 +13,7 @@ from regard.nn.dropout import Dropout
 from regard.nn.init import watch
 from regard.nn.layout import Layout
 from regard.nn.ops import Linear, project
+from regard.nn.recurrent import SSRU
 
 
 class FeedForward(nn.Module, ABC):
@@ -101,7 +102,47 @@ class EncoderLayer(nn.Module):
         return self.feedforward_residual.leave(x_TD, self.feedforward(h_TD))
 
 
-class DecoderLayer(nn.Module):
+class BaseDecoderLayer(nn.Module, ABC):
+    """What layers of a decoder share: they end with encoder-decoder attention and feed-forward."""
+
+    cross: MultiHeadAttention
+    feedforward: FeedForward
+    cross_residual: Residual
+    feedforward_residual: Residual
+
+    @abstractmethod
+    def cache(self, memory: KVCache, rows: int, stride: int) -> KVCache:
+        """An empty cache of the rows' own tokens, of the type of a memory's."""
+
+    @abstractmethod
+    def read_own(self, x_TD: Tensor, layout: Layout) -> Tensor:
+        """The residual stream after the first sub-layer, which sees the target's own tokens, all at once."""
+
+    @abstractmethod
+    def read_new(self, x_ND: Tensor, past: KVCache, places_N: Tensor, layout: Layout) -> Tensor:
+        """The same for one new token per row."""
+
+    def forward(self, x_TD: Tensor, memory_SD: Tensor, layout: Layout, cross_layout: Layout) -> Tensor:
+        """This layer's output, all positions at once (teacher forcing)."""
+        x_TD = self.read_own(x_TD, layout)
+        h_TD = self.cross_residual.enter(x_TD)
+        return self._feed_forward(x_TD, self.cross(h_TD, memory_SD, cross_layout, causal=False))
+
+    def step(
+        self, x_ND: Tensor, past: KVCache, memory: KVCache, places_N: Tensor, layout: Layout, cross_layout: Layout
+    ) -> Tensor:
+        """This layer's output for one new token per row; what later ones need of it goes to the cache."""
+        x_ND = self.read_new(x_ND, past, places_N, layout)
+        h_ND = self.cross_residual.enter(x_ND)
+        return self._feed_forward(x_ND, self.cross.attend_cached(h_ND, memory, cross_layout))
+
+    def _feed_forward(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
+        x_TD = self.cross_residual.leave(x_TD, output_TD)
+        h_TD = self.feedforward_residual.enter(x_TD)
+        return self.feedforward_residual.leave(x_TD, self.feedforward(h_TD))
+
+
+class DecoderLayer(BaseDecoderLayer):
     """Causal self-attention, encoder-decoder attention, feed-forward [Vaswani17 §3.1, Figure 1 right]."""
 
     def __init__(
@@ -117,26 +158,57 @@ class DecoderLayer(nn.Module):
         self.feedforward = feedforward
         self.attention_residual, self.cross_residual, self.feedforward_residual = residuals
 
-    def forward(self, x_TD: Tensor, memory_SD: Tensor, layout: Layout, cross_layout: Layout) -> Tensor:
-        """This layer's output, all positions at once (teacher forcing)."""
-        h_TD = self.attention_residual.enter(x_TD)
-        x_TD = self.attention_residual.leave(x_TD, self.attention(h_TD, h_TD, layout, causal=True))
-        h_TD = self.cross_residual.enter(x_TD)
-        x_TD = self.cross_residual.leave(x_TD, self.cross(h_TD, memory_SD, cross_layout, causal=False))
-        h_TD = self.feedforward_residual.enter(x_TD)
-        return self.feedforward_residual.leave(x_TD, self.feedforward(h_TD))
+    def cache(self, memory: KVCache, rows: int, stride: int) -> KVCache:
+        """Keys and values."""
+        return KVCache.empty((memory.key_SHK, memory.value_SHU), rows, stride)
 
-    def step(
-        self, x_ND: Tensor, past: KVCache, memory: KVCache, places_N: Tensor, layout: Layout, cross_layout: Layout
-    ) -> Tensor:
-        """This layer's output for one new token per row; its key and value go to ``places_N`` of the cache."""
+    def read_own(self, x_TD: Tensor, layout: Layout) -> Tensor:
+        """Self-attention."""
+        h_TD = self.attention_residual.enter(x_TD)
+        return self.attention_residual.leave(x_TD, self.attention(h_TD, h_TD, layout, causal=True))
+
+    def read_new(self, x_ND: Tensor, past: KVCache, places_N: Tensor, layout: Layout) -> Tensor:
+        """Self-attention."""
         h_ND = self.attention_residual.enter(x_ND)
         past.write(places_N, *self.attention.keys_and_values(h_ND, layout.queries))
-        x_ND = self.attention_residual.leave(x_ND, self.attention.attend_cached(h_ND, past, layout))
-        h_ND = self.cross_residual.enter(x_ND)
-        x_ND = self.cross_residual.leave(x_ND, self.cross.attend_cached(h_ND, memory, cross_layout))
-        h_ND = self.feedforward_residual.enter(x_ND)
-        return self.feedforward_residual.leave(x_ND, self.feedforward(h_ND))
+        return self.attention_residual.leave(x_ND, self.attention.attend_cached(h_ND, past, layout))
+
+
+class RowState(KVCache):
+    """States in place of keys, without values: one for each row, however many tokens it has read."""
+
+    def grow(self, rows: int, stride: int) -> KVCache:
+        """The same rows with room for ``rows``."""
+        return super().grow(rows, 1)
+
+
+class RecurrentDecoderLayer(BaseDecoderLayer):
+    """The same with a recurrence in place of self-attention [Kim19]."""
+
+    def __init__(
+        self, recurrence: SSRU, cross: MultiHeadAttention, feedforward: FeedForward, residuals: list[Residual]
+    ) -> None:
+        super().__init__()
+        self.recurrence = recurrence
+        self.cross = cross
+        self.feedforward = feedforward
+        self.recurrence_residual, self.cross_residual, self.feedforward_residual = residuals
+
+    def cache(self, memory: KVCache, rows: int, stride: int) -> KVCache:
+        """States, zero before the first token."""
+        like = memory.key_SHK.new_empty(0, 1, self.recurrence.size)
+        return RowState.empty((like, like[..., :0]), rows, 1)
+
+    def read_own(self, x_TD: Tensor, layout: Layout) -> Tensor:
+        """The recurrence."""
+        h_TD = self.recurrence_residual.enter(x_TD)
+        return self.recurrence_residual.leave(x_TD, self.recurrence(h_TD, layout.queries))
+
+    def read_new(self, x_ND: Tensor, past: KVCache, places_N: Tensor, layout: Layout) -> Tensor:
+        """The recurrence; the row's state stands for all its tokens."""
+        h_ND, count = self.recurrence_residual.enter(x_ND), len(x_ND)
+        output_ND, past.key_SHK[:count, 0] = self.recurrence.step(h_ND, past.key_SHK[:count, 0])
+        return self.recurrence_residual.leave(x_ND, output_ND)
 
 
 class Residual(nn.Module, ABC):

@@ -1,4 +1,4 @@
-"""Recurrent layers: Elman, GRU and LSTM, stacked [Bahdanau15 §A.1, Luong15 §2].
+"""Recurrent layers: Elman, GRU and LSTM, stacked [Bahdanau15 §A.1, Luong15 §2]; the SSRU of a decoder [Kim19].
 
 torch's kernels run a layer over a whole packed batch; in training on CPU our own backward pass does
 (:mod:`regard.nn.autograd.recurrent`), for torch's is quadratic in the longest sentence.
@@ -10,16 +10,26 @@ all of a cell's gates side by side, as in torch.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from regard.nn.autograd.recurrent import BPTT, ElmanEquations, Equations, GruEquations, LstmEquations, full
+from regard.nn import hooks
+from regard.nn.autograd.recurrent import (
+    BPTT,
+    ElmanEquations,
+    Equations,
+    GruEquations,
+    LinearRecurrence,
+    LstmEquations,
+    full,
+)
 from regard.nn.dropout import Dropout
-from regard.nn.init import draw, refuse_sizes
-from regard.nn.layout import Sequences
+from regard.nn.init import draw, refuse_sizes, watch
+from regard.nn.layout import ByTime, Sequences
 from regard.nn.ops import Linear, Path, product
 
 
@@ -238,3 +248,51 @@ class Bridge(nn.Module):
         """For each layer of the decoder its ``first_BX``."""
         first = self.project(last_BX).to(last_BX.dtype).tanh()
         return list(first.chunk(self.layers, 1))
+
+
+class SSRU(nn.Module):
+    """Simpler simple recurrent unit: ``relu(c_t)`` of ``c_t = f ∘ c_{t-1} + (1 - f) ∘ x W`` [Kim19].
+
+    The forget gate is ``f = σ(x W_f + b_f)``, and c_0 is zero. Both products are of one token alone, so that those of a
+    batch are made at once.
+    """
+
+    def __init__(self, d_model: int, biases: bool = True) -> None:
+        super().__init__()
+        refuse_sizes(self, d_model=d_model)
+        self.size = d_model
+        self.value = Linear(d_model, d_model, bias=False)
+        self.forget_gate = Linear(d_model, d_model, bias=biases)
+        self.path = ""
+        watch(self)
+
+    def forward(self, x_TD: Tensor, sequences: Sequences) -> Tensor:
+        """The output for every token of all sequences at once."""
+        by_time = sequences.by_time()
+        keep_TD, entered_TD = self._gate(x_TD)
+        state_RD = LinearRecurrence.apply(by_time.gather(keep_TD), by_time.gather(entered_TD), _times(by_time))
+        return self._show(by_time.back(state_RD))
+
+    def step(self, x_ND: Tensor, state_ND: Tensor) -> tuple[Tensor, Tensor]:
+        """``output_ND, state_ND`` after one more token a row."""
+        keep_ND, entered_ND = self._gate(x_ND)
+        state_ND = entered_ND.addcmul(keep_ND, state_ND)
+        return self._show(state_ND), state_ND
+
+    def _gate(self, x_TD: Tensor) -> tuple[Tensor, Tensor]:
+        """What each token keeps of the state, and what it adds to it."""
+        keep_TD = self.forget_gate(x_TD).to(x_TD.dtype).sigmoid()
+        return keep_TD, (1 - keep_TD) * self.value(x_TD).to(x_TD.dtype)
+
+    def _show(self, state_TD: Tensor) -> Tensor:
+        return hooks.hook_point(f"{self.path}.output", state_TD.relu())
+
+
+def _times(by_time: ByTime) -> list[tuple[slice, slice]]:
+    """For each time but the first: its rows, and those of the same sequences at the time before."""
+    lives = by_time.live_L.tolist()
+    starts = [0, *by_time.live_L.cumsum(0).tolist()]
+    return [
+        (slice(now, now + live), slice(before, before + live))
+        for (before, now), live in zip(pairwise(starts[:-1]), lives[1:], strict=True)
+    ]

@@ -300,6 +300,13 @@ def test_a_recurrent_translator_shows_its_cross_attention_alone() -> None:
         record(recurrent(score="none"), SOURCE)
 
 
+def test_a_recurrent_decoder_shows_two_kinds() -> None:
+    found = record(translator(decoder_cell="ssru"), SOURCE)
+    assert found.kinds == ["encoder", "cross"]
+    with refused(UsageError, "kind", "no decoder self-attention, only encoder self-attention and encoder-decoder"):
+        found.layer("decoder", 1)
+
+
 @pytest.mark.parametrize("target", [None, "<extra_0> street <extra_1> too tired"])
 def test_a_text_with_gaps_shows_all_three_kinds(target: str | None) -> None:
     found = record(spanner(), "The animal didn't cross the <extra_0> because it was <extra_1>.", target)

@@ -42,6 +42,28 @@ def test_state_is_plain_values(models: Models) -> None:
     assert all(set(one) == keys for one in found["models"])
 
 
+def test_a_decoder_that_is_recurrent_is_looked_into_without_self_attention(tmp_path: Path) -> None:
+    models = Models([put(tmp_path / "student", translator(decoder_cell="ssru", positions="relative"))])
+    (facts,) = state(models)["models"]  # type: ignore[misc]
+    assert (facts["kinds"], facts["masked"]) == ({"encoder": [2, 3], "cross": [3, 3]}, [])
+    assert facts["stacks"] == ["encoder", "decoder"]
+
+    def ask(name: str, **given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        return unpack(answer(models, name, {"model": 0, **before("translator"), **given}))
+
+    assert set(ask("look")[0]["kinds"]) == {"encoder", "cross"}
+    assert ask("equation", kind="cross", layer=3)[1]["weight"].sum() == pytest.approx(1)
+    parts = [tuple(one) for one in ask("layers", stack="decoder")[0]["parts"]]
+    assert parts == [(layer, part) for layer in (1, 2, 3) for part in ("recurrence", "cross", "feedforward")]
+    assert ask("needs", places=[0])[0]["total"] == 15
+    assert ask("owes", place=0)[1]
+    kinds = [unpack(answer(models, "places", {"model": 0, "stack": one}))[0]["kind"] for one in facts["stacks"]]
+    assert kinds == ["relative", "none"]
+    for name, given in (("equation", {"kind": "decoder"}), ("look", {"changes": {"off": [["decoder", 1, 1]]}})):
+        with refused(UsageError, None, "no decoder attention, but encoder and cross"):
+            ask(name, **given)
+
+
 def refusal(ask: Callable[[], object]) -> str | None:
     """The sentence by which something is refused; ``None`` where it is answered."""
     try:

@@ -32,6 +32,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "decoder_heads": (3, 4, 5),
     "segments": (0, 1, 3),
     "norm_epsilon": (1e-5, 1e-3),
+    "decoder_cell": (None, "ssru"),
     "decoder_norm": ("layer", "rms", "batch"),
 }
 """What is tried of fields that are no words and no switches."""

@@ -73,6 +73,9 @@ def changed(recipe: Recipe, said: Exports) -> Recipe:
     values = recipe.model_dump(exclude_none=True, exclude_defaults=True)
     for obstacle in said.obstacles:
         section, _, name = obstacle.field.partition(".")
+        if name == "decoder_cell":
+            del values[section][name]  # what it needs is what there is without
+            continue
         value = re.split(", | or ", obstacle.fits)[0]
         word = {"true": True, "false": False}.get(value, value)
         values.setdefault(section, {})[name] = int(value) if value.isdecimal() else word
@@ -157,6 +160,7 @@ LINES: list[tuple[str, dict[str, Any], str]] = [
     ("translation", {"norm": "rms"}, f"{NO}Marian needs model.norm = layer instead of rms"),
     ("translation", {"tie": "two"}, f"{NO}Marian needs model.tie = three instead of two"),
     ("translation", {"d_k": 7}, f"{NO}Marian needs model.d_k = 4 instead of 7"),
+    ("translation", {"decoder_cell": "ssru"}, f"{NO}Marian needs model.decoder_cell = self-attention instead of ssru"),
     ("translation", {**T5, "scale_output": False}, f"{NO}T5 needs model.scale_output = true instead of false"),
     ("masked-lm", {"embedding_norm": False}, f"{NO}BERT needs model.embedding_norm = true instead of false"),
     ("classification", {"pool": "mean"}, f"{NO}BERT needs model.pool = first instead of mean"),

@@ -15,6 +15,7 @@ OWN = HEADS * (D_K + D_V)
 TABLE, GAIN = draw(7, D), draw(D, seed=1)
 PROJECT, OUTPUT = draw(2 * HEADS * D_K + HEADS * D_V, D, seed=2), draw(D, HEADS * D_V, seed=3)
 QUERY = draw(HEADS * D_K, D, seed=4)
+BOTH = draw(2 * HEADS * D_V, D, seed=5)
 
 
 def ints(*values: int) -> np.ndarray:
@@ -26,7 +27,11 @@ def program(kind: str, biased: bool = False, rotary: bool = False):
     made = native.Program()
     stream, projected, context, output = (made.room(w) for w in (D, len(PROJECT), HEADS * D_V, D))
     made.embed(TABLE, 2.0, stream)
-    if kind == "memory":
+    if kind == "recurrence":
+        both = made.room(len(BOTH))
+        made.product(stream, pack(BOTH), both, 0)
+        made.recur(both, context, 1)
+    elif kind == "memory":
         query = made.room(len(QUERY))
         made.product(stream, pack(QUERY), query, 0)
         made.attend_memory(query, context, HEADS, D_K, D_V, 0.5, 1)
@@ -54,7 +59,8 @@ def given(kind: str, rows: int = 4):
     ancestors = np.array([np.random.default_rng(row).permutation(12)[:8] for row in range(rows)], np.int32)
     ancestors = ancestors.reshape(rows, 8)
     slot = ancestors[np.arange(rows), common["place"]]
-    return {**common, "past": [draw(12, OWN, seed=9)] * 2, "ancestors": ancestors, "slot": slot}
+    own = HEADS * D_V if kind == "recurrence" else OWN
+    return {**common, "past": [draw(12, own, seed=9)] * 2, "ancestors": ancestors, "slot": slot}
 
 
 def run(made, result: int, values) -> np.ndarray:
@@ -88,16 +94,42 @@ def expected(kind: str, values) -> np.ndarray:
     return output
 
 
-KINDS = ["sentence", "past", "memory"]
+KINDS = ["sentence", "past", "memory", "recurrence"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS[:3])
 def test_a_program_is_its_calls(kind: str) -> None:
     made, result = program(kind)
     for rows in (4, 1, 6, 0):
         values = given(kind, rows)
         wanted = expected(kind, values) if rows else np.empty((0, D))
         assert (run(made, result, values) == wanted).all()
+
+
+def test_a_recurrence_goes_on_from_the_token_before() -> None:
+    made, size, rows = native.Program(), 67, 5
+    stream, out = made.room(2 * size), made.room(size)
+    table, state = 3 * draw(rows, 2 * size), draw(9, size, seed=1)
+    made.embed(table, 1.0, stream)
+    made.recur(stream, out, 0)
+    length, before = ints(1, 2, 2, 3, 1), [None, 4, 5, 4, None]
+    ancestors, slot = np.full((rows, 3), 8, np.int32), ints(0, 1, 2, 3, 6)
+    for row, place in enumerate(before):
+        ancestors[row, length[row] - 1] = slot[row]
+        if place is not None:
+            ancestors[row, length[row] - 2] = place
+    past, found = state.copy(), np.empty((rows, size), np.float32)
+    values = {"place": length - 1, "length": length, "slot": slot, "ancestors": ancestors, "past": [past]}
+    made.run(out, found, np.arange(rows), **values)
+    keep = 1 / (1 + np.exp(-table[:, size:].astype(np.float64)))
+    old = np.array([np.zeros(size) if place is None else state[place] for place in before])
+    wanted = keep * old + (1 - keep) * table[:, :size]
+    np.testing.assert_allclose(past[slot], wanted, atol=1e-6)
+    np.testing.assert_allclose(found, np.maximum(wanted, 0), atol=1e-6)
+    untouched = np.setdiff1d(np.arange(9), slot)
+    assert (past[untouched] == state[untouched]).all()
+    with pytest.raises(ValueError):
+        made.run(out, found, np.arange(rows), **{**values, "past": [np.zeros((9, size), np.uint16)]})
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -113,12 +145,12 @@ def test_what_a_pass_lacks_or_has_outside_is_refused(kind: str) -> None:
                 with pytest.raises(ValueError):
                     run(made, result, {**values, name: wrong})
             continue
-        if (kind != "past" and name == "place") or (kind == "memory" and name == "length"):
+        if (kind not in ("past", "recurrence") and name == "place") or (kind == "memory" and name == "length"):
             continue  # not looked at
         for wrong in (2**31 - 1, -1):
             bad = value.copy()
             bad.flat[-1 if name != "ancestors" else 0] = wrong
-            if name == "place" or (name == "length" and kind == "past" and wrong < 0):
+            if name == "place" or (name == "length" and kind in ("past", "recurrence") and wrong < 0):
                 continue
             with pytest.raises(ValueError):
                 run(made, result, {**values, name: bad})
@@ -148,7 +180,7 @@ def test_tables_of_positions_must_reach_as_far() -> None:
 
 def test_shapes_that_do_not_fit_are_refused_when_recorded() -> None:
     made = native.Program()
-    small, large = made.room(3), made.room(64)
+    small, half, large = made.room(3), made.room(32), made.room(64)
     for call in (
         lambda: made.room(0),
         lambda: made.embed(TABLE, 1.0, small),
@@ -164,6 +196,8 @@ def test_shapes_that_do_not_fit_are_refused_when_recorded() -> None:
         lambda: made.rotate(small, 2, 2),
         lambda: made.attend(large, small, 1, 3, 3, 1.0, False),
         lambda: made.attend_past(large, small, 0, 3, 3, 1.0, False, 0),
+        lambda: made.recur(large, small, 0),
+        lambda: made.recur(large, half, -1),
         lambda: made.attend_memory(small, small, 1, 3, 3, 1.0, -1),
     ):
         with pytest.raises(ValueError):

@@ -10,12 +10,12 @@ export interface LayersValues {
   norm_place: 'pre' | 'post'
   tokens: string[]
   /** Layer, counted from 1, and sub-layer, first to last. */
-  parts: [number, 'attention' | 'cross' | 'feedforward'][]
+  parts: [number, keyof typeof PARTS][]
   /** The most probable piece after each layer, at each token; null: this stack predicts no pieces. */
   lens: string[][] | null
 }
 
-export const PARTS = { attention: 'self-attention', cross: 'encoder–decoder attention', feedforward: 'feed-forward' } as const
+export const PARTS = { attention: 'self-attention', recurrence: 'recurrence', cross: 'encoder–decoder attention', feedforward: 'feed-forward' } as const
 
 export interface Added {
   layer: number

@@ -14,7 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from regard.config import Recipe
-from regard.config.families import Model, VitSection
+from regard.config.families import Model, Recurrent, VitSection
 from regard.data.prepare.shards import Shards
 from regard.inspection.folders.training_curves import LOG
 from regard.system import disk
@@ -265,7 +265,7 @@ def facts(recipe: Recipe, assets: Any) -> dict[str, object]:
         "family": section.family,
         "title": title(recipe),
         "kinds": {kind: list(sizes) for kind, sizes in section.attention.items()},
-        "stacks": [stack for stack in ("encoder", "decoder") if stack in section.attention],
+        "stacks": [] if isinstance(section, Recurrent) else list(dict.fromkeys(section.info.stacks.values())),
         "d_model": section.d_model,
         "divisor": max(map(section.divisor_of, section.attention), default=1.0),
         "positions": positions_of(section) != "none",

@@ -314,7 +314,7 @@ class AttentionRecord:
         """
         if kind not in self.weights:
             there = " and ".join(TITLES[one].lower() for one in KINDS if one in self.weights)
-            raise UsageError(f"this model has {there} alone", Option("kind"))
+            raise UsageError(f"this model has no {TITLES[kind].lower()}, only {there}", Option("kind"))
         count = len(self.weights[kind])
         if not 1 <= layer <= count:
             raise UsageError(f"there is no layer {layer}; this model has layers 1 to {count}", Option("layer"))
@@ -369,7 +369,9 @@ def record_attention(seen: ModelInputs) -> AttentionRecord:
     from regard.models.captured_attention import capture_layers
 
     heard_weights = capture_layers(seen.task.model, seen.task.recipe.model.family, seen.run, [len(seen.target)])
-    weights = {kind: [one[0].float().cpu().numpy() for one in layers] for kind, layers in heard_weights.items()}
+    weights = {
+        kind: [one[0].float().cpu().numpy() for one in layers] for kind, layers in heard_weights.items() if layers
+    }
     return AttentionRecord(seen.source_text, seen.target_text, seen.source, seen.target, seen.written, weights)
 
 

@@ -118,7 +118,7 @@ def softmax(score_M: Floats) -> Floats:
     return np.asarray(grown_M / grown_M.sum())
 
 
-SUB_LAYERS = ("attention", "cross", "feedforward")
+SUB_LAYERS = ("attention", "recurrence", "cross", "feedforward")
 """In their order within a layer."""
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from regard.config.families import Model
+from regard.config.families import Model, TransformerSection
 from regard.inspection.folders.facts import positions_of, sides
 from regard.inspection.folders.models import Models, refuse_replaced_weights
 from regard.inspection.forward.passes import inputs_of
@@ -340,7 +340,8 @@ def places_of(
     if found.bias_HX is not None:
         arrays["bias"] = found.bias_HX
     floats = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
-    return {"kind": positions_of(section)}, floats
+    own = section.decoder if stack == "decoder" and isinstance(section, TransformerSection) else section
+    return {"kind": positions_of(own)}, floats
 
 
 @question

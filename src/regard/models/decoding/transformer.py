@@ -27,7 +27,7 @@ class TransformerState:
     Args:
         lengths_N: tokens each row has read; on the host.
         sentence_N: which sentence a row belongs to, ascending, so that rows of one sentence are neighbours.
-        pasts: for each layer keys and values of the rows' own tokens.
+        pasts: for each layer keys and values of the rows' own tokens, or the states of a recurrence.
         memories: for each layer keys and values of the sentences' encoder output, shared by a sentence's rows.
         memory_lengths_B: tokens of each sentence's memory.
     """
@@ -67,7 +67,7 @@ class TransformerStepper:
             memory = KVCache.empty((key_SHK, value_SHU), len(sources), sequences.longest)
             memory.write(places_T, key_SHK, value_SHU)
             memories.append(memory)
-            pasts.append(KVCache.empty((key_SHK, value_SHU), len(sources), ROOM))
+            pasts.append(layer.cache(memory, len(sources), ROOM))  # type: ignore[operator]
         rows = np.arange(len(sources))
         return TransformerState(np.zeros(len(sources), np.int64), rows, pasts, memories, np.asarray(lengths, np.int64))
 
@@ -109,7 +109,7 @@ class TransformerStepper:
     @torch.inference_mode()
     def select(self, state: TransformerState, rows_M: NDArray[np.int64]) -> TransformerState:
         """New row *i* continues old row ``rows_M[i]``; a sentence without rows is dropped."""
-        longest = int(state.lengths_N[rows_M].max(initial=0))
+        longest = int(state.lengths_N[rows_M].max(initial=1))  # a recurrence has a state before the first token
         sentence_M = state.sentence_N[rows_M]
         if not (len(rows_M) <= len(state.lengths_N) and np.array_equal(rows_M, np.arange(len(rows_M)))):
             rows = torch.from_numpy(rows_M).to(self.device)

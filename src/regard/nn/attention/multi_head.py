@@ -114,7 +114,7 @@ class KVCache:
         rows, stride = max(rows, self.rows), max(stride, self.stride)
         if (rows, stride) == (self.rows, self.stride):
             return self
-        larger = KVCache.empty((self.key_SHK, self.value_SHU), rows, stride)
+        larger = self.empty((self.key_SHK, self.value_SHU), rows, stride)
         for old, new in ((self.key_SHK, larger.key_SHK), (self.value_SHU, larger.value_SHU)):
             new.unflatten(0, (rows, stride))[: self.rows, : self.stride] = old.unflatten(0, (-1, self.stride))
         return larger

@@ -1,4 +1,4 @@
-"""The equations of Elman, GRU and LSTM cells, and backpropagation through time (BPTT) on CPU.
+"""The equations of Elman, GRU and LSTM cells, and backpropagation through time (BPTT) on CPU; the SSRU's recurrence.
 
 torch's backward pass allocates and adds a tensor of the whole batch at every time step, so its time grows with the
 square of the longest sentence, and it computes each weight's gradient by one small product per time step. Here
@@ -11,10 +11,11 @@ F: all of a cell's gates side by side, as in torch.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from regard.nn.ops import Path, matmul, product
 
@@ -174,3 +175,28 @@ def full(path: Path) -> Path:
     They are small besides, and torch compiles a bf16 product for every new number of rows.
     """
     return "exact" if path == "bf16" else path
+
+
+class LinearRecurrence(torch.autograd.Function):
+    """``c_t = f_t ∘ c_{t-1} + u_t`` of rows by time, zero before the first: nothing is multiplied by a matrix."""
+
+    @staticmethod
+    def forward(ctx: Any, keep_RD: Tensor, entered_RD: Tensor, times: list[tuple[slice, slice]]) -> Tensor:
+        """``c_RD``; ``times``: from the second on, the rows of each, and those of the time before that live on."""
+        state_RD = entered_RD.clone()
+        for now, before in times:
+            state_RD[now].addcmul_(keep_RD[now], state_RD[before])
+        ctx.save_for_backward(keep_RD, state_RD)
+        ctx.times = times
+        return state_RD
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient_RD: Tensor) -> tuple[Tensor, Tensor, None]:
+        """Each state's gradient is what comes from its own output, and ``f`` times that of the next one."""
+        keep_RD, state_RD = ctx.saved_tensors
+        gradient_RD, keep_gradient_RD = gradient_RD.clone(), torch.zeros_like(keep_RD)
+        for now, before in reversed(ctx.times):
+            gradient_RD[before].addcmul_(keep_RD[now], gradient_RD[now])
+            torch.mul(gradient_RD[now], state_RD[before], out=keep_gradient_RD[now])
+        return keep_gradient_RD, gradient_RD, None

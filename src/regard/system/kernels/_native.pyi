@@ -222,6 +222,9 @@ class Program:
     ) -> None:
         """To the row's own tokens, which ``ancestors`` names; key and value are written to ``slot`` first."""
 
+    def recur(self, projected: int, out: int, layer: int) -> None:
+        """The SSRU's next state from that of the row's token before, by ``ancestors``; it is written to ``slot``."""
+
     def attend_memory(self, query: int, out: int, heads: int, d_k: int, d_v: int, scale: float, layer: int) -> None:
         """To the row's sentence in ``memory``."""
 

@@ -25,6 +25,7 @@ from regard.runs.convert.layouts.format import (
     Row,
     affine,
     odd_heads,
+    recurrent_decoder,
     row,
     sides,
 )
@@ -185,7 +186,7 @@ class Marian(Format):
         if not own and odd_heads(model.decoder):
             fits = f"a divisor of {model.d_model}, with model.d_k and model.d_v not set,"
             own = [Obstacle("model.decoder_heads", model.decoder_heads, fits)]
-        return super().obstacles(recipe) + own
+        return super().obstacles(recipe) + own + recurrent_decoder(model)
 
     def config(self, recipe: Recipe, pieces: int) -> dict[str, object]:
         found = super().config(recipe, pieces)
