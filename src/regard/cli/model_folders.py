@@ -21,13 +21,15 @@ def import_(
 ) -> None:
     """Bring in a model in Hugging Face's layout: a translator (Marian, M2M-100, NLLB, mBART), BERT, GPT-2, T5, ViT.
 
+    Or a translator as Marian itself has it: a release of OPUS-MT, or what Firefox translates with.
+
     All that regard export writes is read again. What is computed stays the same; a model that would not be the same
     here is refused, and what does not fit is named. Weights are those of model.safetensors or pytorch_model.bin, of
     which nothing is run; nothing is downloaded. What came in is used as it is, or begun from:
     regard train --task classification --train FILE --from OUTPUT --output DIR.
 
     Args:
-        folder: holds config.json, the weights and the tokenizer's files.
+        folder: holds config.json, the weights and the tokenizer's files; or those of Marian (.npz or .bin, .spm).
         output: the model folder to make.
         task: what it is to be for, where there is a choice: a translator that was written as a T5 may be for
             text-to-text; default: what the folder says.

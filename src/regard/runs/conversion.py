@@ -15,7 +15,8 @@ from regard.data.prepare.folder import sha256_of
 from regard.models import store
 from regard.runs.convert.hub import CONFIG
 from regard.runs.convert.hub_export import hub_files
-from regard.runs.convert.hub_import import ImportedModel, read_hub_model
+from regard.runs.convert.hub_import import ImportedModel
+from regard.runs.convert.kinds import read_foreign_model
 from regard.runs.convert.layouts import DECIDING, Exports, exports
 from regard.runs.convert.side_files import as_json
 from regard.system import disk
@@ -40,10 +41,10 @@ NEEDED = ("ctranslate2", "transformers")
 
 
 def import_model(folder: Path | str, output: Path | str, task: str | None = None) -> Task:
-    """Import a model in Hugging Face's layout as a model folder, and load it.
+    """Import a model that others made as a model folder, and load it.
 
     Args:
-        folder: with ``config.json``, ``model.safetensors`` and the files of a tokenizer.
+        folder: in Hugging Face's layout, with the files of a tokenizer; or of Marian (OPUS-MT, Firefox).
         output: must not exist, be empty, or hold this very model already.
         task: that it is to be for, where there is a choice; default: what the folder says.
 
@@ -53,12 +54,12 @@ def import_model(folder: Path | str, output: Path | str, task: str | None = None
     """
     folder, output = Path(folder), Path(output)
     refuse_other(output)
-    found = read_hub_model(folder, task)
+    found = read_foreign_model(folder, task)
     count = sum(weight.numel() for weight in found.weights.values())
-    config = sha256_of(folder / CONFIG)
+    identity = sha256_of(folder / found.file)
     source = [
-        f"Imported from the folder `{folder.resolve().name}`, Hugging Face's layout; its config.json has the sha256 "
-        f"{config[:16]}.",
+        f"Imported from the folder `{folder.resolve().name}`, {found.layout}; its {found.file} has the sha256 "
+        f"{identity[:16]}.",
         "For training data and licence see where it was published. Of the recipe only what the",
         "model is made of is known; how it was trained is not, and those sections are defaults.",
     ]

@@ -344,8 +344,6 @@ def test_translators_of_others_cannot_be_imported_yet(tmp_path: Path) -> None:
     ("names", "what"),
     [
         (("metadata.json", "model/model.bin", "sentencepiece.model"), "Argos"),
-        (("model.ende.intgemm.alphas.bin", "vocab.deen.spm", "lex.50.50.ende.s2t.bin"), "Firefox"),
-        (("model.npz", "model.npz.decoder.yml", "vocab.yml"), "of Marian"),
         (("model.bin", "shared_vocabulary.txt"), "CTranslate2"),
     ],
 )

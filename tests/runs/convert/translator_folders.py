@@ -34,7 +34,7 @@ def sentences(count: int, seed: int = 3) -> list[str]:
     return [" ".join(draws.choices(words, k=draws.randint(1, 9))) for _ in range(count)]
 
 
-def piece_model(kind: str, size: int = 120, seed: int = 3) -> bytes:
+def piece_model(kind: str, size: int = 120, seed: int = 3, **more: int) -> bytes:
     """A SentencePiece model of such sentences."""
     written = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
@@ -43,11 +43,12 @@ def piece_model(kind: str, size: int = 120, seed: int = 3) -> bytes:
         vocab_size=size,
         model_type=kind,
         minloglevel=2,
+        **more,
     )
     return written.getvalue()
 
 
-def _pieces(model: bytes) -> list[str]:
+def pieces_of(model: bytes) -> list[str]:
     core = sentencepiece.SentencePieceProcessor(model_proto=model)
     return [core.id_to_piece(id) for id in range(core.piece_size())]
 
@@ -83,7 +84,7 @@ def _never(ids: Sequence[int]) -> dict[str, object]:
 
 def _marian(folder: Path) -> Any:
     source, target = piece_model("unigram"), piece_model("unigram", 110, seed=4)
-    pieces = dict.fromkeys([*_pieces(source)[3:], *_pieces(target)[3:]])
+    pieces = dict.fromkeys([*pieces_of(source)[3:], *pieces_of(target)[3:]])
     names = ["</s>", "<unk>", *pieces, ">>deu<<", ">>fra<<", "<pad>"]
     (folder / "source.spm").write_bytes(source)
     (folder / "target.spm").write_bytes(target)
@@ -94,7 +95,7 @@ def _marian(folder: Path) -> Any:
 
 def _separate(folder: Path) -> Any:
     source, target = piece_model("bpe"), piece_model("unigram", 110, seed=4)
-    tables = [["</s>", "<unk>", *_pieces(model)[3:]] for model in (source, target)]
+    tables = [["</s>", "<unk>", *pieces_of(model)[3:]] for model in (source, target)]
     names, other = ([*table, *["x" * n for n in range(40, 40 + 130 - len(table))], "<pad>"] for table in tables)
     (folder / "source.spm").write_bytes(source)
     (folder / "target.spm").write_bytes(target)
@@ -126,7 +127,7 @@ def _of_marian(names: list[str], other: list[str], swish: bool = False, **more: 
 
 def _m2m(folder: Path) -> Any:
     held = piece_model("bpe")
-    names = ["<s>", "<pad>", "</s>", "<unk>", *_pieces(held)[3:]]
+    names = ["<s>", "<pad>", "</s>", "<unk>", *pieces_of(held)[3:]]
     languages = [f"__{code}__" for code in CODES["m2m"]]
     (folder / "sentencepiece.bpe.model").write_bytes(held)
     _json(folder / "vocab.json", {name: id for id, name in enumerate(names)})
@@ -144,7 +145,7 @@ def _mbart(folder: Path) -> Any:
 
 def _by_fairseq(folder: Path, kind: str, name: str, held: bytes) -> Any:
     languages = list(CODES[name])
-    names = ["<s>", "<pad>", "</s>", "<unk>", *_pieces(held)[3:]]
+    names = ["<s>", "<pad>", "</s>", "<unk>", *pieces_of(held)[3:]]
     (folder / "sentencepiece.bpe.model").write_bytes(held)
     _fairseq_files(folder, languages, *SPOKEN[name])
     return _of_fairseq(kind, names, [*languages, "<mask>"], first=2 if kind == "M2M100" else None)

@@ -1,1 +1,1 @@
-"""Import and export of Hugging Face models: one table of tensor names per format; used by ``runs/conversion.py``."""
+"""Import and export of models as others have them: a table of tensor names for each; used by ``runs/conversion.py``."""

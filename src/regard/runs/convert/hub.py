@@ -38,8 +38,6 @@ NOT_YET = {
 """Models of others that cannot be imported, by their ``model_type``."""
 FILES_NOT_YET = {
     "a package of Argos Translate": ("metadata.json", "model"),
-    "a translator of Firefox (Bergamot)": ("model.*.bin*", "*vocab.*.spm*"),
-    "a translator of Marian": ("*.npz", "*.yml"),
     "a CTranslate2 model": (OF_CTRANSLATE2, "*vocabulary*"),
 }
 """The same by files that their folders have, where there is no ``config.json``."""

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.config import TASKS, Decoding, Recipe, Training, VitSection, merge, recipe_from
 from regard.data.batches.patches import Scale
 from regard.models import build
-from regard.runs.convert.hub import FLAG, NOT_YET, WHOLE, HubFolder, not_yet, odd_label
+from regard.runs.convert.hub import CONFIG, FLAG, NOT_YET, WHOLE, HubFolder, not_yet, odd_label
 from regard.runs.convert.layouts import FORMATS
-from regard.runs.convert.layouts.format import PURPOSE, Format, inward, refuse_surplus
+from regard.runs.convert.layouts.format import PURPOSE, Format, inward, refuse_other_shapes, refuse_surplus
 from regard.runs.convert.layouts.t5 import PREFIXED
 from regard.runs.convert.side_files import (
     SENTENCES,
@@ -52,6 +52,8 @@ class ImportedModel:
         tokenizer: theirs, or ours if we had written it; of a translator of others two; None for image models.
         labels: the names of classes or tags.
         scale: of pixel values, for a model of images.
+        layout: whose layout the folder has, in words.
+        file: the file of the folder that tells it from others.
     """
 
     recipe: Recipe
@@ -59,6 +61,8 @@ class ImportedModel:
     tokenizer: AnyTokenizer | Vocabularies | None
     labels: tuple[str, ...] = ()
     scale: Scale | None = None
+    layout: str = "Hugging Face's layout"
+    file: str = CONFIG
 
 
 def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedModel:
@@ -104,7 +108,7 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
     weights = inward(rows, tensors, hub.where)
     with torch.device("meta"):
         outline = build.outline(recipe.model, pieces, count, info.writes, target_pieces)
-    _refuse_other_shapes(weights, outline, hub.where)
+    refuse_other_shapes(weights, outline, hub.where)
     translates = info.learns_from == "pairs" and not has_own_tokenizer(hub.path)
     vocabularies = vocabularies_of(hub, (pieces, target_pieces)) if translates else None
     # only after the table's rows are known
@@ -236,12 +240,3 @@ def _scheme(labels: Sequence[str]) -> str:
     if letters & {"L", "U"}:
         return "bilou"
     return "bio" if "B" in letters else "io"
-
-
-def _refuse_other_shapes(weights: dict[str, Tensor], outline: nn.Module, where: str) -> None:
-    """Refuse weights whose shapes are not those of the model that ``config.json`` describes."""
-    expected = {name: tuple(weight.shape) for name, weight in outline.named_parameters()}
-    for name, weight in weights.items():
-        if tuple(weight.shape) != expected[name]:
-            found, wanted = list(weight.shape), list(expected[name])
-            raise RegardError(f"what becomes {name!r} is {found}, its config.json says {wanted}", where)

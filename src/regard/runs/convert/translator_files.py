@@ -42,7 +42,9 @@ def vocabularies_of(hub: HubFolder, sizes: tuple[int, int]) -> Vocabularies:
         RegardError: a file is missing or damaged, or does not fit the sizes.
     """
     if (hub.path / SOURCE_MODEL).exists():
-        return _of_marian(hub.path, sizes)
+        names = _names(hub.path / PIECES)
+        other = _names(hub.path / TARGET_PIECES) if (hub.path / TARGET_PIECES).exists() else names
+        return of_sides(hub.path, names, other, sizes)
     if (hub.path / MODEL).exists():
         names, codes = _of_fairseq(hub.path)
         tokenizer = _tokenizer(hub.path / MODEL, names, sizes[0], codes.values())
@@ -55,10 +57,8 @@ def vocabularies_of(hub: HubFolder, sizes: tuple[int, int]) -> Vocabularies:
     return Vocabularies(tokenizer, tokenizer, joint=True, languages=languages)
 
 
-def _of_marian(folder: Path, sizes: tuple[int, int]) -> Vocabularies:
-    """A model for each side, and one table of ids, or two."""
-    names = _names(folder / PIECES)
-    other = _names(folder / TARGET_PIECES) if (folder / TARGET_PIECES).exists() else names
+def of_sides(folder: Path, names: Sequence[str], other: Sequence[str], sizes: tuple[int, int]) -> Vocabularies:
+    """The vocabularies of Marian: a model for each side, and the pieces of each side's ids."""
     source = _tokenizer(folder / SOURCE_MODEL, names, sizes[0], filter(LABEL.fullmatch, names))
     target = _tokenizer(folder / TARGET_MODEL, other, sizes[1], filter(LABEL.fullmatch, other))
     same = source.content == target.content

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Protocol
 
 import torch
 from pydantic import TypeAdapter
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.config import Attentive, Recipe, TransformerSection
 from regard.config.weights import infinite_weight
-from regard.runs.convert.hub import WHOLE, Fields
+from regard.runs.convert.hub import CONFIG, WHOLE, Fields
 from regard.system.errors import RegardError
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
@@ -139,17 +139,22 @@ def affine(theirs: str, *ours: str, form: Form | None = None, bias: bool = True)
     return [row(f"{theirs}.{part}", *(f"{name}.{part}" for name in ours), form=form) for part in parts]
 
 
-def inward(rows: Iterable[Row], theirs: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
+def inward(rows: Iterable[Row], theirs: Mapping[str, Tensor], where: str, told: str = CONFIG) -> dict[str, Tensor]:
     """Our tensors, in float32 (float64 stays), from theirs.
 
+    Args:
+        rows: the table of names.
+        theirs: by name.
+        where: the file.
+        told: where it is said which there should be.
+
     Raises:
-        RegardError: a tensor is missing, has not the form it should have, or holds a number that is not finite;
-            ``where`` is the file.
+        RegardError: a tensor is missing, has not the form it should have, or holds a number that is not finite.
     """
     found: dict[str, Tensor] = {}
     for each in rows:
         if each.theirs not in theirs:
-            raise RegardError(f"lacks {each.theirs!r}, which its config.json says it has", where)
+            raise RegardError(f"lacks {each.theirs!r}, which its {told} says it has", where)
         held = theirs[each.theirs]
         if not held.is_floating_point():
             raise RegardError(f"{each.theirs!r} holds {held.dtype}, not numbers with fractions", where)
@@ -199,6 +204,15 @@ def refuse_surplus(rows: Iterable[Row], theirs: Iterable[str], spare: re.Pattern
     left = set(theirs) - {each.theirs for each in rows}
     if surplus := sorted(name for name in left if not spare.fullmatch(name)):
         raise RegardError(f"has {surplus[0]!r}, which a model of this kind has not", where)
+
+
+def refuse_other_shapes(weights: Mapping[str, Tensor], outline: nn.Module, where: str, told: str = CONFIG) -> None:
+    """Refuse weights whose shapes are not those of the model that ``told`` describes."""
+    expected = {name: tuple(weight.shape) for name, weight in outline.named_parameters()}
+    for name, weight in weights.items():
+        if tuple(weight.shape) != expected[name]:
+            found, wanted = list(weight.shape), list(expected[name])
+            raise RegardError(f"what becomes {name!r} is {found}, its {told} says {wanted}", where)
 
 
 @dataclass(frozen=True)
