@@ -108,6 +108,10 @@ class RowByRow(torch.nn.Module):
         return torch.stack([self.activation(x_F.clone()) for x_F in x_TF])
 
 
+def sigmoid_row_by_row(x_TD: torch.Tensor) -> torch.Tensor:
+    return torch.stack([torch.special.expit(x_D.clone()) for x_D in x_TD])
+
+
 @pytest.mark.one_of(36)
 @held("transformer")
 @pytest.mark.parametrize("beam", [1, 3])
@@ -122,7 +126,12 @@ def test_refilling(family: Family, beam: int) -> None:
         decoding = Decoding(beam=beam, max_extra=3, tokens=tokens)
         return list(search(stepper(model), given, decoding, Symbols(PIECES), nbest=beam))
 
-    with only(), patch.object(ops, "product", row_by_row), patch.object(embeddings, "matmul", row_by_row_matmul):
+    with (
+        only(),
+        patch.object(ops, "product", row_by_row),
+        patch.object(embeddings, "matmul", row_by_row_matmul),
+        patch.object(torch.Tensor, "sigmoid", sigmoid_row_by_row),
+    ):
         alone = [found([source], 10_000)[0] for source in sources]
         for tokens in (16, 24):  # a budget for two or three rows: sentences wait and enter
             assert found(sources, tokens) == alone
