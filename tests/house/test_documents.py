@@ -13,7 +13,7 @@ from regard.training.objective import Sample
 from tests.house.trees import tree
 
 ROOT = Path(__file__).parents[2]
-BEGUN = ("text-to-text", "classification", "sentence-pairs", "tagging", "language-model", "masked-lm")
+BEGUN = ("translation", "text-to-text", "classification", "sentence-pairs", "tagging", "language-model", "masked-lm")
 """Tasks whose training can begin from another model."""
 
 

@@ -165,6 +165,14 @@ def test_it_is_begun_from_the_same_model_again(texts, tmp_path):
     assert ended(tmp_path / "model") == ended(tmp_path / "whole")
 
 
+def test_a_translator_that_goes_on_from_another_resumes(corpus, tmp_path):
+    """Its scores before and after are of the card, which is of the results."""
+    train(corpus, tmp_path / "first", steps=2, seed=7)
+    going_on = partial(train, corpus, start_from=tmp_path / "first")
+    going_on(tmp_path / "whole")
+    stopped_and_resumed(going_on, tmp_path / "model", (1, 3), ended(tmp_path / "whole"))
+
+
 def test_going_on_with_another_beam_leaves_the_model_readable(corpus, tmp_path):
     for stop, more in ((6, ()), (7, ("decoding.beam=2",))):
         with pytest.raises(Stopped):

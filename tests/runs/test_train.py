@@ -52,7 +52,6 @@ WISHES = [
     ({"settings": ["data.weights=[1, 2]"]}, "data.weights", "2"),
     ({"device": "cpu:99"}, "device", "cpu:99"),
     ({"valid": "b"}, "valid", "source"),
-    ({"start_from": "model"}, "start_from", ""),
     *(({"licence": text}, "licence", "") for text in ("", " ", "a\nb", "x" * 201, "\x1b[1m")),
 ]
 

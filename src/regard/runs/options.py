@@ -86,7 +86,7 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
     minutes = training.get("minutes") if training.get("steps") is None else None
     begun, spans = earlier.get("model.d_model"), bool(chosen.get("text_to_text", {}).get("spans"))
     trained = job_class(task).training
-    sizes = (spans and trained.spans) or trained.sizes
+    sizes = (spans and trained.spans) or (wishes.begun and trained.adapted) or trained.sizes
     table = defaults(task, sizes, pairs, wishes.preset, with_model, training.get("schedule"), model, minutes, begun)
     if family is not None and family != table.get("model", {}).get("family", family):
         table.pop("model", None)  # the sizes of another family
@@ -98,9 +98,15 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
         if wishes.earlier is not None and f"{section}.{name}" not in wishes.earlier:
             sized.get(section, {}).pop(name, None)
 
+    tie = {name: word for name, word in wishes.begun.get("model", {}).items() if name == "tie"}
+
     def whole(asked: dict[str, Any]) -> dict[str, Any]:
         numbers = asked.get("classification", {}).get("kind") == "regression"  # the table's n-grams are for labels
-        return merge(sized, {"classification": {"ngrams": None}} if numbers else {}, _complete(asked, tokens))
+        return merge(
+            sized,
+            {"classification": {"ngrams": None}} if numbers else {},
+            _complete(merge({"model": tie}, asked), tokens),
+        )
 
     try:
         found = recipe_from(whole(chosen), Option("settings") if wishes.settings else where)

@@ -251,7 +251,7 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     """Prepare data, resolve settings, train to the end; the caller holds the output folder's lock."""
     keep_pages()
     training, told = work.output / "training", work.hooks.reporter.on_event
-    told(exports(work.job.recipe, pretrained.tokenizer if (pretrained := work.job.pretrained) else None).line)
+    told(exports(work.job.recipe, begun.vocabularies.source if (begun := work.job.pretrained) else None).line)
     earlier = load_settings(training, work.machine.device)
     chosen = earlier.override(work.job.recipe, work.machine.threads) if earlier else None
     shards = chosen.shards if chosen else shards_of(work.job.recipe, work.machine.device, work.machine.threads)

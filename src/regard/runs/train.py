@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from regard import tasks
-from regard.config import TASKS
+from regard.config import TASKS, TaskInfo
 from regard.runs.options import (
     RecipeOptions,
     language_notes,
@@ -107,8 +107,6 @@ def train(asked: TrainOptions) -> Any:
     if info.learns_from == "pairs":
         instead = f"task = translation takes {Option('source')}; for other tasks give {Option('task')}"
         _refuse_elsewhere(asked, ("train", "valid"), instead)
-        instead = f"a translator begins from nothing (to resume a run, name its {Option('output')})"
-        _refuse_elsewhere(asked, ("start_from",), instead)
     shows: AbstractContextManager[Reporter] = nullcontext(Reporter() if asked.reporter is None else asked.reporter)
     if asked.reporter is None and not asked.quiet:
         from regard.training.reporters import reporter
@@ -116,7 +114,9 @@ def train(asked: TrainOptions) -> Any:
         shows = reporter()
     with shows as shown, beside.releasing() if beside else nullcontext():
         begun = Pretrained.load(asked.start_from) if asked.start_from is not None else None
-        wishes = replace(wishes, begun=begun.values(word)) if begun else wishes
+        if begun:
+            _refuse_another(begun, info)
+            wishes = replace(wishes, begun=begun.values(word), guessed={**begun.languages, **_known(guessed)})
         machine = Machine(choose_device(asked.device), asked.threads, asked.processes)
         if info.learns_from != "pairs":
             others = ("source", "target", "pairs", "valid_source")
@@ -124,9 +124,6 @@ def train(asked: TrainOptions) -> Any:
             if weights_option(wishes):
                 message = f"is for translation alone; task = {word} draws from all files by size"
                 raise UsageError(message, Option("weights") if asked.weights else "data.weights")
-            if begun and (family := begun.recipe.model.family) not in info.families:
-                message = f"is a model of the family {family}; task = {word} needs {' or '.join(info.families)}"
-                raise UsageError(message, Option("start_from", begun.folder))
         refuse_unusable(output, asked.resume)
         if info.learns_from == "pairs" and earlier is None:
             for note in language_notes(wishes):
@@ -143,6 +140,21 @@ def train(asked: TrainOptions) -> Any:
         given = {name: value for name, value in vars(asked).items() if name not in UNNAMED}
         inputs = RunInputs(shell_line("train", given), data, licence)
         return run(TrainingRun(output, job, machine, hooks, inputs), asked.resume, allow)
+
+
+def _known(guessed: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The languages that the files name."""
+    return {name: code for name, code in guessed.items() if code}
+
+
+def _refuse_another(begun: Pretrained, info: TaskInfo) -> None:
+    """Raise a UsageError for a model that this task cannot go on with."""
+    where, family = Option("start_from", begun.folder), begun.recipe.model.family
+    if info.learns_from == "pairs" != begun.recipe.info.learns_from:
+        raise UsageError(f"is {begun.recipe.info.noun}; a translator goes on from another translator", where)
+    if family not in info.families:
+        message = f"is a model of the family {family}; task = {info.name} needs {' or '.join(info.families)}"
+        raise UsageError(message, where)
 
 
 def _refuse_elsewhere(asked: TrainOptions, names: Iterable[str], instead: str) -> None:

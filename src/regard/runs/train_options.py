@@ -39,8 +39,8 @@ class TrainOptions:
             masked-lm or image-classification.
         train: what another task than translation learns from, one file or several; plain or gz, xz, zst.
         valid: what it is validated on; default: a tenth, at most ``data.validation``, split off by seed.
-        start_from: a model folder to initialise from: its weights, sizes and vocabulary; not for translation, which
-            starts from scratch.
+        start_from: a model folder to initialise from: its weights, sizes and vocabulary; of a translator also its
+            languages and how it decodes.
         valid_source: sentences to validate on; default: some split off from the data.
         valid_target: their translations.
         pairs: a TSV or JSONL file that holds both sides, or several.

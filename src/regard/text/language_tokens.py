@@ -13,13 +13,16 @@ from pathlib import Path
 
 from regard.config import FORMAT, checksum
 from regard.system import disk
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 
 LANGUAGES = "languages.json"
 """The file of a model folder; folders of one language each way have none."""
 UNKNOWN_LANGUAGE = "und"
 MOST_SHOWN = 400
 """Characters of the codes that an error names."""
+Frame = tuple[tuple[int, ...], tuple[int, ...]]
+"""The tokens before a text, and those that begin its translation."""
+ARGUMENTS = Option("source_language"), Option("target_language")
 _CODES = (
     "af afr am amh ar ara as asm az aze be bel bg bul bn ben bs bos ca cat cs ces cy cym da dan de deu el ell en eng "
     "eo epo es spa et est eu eus fa fas fi fin fr fra ga gle gd gla gl glg gu guj ha hau he heb hi hin hr hrv hu hun "
@@ -86,11 +89,18 @@ class LanguageTokens:
         known = known if len(known) <= MOST_SHOWN else f"{known[:MOST_SHOWN]} …"
         raise UsageError(f"the model knows no {wanted!r}; it knows {known}", argument)
 
-    def frame(self, source: str, target: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The tokens before a text, and those that begin its translation."""
-        if not self.begins:
-            return (self.ids[target],), ()
-        return (self.ids[source],), (self.ids[target],)
+    def frame(self, source: str, target: str, arguments: tuple[str, str] = ARGUMENTS) -> Frame:
+        """The tokens before a text, and those that begin its translation; of a language that is unknown the first.
+
+        Raises:
+            UsageError: as :meth:`find`, which is given the arguments.
+        """
+        usual = next(iter(self.ids.values()))
+        before, first = (
+            usual if code == UNKNOWN_LANGUAGE else self.ids[self.find(code, argument)]
+            for code, argument in zip((source, target), arguments, strict=True)
+        )
+        return ((before,), (first,)) if self.begins else ((first,), ())
 
 
 def read_languages(folder: Path) -> LanguageTokens | None:

@@ -8,8 +8,16 @@ import torch
 from safetensors.torch import load_file as read_file
 
 import regard
+from regard.config import merge, recipe_from
 from regard.runs.conversion import export_model, import_model
+from regard.runs.plan import Teacher
+from regard.system.errors import UsageError
+from regard.tasks.protocols import InputFiles
+from regard.tasks.text.preparation import Pretrained
+from regard.tasks.training.base import ProductPaths
+from regard.tasks.translation.training import TranslationJob
 from regard.tasks.translation.translator import Translation
+from tests.refusals import refused
 from tests.runs.convert import translator_folders as folders
 
 KINDS = ["marian", "separate", "m2m", "nllb", "mbart"]
@@ -103,3 +111,33 @@ def test_what_came_in_goes_out_as_it_was(both, tmp_path: Path) -> None:
     for name in ("model.safetensors", "languages.json"):
         there = folder / "ours" / name
         assert not there.exists() or (tmp_path / "again" / name).read_bytes() == there.read_bytes()
+
+
+def test_what_is_learned_from_pairs_has_their_loss(both, tmp_path) -> None:
+    """By teacher forcing of the start, the language's token and the pieces; every piece and ``</s>`` is learned."""
+    kind, peer, folder = both
+    pairs = list(zip(TEXTS, TEXTS[::-1], strict=True))
+    (tmp_path / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+    begun = Pretrained.load(folder / "ours")
+    values = merge(begun.values("translation"), {"training": {"label_smoothing": 0.0}})
+    spoken = {"source_language": begun.recipe.text.source_language, "target_language": "de"}
+    recipe = recipe_from(merge(values, {"text": {**values["text"], **spoken}}))
+    files = InputFiles(pairs=[tmp_path / "pairs.tsv"], begun=begun)
+    job = TranslationJob.of_files(files, lambda *given: recipe, lambda text: None, despite_check=True)
+    prepared = job.prepare(tmp_path / "data", lambda *given: None)
+    teaching = Teacher(job, prepared, torch.device("cpu"))(recipe, ProductPaths())
+    teaching.model.eval()
+    found = teaching.predict_validation()
+    read, prefix = frame(kind, teaching.task)
+    target, total, count = teaching.task.target_tokenizer, 0.0, 0
+    for source, wanted in prepared.validation_pairs():
+        ids, labels = read[TEXTS.index(source)], [*prefix, *target.ids_batch([wanted], True)[0].tolist()]
+        with torch.no_grad():
+            loss = peer(input_ids=torch.tensor([ids]), labels=torch.tensor([labels])).loss
+        total, count = total + float(loss) * len(labels), count + len(labels)
+    assert found == pytest.approx(total / count, rel=1e-5)
+    with refused(UsageError, "text.bpe_dropout"):
+        drops = recipe_from(merge(recipe.model_dump(), {"text": {"bpe_dropout": 0.1}}))
+        TranslationJob.of_files(files, lambda *given: drops, lambda text: None, True).prepare(
+            tmp_path / "more", lambda *given: None
+        )

@@ -133,6 +133,9 @@ class Encoder(ABC, Generic[ExampleT]):
 class PairEncoder(Encoder[TextPair]):
     """Encodes sentence pairs; with BPE-dropout the words of training sentences, whose segmentations follow.
 
+    Of a translator of several languages each side begins with the tokens of the recipe's: those that begin a
+    translation are learned as any other piece, as fairseq and Hugging Face do [Fan21 §2.1.4].
+
     Args:
         vocabularies: of both sides.
         recipe: its seed and the sections ``text`` and ``data`` are read.
@@ -148,6 +151,8 @@ class PairEncoder(Encoder[TextPair]):
         self.vocabularies, self.seed, self.max_tokens = vocabularies, recipe.seed, recipe.data.max_tokens
         self.nothing = f"all pairs are empty or over {self.max_tokens} tokens"
         self._tokenizers = (vocabularies.source, vocabularies.target)
+        tokens = vocabularies.languages
+        self._frame = tokens.frame(text.source_language, text.target_language) if tokens else ((), ())
         self._tables = [
             WordTable(one, Segmenter(one, text.bpe_dropout, self.seed), text.segmentations)
             for one in (map(require_merges, self._tokenizers) if text.bpe_dropout else ())
@@ -164,6 +169,8 @@ class PairEncoder(Encoder[TextPair]):
             sides = [[table.words(pair[side]) for pair in examples] for side, table in enumerate(self._tables)]
         else:
             ids = [one.ids_batch([pair[side] for pair in examples], True) for side, one in enumerate(self._tokenizers)]
+            firsts = [np.array(tokens, np.int64) for tokens in self._frame]
+            ids = [[np.append(first, row) for row in rows] for first, rows in zip(firsts, ids, strict=True)]
             sides = [[(row, len(row)) for row in rows] for rows in ids]
         return [
             self._refusal(pair, source[1], target[1]) or [(source[0], target[0])]
@@ -171,7 +178,7 @@ class PairEncoder(Encoder[TextPair]):
         ]
 
     def encode_flat(self, examples: Sequence[TextPair], part: str) -> FlatWindows:
-        if self._tables and part == "train":
+        if any(self._frame) or (self._tables and part == "train"):
             return super().encode_flat(examples, part)
         source, target = (
             one.flat_ids([pair[side] for pair in examples], True) for side, one in enumerate(self._tokenizers)

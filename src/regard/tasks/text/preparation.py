@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-from regard.config import Data, Recipe, Text, saved_recipe
+from regard.config import TASKS, Data, Recipe, Text, Training, saved_recipe
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.bpe_dropout import (
@@ -28,13 +28,15 @@ from regard.models import store
 from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
 from regard.tasks.model_path import MODEL, RECIPE, model_folder
-from regard.tasks.training.defaults import pool_fields
+from regard.tasks.training.defaults import ADAPTED, pool_fields
+from regard.text.languages import UNKNOWN
 from regard.text.tokenizers.tokenizer import learn
-from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer, sample
+from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies, sample
 from regard.training.checkpoints.manifest import verify
 
 SYMBOLS = ("[CLS]", "[MASK]")
 """Of vocabularies of encoder-only models."""
+LANGUAGES = "source_language", "target_language"
 BPE_DROPOUT, FEW = 0.1, 100_000
 """Default probability for taggers, and the number of texts above which dropout is off."""
 
@@ -46,19 +48,44 @@ class Pretrained:
     Args:
         folder: where it lies.
         recipe: of the model.
-        tokenizer: its text to pieces.
     """
 
     folder: Path
     recipe: Recipe
-    tokenizer: AnyTokenizer
+
+    @property
+    def tokenizer(self) -> AnyTokenizer:
+        """Its text to pieces.
+
+        Raises:
+            RegardError: it is damaged, or the model is a translator of two vocabularies.
+        """
+        if not self.vocabularies.joint:
+            raise RegardError("has a vocabulary for each language, but one is needed for both", str(self.folder))
+        return self.vocabularies.source
+
+    @cached_property
+    def vocabularies(self) -> Vocabularies:
+        """One of both sides, or those of a translator; what was read, and how sure it was, is not known any more.
+
+        Raises:
+            RegardError: one is damaged.
+        """
+        return replace(Vocabularies.load(self.folder), seen=None, doubted_below=None)
+
+    @property
+    def languages(self) -> dict[str, str]:
+        """Those of a translator, where they are known, by the names of the recipe's fields."""
+        codes = {f"text.{name}": str(getattr(self.recipe.text, name)) for name in LANGUAGES}
+        translates = self.recipe.info.learns_from == "pairs"
+        return {name: code for name, code in codes.items() if translates and code != UNKNOWN}
 
     @classmethod
     def load(cls, folder: Path | str) -> Pretrained:
         """The model folder, its manifest verified.
 
         Raises:
-            RegardError: it is no model folder, or damaged, or reads images, or is a translator's with two vocabularies.
+            RegardError: it is no model folder, or damaged, or reads images.
         """
         folder = model_folder(folder)
         if not (folder / RECIPE).exists() or not (folder / MODEL).exists():
@@ -67,14 +94,32 @@ class Pretrained:
         recipe = saved_recipe(folder / RECIPE)
         if recipe.info.reads == "image":
             raise RegardError(f"is {recipe.info.noun}, from which no training can begin", str(folder))
-        return cls(folder, recipe, read_tokenizer(folder / TOKENIZER))
+        return cls(folder, recipe)
 
     def values(self, task: str) -> dict[str, dict[str, object]]:
-        """Recipe values taken over: the model section, the tokenizer settings, and the maximum length."""
+        """Recipe values taken over: the model section, the tokenizer settings, and the maximum length.
+
+        By a translator also how it decodes, and its languages if it has one each way.
+        """
         text = self.recipe.text.model_dump(include={"vocabulary", "units", "normalisation", "lowercase"})
         found = {"model": pool_fields(task, self.recipe.model.model_dump(exclude_none=True)), "text": text}
         longest = self.recipe.data.max_tokens
+        if TASKS[task].learns_from == "pairs":
+            return found | self._of_translator(text)
         return found | ({"data": {"max_tokens": longest}} if longest < Data().max_tokens else {})
+
+    def _of_translator(self, text: dict[str, object]) -> dict[str, dict[str, object]]:
+        """Further values that a translator takes over, beside those of the tokenizer."""
+        recipe, longest = self.recipe, self.recipe.data.max_tokens
+        codes = {} if self.vocabularies.languages else {name.partition(".")[2]: c for name, c in self.languages.items()}
+        training: dict[str, object] = {"tokens": longest} if longest > Training().tokens else {}
+        training["rate"] = ADAPTED / recipe.model.d_model
+        return {
+            "text": {**text, "joint": recipe.text.joint, **codes},
+            "data": {"max_tokens": longest},
+            "decoding": recipe.decoding.model_dump(),
+            "training": training,
+        }
 
     def give(self, model: nn.Module) -> None:
         """Copy every weight of the same name and shape; the head stays fresh where it is another.

@@ -114,6 +114,8 @@ class BaseTraining(ABC, Generic[AnyTask]):
     """The documented table (docs/recipes.md) of the task's defaults: the first row the data is below."""
     spans: ClassVar[Sequence[SizeDefaults]] = ()
     """The same of text to text from running text."""
+    adapted: ClassVar[Sequence[SizeDefaults]] = ()
+    """The same of what goes on from another model, where that has its own."""
 
     def __init__(
         self, task: AnyTask, prepared: Any, paths: ProductPaths, size: int, criterion: nn.Module | None = None

@@ -23,6 +23,8 @@ BESIDE = (("classification", "ngrams"), ("model", "word_features"))
 """What only Regard reads beside pieces, by section and field: no other format has a form for it."""
 NOAM = 1.0
 """The rate under ``noam``, where it is a factor of the paper's formula: the paper's [Vaswani17 §5.3, eq. 3]."""
+ADAPTED = 0.128
+"""Rate times ``d_model`` of a translator that goes on: for ``tiny`` a third of its rate from nothing."""
 BYTES = 16
 """Of a parameter in training: fp32 weight, gradient and Adam's two moments."""
 SHOWN = ("d_model", "d_ff", "encoder_layers", "decoder_layers", "layers")

@@ -32,13 +32,17 @@ from regard.decoding.hypotheses import Rows, Trace
 from regard.models.inputs import Pairs, pairs
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
+from regard.system.errors import UsageError
 from regard.tasks.engine import use_engine
 from regard.tasks.metrics.bleu import score
 from regard.tasks.metrics.calibration import doubted_below
+from regard.tasks.model_folder import load
 from regard.tasks.protocols import InputFiles, ShouldStop, TargetWriter, Task, refuse_pipes
+from regard.tasks.text.preparation import LANGUAGES
 from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, StoppableTrace, Tell, TrainingJob
 from regard.tasks.training.defaults import MORE, SizeDefaults
 from regard.tasks.translation.translator import Hypothesis, Translation
+from regard.text.language_tokens import ARGUMENTS, UNKNOWN_LANGUAGE, LanguageTokens
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
 from regard.training.world import ALONE, World
@@ -199,12 +203,16 @@ class ValidationSearch(Trace):
 class TranslationTraining(TeacherForcing[Translation]):
     """Training task of translation; its first score is BLEU."""
 
-    sizes = (
+    sizes: ClassVar[Sequence[SizeDefaults]] = (
         SizeDefaults(10_000, "tiny", 60, {"text": {"vocabulary": 2_000}, "training": {"tokens": 1024, "rate": 3e-3}}),
         SizeDefaults(80_000, "tiny", 30, {"text": {"vocabulary": 6_000}, "training": {"tokens": 1024, "rate": 3e-3}}),
         SizeDefaults(500_000, "small", 20, {"text": {"vocabulary": 8_000}, "training": {"tokens": 2048}}),
         SizeDefaults(3_000_000, "base", 8, {"text": {"vocabulary": 16_000}, "training": {"tokens": 8192, **_BASE}}),
         SizeDefaults(MORE, "base", 4, {"text": {"vocabulary": 32_000}, "training": {"tokens": 25_000, **_BASE}}),
+    )
+    adapted = (
+        SizeDefaults(10_000, "tiny", 10, {"training": {"tokens": 1024, "warmup": 100}}),
+        SizeDefaults(MORE, "tiny", 3, {"training": {"tokens": 2048, "warmup": 100}}),
     )
 
     def scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> Mapping[str, float]:
@@ -227,6 +235,34 @@ class TranslationTraining(TeacherForcing[Translation]):
             f"* BLEU {scores.bleu:.2f} (beam {beam}; `{scores.bleu_signature}`)",
             f"* chrF {scores.chrf:.2f} (beam {beam}; `{scores.chrf_signature}`)",
         ]
+
+
+class AdaptedTraining(TranslationTraining):
+    """Training of a translator that goes on from another one, beside whose scores its own are told.
+
+    Args:
+        task: the model to train.
+        prepared: the pairs as ids.
+        paths: how products are computed.
+        begun: the folder of the other one.
+    """
+
+    sizes = TranslationTraining.adapted
+
+    def __init__(self, task: Translation, prepared: PreparedPairs, paths: ProductPaths, begun: Path) -> None:
+        super().__init__(task, prepared, paths)
+        self.begun = begun
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """Twice as long: of both models."""
+        return 2 * super().final_seconds(loss, text)
+
+    def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
+        """Those of the finished model; and of the one before, searched alike, on the same pairs."""
+        lines, begun = super().finish(task, should_stop), load(self.begun, str(task.device))
+        assert isinstance(begun, Translation)
+        before = super().finish(Translation(self.task.recipe, begun.assets, begun.model), should_stop)
+        return [*lines, *(f"{line} before, of the model that it began from" for line in before)]
 
 
 def scan_pairs(
@@ -278,9 +314,12 @@ class TranslationJob(TrainingJob):
         left, right = ([path] if path else [] for path in (given.valid_source, given.valid_target))
         validation = open_corpora(left, right)[0] if left or right else None
         refuse_pipes([*left, *right])
-        refuse_weights(asked(1).data.weights, len(learned))
+        recipe = asked(1)
+        refuse_weights(recipe.data.weights, len(learned))
+        if given.begun:
+            refuse_languages(recipe.text, given.begun.vocabularies.languages)
         scanned, pairs = scan_pairs(learned, validation, tell, despite_check, given.processes)
-        return cls(asked(pairs), scanned, tell, despite_check)
+        return cls(asked(pairs), scanned, tell, despite_check, pretrained=given.begun)
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedPairs:
         """The pairs as ids."""
@@ -297,16 +336,17 @@ class TranslationJob(TrainingJob):
         names = ["vocabulary", "joint", "normalisation", "sample", "bpe_dropout"]
         names += [name for name in ("units", "lowercase") if getattr(text, name) != getattr(usual, name)]
         names += ["segmentations"] if text.bpe_dropout else []
-        rests = {f"text.{name}": getattr(text, name) for name in names}
+        names += LANGUAGES if self.pretrained and self.pretrained.vocabularies.languages else ()
+        rests = {f"text.{name}": getattr(text, name) for name in names} | self.more()
         return PreparedPairs(
             prepare(examples, recipe, folder, self._learn, rests, progress, self._review, self.processes)
         )
 
     def _learn(self, examples: SplitCorpora[TextPair]) -> PairEncoder:
-        """Learn the vocabularies from a seeded sample, and judge the data by them."""
+        """Learn the vocabularies from a seeded sample, unless a model has them; judge the data by them."""
         text = self.recipe.text
         counter, judged = count_sample(examples, text, JUDGED, self.recipe.seed, self.processes)
-        vocabularies = counter.learn(text.vocabulary)
+        vocabularies = self.pretrained.vocabularies if self.pretrained else counter.learn(text.vocabulary)
         self._announce(draft.finding for draft in vocabulary_drafts(None, list(enumerate(judged)), vocabularies))
         return PairEncoder(vocabularies, self.recipe)
 
@@ -322,5 +362,28 @@ class TranslationJob(TrainingJob):
         announce((finding.overrule() if self.despite_check else finding for finding in findings), self.tell)
 
     def assets(self, prepared: PreparedPairs) -> Vocabularies:
-        """The vocabularies learned from them."""
-        return replace(prepared.vocabularies, doubted_below=0.0)
+        """The vocabularies learned from them, or those of the model to go on from."""
+        found = self.pretrained.vocabularies if self.pretrained else prepared.vocabularies
+        return replace(found, doubted_below=0.0)
+
+    def teach(self, task: Task, prepared: Any, paths: ProductPaths) -> TranslationTraining:
+        """The training task; of a model that goes on it scores that one too."""
+        assert isinstance(task, Translation)
+        if self.pretrained is None:
+            return self.training(task, prepared, paths)
+        return AdaptedTraining(task, prepared, paths, self.pretrained.folder)
+
+
+def refuse_languages(text: Text, known: LanguageTokens | None) -> None:
+    """Refuse languages that a translator of several does not know, or that nobody names.
+
+    Raises:
+        UsageError: so it is.
+    """
+    if known is None:
+        return
+    told = dict(zip(ARGUMENTS, (text.source_language, text.target_language), strict=True))
+    for argument in ARGUMENTS[0 if known.begins else 1 :]:
+        if told[argument] == UNKNOWN_LANGUAGE:
+            raise UsageError("the model knows several languages; say which it is to be", argument)
+        known.find(told[argument], argument)

@@ -20,7 +20,7 @@ from regard.tasks.engine import step_of
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others
 from regard.text.confidence import Side, UnseenWord, is_doubted
-from regard.text.language_tokens import UNKNOWN_LANGUAGE
+from regard.text.language_tokens import UNKNOWN_LANGUAGE, Frame
 from regard.text.languages import cut, joiner, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
@@ -92,19 +92,16 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         other.symbols = replace(other.symbols, prefix=prefix)
         return other
 
-    def _frame(self, from_: str | None = None, to: str | None = None) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The tokens before a text, and those that begin its translation."""
+    def _frame(self, from_: str | None = None, to: str | None = None) -> Frame:
         text, tokens = self.recipe.text, self.assets.languages
-        told = (from_, text.source_language, Option("from_")), (to, text.target_language, Option("to"))
+        read = UNKNOWN_LANGUAGE if tokens and not tokens.begins else text.source_language  # of which it has no tokens
+        arguments = Option("from_"), Option("to")
         if tokens is None:
-            for said, known, argument in told:
+            for said, known, argument in zip((from_, to), (read, text.target_language), arguments, strict=True):
                 if said not in (None, known):
                     raise UsageError(f"{said!r} cannot be asked of a model of one language each way: {known}", argument)
             return (), ()
-        usual = next(iter(tokens.ids))
-        codes = ((said or known, argument) for said, known, argument in told)
-        source, target = (usual if code == UNKNOWN_LANGUAGE else tokens.find(code, where) for code, where in codes)
-        return tokens.frame(source, target)
+        return tokens.frame(from_ or read, to or text.target_language, arguments)
 
     def inputs(self, packed: Packed) -> Tokens:
         """The encoder's input."""
