@@ -38,8 +38,9 @@ class CheckOptions:
         train: what another task than translation learns from; may be given several times.
         source: sentences of one language; may be given several times.
         target: their translations.
-        pairs: a TSV or JSONL file that holds both sides; may be given several times.
-        columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL; of --train as regard train says.
+        pairs: a file that holds both sides, TSV, JSONL, TMX, XLIFF or PO; may be given several times.
+        columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL, two languages "en,de" of a memory
+            of more; of --train as regard train says.
         valid: what would be validated on, looked for in the training data.
         test: what would be tested on, looked for in the training data; may be given several times.
         test_source: sentences to test on, looked for in the training data.

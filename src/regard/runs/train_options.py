@@ -43,10 +43,11 @@ class TrainOptions:
             languages and how it decodes.
         valid_source: sentences to validate on; default: some split off from the data.
         valid_target: their translations.
-        pairs: a TSV or JSONL file that holds both sides, or several.
-        columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL; of other training data the
-            columns of text and label, by number or name, or "label text" where a line begins with its label; of text to
-            text those of source and target, or prefix, source and target; of running text the key in a JSONL.
+        pairs: a file that holds both sides, TSV, JSONL, TMX, XLIFF or PO; or several.
+        columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL, two languages "en,de" of a memory
+            of more; of other training data the columns of text and label, by number or name, or "label text" where a
+            line begins with its label; of text to text those of source and target, or prefix, source and target; of
+            running text the key in a JSONL.
         weights: of translation only: how often to draw from each corpus beside the others, one number for each;
             default: by size.
         source_language: code of the source language; default: the recipe's, else from the file's extension.

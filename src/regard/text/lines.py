@@ -322,6 +322,18 @@ def open_text(path: Path | str, longest: int | None = None) -> Iterator[BinaryIO
     Raises:
         RegardError: as :func:`lines`.
     """
+    with open_bytes(path, longest) as stream:
+        try:
+            head = stream.peek(HEAD)[:HEAD]
+        except FAULTS as error:
+            raise RegardError(error_text(error), f"{path}:1") from None
+        _refuse_binary(head, str(path))
+        yield cast(BinaryIO, stream)
+
+
+@contextmanager
+def open_bytes(path: Path | str, longest: int | None = None) -> Iterator[io.BufferedReader]:
+    """As :func:`open_text`, in any encoding."""
     where, path = str(path), Path(path)
     _refuse_endless(path)
     try:
@@ -331,12 +343,7 @@ def open_text(path: Path | str, longest: int | None = None) -> Iterator[BinaryIO
     except (OSError, ValueError) as error:
         raise RegardError(f"cannot be read: {error}", where) from None
     with plain, _decompress(plain, path, longest) as stream:
-        try:
-            head = stream.peek(HEAD)[:HEAD]
-        except FAULTS as error:
-            raise RegardError(error_text(error), f"{where}:1") from None
-        _refuse_binary(head, where)
-        yield cast(BinaryIO, stream)
+        yield stream
 
 
 def _refuse_endless(path: Path) -> None:

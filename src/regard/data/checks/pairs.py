@@ -33,6 +33,7 @@ from regard.data.checks.findings import (
     percent,
 )
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, TextPair, text_hash
+from regard.data.corpora.memories import Memory
 from regard.system.forks import join_parts, split_parts
 from regard.text.counts import counted
 from regard.text.tokenizers.byte_pieces import LONGEST
@@ -223,6 +224,9 @@ class PairScan(CheckScan[TextPair]):
         for kind, count in self.counts.items():
             if kind != "replacement" or not invalid:  # else we put it there ourselves
                 yield pattern_draft(kind, count, self.count * (1 + (kind in PATTERNS)), self.places[kind])
+        if isinstance(self.corpus, Memory) and (left := self.corpus.left_out):
+            said = f"{counted(left, 'unit')} of {self.corpus.name} left out: without both texts, or not translated."
+            yield draft("untranslated", "note", left, left / (left + self.count), said)
         if self.count:
             yield from self._pair_drafts(max_tokens, characters_per_token)
             yield from self._alignment_drafts()

@@ -1,4 +1,4 @@
-"""Parallel text: two files line by line, a TSV table or JSONL; plain or gz, xz, zst; streamed; seeded subsets."""
+"""Parallel text: two files line by line, or one with both sides; plain or gz, xz, zst; streamed; seeded subsets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from regard.data.corpora.corpus import Corpus, Records, TextPair, plain_name
+from regard.data.corpora.memories import MEMORIES
 from regard.data.corpora.scan import LineBlock, add_notes
 from regard.system.errors import Option, RegardError, UsageError
 from regard.text.counts import counted
@@ -171,9 +172,9 @@ def open_pairs(
     source: Path | str,
     target: Path | str | None = None,
     columns: tuple[int, int] | None = None,
-    keys: tuple[str, str] = ("source", "target"),
+    keys: tuple[str, str] | None = None,
 ) -> Corpus[TextPair]:
-    """The corpus that options name: two files, or one ``.tsv`` or ``.jsonl`` (plain or compressed).
+    """The corpus that options name: two files, or one ``.tsv``, ``.jsonl`` or memory (plain or compressed).
 
     Raises:
         UsageError: one file of another kind.
@@ -185,8 +186,12 @@ def open_pairs(
     if name.endswith((".tsv", ".tab")):
         return PairTable(source, columns)
     if name.endswith((".jsonl", ".ndjson", ".json")):
-        return PairJsonLines(source, keys)
-    raise UsageError("one file alone must be .tsv or .jsonl; else name the target file too", str(source))
+        return PairJsonLines(source, keys or PairJsonLines.keys)
+    if kind := MEMORIES.get(Path(name).suffix):
+        return kind(source, keys)
+    raise UsageError(
+        f"one file alone must be .tsv, .jsonl, {', '.join(MEMORIES)}; else name the target file too", str(source)
+    )
 
 
 Files = Sequence[Path | str]
@@ -221,7 +226,8 @@ def _table(path: Path | str, columns: str | None) -> Corpus[TextPair]:
         return open_pairs(path)
     names = [name.strip() for name in columns.split(",")]
     if len(names) != 2 or not all(names):
-        raise UsageError(f"{columns!r} must be two columns like 1,2, or two keys like en,de", Option("columns"))
+        wanted = "two columns like 1,2, or two keys or languages like en,de"
+        raise UsageError(f"{columns!r} must be {wanted}", Option("columns"))
     numbers = [int(name) for name in names if name.isdecimal() and len(name) < 10 and int(name) > 0]
     columned = (numbers[0], numbers[1]) if len(numbers) == 2 else None
     found = open_pairs(path, columns=columned, keys=(names[0], names[1]))
