@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +14,7 @@ from torch import Tensor
 from regard.config import Recipe, recipe_toml
 from regard.data.prepare.folder import sha256_of
 from regard.models import store
+from regard.runs.convert.ctranslate2_export import ctranslate2_files
 from regard.runs.convert.hub import CONFIG
 from regard.runs.convert.hub_export import hub_files
 from regard.runs.convert.hub_import import ImportedModel
@@ -44,7 +46,8 @@ def import_model(folder: Path | str, output: Path | str, task: str | None = None
     """Import a model that others made as a model folder, and load it.
 
     Args:
-        folder: in Hugging Face's layout, with the files of a tokenizer; or of Marian (OPUS-MT, Firefox).
+        folder: in Hugging Face's layout, with the files of a tokenizer; of Marian (OPUS-MT, Firefox); of
+            CTranslate2; or a package of Argos Translate.
         output: must not exist, be empty, or hold this very model already.
         task: that it is to be for, where there is a choice; default: what the folder says.
 
@@ -58,8 +61,8 @@ def import_model(folder: Path | str, output: Path | str, task: str | None = None
     count = sum(weight.numel() for weight in found.weights.values())
     identity = sha256_of(folder / found.file)
     source = [
-        f"Imported from the folder `{folder.resolve().name}`, {found.layout}; its {found.file} has the sha256 "
-        f"{identity[:16]}.",
+        f"Imported from the folder `{folder.resolve().name}`, {found.layout}; "
+        f"its {found.file or 'content'} has the sha256 {identity[:16]}.",
         "For training data and licence see where it was published. Of the recipe only what the",
         "model is made of is known; how it was trained is not, and those sections are defaults.",
     ]
@@ -102,7 +105,7 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
     Args:
         folder: a model folder; its manifest is verified.
         output: must not exist, be empty, or hold this very model already.
-        to: ``huggingface``, or ``ctranslate2`` by its own converter.
+        to: ``huggingface``, or ``ctranslate2``, by its own converter where it is no translator.
 
     Raises:
         UsageError: the target format cannot hold the model (names the field), or a package is missing.
@@ -113,12 +116,18 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
         raise UsageError(f"{to!r} is no form; known are {', '.join(get_args(Form))}", Option("to"))
     refuse_other(output)
     fast = to == "ctranslate2"
-    if fast and (missing := [name for name in NEEDED if find_spec(name) is None]):
-        raise UsageError(f"not installed: pip install {' '.join(missing)}", Option("to", to))
     task = load(folder, "cpu")
     recipe, assets, tokenizer = task.recipe, task.assets, _tokenizer(task.assets)
     found = exports(recipe, tokenizer, dict(task.model.named_parameters()))
+    if fast and not found.direct and (missing := [name for name in NEEDED if find_spec(name) is None]):
+        raise UsageError(f"not installed: pip install {' '.join(missing)}", Option("to", to))
     found.refuse(to)
+    if fast and found.direct:
+        assert isinstance(assets, Vocabularies)
+        with fresh_folder(output) as fresh:
+            for name, content in ctranslate2_files(recipe, store.weights(task.model), assets).items():
+                Files().write(fresh / name, content)
+        return _left_to_callers(assets)
     labels, scale = getattr(assets, "labels", ()), getattr(assets, "scale", None)
     vocabularies = assets if isinstance(assets, Vocabularies) else None
     files = hub_files(recipe, _weights_with_temperature(task), tokenizer, labels, scale, vocabularies)
@@ -199,6 +208,20 @@ def _run_converter(folder: Path, output: Path) -> None:
         document = disk.json_of(output / TOKENIZER)
         (output / CONFIG).write_bytes(as_json({**config, "add_source_eos": True}))
         (output / TOKENIZER).write_bytes(as_json({**document, "post_processor": None}))
+
+
+def _left_to_callers(assets: Vocabularies) -> list[str]:
+    """What CTranslate2 leaves to who calls it, in sentences."""
+    names, left = assets.target.names, []
+    if assets.frame.prefix:
+        said = json.dumps([names[id] for id in assets.frame.prefix], ensure_ascii=False)
+        left.append(f"every translation begins with tokens that its caller gives: target_prefix={said}")
+    if assets.languages is not None:
+        where = (
+            "the source's before a text, the target's as target_prefix" if assets.languages.begins else "before a text"
+        )
+        left.append(f"the tokens of languages are given by its caller: {where}")
+    return left
 
 
 def _left_out(task: Task, found: Exports, fast: bool) -> list[str]:

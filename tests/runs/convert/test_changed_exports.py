@@ -91,9 +91,9 @@ def test_a_file_of_ours_that_was_changed_is_one_of_others(name: str, tmp_path: P
     assert isinstance(import_model(folder, tmp_path / "again").assets.tokenizer, HuggingFaceTokenizer)
 
 
-def test_a_model_for_ctranslate2_says_where_to_import_from(tmp_path: Path) -> None:
+def test_a_cut_model_of_ctranslate2_is_named(tmp_path: Path) -> None:
     (tmp_path / "fast").mkdir()
     (tmp_path / "fast" / "config.json").write_text('{"add_source_bos": false, "eos_token": "</s>"}')
     (tmp_path / "fast" / "model.bin").write_bytes(b"\x06\x00")
-    with refused(RegardError, "fast"):
+    with refused(RegardError, "fast/model.bin"):
         import_model(tmp_path / "fast", tmp_path / "again")

@@ -340,22 +340,6 @@ def test_translators_of_others_cannot_be_imported_yet(tmp_path: Path) -> None:
         (tmp_path / "tokenizer.json").unlink(missing_ok=True)  # theirs is in files of SentencePiece
 
 
-@pytest.mark.parametrize(
-    ("names", "what"),
-    [
-        (("metadata.json", "model/model.bin", "sentencepiece.model"), "Argos"),
-        (("model.bin", "shared_vocabulary.txt"), "CTranslate2"),
-    ],
-)
-def test_folders_of_other_projects_are_known(names: tuple[str, ...], what: str, tmp_path: Path) -> None:
-    for name in names:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    unread(tmp_path, tmp_path, what, "yet", "docs/convert.md")
-    (package := tmp_path / "translate-en_de.argosmodel").touch()
-    unread(package, package, "Argos")
-
-
 def test_a_tokenizer_of_hardly_any_pieces_is_not_that_of_the_model(tmp_path: Path) -> None:
     """As `BertTokenizerFast(vocab_file=...)` of transformers 5 writes, which ignores the file."""
     folder_of("BertForMaskedLM", tmp_path, vocab_size=1540)

@@ -151,8 +151,10 @@ class PairEncoder(Encoder[TextPair]):
         self.vocabularies, self.seed, self.max_tokens = vocabularies, recipe.seed, recipe.data.max_tokens
         self.nothing = f"all pairs are empty or over {self.max_tokens} tokens"
         self._tokenizers = (vocabularies.source, vocabularies.target)
-        tokens = vocabularies.languages
-        self._frame = tokens.frame(text.source_language, text.target_language) if tokens else ((), ())
+        tokens, frame = vocabularies.languages, vocabularies.frame
+        named = text.source_language, text.target_language
+        self._frame = tokens.frame(*named) if tokens else (frame.before, frame.prefix)
+        self._ended = (frame.ended, True)
         self._tables = [
             WordTable(one, Segmenter(one, text.bpe_dropout, self.seed), text.segmentations)
             for one in (map(require_merges, self._tokenizers) if text.bpe_dropout else ())
@@ -168,7 +170,8 @@ class PairEncoder(Encoder[TextPair]):
         if self._tables and part == "train":
             sides = [[table.words(pair[side]) for pair in examples] for side, table in enumerate(self._tables)]
         else:
-            ids = [one.ids_batch([pair[side] for pair in examples], True) for side, one in enumerate(self._tokenizers)]
+            sided = enumerate(zip(self._tokenizers, self._ended, strict=True))
+            ids = [one.ids_batch([pair[side] for pair in examples], ended) for side, (one, ended) in sided]
             firsts = [np.array(tokens, np.int64) for tokens in self._frame]
             ids = [[np.append(first, row) for row in rows] for first, rows in zip(firsts, ids, strict=True)]
             sides = [[(row, len(row)) for row in rows] for rows in ids]
@@ -181,7 +184,8 @@ class PairEncoder(Encoder[TextPair]):
         if any(self._frame) or (self._tables and part == "train"):
             return super().encode_flat(examples, part)
         source, target = (
-            one.flat_ids([pair[side] for pair in examples], True) for side, one in enumerate(self._tokenizers)
+            one.flat_ids([pair[side] for pair in examples], ended)
+            for side, (one, ended) in enumerate(zip(self._tokenizers, self._ended, strict=True))
         )
         empty_B = np.fromiter((not (a.strip() and b.strip()) for a, b in examples), np.bool_, len(examples))
         suspect_B = empty_B | (np.maximum(source[1], target[1]) > self.max_tokens)

@@ -36,11 +36,6 @@ NOT_YET = {
     "umt5": "a UMT5",
 }
 """Models of others that cannot be imported, by their ``model_type``."""
-FILES_NOT_YET = {
-    "a package of Argos Translate": ("metadata.json", "model"),
-    "a CTranslate2 model": (OF_CTRANSLATE2, "*vocabulary*"),
-}
-"""The same by files that their folders have, where there is no ``config.json``."""
 LONGEST = 60
 """Characters of a value that a sentence shows."""
 
@@ -169,14 +164,9 @@ class HubFolder:
             RegardError: it is no such folder.
         """
         path = Path(path)
-        if path.suffix == ".argosmodel" and path.is_file():
-            raise not_yet("a package of Argos Translate", path)
         if not path.is_dir():
             raise RegardError("no such folder", str(path))
         if not (path / CONFIG).exists():
-            for what, patterns in FILES_NOT_YET.items():
-                if all(any(path.glob(pattern)) for pattern in patterns):
-                    raise not_yet(what, path)
             raise RegardError(f"has no {CONFIG}: is no model in Hugging Face's layout", str(path))
         return cls(path, Fields.of(path / CONFIG), Fields.of(path / GENERATION, optional=True))
 
@@ -188,12 +178,6 @@ class HubFolder:
             RegardError: there is none.
         """
         kind = self.config.get("model_type")
-        if kind is None and (self.path / OF_CTRANSLATE2).exists():
-            raise RegardError(
-                "is a CTranslate2 model, which holds no source weights; import "
-                "the folder that it was converted from (regard export DIR OUTPUT writes one that regard import reads)",
-                str(self.path),
-            )
         if not isinstance(kind, str):
             raise RegardError("does not say its model_type", self.config.where)
         return kind

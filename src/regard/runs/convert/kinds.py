@@ -1,14 +1,18 @@
-"""The kinds of folders that are imported, each recognised by its files."""
+"""The kinds of folders, and packages, that are imported, each recognised by its files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
+from regard.runs.convert.argos import is_argos, read_argos
+from regard.runs.convert.ctranslate2_import import is_ctranslate2, read_ctranslate2
 from regard.runs.convert.hub_import import ImportedModel, read_hub_model
 from regard.runs.convert.marian_import import is_marian, read_marian_model
 
 READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path, str | None], ImportedModel]], ...] = (
+    (is_argos, read_argos),
+    (is_ctranslate2, read_ctranslate2),
     (is_marian, read_marian_model),
 )
 """What recognises a kind, and what reads it; Hugging Face's layout is what is left."""

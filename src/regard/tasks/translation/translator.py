@@ -100,7 +100,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             for said, known, argument in zip((from_, to), (read, text.target_language), arguments, strict=True):
                 if said not in (None, known):
                     raise UsageError(f"{said!r} cannot be asked of a model of one language each way: {known}", argument)
-            return (), ()
+            return self.assets.frame.before, self.assets.frame.prefix
         return tokens.frame(from_ or read, to or text.target_language, arguments)
 
     def inputs(self, packed: Packed) -> Tokens:
@@ -186,7 +186,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         decoding = self.recipe.decoding.model_copy(update={"beam": width, "max_extra": extra})
         parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
         flat = [part for group in parts for part in group]
-        sources = self.vocabularies.source.ids_batch(flat, ended=True)
+        sources = self.vocabularies.source.ids_batch(flat, ended=self.assets.frame.ended)
         if self.before:
             sources = [np.append(self.before, ids) for ids in sources]
         found: list[list[TokenHypothesis]] = []
@@ -237,7 +237,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The encoder's input for a sentence and its characters, for inspection; ``</s>`` comes last."""
-        return read_as(self.assets.source, text, self.before, (self.assets.source.end,))
+        end = (self.assets.source.end,) if self.assets.frame.ended else ()
+        return read_as(self.assets.source, text, self.before, end)
 
     def reads_target(self, text: str) -> tuple[str, list[Read]]:
         """The pieces of a translation, for inspection; without symbols."""

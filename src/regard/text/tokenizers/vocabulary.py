@@ -12,6 +12,7 @@ from regard.system.errors import RegardError
 from regard.system.forks import join_parts, split_parts
 from regard.system.keys import generator
 from regard.text.confidence import CONFIDENCE, WORDS, SeenWords, confidence_content, read_doubted_below, read_seen_words
+from regard.text.frame import FRAME, PLAIN, TextFrame, read_frame
 from regard.text.language_tokens import LANGUAGES, LanguageTokens, read_languages
 from regard.text.tokenizers.byte_pieces import ChunkCounter, Normalisation, Units
 from regard.text.tokenizers.tokenizer import Tokenizer, learn_counted, parse_document, read_document
@@ -84,6 +85,7 @@ class Vocabularies:
         doubted_below: the confidence below which translations are doubted; 0 as long as none is, ``None`` where that is
             not known.
         languages: their tokens, of a translator of several.
+        frame: what else stands around texts.
     """
 
     source: AnyTokenizer
@@ -92,6 +94,7 @@ class Vocabularies:
     seen: SeenWords | None = field(default=None, compare=False)
     doubted_below: float | None = field(default=None, compare=False)
     languages: LanguageTokens | None = None
+    frame: TextFrame = PLAIN
 
     @property
     def sha256(self) -> str:
@@ -111,6 +114,8 @@ class Vocabularies:
             found[WORDS] = self.seen.content
         if self.doubted_below is not None:
             found[CONFIDENCE] = confidence_content(self.doubted_below)
+        if self.frame != PLAIN:
+            found[FRAME] = self.frame.content
         return found | ({LANGUAGES: self.languages.content} if self.languages else {})
 
     @property
@@ -131,7 +136,7 @@ class Vocabularies:
             RegardError: no tokenizer is there, or one is damaged.
         """
         folder = Path(folder)
-        more = read_seen_words(folder), read_doubted_below(folder), read_languages(folder)
+        more = read_seen_words(folder), read_doubted_below(folder), read_languages(folder), read_frame(folder)
         if (folder / TOKENIZER).exists():
             both = read_tokenizer(folder / TOKENIZER)
             return cls(both, both, True, *more)

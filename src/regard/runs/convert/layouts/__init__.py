@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.config import FAMILIES, GptSection, Recipe, TransformerSection
+from regard.runs.convert.layouts import ctranslate2
 from regard.runs.convert.layouts.format import PAD, TABLES, Format, Obstacle, word
 from regard.runs.convert.layouts.marian import M2M100, Marian, MBart, Pegasus
 from regard.runs.convert.layouts.single_stack import Bert, Gpt2, Vit
@@ -40,12 +41,14 @@ class Exports:
         obstacles: what the format cannot express; empty: the model can be exported.
         further: what else CTranslate2 cannot express.
         own: the symbol that starts a text has a row of its own in the table of embeddings there.
+        direct: CTranslate2's layout is written without Hugging Face's.
     """
 
     format: str | None
     obstacles: tuple[Obstacle, ...]
     further: tuple[Obstacle, ...] = ()
     own: bool = False
+    direct: bool = False
 
     @property
     def name(self) -> str:
@@ -58,7 +61,8 @@ class Exports:
         if self.obstacles:
             changes = ", ".join(f"{each.field} = {each.fits} instead of {word(each.value)}" for each in self.obstacles)
             more = "" if self.format else f", with {SETTINGS}"
-            return f"this model cannot be exported as it is: {self.name} needs {changes}{more}"
+            able = "can be exported to: CTranslate2;" if self.direct else "cannot be exported as it is:"
+            return f"this model {able} {self.name} needs {changes}{more}"
         fast = "CTranslate2 (the encoder alone)" if self.format == "bert" else "CTranslate2"
         return f"this model can be exported to: Hugging Face ({self.name})" + ("" if self.further else f", {fast}")
 
@@ -68,6 +72,8 @@ class Exports:
         Args:
             to: ``huggingface`` or ``ctranslate2``.
         """
+        if to == "ctranslate2" and self.direct:
+            return
         _refuse(self.obstacles, self.name)
         if to == "ctranslate2":
             _refuse(self.further, "CTranslate2")
@@ -92,8 +98,9 @@ def exports(
         obstacles["marian"] = [each for each in obstacles["marian"] if each.field not in apart]
     nearest = min(obstacles, key=lambda name: len(obstacles[name]))  # of those that need as many changes the first
     own = recipe.model.info.encoder_decoder and not _starts_with_piece(nearest, recipe, tokenizer, weights)
-    further = _not_for_ctranslate2(recipe, nearest, own, tokenizer)
-    return Exports(nearest, tuple(obstacles[nearest]), tuple(further), own)
+    direct = not ctranslate2.obstacles(recipe, tokenizer)
+    further = [] if direct else _not_for_ctranslate2(recipe, nearest, own, tokenizer)
+    return Exports(nearest, tuple(obstacles[nearest]), tuple(further), own, direct)
 
 
 def _other_family(recipe: Recipe) -> list[Obstacle]:
@@ -139,9 +146,6 @@ def _not_for_ctranslate2(recipe: Recipe, format: str, own: bool, tokenizer: AnyT
             named = sum(map(bool, tokenizer.names))
             why = f"CTranslate2 needs a name for every piece; the tokenizer names {named:,} of {tokenizer.size:,}"
             found.append(Obstacle(TO, "", "", why))
-    if isinstance(model, TransformerSection) and model.decoder.heads != model.heads:
-        why = "CTranslate2 reads one number of heads for encoder and decoder; train without model.decoder_heads for it"
-        found.append(Obstacle("model.decoder_heads", model.decoder_heads, str(model.heads), why))
     if isinstance(model, TransformerSection | GptSection) and format in ("gpt2", "t5") and model.norm_epsilon > EPSILON:
         found.append(Obstacle("model.norm_epsilon", model.norm_epsilon, f"{EPSILON:g} and less"))
     return found
