@@ -21,6 +21,11 @@ class Done:
     out: str
     err: str
 
+    @property
+    def sentence(self) -> str:
+        """What the command said of its failure."""
+        return self.err.splitlines()[-1]
+
     def succeeds(self) -> "Done":
         """It ended with 0; itself."""
         assert self.code == 0, self.err

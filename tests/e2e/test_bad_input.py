@@ -92,7 +92,7 @@ CASES = [
     Case("recipe_out_of_range", RECIPE, 2, "model.dropout", {"r.toml": b"[model]\ndropout = 1.5\n"}),
     Case("recipe_of_the_future", RECIPE, 2, "newer", {"r.toml": b"format = 99\n"}),
     Case("heads_that_do_not_divide", learn("--set model.d_model=100 --set model.heads=7"), 2, "heads 7"),
-    Case("setting_without_a_value", learn("--set model.d_model"), 2, "section.key=value"),
+    Case("setting_without_a_value", learn("--set model.d_model"), 2, "KEY=VALUE"),
     Case("setting_misspelt", learn("--set model.dmodel=64"), 2, "Did you mean 'model.d_model'"),
     Case("preset_misspelt", learn("--preset tinny"), 2, "Did you mean 'tiny'"),
     Case("no_minutes", learn("--minutes 0"), 2, "minutes"),
