@@ -61,7 +61,7 @@ def test_a_line_out_for_each_line_in_and_a_long_one_is_cut(world: Path, regard: 
 
 def test_python_names_what_is_no_text_or_no_beam(world: Path) -> None:
     translator = regard_package.load(world / "model", device="cpu")
-    with refused(UsageError, "text[1]", "bytes"):
+    with refused(UsageError, "texts[1]", "bytes"):
         translator.translate(["a", b"b"])
     with refused(UsageError, None, "str"):
         translator.nbest("the cat")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-from typing import ClassVar
-
 LONGEST = 2000
 """Longest message, in characters; longer ones come only from crafted files."""
 OPTIONS = {"start_from": "from", "from_": "from", "settings": "set", "weights": "weight"}
@@ -22,7 +19,7 @@ class Option(str):
         value: given to it; in capitals it stands for one, and ``True`` for a flag.
     """
 
-    dashes: ClassVar[bool] = False
+    dashes = False
     """Whether this process runs a command."""
     name: str
     value: object
@@ -41,6 +38,8 @@ class Option(str):
 
     @property
     def _option(self) -> str:
+        import shlex  # the handlers of signals stand before it is loaded
+
         several = self.value if isinstance(self.value, list) else [] if self.value in ("", True) else [self.value]
         return shlex.join([option_name(self.name), *map(str, several)])
 

@@ -20,12 +20,12 @@ from tests.runs.convert.small_folders import rewrite, unigrams
     [
         ({"decoder_start_token_id": 0}, "decoder_start_token_id 0"),
         ({"pad_token_id": 1}, "pad_token_id 1"),
-        ({"decoder_vocab_size": 7}, "decoder_vocab_size = 7"),
+        ({"decoder_vocab_size": 7}, "decoder_start_token_id 290"),
         ({"normalize_before": True}, "normalize_before = true"),
         ({"normalize_embedding": True}, "normalize_embedding = true"),
         ({"decoder_ffn_dim": 2}, "decoder_ffn_dim 2"),
-        ({"tie_word_embeddings": False}, "tie_word_embeddings = false"),
-        ({"vocab_size": 1}, "decoder_vocab_size = 291"),
+        ({"tie_word_embeddings": False}, "lm_head.weight"),
+        ({"vocab_size": 1}, "pad_token_id 290"),
         ({"encoder_layers": 3}, "config.json"),
         ({"encoder_ffn_dim": "wide"}, "encoder_ffn_dim is"),
     ],
@@ -37,11 +37,8 @@ def test_a_translator_of_another_make_is_refused_by_its_field(changes, message: 
         import_model(folder, tmp_path / "again")
 
 
-@pytest.mark.parametrize(
-    ("name", "tensor"), [("marian", "final_logits_bias"), ("pegasus", "model.decoder.embed_positions.weight")]
-)
-def test_tensors_that_change_what_is_said_are_refused(name: str, tensor: str, tmp_path: Path) -> None:
-    folder = written(name, tmp_path)
+def test_positions_that_are_no_sinusoids_are_refused(tmp_path: Path) -> None:
+    folder, tensor = written("pegasus", tmp_path), "model.decoder.embed_positions.weight"
     tensors = load_file(folder / "model.safetensors")
     tensors[tensor][0, 3] += 0.5
     save_file(tensors, folder / "model.safetensors")

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from regard.config import TASKS
 from regard.data.corpora.labelled import join_labels
-from regard.runs.convert.torch_file import read_torch_file
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.lines import replace_surrogates
@@ -203,6 +202,8 @@ class HubFolder:
         found: dict[str, Tensor] = {}
         for file in self._files():
             if file.suffix == ".bin":
+                from regard.runs.convert.torch_file import read_torch_file  # a training loads this module, too
+
                 found |= read_torch_file(file)
                 continue
             disk.refuse_irregular(file, "file of weights")

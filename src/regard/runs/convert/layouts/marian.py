@@ -119,6 +119,7 @@ class Marian(Format):
     embeddings = (SOURCE_TABLE, TARGET_TABLE, OUTPUT)
     copies: ClassVar = dict.fromkeys(embeddings, SHARED_TABLE)
     own = embeddings
+    outputs: ClassVar = {"translation": OUTPUT}
     spare = re.compile(rf"{BIAS}|model\.(en|de)coder\.embed_positions\.weights?")
 
     def canonical_tensors(
@@ -130,7 +131,9 @@ class Marian(Format):
         if not apart:
             return super().canonical_tensors(tensors, where, untied)
         found = {name: tensor for name, tensor in tensors.items() if name != SHARED_TABLE}
-        if OUTPUT in found and torch.equal(found[OUTPUT], found[TARGET_TABLE]):
+        if untied is not None and untied not in found:
+            raise RegardError(f"lacks {untied!r}, which its config.json says is a matrix of its own", where)
+        if OUTPUT in found and untied is None and torch.equal(found[OUTPUT], found[TARGET_TABLE]):
             del found[OUTPUT]
         return found
 
