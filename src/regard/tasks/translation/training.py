@@ -337,7 +337,7 @@ class TranslationJob(TrainingJob):
         names += [name for name in ("units", "lowercase") if getattr(text, name) != getattr(usual, name)]
         names += ["segmentations"] if text.bpe_dropout else []
         names += LANGUAGES if self.pretrained and self.pretrained.vocabularies.languages else ()
-        rests = {f"text.{name}": getattr(text, name) for name in names} | self.more()
+        rests = {f"text.{name}": getattr(text, name) for name in names} | (self.more() if self.pretrained else {})
         return PreparedPairs(
             prepare(examples, recipe, folder, self._learn, rests, progress, self._review, self.processes)
         )
