@@ -33,22 +33,10 @@ COMMON: dict[str, list[Any]] = {
     "parts": [{}, {"biases": False, "scale_scores": False}],
 }
 ANY_NORM = {"norm": ["layer", "rms", "batch", "group"]}
-POSITIONS = {
-    "positions": [
-        "sinusoidal",
-        {"positions": "timing_signal", "first_position": 2},
-        {"positions": "learned", "first_position": 2},
-        "learned",
-        "relative",
-        "alibi",
-        "rotary",
-        "none",
-    ]
-}
+POSITIONS = {"positions": ["sinusoidal", "learned", "relative", "alibi", "rotary", "none"]}
 RECURRENT = {"cell": ["elman", "gru", "lstm"], "two_way": [{"two_way": False}, {"two_way": True}]}
 T5 = {"norm": "rms", "norm_place": "pre", "activation": "relu", "positions": "relative", "tie": "three"} | {
     "sizes": {},
-    "cell": {},
     "parts": {"biases": False, "scale_scores": False, "scale_embedding": False, "scale_output": True},
 }
 """What [Raffel20 §2.1] changed of the Transformer."""
@@ -58,13 +46,7 @@ WORDS: dict[str, dict[str, list[Any]]] = {
         **COMMON,
         **POSITIONS,
         "tie": ["none", "two", "three"],
-        "parts": [
-            *COMMON["parts"],
-            {"scale_embedding": False, "scale_output": True},
-            {"decoder_heads": 1},
-            {"output_bias": True, "embedding_norm": True},
-        ],
-        "cell": [{}, {"decoder_cell": "ssru"}],
+        "parts": [*COMMON["parts"], {"scale_embedding": False, "scale_output": True}, {"decoder_heads": 1}],
     },
     "rnn": {
         **RECURRENT,
@@ -97,6 +79,20 @@ WORDS: dict[str, dict[str, list[Any]]] = {
         "words": [{"word_features": None}, {"word_features": 11}, {"units": "words"}, {"d_embedding": 10}],
     },
 }
+
+
+FURTHER_POSITIONS = {
+    "positions": [{"positions": "timing_signal", "first_position": 2}, {"positions": "learned", "first_position": 2}]
+}
+FURTHER: dict[str, dict[str, list[Any]]] = {
+    "transformer": {
+        **FURTHER_POSITIONS,
+        "parts": [{"output_bias": True, "embedding_norm": True}],
+        "cell": [{}, {"decoder_cell": "ssru"}],
+    },
+    **dict.fromkeys(("bert", "gpt"), FURTHER_POSITIONS),
+}
+"""Words that came later, drawn by themselves, so that the combinations of before stay as they were."""
 
 
 def _flat(combination: Mapping[str, Any]) -> Choices:
@@ -132,7 +128,19 @@ def _combinations(family: str) -> list[tuple[Choices, bool]]:
     every = [{field: words.choice(those) for field, those in WORDS[family].items()} for _ in range(DRAWN)]
     every = [one for one in every if one.get("score") != "none" or not one["input_feeding"]["input_feeding"]]
     few = _covering(every) + [T5] * (family == "transformer")
-    return [(one, True) for one in few] + [(one, False) for one in every[: MORE.get(family, USUAL)] if one not in few]
+    drawn = every[: MORE.get(family, USUAL)]
+    if family in FURTHER:
+        all_words = {field: WORDS[family].get(field, []) + FURTHER[family].get(field, []) for field in _fields(family)}
+        later = [{field: words.choice(those) for field, those in all_words.items()} for _ in range(DRAWN)]
+        # int8 has no bound for decoders whose batch norm has averages of nothing learned and whose output is scaled
+        later = [one for one in later if family != "transformer" or one["norm"] != "batch"]
+        few += _covering(later)
+        drawn += later[:USUAL]
+    return [(one, True) for one in few] + [(one, False) for one in drawn if one not in few]
+
+
+def _fields(family: str) -> list[str]:
+    return list(dict.fromkeys([*WORDS[family], *FURTHER[family]]))
 
 
 COMBINATIONS = {family: _combinations(family) for family in WORDS}
