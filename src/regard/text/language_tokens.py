@@ -96,6 +96,7 @@ class LanguageTokens:
             UsageError: as :meth:`find`, which is given the arguments.
         """
         usual = next(iter(self.ids.values()))
+        source = source if self.begins else UNKNOWN_LANGUAGE  # of which it has no tokens
         before, first = (
             usual if code == UNKNOWN_LANGUAGE else self.ids[self.find(code, argument)]
             for code, argument in zip((source, target), arguments, strict=True)

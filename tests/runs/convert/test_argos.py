@@ -23,10 +23,9 @@ SAID = {"from_code": "en", "to_code": "de", "package_version": "1.9", "argos_ver
 ROOT = "translate-en_de-1_9"
 
 
-@pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The files of a package, by name."""
-    folder, model = tmp_path_factory.mktemp("argos"), piece_model("unigram")
+def package_parts(folder: Path) -> dict[str, bytes]:
+    """The files of a package, by name; the model is made in the folder."""
+    model = piece_model("unigram")
     core = sentencepiece.SentencePieceProcessor(model_proto=model)
     pieces = [core.id_to_piece(id) for id in range(3, core.piece_size())]
     folders.write(folder / "model", names=["<unk>", "<s>", "</s>", *pieces, "__de__"])
@@ -37,6 +36,12 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         f"{ROOT}/stanza/big.pt": bytes(1000),
         **files,
     }
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The files of a package, by name."""
+    return package_parts(tmp_path_factory.mktemp("argos"))
 
 
 def pack(path: Path, parts: dict[str, bytes], kind: int = zipfile.ZIP_DEFLATED) -> Path:

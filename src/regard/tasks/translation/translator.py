@@ -20,7 +20,7 @@ from regard.tasks.engine import step_of
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others
 from regard.text.confidence import Side, UnseenWord, is_doubted
-from regard.text.language_tokens import UNKNOWN_LANGUAGE, Frame
+from regard.text.language_tokens import Frame
 from regard.text.languages import cut, joiner, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
@@ -94,14 +94,14 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
 
     def _frame(self, from_: str | None = None, to: str | None = None) -> Frame:
         text, tokens = self.recipe.text, self.assets.languages
-        read = UNKNOWN_LANGUAGE if tokens and not tokens.begins else text.source_language  # of which it has no tokens
-        arguments = Option("from_"), Option("to")
+        arguments, usual = (Option("from_"), Option("to")), (text.source_language, text.target_language)
+        fixed = 2 if tokens is None else 0 if tokens.begins else 1  # how many of them have no tokens
+        for said, known, argument in list(zip((from_, to), usual, arguments, strict=True))[:fixed]:
+            if said not in (None, known):
+                raise UsageError(f"{said!r} cannot be asked of a model of one language each way: {known}", argument)
         if tokens is None:
-            for said, known, argument in zip((from_, to), (read, text.target_language), arguments, strict=True):
-                if said not in (None, known):
-                    raise UsageError(f"{said!r} cannot be asked of a model of one language each way: {known}", argument)
             return self.assets.frame.before, self.assets.frame.prefix
-        return tokens.frame(from_ or read, to or text.target_language, arguments)
+        return tokens.frame(from_ or text.source_language, to or text.target_language, arguments)
 
     def inputs(self, packed: Packed) -> Tokens:
         """The encoder's input."""
