@@ -20,8 +20,10 @@ ROOT = Path(__file__).parents[1]
 TUTORIALS = ["attention-by-hand", "your-own-translator", "your-own-model", "what-a-head-is-for"]
 CONTENTS = {
     "Learn": [f"tutorials/{name}" for name in TUTORIALS],
-    "Use": ["tasks", "recipes", "reading-attention", "bring-your-own-model", "convert"]
-    + ["compare", "metrics", "faq", "troubleshooting"],
+    "Use": [
+        *("tasks", "recipes", "reading-attention", "bring-your-own-model", "convert"),
+        *("compare", "metrics", "faq", "troubleshooting"),
+    ],
     "Reference": [
         *(f"api/{name}" for name in ("regard", "tasks", "nn", "models", "decoding")),
         *("generate", "glossary", "paper-map", "papers"),
