@@ -18,6 +18,7 @@ from regard.system.errors import RegardError, UsageError
 if TYPE_CHECKING:
     from regard.data.corpora.corpus import Corpus
     from regard.tasks.protocols import Divide, Task
+    from regard.tasks.translation.translator import Translation
 
 Scored = tuple[Mapping[str, object], list[str]]
 """Scores as plain values, and as lines."""
@@ -33,6 +34,9 @@ class EvaluateOptions:
     Args:
         source: sentences to translate.
         reference: what they should become, line by line.
+        from_: of a translator of several languages, the language of the sentences, such as de; default: as the file's
+            extension says, else guessed.
+        to: the language of the reference, likewise; default: as the extension says, else the recipe's.
         test: a file that any other model is tested on: labelled texts or images, tagged texts, or running text.
         columns: where things stand in it, as regard train has it.
         beam: hypotheses kept while searching; default: the recipe's.
@@ -49,6 +53,8 @@ class EvaluateOptions:
 
     source: Path | None = None
     reference: Path | None = None
+    from_: Annotated[str | None, Parameter(name="--from")] = None
+    to: str | None = None
     test: list[Path] | None = None
     columns: str | None = None
     beam: int | None = None
@@ -140,8 +146,13 @@ def _score(task: Task, asked: EvaluateOptions) -> Scored:
         sources, references = matching_lines(*paths, notes)
         for path, mended in zip(paths, notes, strict=True):
             say_invalid_lines(str(path), mended)
+        task = _in_direction(task, asked)
         bleu = task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase, divide=divided())
-        return bleu.to_dict(), bleu.lines()
+        if not (task.assets.languages and task.assets.languages.directions):
+            return bleu.to_dict(), bleu.lines()
+        direction, unseen = " → ".join(task.direction), task.is_zero_shot
+        said = f"{direction}{': not a direction of the training (zero-shot)' if unseen else ''}"
+        return {"direction": direction, "zero_shot": unseen, **bleu.to_dict()}, [said, *bleu.lines()]
     if continues_text(task) or fills_words(task):
         with asked.corpus(partial(_documents, task)) as corpus:
             return _score_running_text(task, corpus, asked.stride, divided(block=1))
@@ -150,6 +161,22 @@ def _score(task: Task, asked: EvaluateOptions) -> Scored:
         own = [getattr(asked, name) for name in kind.evaluate_options if name not in ("test", "columns")]
         found = judged.evaluate(corpus, *own, divide=divided())
         return found.to_dict(), found.lines()
+
+
+def _in_direction(task: Translation, asked: EvaluateOptions) -> Translation:
+    """The translator of the languages asked for; of one that learned several, else those that the files' names end in.
+
+    Raises:
+        UsageError: it does not know them.
+    """
+    from regard.text.languages import language_of
+
+    wanted, known = [asked.from_, asked.to], task.assets.languages
+    if known and known.directions:
+        codes = {code for pair in known.directions for code in pair}
+        ends = [language_of(path) for path in asked.both()]
+        wanted = [one or (end if end in codes else None) for one, end in zip(wanted, ends, strict=True)]
+    return task.between(*wanted)
 
 
 def _score_running_text(task: Task, corpus: Corpus[Any], stride: int | None, divide: Divide) -> Scored:

@@ -98,14 +98,14 @@ def translate(
         folder: the model folder.
         to: the language to translate into, of a model that knows several: a code of its folder, or a usual one, such
             as de; default: the recipe's.
-        from_: the language of the texts, likewise.
+        from_: the language of the texts, likewise; a model that learned several guesses that of each text, and says it.
         beam: hypotheses kept while searching; 1 is fastest; default: the recipe's.
         nbest: show this many translations of each line, each as line number, score and text, separated by tabs;
             the beam is widened if necessary, and one given may not be narrower.
         json: one JSON object a line, with text, tokens (their numbers), pieces (the same as text, ▁ is a space), score
             and confidence (the geometric mean of the tokens' probabilities), and, where the model folder knows them,
             with the words that training never saw (``unseen``: word, begin and end in characters) and whether the model
-            is ``unsure``: less confident than usual on the validation texts.
+            is ``unsure``: less confident than usual on the validation texts; and the guessed ``source_language``.
     """
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
@@ -117,6 +117,8 @@ def translate(
         opened = exchange.open_model()
         assert translates(opened)
         task = opened.between(from_, to) if from_ or to else opened
+        if task.is_zero_shot:
+            say(f"{' → '.join(task.direction)} was not among the directions of the training")
         if not json:
             exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
 
@@ -125,12 +127,17 @@ def translate(
             found["confidence"] = round(one.confidence, 6)
             return found if one.unsure is None else {**found, "unsure": one.unsure}
 
+        def guessed(text: str) -> dict[str, object]:
+            guess = task.guess_language(text)
+            return {"source_language": guess.language, "source_confidence": round(guess.confidence, 6)} if guess else {}
+
         def answer(lines: list[str], first: int) -> Iterator[str]:
             scores = json or nbest > 1 or exchange.given.by_hand
             found = task.nbest(lines, n=nbest, beam=beam, first=first, scores=scores)
             if json:
-                return _objects(task, lines, found, values, "nbest" if nbest > 1 else None)
-            exchange.report.add(first, lines, task.unseen_words_batch(lines), [best for best, *_ in found])
+                return _objects(task, lines, found, values, "nbest" if nbest > 1 else None, guessed)
+            best, guesses = [best for best, *_ in found], list(map(task.guess_language, lines))
+            exchange.report.add(first, lines, task.unseen_words_batch(lines), best, guesses)
             return _lines(found, nbest, first, one_line)
 
         exchange.answer(answer)
@@ -229,11 +236,13 @@ def _objects(
     found: list[list[Written]],
     values: Callable[[Written], dict[str, object]],
     several: str | None,
+    more: Callable[[str], dict[str, object]] = lambda text: {},
 ) -> Iterator[str]:
-    """A JSON object for each text: the best that was written, all of it under a name, and the unseen words."""
+    """A JSON object for each text: the best that was written, all of it under a name, unseen words, and more."""
     for text, written in zip(texts, found, strict=True):
         each = [values(one) for one in written]
-        yield json_line({**each[0], **({several: each} if several else {}), **unseen_values(task, text)})
+        nbest: dict[str, object] = {several: each} if several else {}
+        yield json_line({**each[0], **nbest, **unseen_values(task, text), **more(text)})
 
 
 def _lines(

@@ -85,6 +85,13 @@ class Data(Section):
         0.0, ge=0.0, lt=1.0, description="share of the tokens that a classifier of texts reads as [MASK] while training"
     )
     weights: tuple[float, ...] = Field((), description="translation only: one weight per corpus; empty = by size")
+    temperature: float | None = Field(
+        None,
+        ge=1.0,
+        json_schema_extra={"only_if_set": True},
+        description="translation of several languages: a direction of n pairs is drawn by n to the power of 1/T, which "
+        "evens out large and small ones [Fan21]; default: by size, as T = 1",
+    )
     epoch: int = Field(0, ge=0, description="draws of a virtual epoch of weighted corpora; 0 = all pairs")
     look_ahead: int = Field(
         64, ge=1, le=1_000_000, description="sentences waiting to fill the gap at the end of a batch"

@@ -21,6 +21,7 @@ from regard.runs.convert.hub_import import ImportedModel
 from regard.runs.convert.kinds import read_foreign_model
 from regard.runs.convert.layouts import DECIDING, Exports, exports
 from regard.runs.convert.side_files import as_json
+from regard.runs.convert.translator_files import language_tokens
 from regard.system import disk
 from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.assets import AnswerAssets, ImageAssets, TextAssets
@@ -87,7 +88,8 @@ def _assets(found: ImportedModel) -> Assets:
         return found.tokenizer
     if found.recipe.info.learns_from == "pairs":
         assert isinstance(found.tokenizer, Tokenizer)
-        return Vocabularies(found.tokenizer, found.tokenizer, joint=True)
+        languages = language_tokens(found.tokenizer.names[: found.tokenizer.symbols], begins=False)
+        return Vocabularies(found.tokenizer, found.tokenizer, joint=True, languages=languages)
     if found.recipe.info.writes == "tags":
         scheme = found.recipe.tagging.scheme
         assert scheme != "auto"
@@ -226,7 +228,10 @@ def _left_to_callers(assets: Vocabularies) -> list[str]:
 
 def _left_out(task: Task, found: Exports, fast: bool) -> list[str]:
     """What Hugging Face's layout, and CTranslate2, have no place for, in sentences."""
-    left, recipe = [], task.recipe
+    recipe, assets = task.recipe, task.assets
+    left = list[str]()
+    if isinstance(assets, Vocabularies) and isinstance(assets.source, Tokenizer):  # others say it in their files
+        left += _left_to_callers(assets)
     if labels_examples(task):
         threshold = recipe.classification.threshold or task.assets.fitted.threshold
         if threshold:

@@ -95,8 +95,8 @@ def train(asked: TrainOptions) -> Any:
         source=listed(asked.source),
         target=listed(asked.target),
         pairs=listed(asked.pairs),
-        valid_source=asked.valid_source,
-        valid_target=asked.valid_target,
+        valid_source=listed(asked.valid_source),
+        valid_target=listed(asked.valid_target),
     )
     output, guessed, earlier = Path(asked.output), languages(files.source, files.target), None
     with suppress(RegardError, OSError):  # where there is no run, or none that can be read, which is said later

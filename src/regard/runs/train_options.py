@@ -41,7 +41,8 @@ class TrainOptions:
         valid: what it is validated on; default: a tenth, at most ``data.validation``, split off by seed.
         start_from: a model folder to initialise from: its weights, sizes and vocabulary; of a translator also its
             languages and how it decodes.
-        valid_source: sentences to validate on; default: some split off from the data.
+        valid_source: sentences to validate on, one file, or of several languages several; default: some split off from
+            the data.
         valid_target: their translations.
         pairs: a file that holds both sides, TSV, JSONL, TMX, XLIFF or PO; or several.
         columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL, two languages "en,de" of a memory
@@ -85,8 +86,8 @@ class TrainOptions:
     train: Annotated[Inputs, DATA, PLACES] = None
     valid: Annotated[Path | str | None, DATA, PLACE] = None
     start_from: Annotated[Path | str | None, DATA, PLACE] = None
-    valid_source: Annotated[Path | str | None, DATA, PLACE] = None
-    valid_target: Annotated[Path | str | None, DATA, PLACE] = None
+    valid_source: Annotated[Inputs, DATA, PLACES] = None
+    valid_target: Annotated[Inputs, DATA, PLACES] = None
     pairs: Annotated[Inputs, DATA, PLACES] = None
     columns: Annotated[str | None, DATA] = None
     weights: Annotated[Sequence[float], DATA] = ()

@@ -64,8 +64,8 @@ class InputFiles:
     source: Files = ()
     target: Files = ()
     pairs: Files = ()
-    valid_source: Path | str | None = None
-    valid_target: Path | str | None = None
+    valid_source: Files = ()
+    valid_target: Files = ()
     processes: Processes = alone
 
     def corpora(self, opened: Callable[[Path | str, str | None], Opened]) -> tuple[list[Opened], Opened | None]:

@@ -7,9 +7,10 @@ Marian's models and our own put the target's before the text alone [Johnson17 §
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from regard.config import FORMAT, checksum
 from regard.system import disk
@@ -22,6 +23,8 @@ MOST_SHOWN = 400
 """Characters of the codes that an error names."""
 Frame = tuple[tuple[int, ...], tuple[int, ...]]
 """The tokens before a text, and those that begin its translation."""
+Direction = tuple[str, str]
+"""The codes of the languages that a text is in and is translated into."""
 ARGUMENTS = Option("source_language"), Option("target_language")
 _CODES = (
     "af afr am amh ar ara as asm az aze be bel bg bul bn ben bs bos ca cat cs ces cy cym da dan de deu el ell en eng "
@@ -54,54 +57,64 @@ class LanguageTokens:
     Args:
         ids: by the code that the model's folder has, such as ``deu_Latn``, ``de_DE`` or ``de``.
         begins: the target's token begins the translation, and the source's the text; else the target's the text alone.
+        directions: those that training had; empty where they are not known.
     """
 
     ids: Mapping[str, int]
     begins: bool
-    _bases: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        for code in self.ids:
-            self._bases.setdefault(_parts(code)[0], []).append(code)
+    directions: tuple[Direction, ...] = ()
 
     @property
     def content(self) -> bytes:
         """The file of a model folder."""
         values = {"format": FORMAT, "begins": self.begins, "tokens": dict(self.ids)}
+        values |= {"directions": self.directions} if self.directions else {}
         return (json.dumps(values, ensure_ascii=False, indent=1) + "\n").encode()
 
-    def find(self, wanted: str, argument: str) -> str:
-        """The folder's code of a language: itself, or the only one that means it (``de``: ``deu_Latn``).
+    def find(self, source: str, target: str, arguments: tuple[str, str] = ARGUMENTS) -> Direction:
+        """The folder's codes of two languages; one that is unknown stays so.
 
         Raises:
-            UsageError: there is none, or several; names the argument.
+            UsageError: as :func:`find_code`, which is given the arguments.
         """
-        if wanted in self.ids:
-            return wanted
-        base, more = _parts(wanted)
-        near = self._bases.get(base, [])
-        found = [code for code in near if more <= _parts(code)[1]]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise UsageError(f"{wanted!r} is {', '.join(found)} here; choose one of them", argument)
-        known = ", ".join(near or self.ids)
-        known = known if len(known) <= MOST_SHOWN else f"{known[:MOST_SHOWN]} …"
-        raise UsageError(f"the model knows no {wanted!r}; it knows {known}", argument)
+        read = dict.fromkeys(code for pair in self.directions for code in pair) or self.ids
+        first, second = (
+            code if code == UNKNOWN_LANGUAGE else find_code(code, known, argument)
+            for code, known, argument in zip((source, target), (read, self.ids), arguments, strict=True)
+        )
+        return first, second
 
     def frame(self, source: str, target: str, arguments: tuple[str, str] = ARGUMENTS) -> Frame:
         """The tokens before a text, and those that begin its translation; of a language that is unknown the first.
 
         Raises:
-            UsageError: as :meth:`find`, which is given the arguments.
+            UsageError: as :meth:`find`, which is given the arguments; of a source that has no token it is not asked.
         """
         usual = next(iter(self.ids.values()))
-        source = source if self.begins else UNKNOWN_LANGUAGE  # of which it has no tokens
-        before, first = (
-            usual if code == UNKNOWN_LANGUAGE else self.ids[self.find(code, argument)]
-            for code, argument in zip((source, target), arguments, strict=True)
-        )
+        codes = self.find(source if self.begins else UNKNOWN_LANGUAGE, target, arguments)
+        before, first = (self.ids.get(code, usual) for code in codes)
         return ((before,), (first,)) if self.begins else ((first,), ())
+
+
+def find_code(wanted: str, known: Iterable[str], argument: str) -> str:
+    """The code among those known that is meant: itself, or the only one of the same language (``de``: ``deu_Latn``).
+
+    Raises:
+        UsageError: there is none, or several; names the argument.
+    """
+    known = list(known)
+    if wanted in known:
+        return wanted
+    base, more = _parts(wanted)
+    near = [code for code in known if _parts(code)[0] == base]
+    found = [code for code in near if more <= _parts(code)[1]]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"{wanted!r} is {', '.join(found)} here; choose one of them", argument)
+    there = ", ".join(near or known)
+    there = there if len(there) <= MOST_SHOWN else f"{there[:MOST_SHOWN]} …"
+    raise UsageError(f"the model knows no {wanted!r}; it knows {there}", argument)
 
 
 def read_languages(folder: Path) -> LanguageTokens | None:
@@ -116,10 +129,16 @@ def read_languages(folder: Path) -> LanguageTokens | None:
     values = disk.json_of(path)
     if isinstance(values, dict):
         checksum.refuse_newer(values, path)
-        ids, begins = values.get("tokens"), values.get("begins")
-        if isinstance(ids, dict) and ids and isinstance(begins, bool) and all(type(id) is int for id in ids.values()):
-            return LanguageTokens(ids, begins)
+        ids: Any = values.get("tokens")
+        begins, pairs = values.get("begins"), values.get("directions", [])
+        known = all(type(id) is int for id in ids.values()) if isinstance(ids, dict) and ids else False
+        if known and isinstance(begins, bool) and isinstance(pairs, list) and all(map(_is_direction, pairs)):
+            return LanguageTokens(ids, begins, tuple((one, other) for one, other in pairs))
     raise RegardError("is damaged: the tokens of languages were expected", str(path))
+
+
+def _is_direction(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(isinstance(code, str) for code in value)
 
 
 def _parts(code: str) -> tuple[str, set[str]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from regard.data.batches import sampler
 from regard.data.batches.batch import Capacity, Position, capacity_for
-from regard.data.batches.sampler import BatchSampler, DataLoader, EpochSampler, iterate_ahead
+from regard.data.batches.sampler import BatchSampler, DataLoader, EpochSampler, iterate_ahead, temper
 from regard.system.errors import RegardError, UsageError
 from tests.decoding.counted_calls import calls
 from tests.refusals import refused
@@ -226,3 +226,17 @@ def test_each_batch_comes_with_the_position_behind_it_from_any_position_on(prefe
     with pytest.raises(FileNotFoundError):  # an error in making comes through
         next(last)
     assert not running()
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0, 5.0])
+def test_directions_are_drawn_by_temperature(temperature: float) -> None:
+    sizes, directions = (900, 100, 4000, 0), ("a", "b", "a", "c")
+    weights = temper(sizes, directions, temperature)
+    whole = {one: sum(n for n, other in zip(sizes, directions, strict=True) if other == one) for one in "ab"}
+    wanted = {one: count ** (1 / temperature) for one, count in whole.items()}
+    shares = {one: sum(w for w, other in zip(weights, directions, strict=True) if other == one) for one in "ab"}
+    assert shares["a"] / shares["b"] == pytest.approx(wanted["a"] / wanted["b"])
+    assert weights[0] / weights[2] == pytest.approx(900 / 4000)
+    assert weights[3] == 0
+    drawn = np.bincount(np.searchsorted(np.cumsum(sizes), EpochSampler(sizes, 1, weights).of(0), side="right"))
+    assert drawn[1] / drawn.sum() == pytest.approx(wanted["b"] / sum(wanted.values()), abs=1e-3)

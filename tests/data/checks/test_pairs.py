@@ -98,6 +98,15 @@ def test_duplicates_and_copies(tmp_path: Path) -> None:
     assert found(report, "copy").examples[0][1] == 31
 
 
+def test_the_same_pair_in_another_direction_is_no_duplicate(tmp_path: Path) -> None:
+    lines = "".join(f"{n} is a number\n" for n in range(100))
+    for code in ("en", "de", "fr"):
+        (tmp_path / f"a.{code}").write_text(lines)
+    to_de, to_fr = (open_pairs(tmp_path / "a.en", tmp_path / f"a.{code}") for code in ("de", "fr"))
+    assert "duplicate" not in {one.kind for one in check_pairs([to_de, to_fr]).findings}
+    assert found(check_pairs([to_de, to_fr, to_fr]), "duplicate").count == 100
+
+
 def test_pairs_that_another_corpus_holds_too_are_duplicates(tmp_path: Path) -> None:
     one, pairs = write(tmp_path, sound(100)), sound(300)[100:]
     pairs[7] = (sound(100)[40][0].upper(), sound(100)[40][1])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from regard.data.corpora.corpus import TextPair, text_hash
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare.split import split_pairs, split_texts
+from regard.data.prepare.split import split_each, split_pairs, split_texts
 from regard.system.errors import RegardError
 from regard.text.lines import InvalidLines
 from tests.refusals import refused
@@ -54,6 +54,29 @@ def test_no_sentence_is_on_both_sides(pairs: list[tuple[str, str]], count: int, 
         assert "" not in validation
     assert 1 <= parts.validation_B.sum() <= max(1, min(count, len(pairs) // 10))
     assert not (parts.validation_B & parts.left_B).any()
+
+
+CORPUS = st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=30)
+
+
+@given(st.lists(CORPUS, min_size=2, max_size=3), st.integers(1, 10), st.integers(0, 5))
+def test_of_several_languages_no_sentence_is_on_either_side(
+    corpora: list[list[tuple[str, str]]], count: int, seed: int
+) -> None:
+    sizes, pairs = [*map(len, corpora)], [pair for corpus in corpora for pair in corpus]
+    try:
+        parts = split_each(scanned(*corpora).hashes_B2, sizes, count, seed)
+    except RegardError as error:
+        assert "valid_source" in str(error)  # noqa: PT017
+        return
+    held = {text.strip().casefold() for i in np.flatnonzero(parts.validation_B) for text in pairs[i]}
+    learned = {
+        text.strip().casefold() for i in np.flatnonzero(~(parts.validation_B | parts.left_B)) for text in pairs[i]
+    }
+    assert not held & learned
+    assert "" not in held
+    for some, size in zip(np.split(parts.validation_B, np.cumsum(sizes)[:-1]), sizes, strict=True):
+        assert some.sum() <= max(1, min(count // len(sizes), size // 10))
 
 
 def test_unique_pairs_are_preferred_so_none_is_lost() -> None:

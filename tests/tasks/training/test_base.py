@@ -110,7 +110,7 @@ ENGLISH, GERMAN = ([f"{text} {n}" for n in range(60)] for text in ("the cat", "d
 
 def test_what_is_suspect_is_told_with_its_place(tmp_path):
     told = []
-    _, count = scan_pairs([pairs(tmp_path, [*ENGLISH[:4], "", *ENGLISH[5:]], GERMAN)], None, told.append)
+    _, count = scan_pairs([pairs(tmp_path, [*ENGLISH[:4], "", *ENGLISH[5:]], GERMAN)], [], told.append)
     assert count == 60
     assert told[-1].startswith("Usable")
     (empty,) = [line for line in told if "empty" in line]
@@ -122,7 +122,7 @@ def test_what_is_fatal_is_refused_whatever_a_person_knows(tmp_path, source, targ
     told = []
     for despite_check in (False, True) if "" not in source else (False,):
         with pytest.raises(RegardError) as caught:
-            scan_pairs([pairs(tmp_path, source, target)], None, told.append, despite_check)
+            scan_pairs([pairs(tmp_path, source, target)], [], told.append, despite_check)
         assert "" in source or "despite_check" not in str(caught.value)
     assert not any("usable" in line.lower() for line in told)
 
@@ -130,14 +130,14 @@ def test_what_is_fatal_is_refused_whatever_a_person_knows(tmp_path, source, targ
 def test_validation_pairs_are_looked_at_too(tmp_path):
     both = pairs(tmp_path, ENGLISH, GERMAN)
     with refused(RegardError, "a.en:1", "despite_check"):
-        scan_pairs([both], both, lambda text: None)
+        scan_pairs([both], [both], lambda text: None)
 
 
 def test_a_judgement_may_be_overruled(tmp_path):
     copies, told = pairs(tmp_path, ENGLISH, ENGLISH), []
     with refused(RegardError, "a.en:1", "despite_check"):
-        scan_pairs([copies], None, told.append)
-    scan_pairs([copies], None, told.append, despite_check=True)
+        scan_pairs([copies], [], told.append)
+    scan_pairs([copies], [], told.append, despite_check=True)
     assert [line for line in told if line.startswith("warning: 60 pairs (100%) have the same text on both sides")]
     assert told[-1] == "Usable, with 2 warnings: 60 pairs."
 

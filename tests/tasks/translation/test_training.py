@@ -147,10 +147,11 @@ def test_a_validation_keeps_to_the_positions_that_are_learned(
     assert len(prepared.vocabularies.source.encode(source).ids) + 1 == 32
     target = prepared.validation_target
     held: Any = SimpleNamespace(validation_pairs=lambda: [(source, "a")] * 7, validation_target=target)
+    held.validation_source, held.held_directions = SimpleNamespace(count=7), [None] * 7
     teaching.prepared = held
     teaching.model.eval()
     assert len(teaching.validate(True).samples) == SAMPLES
-    assert [len(one.tokens) for one in teaching._greedy(teaching._texts(True))] == [32 + extra] * 7
+    assert [len(one.tokens) for one in teaching._greedy(teaching._places(True))] == [32 + extra] * 7
     assert made(prepared).max_extra == MAX_EXTRA
 
 
@@ -170,7 +171,8 @@ def test_the_confidence_that_one_output_in_a_hundred_lacks_becomes_an_asset(prep
     teaching = made(prepared)
     assert teaching.task.assets.doubted_below is None
     pairs_held = [(f"{'a b ' * (n % 5)}{n}", f"de {n}") for n in range(120)]
-    held: Any = SimpleNamespace(validation_pairs=lambda: pairs_held)
+    held: Any = SimpleNamespace(validation_pairs=lambda: pairs_held, held_directions=[None] * len(pairs_held))
+    held.validation_source = SimpleNamespace(count=len(pairs_held))
     teaching.prepared, task = held, teaching.task
     task.model.eval()
     lines = teaching.finish(task, lambda: False)

@@ -13,6 +13,7 @@ from regard.text.counts import counted
 
 if TYPE_CHECKING:
     from regard.text.confidence import UnseenWord
+    from regard.text.language_ngrams import LanguagePrediction
 
     Unseen = Sequence[Sequence[UnseenWord]] | None
 
@@ -71,12 +72,20 @@ class AnswerReport:
 
     def __init__(self, below: float | None, each: bool, tell: Callable[[str], None] = say) -> None:
         self._below, self._each, self._tell = below, each, tell
-        self._group: list[tuple[int, list[str], float | None, bool]] = []
+        self._group: list[tuple[int, list[str], float | None, bool, tuple[str, float] | None]] = []
+        self._languages: dict[str, _Tally] = {}
         self._texts, self._unseen, self._unsure, self._empty = 0, _Tally(), _Tally(), _Tally()
         self.before = 0
         """Texts that an earlier start of the command answered, whose notes are not known any more."""
 
-    def add(self, first: int, texts: Sequence[str], unseen: Unseen, answers: Sequence[GeneratedText]) -> None:
+    def add(
+        self,
+        first: int,
+        texts: Sequence[str],
+        unseen: Unseen,
+        answers: Sequence[GeneratedText],
+        guesses: Sequence[LanguagePrediction | None] = (),
+    ) -> None:
         """Note what is to be told of texts.
 
         Args:
@@ -84,14 +93,17 @@ class AnswerReport:
             texts: they themselves.
             unseen: the words of each that training never saw; ``None``: not known.
             answers: the best of each.
+            guesses: the language of each, where it was guessed.
         """
-        for number, (text, words, answer) in enumerate(zip(texts, unseen or repeat(()), answers, strict=False), first):
+        each = zip(texts, unseen or repeat(()), answers, guesses or repeat(None), strict=False)
+        for number, (text, words, answer, guess) in enumerate(each, first):
             empty = bool(text.strip()) and not answer.text.strip()
-            if words or answer.unsure or empty:
-                each = dict.fromkeys(one.word for one in words)
-                shown = [word if len(word) <= LONGEST else f"{word[:LONGEST]}…" for word in [*each][:FEW]]
-                shown += ["…"] if len(each) > FEW else []
-                self._group.append((number, shown, answer.confidence if answer.unsure else None, empty))
+            guess = guess if text.strip() else None
+            if words or answer.unsure or empty or guess:
+                known = dict.fromkeys(one.word for one in words)
+                shown = [word if len(word) <= LONGEST else f"{word[:LONGEST]}…" for word in [*known][:FEW]]
+                shown += ["…"] if len(known) > FEW else []
+                self._group.append((number, shown, answer.confidence if answer.unsure else None, empty, guess))
 
     def pack(self, answers: bytes | memoryview) -> bytes:
         """The answers of a group behind a line of what was noted of it, from a copy of this process."""
@@ -101,13 +113,16 @@ class AnswerReport:
     def unpack(self, packed: bytes) -> bytes:
         """The answers, once the notes of another process are taken over."""
         noted, _, answers = packed.partition(b"\n")
-        self._group = [(number, words, confidence, empty) for number, words, confidence, empty in json.loads(noted)]
+        self._group = [(*rest, guess and (guess[0], guess[1])) for *rest, guess in json.loads(noted)]
         return answers
 
     def close_group(self, texts: int) -> None:
         """Tell of a group of so many texts, or keep count, now that it is answered."""
-        for number, words, confidence, empty in self._group:
+        for number, words, confidence, empty, guess in self._group:
             told = []
+            if guess:
+                self._languages.setdefault(guess[0], _Tally()).add(f"{number}")
+                told.append(f"taken for {guess[0]} ({guess[1]:.0%} sure; --from says another)")
             if words:
                 quoted = ", ".join(word if word == "…" else f"“{word}”" for word in words)
                 self._unseen.add(f"line {number} {quoted}")
@@ -127,6 +142,13 @@ class AnswerReport:
         """Tell of all texts in a line or two, where they were not told of one by one."""
         if self._each:
             return
+        if self._languages:
+            most = sorted(self._languages.items(), key=lambda one: -one[1].count)
+            known = [
+                f"{code} {each.count:,}{f' ({each.lines()})' if place else ''}"
+                for place, (code, each) in enumerate(most)
+            ]
+            self._tell(f"lines taken for each language: {', '.join(known)}; --from says which they are in")
         of = f"of {counted(self._texts, 'line')}" + (f" after line {self.before:,}" if self.before else "")
         if self._unseen.count:
             have = "has" if self._unseen.count == 1 else "have"

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Generic, TypeVar
@@ -82,6 +82,23 @@ def refuse_weights(weights: Sequence[float], corpora: int) -> None:
         raise UsageError(f"{len(weights)} weights for {corpora} corpora; give one for each", "data.weights")
     if weights and (min(weights) < 0 or sum(weights) <= 0):
         raise UsageError("weights must not be negative, nor all be zero", "data.weights")
+
+
+def temper(sizes: Sequence[int], directions: Sequence[Hashable], temperature: float) -> tuple[float, ...]:
+    """The weight of each corpus where a direction of n pairs is drawn as n to the power of 1/T [Fan21 §4.2].
+
+    Args:
+        sizes: pairs of each corpus, which share that of their direction by size.
+        directions: of each corpus.
+        temperature: T.
+    """
+    whole = Counter[Hashable]()
+    for size, direction in zip(sizes, directions, strict=True):
+        whole[direction] += size
+    return tuple(
+        size * whole[direction] ** (1 / temperature - 1) if size else 0.0
+        for size, direction in zip(sizes, directions, strict=True)
+    )
 
 
 def _shares(total: int, weights: Sequence[float]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Protocol
@@ -22,20 +23,23 @@ from regard.data.batches.batch import (
     make_pair_batch,
     pad_to_capacity,
 )
-from regard.data.batches.sampler import DataLoader, Made, Make, plan_batches
+from regard.data.batches.sampler import DataLoader, Made, Make, plan_batches, temper
 from regard.data.prepare.shards import CONTINUES, NEIGHBOUR, TAGS, Side
 from regard.system.keys import generator
+from regard.text.language_tokens import Direction
 
 
 class PairDataset(Protocol):
     """Prepared pairs of texts: ids of what is read and of what is written.
 
-    ``pairs`` is how many are learned from, ``sizes`` how many of each corpus, ``start`` what begins a target.
+    ``pairs`` is how many are learned from, ``sizes`` how many of each corpus, ``start`` what begins a target,
+    ``directions`` the languages of each corpus, where they differ.
     """
 
     fingerprint: str
     pairs: int
     sizes: tuple[int, ...]
+    directions: Sequence[Direction]
 
     @property
     def source(self) -> Side:
@@ -73,6 +77,8 @@ class PairBatches(DataLoader[PairBatch]):
         longest = max(source.longest, prepared.validation_source.longest)
         self.capacity = capacity_for(recipe.training.shard_tokens, source.tokens, target.tokens, self.pairs, longest)
         lengths, fingerprint, weights = (source.lengths, target.lengths), prepared.fingerprint, recipe.data.weights
+        if recipe.data.temperature and prepared.directions:
+            weights = temper(prepared.sizes, prepared.directions, recipe.data.temperature)
         plan = plan_batches(lengths, prepared.sizes, target.tokens, self.capacity, recipe, fingerprint, weights)
         super().__init__(partial(self._pack, source, target), *plan)
 

@@ -34,8 +34,10 @@ from regard.data.checks.findings import (
 )
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, TextPair, text_hash
 from regard.data.corpora.memories import Memory
+from regard.data.corpora.pairs import direction_of
 from regard.system.forks import join_parts, split_parts
 from regard.text.counts import counted
+from regard.text.languages import UNKNOWN
 from regard.text.tokenizers.byte_pieces import LONGEST
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
 
@@ -346,8 +348,11 @@ def _sizes(pairs: int, already: bool, name: str) -> list[Draft]:
 
 
 def _duplicates(scans: Sequence[PairScan]) -> list[Draft]:
-    """Pairs that occur more than once in all corpora together."""
-    hashes = np.concatenate([scan.pair_hashes() for scan in scans])
+    """Pairs that occur more than once in all corpora of a direction together."""
+    directions = [direction_of(scan.corpus) for scan in scans]
+    known = [pair for pair in directions if UNKNOWN not in pair]
+    numbers = (np.uint64(known.index(pair) if pair in known else 0) for pair in directions)
+    hashes = np.concatenate([scan.pair_hashes() + number for scan, number in zip(scans, numbers, strict=True)])
     hits = np.concatenate([scan.filled() for scan in scans])
     hits[np.unique(hashes, return_index=True)[1]] = False
     if not hits.any():

@@ -49,6 +49,8 @@ class Memory(Records[TextPair]):
     """
 
     languages: tuple[str, str] | None = None
+    found: tuple[str, str] | None = field(default=None, compare=False, kw_only=True)
+    """The languages of the last unit that was read."""
     left_out: int = field(default=0, compare=False, kw_only=True)
     """Units passed over in the latest pass."""
 
@@ -79,6 +81,7 @@ class Memory(Records[TextPair]):
             pair = TextPair(*(_SPACES.sub(" ", texts[side]).strip(" ") if side else "" for side in (source, target)))
             if all(pair) and source != target:
                 kept += 1
+                self.found = (source or "", target or "")
                 yield line, pair
             else:
                 self.left_out += 1

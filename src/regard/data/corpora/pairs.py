@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from regard.data.corpora.corpus import Corpus, Records, TextPair, plain_name
-from regard.data.corpora.memories import MEMORIES
+from regard.data.corpora.memories import MEMORIES, Memory
 from regard.data.corpora.scan import LineBlock, add_notes
 from regard.system.errors import Option, RegardError, UsageError
 from regard.text.counts import counted
+from regard.text.language_tokens import Direction
+from regard.text.languages import CODES, UNKNOWN, language_of, primary
 from regard.text.lines import InvalidLines, line_pieces, row_lines, without_mark
 
 MISALIGNED = "line i must translate line i"
@@ -219,6 +221,38 @@ def open_corpora(source: Files, target: Files, pairs: Files = (), columns: str |
             raise UsageError("is a folder; a file is needed", str(path))
     files = [open_pairs(one, other) for one, other in zip(source, target, strict=True)]
     return files + [_table(path, columns) for path in pairs]
+
+
+def direction_of(corpus: Corpus[TextPair]) -> Direction:
+    """The languages of a corpus, as its files, keys or units name them; of units once they were read."""
+    if isinstance(corpus, TwoFiles):
+        return language_of(corpus.source), language_of(corpus.target)
+    named = corpus.found if isinstance(corpus, Memory) else corpus.keys if isinstance(corpus, PairJsonLines) else None
+    first, second = (code if code in CODES else UNKNOWN for code in map(primary, named or ("", "")))
+    return first, second
+
+
+def directions_of(corpora: Sequence[Corpus[TextPair]], usual: Direction) -> tuple[Direction, ...]:
+    """The direction of each corpus, where they are not all the same; else nothing.
+
+    Args:
+        corpora: that were read.
+        usual: the languages of a corpus that does not name its own.
+
+    Raises:
+        UsageError: there are several, and of one it is not known what it is translated into.
+    """
+    named = [direction_of(corpus) for corpus in corpora]
+    found = tuple(
+        (usual[0] if one == UNKNOWN else one, usual[1] if other == UNKNOWN else other) for one, other in named
+    )
+    if len(set(found)) < 2:
+        return ()
+    for corpus, codes in zip(corpora, found, strict=True):
+        if UNKNOWN in codes:
+            message = "the others are of several languages; of this it is not known: let its name end in it (.en, .de)"
+            raise UsageError(f"{message}, or name keys or languages by {Option('columns', 'en,de')}", corpus.name)
+    return found
 
 
 def _table(path: Path | str, columns: str | None) -> Corpus[TextPair]:

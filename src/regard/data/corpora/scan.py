@@ -109,11 +109,13 @@ class Block:
         corpus: they are of; ``None`` in a process that they were sent to.
         content: the examples.
         marks_B: the numbers; of fewer examples, where the corpus has grown since it was scanned.
+        languages: that they are in and are translated into, where those of a run differ.
     """
 
     corpus: Corpus[Any] | None
     content: Lines
     marks_B: NDArray[np.int8]
+    languages: tuple[str, ...] = ()
 
     def read(self) -> tuple[Sequence[Any], Noted]:
         """The examples that have a number, and what is to be noted of the files."""
@@ -130,32 +132,35 @@ class Block:
 
     def pack(self) -> bytes:
         """The block as bytes, without its corpus; of examples that JSON can hold."""
-        marks, content = self.marks_B.tobytes(), self.content
+        head, content = (json.dumps(self.languages).encode(), self.marks_B.tobytes()), self.content
         if isinstance(content, LineBlock):
-            return join_parts(marks, content.pack())
+            return join_parts(*head, content.pack())
         values = json.dumps(content.examples, ensure_ascii=False)
-        return join_parts(marks, b"", values.encode("utf-8", "surrogatepass"))
+        return join_parts(*head, b"", values.encode("utf-8", "surrogatepass"))
 
     @classmethod
     def unpack(cls, packed: bytes, example: Callable[..., Any]) -> Block:
         """The opposite of :meth:`pack`; of no corpus. ``example`` makes one of its values."""
-        marks, lines, *values = split_parts(packed)
+        languages, marks, lines, *values = split_parts(packed)
         read = json.loads(values[0].decode("utf-8", "surrogatepass")) if values else ()
         content = LineBlock.unpack(lines) if lines else ExampleBlock(0, [example(*value) for value in read])
-        return cls(None, content, np.frombuffer(marks, np.int8))
+        return cls(None, content, np.frombuffer(marks, np.int8), tuple(json.loads(languages)))
 
 
-def blocks(corpus: Corpus[Any], marks_B: NDArray[np.int8], size: Size) -> Iterator[Block]:
+def blocks(
+    corpus: Corpus[Any], marks_B: NDArray[np.int8], size: Size, languages: tuple[str, ...] = ()
+) -> Iterator[Block]:
     """The examples of a corpus in blocks.
 
     Args:
         corpus: read once.
         marks_B: a number for each example.
         size: characters of an example.
+        languages: of them, as a block has them.
     """
     found = corpus.line_blocks() if isinstance(corpus, LineCorpus) else example_blocks(corpus.examples(), size)
     for content in found:
-        yield Block(corpus, content, marks_B[content.first : content.first + content.count])
+        yield Block(corpus, content, marks_B[content.first : content.first + content.count], languages)
 
 
 def example_blocks(examples: Iterator[Any], size: Size) -> Iterator[ExampleBlock]:
@@ -317,10 +322,12 @@ class DataScan(Generic[ScanT_co]):
     Args:
         learned: the scans of the training corpora.
         validation: of the corpus to validate on, if it is not split off.
+        further: of further ones.
     """
 
     learned: Sequence[ScanT_co]
     validation: ScanT_co | None = None
+    further: Sequence[ScanT_co] = ()
 
     @classmethod
     def of(
@@ -335,9 +342,14 @@ class DataScan(Generic[ScanT_co]):
         return cls([scan(corpus).run(progress) for corpus in corpora], held_out)
 
     @property
+    def held(self) -> list[ScanT_co]:
+        """Those of the validation data that is not split off."""
+        return [*([self.validation] if self.validation else []), *self.further]
+
+    @property
     def every(self) -> list[ScanT_co]:
-        """All scans, that of the validation data last."""
-        return [*self.learned, *([self.validation] if self.validation else [])]
+        """All scans, those of the validation data last."""
+        return [*self.learned, *self.held]
 
     @property
     def name(self) -> str:
@@ -365,4 +377,4 @@ class DataScan(Generic[ScanT_co]):
     @property
     def validation_fingerprint(self) -> str | None:
         """The same of the validation data; None where it is split off."""
-        return DataScan([self.validation]).fingerprint if self.validation else None
+        return DataScan(self.held).fingerprint if self.held else None

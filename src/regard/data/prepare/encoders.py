@@ -6,9 +6,10 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Generic
+from typing import ClassVar, Generic, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from regard.config import Recipe
 from regard.data.corpora.corpus import ExampleT, Progress, TextPair
 from regard.data.prepare.bpe_dropout import Segmenter, WordTable, require_merges
 from regard.data.prepare.shards import Entry
+from regard.text.language_tokens import Direction
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, Vocabularies
 
 Ids = NDArray[np.int64]
@@ -96,6 +98,10 @@ class Encoder(ABC, Generic[ExampleT]):
         """Characters of an example, or its pixels: what it takes of memory until it is encoded."""
         return sum(map(len, example.sides()))
 
+    def between(self, languages: Sequence[str]) -> Self:
+        """The encoder of examples of these languages, of as many processes as this one; nothing: those of all."""
+        return self
+
     @abstractmethod
     def encode(self, examples: Sequence[ExampleT], part: str) -> list[Encoded]:
         """The ids of each example of the training or validation part."""
@@ -139,6 +145,7 @@ class PairEncoder(Encoder[TextPair]):
     Args:
         vocabularies: of both sides.
         recipe: its seed and the sections ``text`` and ``data`` are read.
+        directions: the languages of each corpus that is learned from, where they differ.
     """
 
     example = TextPair
@@ -146,8 +153,8 @@ class PairEncoder(Encoder[TextPair]):
     windowed = False
     keeps_validation = True
 
-    def __init__(self, vocabularies: Vocabularies, recipe: Recipe) -> None:
-        text = recipe.text
+    def __init__(self, vocabularies: Vocabularies, recipe: Recipe, directions: Sequence[Direction] = ()) -> None:
+        text, self._directions = recipe.text, directions
         self.vocabularies, self.seed, self.max_tokens = vocabularies, recipe.seed, recipe.data.max_tokens
         self.nothing = f"all pairs are empty or over {self.max_tokens} tokens"
         self._tokenizers = (vocabularies.source, vocabularies.target)
@@ -161,6 +168,14 @@ class PairEncoder(Encoder[TextPair]):
         ]
         self.divisible = not self._tables  # whose words are numbered as they come, and are the ids
         self.piece_sizes = () if self._tables else self.vocabularies.sizes
+
+    def between(self, languages: Sequence[str]) -> PairEncoder:
+        """The same encoder for pairs of these languages."""
+        if not languages or not self.vocabularies.languages:
+            return self
+        other, (source, target) = copy(self), languages
+        other._frame = self.vocabularies.languages.frame(source, target)
+        return other
 
     def sizes(self, part: str) -> tuple[int, int]:
         words = self._tables and part == "train"
@@ -214,7 +229,8 @@ class PairEncoder(Encoder[TextPair]):
         return self.vocabularies.sha256
 
     def fields(self, counts: Sequence[int]) -> Entry:
-        return {"sizes": list(counts), "seed": self.seed, "max_tokens": self.max_tokens}
+        found: Entry = {"sizes": list(counts), "seed": self.seed, "max_tokens": self.max_tokens}
+        return found | ({"directions": list(map(list, self._directions))} if self._directions else {})
 
     def rests(self, fields: Entry) -> list[object]:
         return [fields["sizes"]]

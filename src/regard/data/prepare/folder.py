@@ -23,12 +23,13 @@ from regard.data.prepare.shards import DocumentIndex, Entry, Shards
 from regard.data.prepare.split import PARTS
 from regard.system import disk
 from regard.system.errors import Damaged, Option, RegardError
+from regard.text.language_tokens import Direction
 from regard.text.lines import lines
 from regard.text.tokenizers.vocabulary import Vocabularies
 
 INDEX = "index.json"
 _OURS = re.compile(
-    r"index\.json|words\.source\.json|tokenizer[.\w-]*\.json|ngrams\.safetensors(\.partial)?$|(train|validation)\.[.\w-]+$"
+    r"index\.json|languages(\.ngrams)?\.json|words\.source\.json|tokenizer[.\w-]*\.json|ngrams\.safetensors(\.partial)?$|(train|validation)\.[.\w-]+$"
 )
 Count = Annotated[int, Field(ge=0, lt=1 << 63, strict=True)]
 OTHERS = {
@@ -183,9 +184,11 @@ class BaseIndex(BaseModel):
 
 
 class PairsIndex(BaseIndex):
-    """Index of prepared sentence pairs."""
+    """Index of prepared sentence pairs; ``directions``: of the corpora, ``held``: the validation pairs of each."""
 
     sizes: list[Count]
+    directions: list[tuple[str, str]] = []
+    held: list[tuple[str, str, Count]] = []
     tables: dict[str, Table]
     seed: int
     max_tokens: int
@@ -218,6 +221,9 @@ class PreparedFolder:
     Raises:
         RegardError: a file is missing or damaged.
     """
+
+    directions: Sequence[Direction] = ()
+    """Languages of the corpora, of pairs where they differ."""
 
     def __init__(self, folder: Path, kind: type[PairsIndex] | type[ExamplesIndex], sides: tuple[str, str]) -> None:
         self.folder, self.index = folder, verify_folder(folder)
@@ -259,6 +265,10 @@ class PreparedPairs(PreparedFolder):
         self.validation_source = self.shards("validation.source")
         self.validation_target = self.shards("validation.target")
         self.pairs, self.start = self.source.count, self.vocabularies.target.start
+        self.directions = [(one, other) for one, other in self.index.get("directions", ())]
+        held = [(one, other) for one, other, count in self.index.get("held", ()) for _ in range(count)]
+        self.held_directions: list[Direction | None] = [*held] or [None] * self.validation_source.count
+        """Of each validation pair; ``None`` where all are alike."""
 
     def _side(self, name: str) -> Shards | SegmentedShards:
         table = self.index["tables"].get(name)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,8 +29,11 @@ from regard.system import disk
 from regard.system.errors import Option, RegardError
 from regard.system.forks import MapReduce, divide, join_parts, split_parts
 from regard.text.confidence import WORDS, WordCounter
+from regard.text.language_ngrams import words_of
 from regard.text.tokenizers.vocabulary import PairCounter, sample
 
+HEARD = 200_000
+"""Pairs from whose words n-grams are learned."""
 COUNTED, GIVEN = 1, 2
 """Marks of pairs: their words are counted; they are given back, too."""
 CountedBlock = tuple[list[TextPair], Noted]
@@ -93,6 +97,17 @@ def count_sample(
     return work.counter, found
 
 
+def count_words(examples: SplitCorpora[TextPair]) -> dict[str, Counter[str]]:
+    """How often each word of each language occurs in the pairs that are learned from; of many about :data:`HEARD`."""
+    found, every = dict[str, Counter[str]](), 1 + examples.train_count // HEARD
+    for block in examples.train_blocks(lambda pair: sum(map(len, pair))):
+        pairs, _ = block.read()
+        chosen = [pair for pair, mark in zip(pairs, block.marks_B.tolist(), strict=False) if mark == TRAIN][::every]
+        for code, texts in zip(block.languages, zip(*chosen, strict=True), strict=False):
+            found.setdefault(code, Counter()).update(words_of(texts))
+    return found
+
+
 def _mark(blocks: Iterable[Block], marks: NDArray[np.int8]) -> Iterator[Block]:
     """The blocks with these marks of the pairs that are learned from; the others have none."""
     begin = 0
@@ -143,12 +158,16 @@ class BlockEncoder(MapReduce[Block, EncodedBlock]):
     def do(self, item: Block) -> EncodedBlock:
         examples, noted = item.read()
         held_B = item.marks_B[: len(examples)] == VALIDATION
-        return [self._part(item, examples, name, held_B == number) for number, name in enumerate(PARTS)], noted
+        encoder = self.encoder.between(item.languages)
+        parts = [self._part(encoder, item, examples, name, held_B == number) for number, name in enumerate(PARTS)]
+        return parts, noted
 
-    def _part(self, block: Block, examples: Sequence[Any], part: str, here_B: NDArray[np.bool_]) -> EncodedPart:
+    def _part(
+        self, encoder: Encoder[Any], block: Block, examples: Sequence[Any], part: str, here_B: NDArray[np.bool_]
+    ) -> EncodedPart:
         places = np.flatnonzero(here_B)
         chosen = examples if here_B.all() else [examples[place] for place in places.tolist()]
-        flat = self.encoder.encode_flat(chosen, part)
+        flat = encoder.encode_flat(chosen, part)
         shared = np.flatnonzero(block.marks_B[places] == SHARED).tolist()
         refused = flat.refused | dict.fromkeys(shared, RefusedExample("shared with validation"))
         kept_B = np.ones(len(chosen), np.bool_)
@@ -297,8 +316,10 @@ def _write_examples(
     for part, lost, hint in ((train, "", ""), (validation, " to validate on", another)):
         if not part.windows:
             raise RegardError(f"nothing is left{lost}: {encoder.nothing}{hint}", examples.files[part.name])
-    index = {"sides": sides} | ({"wholes": wholes} if wholes else {})
+    index: Entry = {"sides": sides} | ({"wholes": wholes} if wholes else {})
     index |= encoder.fields([train.kept[id(corpus)] for corpus in examples.corpora])
+    if validation.languages:
+        index["held"] = [[*languages, len(list(some))] for languages, some in groupby(validation.languages)]
     index |= encoder.write_tables(folder, files, progress)
     return index | {"left_out": {"counts": left_out.counts, "examples": left_out.examples}}, files
 
@@ -326,6 +347,8 @@ class _PartWriter:
         for file in files:
             stack.callback(file.release)
         self.kept: Counter[int] = Counter()
+        self.languages: list[tuple[str, ...]] = []
+        """Of each validation example, where they differ."""
         self.seen, self.windows = 0, 0
 
     def add(self, block: Block, found: EncodedPart) -> None:
@@ -335,6 +358,8 @@ class _PartWriter:
             kind = "validation" if self.name == "validation" else kind
             self._left_out.note(kind, block, place, side)
         self.kept[id(block.corpus)] += len(found.windows_B)
+        if block.languages and self.name == "validation":
+            self.languages += [block.languages] * len(found.windows_B)
         for text, lines in zip(self._texts, found.texts, strict=False):
             text.write(lines)
         if self._wholes:

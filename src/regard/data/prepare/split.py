@@ -15,6 +15,7 @@ from regard.data.corpora.scan import EVERY, Block, DataScan, Scan, Size, blocks,
 from regard.system.errors import Option, RegardError
 from regard.system.keys import generator
 from regard.text.counts import agreeing, counted
+from regard.text.language_tokens import Direction
 from regard.text.lines import InvalidLines
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class SplitCorpora(Generic[ExampleT]):
         scanned: the training corpora and the validation corpus.
         split: makes the split of the training corpora when it is needed; None: all is learned from.
         inputs: what the split depends on, besides the data.
+        directions: the languages of each corpus, those of validation last, where they differ.
     """
 
     def __init__(
@@ -76,11 +78,13 @@ class SplitCorpora(Generic[ExampleT]):
         scanned: DataScan[Scan[ExampleT]],
         split: Callable[[], Split] | None = None,
         inputs: Mapping[str, object] | None = None,
+        directions: Sequence[Direction] = (),
     ) -> None:
         self._scanned, self._make_split, self._inputs = scanned, split, inputs or {}
         self.corpora = [scan.corpus for scan in scanned.learned]
-        held = scanned.validation
-        self.files = dict(zip(PARTS, (scanned.name, held.corpus.name if held else scanned.name), strict=True))
+        held = DataScan(scanned.held)
+        self.files = dict(zip(PARTS, (scanned.name, held.name or scanned.name), strict=True))
+        self._languages: Sequence[tuple[str, ...]] = directions or [()] * len(scanned.every)
 
     @cached_property
     def _split(self) -> Split | None:
@@ -108,13 +112,13 @@ class SplitCorpora(Generic[ExampleT]):
 
     def blocks(self, size: Size) -> Iterator[Block]:
         yield from self.train_blocks(size)
-        if (held := self._scanned.validation) is not None:
-            yield from blocks(held.corpus, np.full(held.count, VALIDATION, np.int8), size)
+        for scan, languages in zip(self._scanned.held, self._languages[len(self.corpora) :], strict=True):
+            yield from blocks(scan.corpus, np.full(scan.count, VALIDATION, np.int8), size, languages)
 
     def train_blocks(self, size: Size) -> Iterator[Block]:
         """Those of the training corpora, marked by their part."""
-        for scan, marks_B in self._marked():
-            yield from blocks(scan.corpus, marks_B, size)
+        for (scan, marks_B), languages in zip(self._marked(), self._languages, strict=False):
+            yield from blocks(scan.corpus, marks_B, size, languages)
 
     def _marked(self) -> Iterator[tuple[Scan[ExampleT], NDArray[np.int8]]]:
         """Each training corpus and the part of each of its examples."""
@@ -149,6 +153,34 @@ def split_pairs(hashes_B2: NDArray[np.uint64], count: int, seed: int) -> Split:
     times = (source_times[source] + target_times[target])[order]
     chosen = order[np.argsort(times, kind="stable")][: max(1, min(count, pairs // 10))]
     shared = np.isin(source, source[chosen]) | np.isin(target, target[chosen])
+    return _split_pairs(chosen, shared, filled)
+
+
+def split_each(hashes_B2: NDArray[np.uint64], sizes: Sequence[int], count: int, seed: int) -> Split:
+    """The same of corpora of several languages: as many pairs of each.
+
+    What is a source of one may be a target of another, so that no sentence of a validation pair is learned from on
+    either side.
+
+    Args:
+        hashes_B2: of both sentences of each pair, corpus by corpus.
+        sizes: pairs of each corpus.
+        count: pairs to hold out, in all.
+        seed: of the draw.
+
+    Raises:
+        RegardError: as :func:`split_pairs`.
+    """
+    filled, begin, chosen = (hashes_B2 != EMPTY_HASH).all(1), 0, list[NDArray[np.int64]]()
+    for number, size in enumerate(sizes):
+        order = generator(seed, "split", number).permutation(begin + np.flatnonzero(filled[begin : begin + size]))
+        chosen.append(order[: max(1, min(count // len(sizes), size // 10))])
+        begin += size
+    every = np.concatenate(chosen)
+    return _split_pairs(every, np.asarray(np.isin(hashes_B2, hashes_B2[every]).any(1)), filled)
+
+
+def _split_pairs(chosen: NDArray[np.int64], shared: NDArray[np.bool_], filled: NDArray[np.bool_]) -> Split:
     given = f"{Option('valid_source')} and {Option('valid_target')}"
     return _split(chosen, shared, filled, "pairs", given, "validation")
 

@@ -123,7 +123,7 @@ class CorpusSplit:
         Raises:
             RegardError: something in the data would spoil the models, or cannot be read.
         """
-        scanned, pairs = scan_pairs(self.learned, self.validation, tell, despite_check)
+        scanned, pairs = scan_pairs(self.learned, [self.validation] if self.validation else [], tell, despite_check)
         return replace(self, scanned=scanned), pairs
 
     def fingerprints(self) -> dict[str, str]:

@@ -50,7 +50,7 @@ def vocabularies_of(hub: HubFolder, sizes: tuple[int, int]) -> Vocabularies:
         tokenizer = _tokenizer(hub.path / MODEL, names, sizes[0], codes.values())
     elif (hub.path / FILE).exists():
         found = tokenizer_of(hub.path, sizes[0])
-        return Vocabularies(found, found, joint=True, languages=_languages(found.names, begins=True))
+        return Vocabularies(found, found, joint=True, languages=language_tokens(found.names, begins=True))
     else:
         raise RegardError(f"has neither {SOURCE_MODEL} nor {MODEL}: its vocabulary is missing", str(hub.path))
     languages = LanguageTokens({code: names.index(name) for code, name in codes.items()}, begins=True)
@@ -62,7 +62,7 @@ def of_sides(folder: Path, names: Sequence[str], other: Sequence[str], sizes: tu
     source = _tokenizer(folder / SOURCE_MODEL, names, sizes[0], filter(LABEL.fullmatch, names))
     target = _tokenizer(folder / TARGET_MODEL, other, sizes[1], filter(LABEL.fullmatch, other))
     same = source.content == target.content
-    return Vocabularies(source, target, joint=same, languages=_languages(source.names, begins=False))
+    return Vocabularies(source, target, joint=same, languages=language_tokens(source.names, begins=False))
 
 
 def _of_fairseq(folder: Path) -> tuple[list[str], dict[str, str]]:
@@ -103,7 +103,7 @@ def _tokenizer(path: Path, names: Sequence[str], size: int, symbols: object) -> 
     return SentencePieceTokenizer.read(path, held, sorted(more))
 
 
-def _languages(names: Sequence[str], *, begins: bool) -> LanguageTokens | None:
+def language_tokens(names: Sequence[str], *, begins: bool) -> LanguageTokens | None:
     """The tokens of languages among names."""
     pattern = CODED if begins else LABEL
     ids = {match[match.lastindex or 0]: id for id, name in enumerate(names) if (match := pattern.fullmatch(name))}

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import math
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -21,20 +24,21 @@ from regard.data.batches.texts import PairBatches
 from regard.data.checks.findings import Finding, announce, pattern_draft
 from regard.data.checks.pairs import PairScan, report_pairs, vocabulary_drafts
 from regard.data.corpora.corpus import Corpus, Progress, TextPair
-from regard.data.corpora.pairs import open_corpora
+from regard.data.corpora.pairs import directions_of, open_corpora
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import PairEncoder
 from regard.data.prepare.folder import PreparedPairs
-from regard.data.prepare.preparation import LeftOut, count_sample, prepare
+from regard.data.prepare.preparation import LeftOut, count_sample, count_words, prepare
 from regard.data.prepare.shards import Side
-from regard.data.prepare.split import Split, SplitCorpora, split_pairs
+from regard.data.prepare.split import Split, SplitCorpora, split_each, split_pairs
 from regard.decoding.hypotheses import Rows, Trace
 from regard.models.inputs import Pairs, pairs
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
-from regard.system.errors import UsageError
+from regard.system.errors import Option, UsageError
 from regard.tasks.engine import use_engine
-from regard.tasks.metrics.bleu import score
+from regard.tasks.metrics.bleu import SAMPLES as SAMPLED
+from regard.tasks.metrics.bleu import TranslationScores, score
 from regard.tasks.metrics.calibration import doubted_below
 from regard.tasks.model_folder import load
 from regard.tasks.protocols import InputFiles, ShouldStop, TargetWriter, Task, refuse_pipes
@@ -42,7 +46,8 @@ from regard.tasks.text.preparation import LANGUAGES
 from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, StoppableTrace, Tell, TrainingJob
 from regard.tasks.training.defaults import MORE, SizeDefaults
 from regard.tasks.translation.translator import Hypothesis, Translation
-from regard.text.language_tokens import ARGUMENTS, UNKNOWN_LANGUAGE, LanguageTokens
+from regard.text.language_ngrams import LanguageNgrams
+from regard.text.language_tokens import ARGUMENTS, UNKNOWN_LANGUAGE, Direction, LanguageTokens, find_code
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
 from regard.training.world import ALONE, World
@@ -103,11 +108,12 @@ class TeacherForcing(BaseTraining[AnyWriter]):
             loss = self.predict_validation(world=world)
             if not math.isfinite(loss):  # nothing can be searched for then
                 return Validation(loss)
-            texts = self._texts(generate)
-            each = -(-len(texts) // world.shards)  # in as many groups as a step has shards
-            groups = [texts[first : first + each] for first in range(0, len(texts), each)]
+            places = self._places(generate)
+            each = -(-len(places) // world.shards)  # in as many groups as a step has shards
+            groups = [places[first : first + each] for first in range(0, len(places), each)]
             found = world.divide(groups, self._search)
             hypotheses = [text for one in found for text in json.loads(one)]
+            texts = self._texts(places)
         samples = tuple(
             Sample(source, reference, hypothesis)
             for (source, reference), hypothesis in list(zip(texts, hypotheses, strict=True))[:SAMPLES]
@@ -128,37 +134,44 @@ class TeacherForcing(BaseTraining[AnyWriter]):
         with ops.using(self.model, self.paths.exact):
             if not generate:
                 if math.isfinite(self.predict_validation(done)):
-                    self._greedy(self._texts(False))
+                    self._greedy(self._places(False))
             elif math.isfinite(mean_loss(self.batches.validation[:1], self.loss, ALONE)):
-                texts = self._texts(True)
-                self._greedy(texts, ValidationSearch(self._target_tokens(len(texts)), done))
+                places = self._places(True)
+                self._greedy(places, ValidationSearch(self._target_tokens(places), done))
 
     def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> float:
         """Nats a token of all validation pairs."""
         return mean_loss(self.batches.validation, self.loss, world, done)
 
-    def _texts(self, generate: bool) -> list[TextPair]:
-        """The validation texts to be searched for."""
-        section = self.task.recipe.training
+    def _places(self, generate: bool) -> Sequence[int]:
+        """Which validation texts are searched for."""
+        count = self.task.recipe.training.validation_sentences if generate else SAMPLES
+        return range(min(count, self.prepared.validation_source.count))
+
+    def _texts(self, places: Sequence[int]) -> list[TextPair]:
         found: list[TextPair] = self.prepared.validation_pairs()
-        return found[: section.validation_sentences if generate else SAMPLES]
+        return [found[place] for place in places]
 
-    def _search(self, group: Sequence[TextPair]) -> bytes:
+    def _search(self, places: Sequence[int]) -> bytes:
         """What is written for texts, as one process tells it to the others."""
-        return json.dumps([hypothesis.text for hypothesis in self._greedy(group)]).encode()
+        return json.dumps([hypothesis.text for hypothesis in self._greedy(places)]).encode()
 
-    def _greedy(self, texts: Sequence[TextPair], trace: Trace | None = None) -> list[Hypothesis | Answer]:
-        sources = [source for source, _ in texts]
-        found = self.task.nbest(sources, 1, beam=1, max_extra=self.max_extra, trace=trace, scores=False)
+    def _greedy(self, places: Sequence[int], trace: Trace | None = None) -> list[Hypothesis | Answer]:
+        found = self.nbest(self.task, places, beam=1, max_extra=self.max_extra, trace=trace, scores=False)
         return [best[0] for best in found]
 
-    def _target_tokens(self, count: int) -> int:
-        return int(self.prepared.validation_target.lengths(0, np.arange(count)).sum())
+    def nbest(self, task: AnyWriter, places: Sequence[int], **asked: Any) -> list[list[Any]]:
+        """What a model writes for some of the validation texts, searched as is asked."""
+        found: list[list[Any]] = task.nbest([source for source, _ in self._texts(places)], **asked)
+        return found
+
+    def _target_tokens(self, places: Sequence[int]) -> int:
+        return int(self.prepared.validation_target.lengths(0, np.array(places, np.int64)).sum())
 
     def final_seconds(self, loss: float, text: float) -> float:
         """Estimated seconds of final scoring: greedy search scaled to all validation pairs and the beam."""
         held, beam = self.prepared.validation_source.count, self.task.recipe.decoding.beam
-        tokens = self._target_tokens(held) / max(1, self._target_tokens(len(self._texts(True))))
+        tokens = self._target_tokens(range(held)) / max(1, self._target_tokens(self._places(True)))
         return (text - loss) * tokens * (BEAMS * beam if beam > 1 else 1)
 
 
@@ -173,15 +186,24 @@ def target_loss(
 
 
 def final_outputs(
-    task: Translation | TextToText, sources: Sequence[str], references: Sequence[str], should_stop: ShouldStop
+    task: Translation | TextToText,
+    nbest: Callable[..., list[list[Any]]],
+    references: Sequence[str],
+    should_stop: ShouldStop,
 ) -> list[str]:
     """What the finished model writes for the validation texts; below which confidence it is doubted goes to its assets.
+
+    Args:
+        task: the model.
+        nbest: its search for all of them.
+        references: what it should write.
+        should_stop: asked at every step.
 
     Raises:
         Stopped: ``should_stop`` returned true.
     """
     use_engine(task)
-    best = [found[0] for found in task.nbest(sources, trace=StoppableTrace(should_stop))]
+    best = [found[0] for found in nbest(trace=StoppableTrace(should_stop))]
     right = [one.text.strip() == wanted.strip() for one, wanted in zip(best, references, strict=True)]
     task.assets = replace(task.assets, doubted_below=doubted_below([one.confidence for one in best], right))
     return [one.text for one in best]
@@ -216,25 +238,65 @@ class TranslationTraining(TeacherForcing[Translation]):
     )
 
     def scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> Mapping[str, float]:
-        found = score(hypotheses, references, self.task.recipe.text.target_language, samples=1)
-        return {"bleu": found.bleu, "chrf": found.chrf}
+        """BLEU and chrF; of several directions their means, and the BLEU of each."""
+        found = self._by_direction(hypotheses, references, self._places(True), 1)
+        means = {name: fmean(getattr(one, name) for one in found.values()) for name in ("bleu", "chrf")}
+        return means | {f"bleu {'-'.join(pair)}": one.bleu for pair, one in found.items() if pair}
+
+    def _by_direction(
+        self, hypotheses: Sequence[str], references: Sequence[str], places: Sequence[int], samples: int = SAMPLED
+    ) -> dict[Direction | None, TranslationScores]:
+        """The scores of each direction of the validation texts."""
+        usual, found = self.task.recipe.text.target_language, dict[Direction | None, TranslationScores]()
+        pairs = [self.prepared.held_directions[place] for place in places]
+        for pair in dict.fromkeys(pairs):
+            said, wanted = (
+                [text for text, one in zip(texts, pairs, strict=True) if one == pair]
+                for texts in (hypotheses, references)
+            )
+            found[pair] = score(said, wanted, pair[1] if pair else usual, samples=samples)
+        return found
+
+    def _places(self, generate: bool) -> Sequence[int]:
+        """As many of each direction, the first of them."""
+        seen, ranks = Counter[Direction | None](), list[int]()
+        for pair in self.prepared.held_directions:
+            ranks.append(seen[pair])
+            seen[pair] += 1
+        count = len(super()._places(generate))
+        return sorted(range(len(ranks)), key=ranks.__getitem__)[:count]
+
+    def nbest(self, task: Translation, places: Sequence[int], **asked: Any) -> list[list[Any]]:
+        """As of any model, each direction by itself."""
+        groups, found = dict[Direction | None, list[int]](), dict[int, list[Any]]()
+        for place in places:
+            groups.setdefault(self.prepared.held_directions[place], []).append(place)
+        for pair, some in groups.items():
+            found |= zip(some, super().nbest(task.in_direction(pair) if pair else task, some, **asked), strict=True)
+        return [found[place] for place in places]
 
     def data_lines(self) -> list[str]:
-        """How many pairs there are."""
+        """How many pairs there are, and of several directions which."""
         pairs = self.prepared.pairs, self.prepared.validation_source.count
-        return ["{:,} sentence pairs to learn from, {:,} to validate on".format(*pairs)]
+        lines = ["{:,} sentence pairs to learn from, {:,} to validate on".format(*pairs)]
+        sizes = Counter[Direction]()
+        for pair, size in zip(self.prepared.directions, self.prepared.sizes, strict=False):
+            sizes[pair] += size
+        named = ", ".join(f"{' → '.join(pair)} ({size:,})" for pair, size in sizes.items())
+        return [*lines, f"Directions: {named}."] if sizes else lines
 
     def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
         """BLEU and chrF on the validation pairs, searched as it will be used."""
         assert isinstance(task, Translation)
-        sources, references = zip(*self.prepared.validation_pairs(), strict=True)
-        said = final_outputs(task, sources, references, should_stop)
-        scores = score(said, references, task.recipe.text.target_language)
-        beam = task.recipe.decoding.beam
-        return [
-            f"* BLEU {scores.bleu:.2f} (beam {beam}; `{scores.bleu_signature}`)",
-            f"* chrF {scores.chrf:.2f} (beam {beam}; `{scores.chrf_signature}`)",
-        ]
+        places = range(self.prepared.validation_source.count)
+        references = [reference for _, reference in self.prepared.validation_pairs()]
+        said = final_outputs(task, partial(self.nbest, task, places), references, should_stop)
+        beam, lines = task.recipe.decoding.beam, list[str]()
+        for pair, scores in self._by_direction(said, references, places).items():
+            head = f"{' → '.join(pair)}: " if pair else ""
+            lines.append(f"* {head}BLEU {scores.bleu:.2f} (beam {beam}; `{scores.bleu_signature}`)")
+            lines.append(f"* {head}chrF {scores.chrf:.2f} (beam {beam}; `{scores.chrf_signature}`)")
+        return lines
 
 
 class AdaptedTraining(TranslationTraining):
@@ -267,7 +329,7 @@ class AdaptedTraining(TranslationTraining):
 
 def scan_pairs(
     learned: Sequence[Corpus[TextPair]],
-    validation: Corpus[TextPair] | None,
+    validation: Sequence[Corpus[TextPair]],
     tell: Tell,
     despite_check: bool = False,
     processes: Callable[[], int] = lambda: 1,
@@ -278,11 +340,13 @@ def scan_pairs(
         RegardError: something in the data would spoil the model, or cannot be read.
     """
     scans = [PairScan(corpus).run(processes=processes) for corpus in learned]
-    held_out = PairScan(validation).run(processes=processes) if validation is not None else None
+    held_out = [PairScan(corpus).run(processes=processes) for corpus in validation]
     drafts = [draft for scan in scans for draft in scan.drafts(0, None)]
-    report = report_pairs(scans, {"the validation pairs": held_out} if held_out else {}, drafts)
+    several = len(held_out) > 1
+    named = {f"the validation pairs{f' of {scan.corpus.name}' if several else ''}": scan for scan in held_out}
+    report = report_pairs(scans, named, drafts)
     report.announce(tell, despite_check)
-    return DataScan(scans, held_out), report.pairs
+    return DataScan(scans, held_out[0] if held_out else None, held_out[1:]), report.pairs
 
 
 def ignore_message(text: str) -> None:
@@ -297,11 +361,13 @@ class TranslationJob(TrainingJob):
         scanned: the corpora.
         tell: receives what the vocabulary shows of the data.
         despite_check: only tell what would be refused.
+        directions: the languages of each corpus, where they differ; those of validation last.
     """
 
     scanned: DataScan[PairScan]
     tell: Tell = ignore_message
     despite_check: bool = False
+    directions: tuple[Direction, ...] = ()
     task = Translation
     training: ClassVar[type[TranslationTraining]] = TranslationTraining
     opened = PreparedPairs
@@ -311,15 +377,27 @@ class TranslationJob(TrainingJob):
         """The job on files of parallel texts."""
         learned = open_corpora(given.source, given.target, given.pairs, given.columns)
         refuse_pipes([*given.source, *given.target, *given.pairs])
-        left, right = ([path] if path else [] for path in (given.valid_source, given.valid_target))
-        validation = open_corpora(left, right)[0] if left or right else None
+        left, right = given.valid_source, given.valid_target
+        validation = open_corpora(left, right) if left or right else []
         refuse_pipes([*left, *right])
         recipe = asked(1)
         refuse_weights(recipe.data.weights, len(learned))
-        if given.begun:
-            refuse_languages(recipe.text, given.begun.vocabularies.languages)
         scanned, pairs = scan_pairs(learned, validation, tell, despite_check, given.processes)
-        return cls(asked(pairs), scanned, tell, despite_check, pretrained=given.begun)
+        text, known = recipe.text, given.begun.vocabularies.languages if given.begun else None
+        corpora, usual = [*learned, *validation], (text.source_language, text.target_language)
+        found = directions_of(corpora, usual) if known or not given.begun else ()
+        if len(set(taught := found[: len(learned)])) < 2:
+            found = ()
+        for pair in set(found) or {usual}:
+            refuse_languages(pair, known)
+        if found and not known:
+            tokens = LanguageTokens(dict.fromkeys((target for _, target in taught), 0), False, taught)
+            for pair in found:
+                tokens.find(*pair, (Option("valid_source"), Option("valid_target")))
+        said = asked(pairs, _languages_of(taught) if found else None)
+        if found and said.text.bpe_dropout:
+            raise UsageError("is for one direction, not for the tokens of several", "text.bpe_dropout")
+        return cls(said, scanned, tell, despite_check, found, pretrained=given.begun)
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedPairs:
         """The pairs as ids."""
@@ -327,11 +405,16 @@ class TranslationJob(TrainingJob):
         self.scanned.refuse_unreadable("sentence pairs")
 
         def make_split() -> Split:
-            return split_pairs(self.scanned.hashes_B2, recipe.data.validation, recipe.seed)
+            hashes_B2, count = self.scanned.hashes_B2, recipe.data.validation
+            if self.directions:
+                return split_each(hashes_B2, [scan.count for scan in self.scanned.learned], count, recipe.seed)
+            return split_pairs(hashes_B2, count, recipe.seed)
 
         held_out = self.scanned.validation is not None
-        more = {} if held_out else {"data.validation": recipe.data.validation}
-        examples: SplitCorpora[TextPair] = SplitCorpora(self.scanned, None if held_out else make_split, more)
+        more: dict[str, object] = {} if held_out else {"data.validation": recipe.data.validation}
+        more |= {"the directions": [list(pair) for pair in self.directions]} if self.directions else {}
+        split = None if held_out else make_split
+        examples: SplitCorpora[TextPair] = SplitCorpora(self.scanned, split, more, self.directions)
         text, usual = recipe.text, Text()  # what came later counts only where it is used, so that older folders fit
         names = ["vocabulary", "joint", "normalisation", "sample", "bpe_dropout"]
         names += [name for name in ("units", "lowercase") if getattr(text, name) != getattr(usual, name)]
@@ -346,9 +429,17 @@ class TranslationJob(TrainingJob):
         """Learn the vocabularies from a seeded sample, unless a model has them; judge the data by them."""
         text = self.recipe.text
         counter, judged = count_sample(examples, text, JUDGED, self.recipe.seed, self.processes)
-        vocabularies = self.pretrained.vocabularies if self.pretrained else counter.learn(text.vocabulary)
+        learned = self.directions[: len(examples.corpora)]
+        written = dict.fromkeys(target for _, target in learned)
+        symbols = [f">>{code}<<" for code in written]  # as Marian's models of several have them
+        vocabularies = self.pretrained.vocabularies if self.pretrained else counter.learn(text.vocabulary, symbols)
+        if written and not self.pretrained:
+            ids = {code: vocabularies.source.names.index(name) for code, name in zip(written, symbols, strict=True)}
+            ngrams = LanguageNgrams.of(count_words(examples))
+            tokens = LanguageTokens(ids, False, tuple(dict.fromkeys(learned)))
+            vocabularies = replace(vocabularies, languages=tokens, ngrams=ngrams)
         self._announce(draft.finding for draft in vocabulary_drafts(None, list(enumerate(judged)), vocabularies))
-        return PairEncoder(vocabularies, self.recipe)
+        return PairEncoder(vocabularies, self.recipe, learned)
 
     def _review(self, left_out: LeftOut, pairs: int) -> None:
         """Refuse data most of which is too long."""
@@ -364,6 +455,11 @@ class TranslationJob(TrainingJob):
     def assets(self, prepared: PreparedPairs) -> Vocabularies:
         """The vocabularies learned from them, or those of the model to go on from."""
         found = self.pretrained.vocabularies if self.pretrained else prepared.vocabularies
+        if (known := found.languages) and known.directions:
+            text = self.recipe.text
+            learned = prepared.directions or [(text.source_language, text.target_language)]
+            every = dict.fromkeys([*known.directions, *(pair for pair in learned if UNKNOWN_LANGUAGE not in pair)])
+            found = replace(found, languages=replace(known, directions=tuple(every)))
         return replace(found, doubted_below=0.0)
 
     def teach(self, task: Task, prepared: Any, paths: ProductPaths) -> TranslationTraining:
@@ -374,7 +470,14 @@ class TranslationJob(TrainingJob):
         return AdaptedTraining(task, prepared, paths, self.pretrained.folder)
 
 
-def refuse_languages(text: Text, known: LanguageTokens | None) -> None:
+def _languages_of(directions: Sequence[Direction]) -> dict[str, object]:
+    """The languages of a recipe of several directions: that of all sources, else none; and that of the first target."""
+    read = {source for source, _ in directions}
+    usual = [*(read if len(read) == 1 else {UNKNOWN_LANGUAGE}), *(target for _, target in directions[:1])]
+    return dict(zip((f"text.{name}" for name in LANGUAGES), usual, strict=True))
+
+
+def refuse_languages(direction: Direction, known: LanguageTokens | None) -> None:
     """Refuse languages that a translator of several does not know, or that nobody names.
 
     Raises:
@@ -382,8 +485,7 @@ def refuse_languages(text: Text, known: LanguageTokens | None) -> None:
     """
     if known is None:
         return
-    told = dict(zip(ARGUMENTS, (text.source_language, text.target_language), strict=True))
-    for argument in ARGUMENTS[0 if known.begins else 1 :]:
-        if told[argument] == UNKNOWN_LANGUAGE:
+    for code, argument in [*zip(direction, ARGUMENTS, strict=True)][0 if known.begins else 1 :]:
+        if code == UNKNOWN_LANGUAGE:
             raise UsageError("the model knows several languages; say which it is to be", argument)
-        known.find(told[argument], argument)
+        find_code(code, known.ids, argument)

@@ -20,7 +20,8 @@ from regard.tasks.engine import step_of
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others
 from regard.text.confidence import Side, UnseenWord, is_doubted
-from regard.text.language_tokens import Frame
+from regard.text.language_ngrams import LanguagePrediction
+from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction
 from regard.text.languages import cut, joiner, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
@@ -61,7 +62,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
     """A translator, ready to use; its assets are the vocabularies of both languages."""
 
     assets_class = Vocabularies
-    evaluate_options = ("source", "reference", "beam", "lowercase")
+    evaluate_options = ("source", "reference", "from_", "to", "beam", "lowercase")
 
     def __init__(
         self, recipe: Recipe, assets: Vocabularies, model: Transformer | Rnn | Unloaded[Transformer | Rnn]
@@ -70,7 +71,10 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         target = assets.target
         never = np.setdiff1d(np.arange(target.size), [*target.ordinary.tolist(), target.end])
         self.vocabularies = assets
-        self.before, prefix = self._frame()
+        text, tokens = recipe.text, assets.languages
+        self.direction: Direction = (text.source_language, text.target_language)
+        """The codes of both languages; of a model of several the source's may be unknown, and is then guessed."""
+        self.before, prefix = tokens.frame(*self.direction) if tokens else (assets.frame.before, assets.frame.prefix)
         """Tokens before each text: of its language, or of that of its translation."""
         self.symbols = Symbols(target.start, target.end, tuple(never.tolist()), prefix)
         self.source_tokenizer: AnyTokenizer = assets.source
@@ -80,28 +84,50 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         """This translator for another pair of languages, of the same weights.
 
         Args:
-            from_, to: codes that the model's folder names, or usual ones such as ``de``; default: the recipe's.
+            from_, to: codes that the model's folder names, or usual ones such as ``de``; default: the recipe's, and of
+                the source of a model that learned several that which each text is guessed to be in.
 
         Raises:
             UsageError: the model does not know one of them.
         """
         if from_ is to is None:
             return self
-        other = copy(self)
-        other.before, prefix = other._frame(from_, to)
-        other.symbols = replace(other.symbols, prefix=prefix)
-        return other
-
-    def _frame(self, from_: str | None = None, to: str | None = None) -> Frame:
-        text, tokens = self.recipe.text, self.assets.languages
-        arguments, usual = (Option("from_"), Option("to")), (text.source_language, text.target_language)
-        fixed = 2 if tokens is None else 0 if tokens.begins else 1  # how many of them have no tokens
-        for said, known, argument in list(zip((from_, to), usual, arguments, strict=True))[:fixed]:
+        tokens, arguments = self.assets.languages, (Option("from_"), Option("to"))
+        has_tokens = tokens and (tokens.begins or tokens.directions)
+        fixed = 0 if has_tokens else 1 if tokens else 2  # how many of both languages have no tokens
+        for said, known, argument in list(zip((from_, to), self.direction, arguments, strict=True))[:fixed]:
             if said not in (None, known):
                 raise UsageError(f"{said!r} cannot be asked of a model of one language each way: {known}", argument)
         if tokens is None:
-            return self.assets.frame.before, self.assets.frame.prefix
-        return tokens.frame(from_ or text.source_language, to or text.target_language, arguments)
+            return self
+        wanted = UNKNOWN_LANGUAGE if fixed else from_ or UNKNOWN_LANGUAGE, to or UNKNOWN_LANGUAGE
+        found = zip(tokens.find(*wanted, arguments), self.direction, strict=True)
+        source, target = (usual if code == UNKNOWN_LANGUAGE else code for code, usual in found)
+        return self.in_direction((source, target))
+
+    def in_direction(self, direction: Direction) -> Translation:
+        """This translator for two languages of which it has the tokens that it needs."""
+        other = copy(self)
+        other.direction = direction
+        if self.assets.languages:
+            other.before, prefix = self.assets.languages.frame(*direction)
+            other.symbols = replace(other.symbols, prefix=prefix)
+        return other
+
+    @property
+    def is_zero_shot(self) -> bool:
+        """Whether training, as far as is known, had no pairs of these two languages in this direction."""
+        tokens = self.assets.languages
+        known = tokens.directions if tokens and UNKNOWN_LANGUAGE not in self.direction else ()
+        return bool(known) and self.direction not in known
+
+    def guess_language(self, text: str) -> LanguagePrediction | None:
+        """The language of a text among those of the training, and how probable it is; ``None`` where it was told.
+
+        ``None`` too of a model of one language each way, and of one that was brought in.
+        """
+        ngrams = self.assets.ngrams if self.direction[0] == UNKNOWN_LANGUAGE else None
+        return ngrams.guess(text) if ngrams else None
 
     def inputs(self, packed: Packed) -> Tokens:
         """The encoder's input."""
@@ -210,7 +236,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         def best(some: Sequence[str], begin: int) -> list[str]:
             return [found[0].text for found in self.nbest(some, 1, beam, trace=trace, first=begin + 1, scores=False)]
 
-        return score(divide(best, sources), references, self.recipe.text.target_language, lowercase)
+        return score(divide(best, sources), references, self.direction[1], lowercase)
 
     def unseen_words(self, text: str) -> list[UnseenWord] | None:
         """The words of a text that training never saw, in order; None where the model folder does not say.
@@ -255,7 +281,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             left += lost
             return kept
 
-        language = self.recipe.text.source_language
+        guess = self.guess_language(text)
+        language = guess.language if guess else self.direction[0]
         parts = [part for part in cut(text, self.vocabularies.source, limit, language, shorten) if part]
         if len(parts) > 1:
             longer = f"line {line} is longer than {limit} tokens and is cut into {len(parts):,} parts"
@@ -274,7 +301,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             confidence = min(one.confidence for one in chosen)
             found.append(
                 Hypothesis(
-                    joiner(self.recipe.text.target_language).join(texts) if len(texts) > 1 else texts[0],
+                    joiner(self.direction[1]).join(texts) if len(texts) > 1 else texts[0],
                     tuple(token for one in chosen for token in one.tokens[len(self.symbols.prefix) :]),
                     sum(one.score for one in chosen),
                     all(one.finished for one in chosen),

@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from regard.system.errors import RegardError
 from regard.system.forks import join_parts, split_parts
 from regard.system.keys import generator
 from regard.text.confidence import CONFIDENCE, WORDS, SeenWords, confidence_content, read_doubted_below, read_seen_words
 from regard.text.frame import FRAME, PLAIN, TextFrame, read_frame
+from regard.text.language_ngrams import NGRAMS, LanguageNgrams, read_ngrams
 from regard.text.language_tokens import LANGUAGES, LanguageTokens, read_languages
 from regard.text.tokenizers.byte_pieces import ChunkCounter, Normalisation, Units
 from regard.text.tokenizers.tokenizer import Tokenizer, learn_counted, parse_document, read_document
@@ -86,6 +87,7 @@ class Vocabularies:
             not known.
         languages: their tokens, of a translator of several.
         frame: what else stands around texts.
+        ngrams: by which the language of a text is told, of a translator that learned several.
     """
 
     source: AnyTokenizer
@@ -95,6 +97,7 @@ class Vocabularies:
     doubted_below: float | None = field(default=None, compare=False)
     languages: LanguageTokens | None = None
     frame: TextFrame = PLAIN
+    ngrams: LanguageNgrams | None = field(default=None, compare=False)
 
     @property
     def sha256(self) -> str:
@@ -116,7 +119,13 @@ class Vocabularies:
             found[CONFIDENCE] = confidence_content(self.doubted_below)
         if self.frame != PLAIN:
             found[FRAME] = self.frame.content
-        return found | ({LANGUAGES: self.languages.content} if self.languages else {})
+        return found | self.language_files
+
+    @property
+    def language_files(self) -> dict[str, bytes]:
+        """The content of the files of a translator of several languages."""
+        found = {LANGUAGES: self.languages, NGRAMS: self.ngrams}
+        return {name: one.content for name, one in found.items() if one}
 
     @property
     def files(self) -> dict[str, AnyTokenizer]:
@@ -124,9 +133,11 @@ class Vocabularies:
         return {TOKENIZER: self.source} if self.joint else {SOURCE: self.source, TARGET: self.target}
 
     def save(self, folder: Path | str) -> None:
-        """Write :attr:`files` into a folder."""
+        """Write :attr:`files` and :attr:`language_files` into a folder."""
         for name, tokenizer in self.files.items():
             tokenizer.save(Path(folder) / name)
+        for name, content in self.language_files.items():
+            (Path(folder) / name).write_bytes(content)
 
     @classmethod
     def load(cls, folder: Path | str) -> Vocabularies:
@@ -136,7 +147,8 @@ class Vocabularies:
             RegardError: no tokenizer is there, or one is damaged.
         """
         folder = Path(folder)
-        more = read_seen_words(folder), read_doubted_below(folder), read_languages(folder), read_frame(folder)
+        more: tuple[Any, ...] = (read_seen_words(folder), read_doubted_below(folder), read_languages(folder))
+        more += (read_frame(folder), read_ngrams(folder))
         if (folder / TOKENIZER).exists():
             both = read_tokenizer(folder / TOKENIZER)
             return cls(both, both, True, *more)
@@ -190,7 +202,9 @@ class PairCounter:
         for side, counts in zip(self._sides, split_parts(content), strict=True):
             side.merge(counts)
 
-    def learn(self, vocabulary: int) -> Vocabularies:
-        """The vocabularies, of at most so many entries each."""
-        learned = [learn_counted(side, vocabulary) for side in self._sides]
+    def learn(self, vocabulary: int, symbols: Sequence[str] = ()) -> Vocabularies:
+        """The vocabularies, of at most so many entries each; of the source's the symbols are some."""
+        learned = [
+            learn_counted(side, vocabulary, () if number else symbols) for number, side in enumerate(self._sides)
+        ]
         return Vocabularies(learned[0], learned[-1], joint=len(learned) == 1)

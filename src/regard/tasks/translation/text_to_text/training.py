@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -92,7 +93,7 @@ class TextToTextTraining(TeacherForcing[TextToText]):
         assert isinstance(task, TextToText)
         examples = [one for one in self.prepared.validation_examples() if not one.is_empty]
         sources, targets = [with_prefix(one.source, one.prefix) for one in examples], [one.target for one in examples]
-        said = final_outputs(task, sources, targets, should_stop)
+        said = final_outputs(task, partial(task.nbest, sources), targets, should_stop)
         found = score_answers(said, targets, [one.prefix for one in examples])
         return [f"* {line}" for line in (f"beam {task.recipe.decoding.beam}", *found.lines())]
 

@@ -1,0 +1,161 @@
+"""A translator of several directions: its corpora's languages, the label of the target, validation, use, going on."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import regard
+from regard.cli import main
+from regard.data.corpora.pairs import directions_of, open_corpora
+from regard.data.prepare.folder import PreparedPairs
+from regard.runs import train as training
+from regard.system.errors import UsageError
+from regard.text.language_tokens import LanguageTokens
+from tests.refusals import refused
+from tests.training.toy import Counting
+
+WORDS = {
+    "en": "the dog cat runs sees house green old man tree",
+    "de": "der hund katze läuft sieht haus grün alt mann baum",
+    "fr": "le chien chat court voit maison vert vieux homme arbre",
+}
+TAUGHT = [("en", "de"), ("de", "en"), ("en", "fr")]
+SETTINGS = "text.vocabulary=330 training.tokens=300 training.validation_sentences=4 data.validation=12".split()
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of the same sentences in three languages, word by word."""
+    folder, draw = tmp_path_factory.mktemp("texts"), np.random.default_rng(1)
+    chosen = [draw.integers(0, 10, draw.integers(3, 9)) for _ in range(80)]
+    for code, words in WORDS.items():
+        lines = [" ".join(words.split()[place] for place in some) + f" {n}\n" for n, some in enumerate(chosen)]
+        (folder / f"a.{code}").write_text("".join(lines), encoding="utf-8")
+    return folder
+
+
+def teach(texts: Path, output: Path, pairs: list[tuple[str, str]], settings: Any = (), **wishes: Any) -> Any:
+    files = {"source": [texts / f"a.{one}" for one, _ in pairs], "target": [texts / f"a.{two}" for _, two in pairs]}
+    usual = {"steps": 2, "device": "cpu", "threads": 1, "despite_check": True, "reporter": Counting()}
+    preset = {} if "start_from" in wishes else {"preset": "tiny"}
+    return training.train(
+        **{**files, "output": output, "settings": [*SETTINGS[1:], *settings], **usual, **preset, **wishes}
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of three directions."""
+    output = tmp_path_factory.mktemp("many") / "model"
+    teach(texts, output, TAUGHT, SETTINGS[:1])
+    return output
+
+
+def test_every_source_begins_with_the_label_of_its_target(folder: Path) -> None:
+    prepared, model = PreparedPairs(folder / "training" / "data"), regard.load(folder)
+    tokens = model.assets.languages
+    assert tokens == LanguageTokens({"de": 2, "en": 3, "fr": 4}, False, tuple(TAUGHT))
+    assert [model.assets.source.piece(id) for id in (2, 3, 4)] == [">>de<<", ">>en<<", ">>fr<<"]
+    ids_T, lengths_B = prepared.source.gather(0, np.arange(prepared.pairs))
+    first = ids_T[np.cumsum(lengths_B) - lengths_B].tolist()
+    targets = [target for (_, target), size in zip(TAUGHT, prepared.sizes, strict=True) for _ in range(size)]
+    assert first == [tokens.ids[target] for target in targets]
+    assert {2, 3, 4}.isdisjoint(prepared.target.gather(0, np.arange(prepared.pairs))[0].tolist())
+
+
+def test_a_part_of_every_corpus_is_held_out_and_of_no_language_learned_from(folder: Path, texts: Path) -> None:
+    prepared = PreparedPairs(folder / "training" / "data")
+    assert prepared.held_directions == [pair for pair in TAUGHT for _ in range(4)]
+    held = [pair.source.split()[-1] for pair in prepared.validation_pairs()]
+    source, target = prepared.source, prepared.vocabularies.source
+    for number in range(prepared.pairs):
+        text = target.decode(source.gather(0, np.array([number]))[0].tolist())
+        assert text.split()[-1] not in held
+
+
+def test_each_direction_is_scored_in_log_and_card(folder: Path) -> None:
+    card = (folder / "card.md").read_text(encoding="utf-8")
+    assert "Directions: en → de (" in card
+    for pair in TAUGHT:
+        assert f"* {' → '.join(pair)}: BLEU" in card
+
+
+def test_the_source_is_guessed_where_nobody_names_it(folder: Path) -> None:
+    model = regard.load(folder)
+    assert model.direction == ("und", "de")
+    assert [model.guess_language(WORDS[code]).language for code in WORDS] == [*WORDS]
+    told = model.between("fr", "en")
+    assert told.guess_language("der Hund") is None
+    assert (told.direction, told.is_zero_shot) == (("fr", "en"), True)
+    assert (told.before, model.before, model.between(to="fr").before) == ((3,), (2,), (4,))
+    assert not model.between("de", "en").is_zero_shot
+    with refused(UsageError, "to", "'cs'", "de, en, fr"):
+        model.between(to="cs")
+
+
+def test_evaluate_says_what_training_never_had(folder: Path, texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def found(source: str, *more: str) -> dict[str, Any]:
+        files = ["--source", str(texts / f"a.{source}"), "--reference", str(texts / "a.fr"), "--beam", "1"]
+        assert main(["evaluate", str(folder), *files, "--json", "--threads", "1", *more]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert (found("de")["direction"], found("de")["zero_shot"]) == ("de → fr", True)
+    assert not found("en")["zero_shot"]
+    assert found("en", "--from", "fr", "--to", "de")["direction"] == "fr → de"
+
+
+def test_translate_says_what_it_takes_a_text_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = [str(folder), "der hund sieht", "--to", "fr", "--beam", "1", "--threads", "1"]
+    assert main(["translate", *given]) == 0
+    assert "line 1: taken for de (" in capsys.readouterr().err
+    assert main(["translate", *given, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["source_language"] == "de"
+    assert main(["translate", *given, "--from", "de"]) == 0
+    assert "de → fr was not among the directions" in capsys.readouterr().err
+
+
+def test_it_goes_out_and_comes_back_with_its_labels(folder: Path, tmp_path: Path) -> None:
+    assert main(["export", str(folder), str(tmp_path / "theirs"), "--to", "huggingface"]) == 0
+    assert main(["import", str(tmp_path / "theirs"), str(tmp_path / "back")]) == 0
+    back, model = regard.load(tmp_path / "back"), regard.load(folder)
+    assert (back.assets.languages.ids, back.assets.languages.begins) == (model.assets.languages.ids, False)
+    texts = ["der hund sieht", "the old man"]
+    assert back.translate(texts, to="fr") == model.translate(texts, to="fr")
+
+
+def test_it_goes_on_with_its_languages(folder: Path, texts: Path, tmp_path: Path) -> None:
+    made = teach(texts, tmp_path / "model", [("de", "fr"), ("fr", "de")], start_from=folder)
+    assert made.assets.languages.directions == (*TAUGHT, ("de", "fr"), ("fr", "de"))
+    assert made.assets.ngrams == regard.load(folder).assets.ngrams
+    assert not made.between("de", "fr").is_zero_shot
+
+
+def test_large_directions_may_be_drawn_less_often(texts: Path, tmp_path: Path) -> None:
+    teach(texts, tmp_path / "model", TAUGHT, [SETTINGS[0], "data.temperature=5"])
+
+
+def test_several_files_validate(texts: Path, tmp_path: Path) -> None:
+    held = [("en", "fr"), ("de", "fr")]
+    valid = {"valid_source": [texts / f"a.{one}" for one, _ in held], "valid_target": [texts / "a.fr"] * 2}
+    teach(texts, tmp_path / "model", TAUGHT, SETTINGS[:1], **valid)
+    assert set(PreparedPairs(tmp_path / "model" / "training" / "data").held_directions) == set(held)
+    valid["valid_target"] = [texts / "a.fr", texts / "a.cs"]
+    (texts / "a.cs").write_text((texts / "a.de").read_text(encoding="utf-8"), encoding="utf-8")
+    with refused(UsageError, "valid_target", "'cs'", "de, en, fr"):
+        teach(texts, tmp_path / "other", TAUGHT, SETTINGS[:1], **valid)
+
+
+def test_corpora_of_the_same_languages_have_no_direction_of_their_own(texts: Path, tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_text("a\n")
+    same = open_corpora([texts / "a.en"] * 2, [texts / "a.de", tmp_path / "b.txt"])
+    assert directions_of(same, ("en", "de")) == ()
+    both = open_corpora([texts / "a.en", texts / "a.de"], [texts / "a.de", tmp_path / "b.txt"])
+    assert directions_of(both, ("en", "fr")) == (("en", "de"), ("de", "fr"))
+    with refused(UsageError, "b.txt", "columns"):
+        directions_of(both, ("en", "und"))
+    (tmp_path / "m.jsonl").write_text('{"en": "a", "fr": "b"}\n')
+    table = open_corpora([texts / "a.en"], [texts / "a.de"], [tmp_path / "m.jsonl"], "en,fr")
+    assert directions_of(table, ("en", "de")) == (("en", "de"), ("en", "fr"))
