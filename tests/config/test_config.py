@@ -133,7 +133,6 @@ def relative(family: str, buckets: int, distance: int) -> dict[str, Any]:
         ({"training": {"accumulate": 10**6}}, "training.accumulate"),
         ({"training": {"weight_decay": 0.1}}, 'training.weight_decay training.optimiser "adamw"'),
         ({"training": {"steps": True}}, "training: steps"),
-        ({"task": "sentence-pairs", "model": {"segments": 1}}, "model.segments sentence-pairs"),
         (relative("bert", 3, 128), "model: relative_buckets 3 4"),
         (relative("transformer", 2, 128), "relative_buckets 2 4"),
         (relative("bert", 512, 128), "relative_distance 128 512 relative_buckets"),

@@ -348,6 +348,7 @@ class BertSection(StackSection):
         "first", description="pooling of a text, or a tagged word: its first token, the mean or maximum of all"
     )
     pooler: bool = Field(True, description="a dense layer with tanh between that and the classes, as in BERT")
+    pooler_activation: Literal["tanh", "relu"] = only_if_set("of that dense layer; relu in DistilBERT", "tanh")
 
 
 class GptSection(StackSection):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.families import BertSection, Model, RnnEncoderSection, RnnSection, TransformerSection, VitSection
+from regard.config.families import Model, RnnEncoderSection, RnnSection, TransformerSection, VitSection
 from regard.config.sections import (
     Classification,
     Data,
@@ -241,8 +241,6 @@ class Recipe(Section):
             raise ValueError("text.bpe_dropout is for pairs, not for the running text of text_to_text.spans")
         if self.data.word_dropout and self.info.learns_from != "labels":
             raise ValueError(f'data.word_dropout is not for task = "{self.task}"')
-        if self.info.texts > 1 and isinstance(self.model, BertSection) and self.model.segments == 1:
-            raise ValueError(f'model.segments = 1 has none for the second text of task = "{self.task}"')
         single = self.info.texts == 1 and self.info.reads == "text"
         if self.classification.ngrams and not (single and self.classification.kind != "regression"):
             instead = "leave it out; a model of before that has n-grams beside it must be trained again"

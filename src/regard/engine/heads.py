@@ -76,6 +76,11 @@ def _reduce(function: np.ufunc, hidden_TD: Floats, starts_B: Ids, lengths_B: Ids
 
 POOLS: dict[str, Pool] = {"first": first, "mean": mean, "max": largest}
 """The recipe's words."""
+POOLER_ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
+    "tanh": np.tanh,
+    "relu": lambda x_BD: np.maximum(x_BD, 0.0),
+}
+"""Of the layer on a text's vector."""
 
 
 class TagDecoder:
@@ -163,19 +168,21 @@ class TextHead:
 
     Args:
         pool: one vector for the tokens of a text.
-        dense: a layer with tanh on it, if there is one.
+        dense: a layer on it, if there is one.
         classes: from this to a score for each class.
+        activation: of the layer's output.
     """
 
     pool: Pool
     dense: Linear | None
     classes: Linear | None
+    activation: Callable[[Floats], Floats] = np.tanh
 
     def __call__(self, hidden_TD: Floats, texts: Texts) -> Floats:
         """``score_BC``, or ``vector_BD``."""
         vector_BD = self.pool(hidden_TD, texts.starts_B, texts.lengths_B)
         if self.dense is not None:
-            vector_BD = np.tanh(self.dense.rows(vector_BD))
+            vector_BD = self.activation(self.dense.rows(vector_BD))
         return vector_BD if self.classes is None else self.classes.rows(vector_BD)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.config import BertSection, RnnEncoderSection
 from regard.engine.build import GATES, StackParts, Take, norm
-from regard.engine.heads import POOLS, Attention, Pool, TagDecoder, TagHead, TextHead, WordHead
+from regard.engine.heads import POOLER_ACTIVATIONS, POOLS, Attention, Pool, TagDecoder, TagHead, TextHead, WordHead
 from regard.engine.layers import Ids, Linear
 from regard.engine.recurrent import CELLS, Layer, RecurrentEncoder
 from regard.engine.stack import Stack, Texts, word_vectors
@@ -114,7 +114,8 @@ def _head(section: BertSection | RnnEncoderSection, shape: HeadShape, take: Take
         chain = TagDecoder(field, labels, shape.forbidden)
         return TagHead(_linear("head.classes", labels, size, take), pool, chain)
     dense = _linear("head.dense", size, size, take) if section.pooler else None
-    return TextHead(pool, dense, None if shape.writes == "nothing" else _linear("head.classes", labels, size, take))
+    classes = None if shape.writes == "nothing" else _linear("head.classes", labels, size, take)
+    return TextHead(pool, dense, classes, POOLER_ACTIVATIONS[getattr(section, "pooler_activation", "tanh")])
 
 
 def rnn_encoder(

@@ -12,6 +12,8 @@ from regard.models.transformer import Encoder
 from regard.nn import Dropout, Linear, Sequences, TokenEmbedding
 from regard.nn.heads import Chain, Pool
 
+Activation = Callable[[Tensor], Tensor]
+
 
 class EncoderModel(nn.Module):
     """An encoder, and a head on its output."""
@@ -64,31 +66,40 @@ class VectorHead(nn.Module):
 
     Args:
         pool: pooling of a text's tokens.
-        dense: the layer with tanh, as BERT's pretraining left it [Devlin19 §3.1]; ``None``: there is none.
+        dense: as BERT's pretraining left it [Devlin19 §3.1]; ``None``: there is none.
+        activation: of the dense layer; tanh in BERT.
     """
 
-    def __init__(self, pool: Pool, dense: Linear | None) -> None:
+    def __init__(self, pool: Pool, dense: Linear | None, activation: Activation = torch.tanh) -> None:
         super().__init__()
         self.pool = pool
         self.dense = dense
+        self.activation = activation
 
     def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
         """``vector_BD`` of every text."""
         vector_BD = self.pool(hidden_TD, sequences)
-        return vector_BD if self.dense is None else torch.tanh(self.dense(vector_BD))
+        return vector_BD if self.dense is None else self.activation(self.dense(vector_BD))
 
 
 class TextHead(VectorHead):
     """Classes of a text: a vector for it, dropout, a score for each class [Devlin19 §4.1].
 
     Args:
-        pool, dense: as :class:`VectorHead`.
+        pool, dense, activation: as :class:`VectorHead`.
         classes: from d_model to a score for each class.
         dropout: probability.
     """
 
-    def __init__(self, pool: Pool, dense: Linear | None, classes: Linear, dropout: float) -> None:
-        super().__init__(pool, dense)
+    def __init__(
+        self,
+        pool: Pool,
+        dense: Linear | None,
+        classes: Linear,
+        dropout: float,
+        activation: Activation = torch.tanh,
+    ) -> None:
+        super().__init__(pool, dense, activation)
         self.dropout = Dropout(dropout)
         self.classes = classes
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from regard import nn as parts
 from regard.config import (
@@ -81,6 +82,7 @@ POOLS: dict[str, Callable[[int], heads.Pool]] = {
     "attention": heads.Attention,
 }
 """Pooling of a text."""
+POOLER_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 CHAINS: dict[str, type[heads.Chain]] = {"alone": heads.IndependentTags, "crf": heads.CRFTags}
 """How the tags of a sentence are learned and chosen."""
 CELLS: dict[str, type[parts.Recurrent]] = {"elman": parts.Elman, "gru": parts.Gru, "lstm": parts.Lstm}
@@ -150,7 +152,9 @@ def words(model: BertSection) -> Head:
 
 def classes(model: BertSection | RnnEncoderSection, count: int) -> ReadingHead:
     """The head that scores ``count`` classes of a text."""
-    return lambda table: TextHead(_pool(model), _pooler(model), parts.Linear(model.d_model, count), model.dropout)
+    return lambda table: TextHead(
+        *_pooled(model), parts.Linear(model.d_model, count), model.dropout, _activation(model)
+    )
 
 
 def tags(model: BertSection | RnnEncoderSection, count: int, chain: str = "alone") -> ReadingHead:
@@ -160,15 +164,19 @@ def tags(model: BertSection | RnnEncoderSection, count: int, chain: str = "alone
 
 def vectors(model: BertSection | RnnEncoderSection) -> ReadingHead:
     """The head that makes a vector of a text; its only parameters are the pooling's and BERT's dense layer."""
-    return lambda table: VectorHead(_pool(model), _pooler(model))
+    return lambda table: VectorHead(*_pooled(model), _activation(model))
 
 
 def _pool(model: BertSection | RnnEncoderSection | VitSection) -> heads.Pool:
     return POOLS[model.pool](model.d_model)
 
 
-def _pooler(model: BertSection | RnnEncoderSection) -> parts.Linear | None:
-    return parts.Linear(model.d_model, model.d_model) if model.pooler else None
+def _pooled(model: BertSection | RnnEncoderSection) -> tuple[heads.Pool, parts.Linear | None]:
+    return _pool(model), parts.Linear(model.d_model, model.d_model) if model.pooler else None
+
+
+def _activation(model: BertSection | RnnEncoderSection) -> Callable[[Tensor], Tensor]:
+    return POOLER_ACTIVATIONS[model.pooler_activation if isinstance(model, BertSection) else "tanh"]
 
 
 @undrawn()

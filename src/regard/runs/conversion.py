@@ -236,7 +236,7 @@ def _left_out(task: Task, found: Exports, fast: bool) -> list[str]:
         threshold = recipe.classification.threshold or task.assets.fitted.threshold
         if threshold:
             left.append(f"the probability {threshold:.3g} below which nothing is believed has no place there")
-    if fast and found.format == "bert":
+    if fast and found.encodes:
         left.append("CTranslate2 holds the encoder alone, without what a head makes of its vectors")
     if fast and found.format == "t5" and found.own:
         left.append('it could write the symbol <pad>, which it never should: give suppress_sequences=[["<pad>"]]')

@@ -54,6 +54,21 @@ TRANSLATORS: dict[str, tuple[str, dict[str, Any]]] = {
     "mbart": ("MBart", {"scale_embedding": True, "decoder_start_token_id": 2}),
 }
 """Class and settings of translators, by what is special in them."""
+OFFSET = {"type_vocab_size": 1, "pad_token_id": 1}
+ENCODERS: dict[str, dict[str, Any]] = {
+    "Bert": BERT,
+    **{name: {**BERT, **OFFSET} for name in ("Roberta", "XLMRoberta", "Camembert")},
+    "DistilBert": {
+        "max_position_embeddings": 16,
+        "vocab_size": PIECES,
+        "num_labels": COUNT,
+        "dim": 12,
+        "n_layers": 2,
+        "n_heads": 3,
+        "hidden_dim": 20,
+    },
+}
+"""Settings of encoders, by the beginning of their classes' names."""
 BERTS = {"MaskedLM": "masked-lm", "SequenceClassification": "classification", "TokenClassification": "tagging"}
 """Our tasks by the head of a BERT."""
 AUTO = {f"{task}": f"AutoModelFor{head}" for head, task in BERTS.items()} | {

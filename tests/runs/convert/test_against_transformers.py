@@ -67,6 +67,27 @@ def test_bert_with_each_head(head: str, task: str, activation: str, dtype: torch
     assert_same_gradients(model, peer, table, tmp_path)
 
 
+@pytest.mark.one_of(2)
+@DTYPES
+@pytest.mark.parametrize("kind", ["Roberta", "XLMRoberta", "Camembert", "DistilBert", "sinusoids"])
+@pytest.mark.parametrize(("head", "task"), peers.BERTS.items())
+def test_encoders_like_bert_with_each_head(kind: str, head: str, task: str, dtype: torch.dtype, tmp_path: Path) -> None:
+    own, kind = ({"sinusoidal_pos_embds": True}, "DistilBert") if kind == "sinusoids" else ({}, kind)
+    config = getattr(transformers, f"{kind}Config")(**peers.ENCODERS[kind], **own)
+    peer = peers.theirs(f"{kind}For{head}", config)
+    format = FORMATS[config.model_type]
+    tensors = format.canonical_tensors(saved(peer, tmp_path), "test")
+    model, table = ours(format, task, config, tensors, dtype)
+    texts = ids(LENGTHS)
+    padded_ids, mask = padded(texts)
+    expected = peer(input_ids=padded_ids, attention_mask=mask).logits
+    said = model(packed(texts))
+    found = model.head.scores(said) if task == "masked-lm" else said
+    assert_same(found, expected if task == "classification" else unpadded(expected, texts))
+    if not own:  # sinusoids are not learned there
+        assert_same_gradients(model, peer, table, tmp_path)
+
+
 @DTYPES
 def test_gpt2(dtype: torch.dtype, tmp_path: Path) -> None:
     config = transformers.GPT2Config(**peers.GPT2)

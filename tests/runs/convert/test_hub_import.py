@@ -68,9 +68,6 @@ def test_two_texts_put_together_in_another_way_are_refused(tmp_path: Path) -> No
     document["post_processor"]["pair"] *= 2
     (tmp_path / "tokenizer.json").write_text(json.dumps(document), encoding="utf-8")
     unread(tmp_path, tmp_path.name, "two texts")
-    with refused(UsageError, "config.json", "model.segments"):
-        rewrite(tmp_path, type_vocab_size=1)
-        read_hub_model(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["T5ForConditionalGeneration", "GPT2LMHeadModel", "GPT2Model", "BertForMaskedLM"])
@@ -251,7 +248,12 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     rewrite(tmp_path, vocab_size=100)
     unread(tmp_path, tmp_path / "model.safetensors", "config.json")
     rewrite(tmp_path, model_type="llama")
-    unread(tmp_path, tmp_path, "'llama'", "bert, gpt2, m2m_100, marian, mbart, pegasus, t5, vit")
+    unread(
+        tmp_path,
+        tmp_path,
+        "'llama'",
+        "bert, camembert, distilbert, gpt2, m2m_100, marian, mbart, pegasus, roberta, t5, vit, xlm-roberta",
+    )
 
 
 @pytest.mark.parametrize(

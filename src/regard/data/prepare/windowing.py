@@ -38,12 +38,14 @@ class Frame:
         begin, end: the symbols before and after a text.
         max_tokens: of a window, the symbols counted.
         stride: pieces that neighbouring windows of one text have in common.
+        ends_between: how often the symbol after a text stands between two.
     """
 
     begin: tuple[int, ...]
     end: int
     max_tokens: int
     stride: int = 64
+    ends_between: int = 1
 
     @classmethod
     def of(cls, tokenizer: AnyTokenizer, max_tokens: int, stride: int = 64) -> Frame:

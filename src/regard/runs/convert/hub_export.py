@@ -14,7 +14,7 @@ from regard.runs.convert.hub_import import KINDS
 from regard.runs.convert.layouts import FORMATS, exports
 from regard.runs.convert.layouts.format import Row, outward
 from regard.runs.convert.side_files import PIXELS, as_json, pooling_files, processor, tokenizer_contents
-from regard.runs.convert.translator_files import translator_contents
+from regard.runs.convert.translator_files import encoder_contents, translator_contents
 from regard.system.errors import RegardError
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
@@ -57,7 +57,7 @@ def hub_files(
     pieces = tokenizer.size + found.own if tokenizer else 0
     start = None if found.own else format.start_piece(tokenizer)
     symbols = _symbols(recipe, tokenizer, start) if tokenizer else {}
-    config = format.config(recipe, pieces) | symbols | _label_config(recipe, labels)
+    config = symbols | format.config(recipe, pieces) | _label_config(recipe, labels)
     config["architectures"] = [format.architecture(task)]
     if vocabularies is not None and not vocabularies.joint:
         config["decoder_vocab_size"] = vocabularies.target.size + found.own
@@ -70,11 +70,14 @@ def hub_files(
         files[PIXELS] = as_json(processor(model, scale))
     if vocabularies is not None and vocabularies.source.model is not None:
         files |= translator_contents(vocabularies, recipe, found.own)
+    elif tokenizer is not None and tokenizer.model is not None:
+        files |= encoder_contents(tokenizer, recipe.data.max_tokens)
     elif tokenizer is not None:
         pad = found.own and not isinstance(tokenizer, HuggingFaceTokenizer)  # theirs has one, and needs no further name
         text = recipe.text if info.learns_from == "pairs" else None
         longest, framed = recipe.data.max_tokens, info.writes != "continuation"
-        files |= tokenizer_contents(tokenizer, longest, framed=framed, pad=pad, texts=info.texts, text=text)
+        segments = 0 if info.texts == 1 else min(info.texts, max(1, getattr(model, "segments", 1)))
+        files |= tokenizer_contents(tokenizer, longest, framed=framed, pad=pad, segments=segments, text=text)
     if isinstance(model, BertSection) and info.writes == "nothing" and not model.pooler:
         said = pooling_files(model.pool, model.d_model, recipe.data.max_tokens, normalise=recipe.encoding.normalise)
         files |= {name: as_json(values) for name, values in said.items()}

@@ -18,6 +18,7 @@ from regard.runs.convert.layouts import FORMATS
 from regard.runs.convert.layouts.format import PURPOSE, Format, inward, refuse_other_shapes, refuse_surplus
 from regard.runs.convert.layouts.t5 import PREFIXED
 from regard.runs.convert.side_files import (
+    FILE,
     SENTENCES,
     SentenceTransformersConfig,
     frames_pairs,
@@ -27,7 +28,8 @@ from regard.runs.convert.side_files import (
     scale_of,
     tokenizer_of,
 )
-from regard.runs.convert.translator_files import vocabularies_of
+from regard.runs.convert.translator_files import MODEL as UNIGRAMS
+from regard.runs.convert.translator_files import vocabularies_of, xlm_roberta_tokenizer
 from regard.system.errors import Option, RegardError, UsageError
 from regard.text.tags import split_tag
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
@@ -40,6 +42,11 @@ MOST = 100
 """Hypotheses that a search keeps at most."""
 KINDS = {"single_label_classification": "single", "multi_label_classification": "multi", "regression": "regression"}
 """Their word ``problem_type`` to ours."""
+
+SPOKEN_BY_UNIGRAMS = ("xlm-roberta", "roberta")
+"""Whose SentencePiece model has fairseq's ids; an XLM-R goes out as RoBERTa."""
+SCORES = ("classifier.out_proj.weight", "classifier.weight")
+"""What makes scores of labels, a row for each; RoBERTa's classes have the first."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ class ImportedModel:
 
 
 def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedModel:
-    """The model of a folder in Hugging Face's layout: BERT, GPT-2, T5, ViT, or a translator that we had written.
+    """The model of a folder in Hugging Face's layout: an encoder, GPT-2, T5, ViT or a translator.
 
     Args:
         folder: where it lies.
@@ -92,7 +99,8 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
     untied = None if hub.config.parse("tie_word_embeddings", FLAG, True) else format.outputs.get(task)
     target_pieces = format.target_pieces(hub.config, pieces)
     tensors = format.canonical_tensors(hub.tensors, hub.where, untied)
-    count = len(tensors["classifier.weight"]) if info.has_labels and "classifier.weight" in tensors else 0
+    scores = [tensors[name] for name in SCORES if name in tensors and tensors[name].dim()]
+    count = len(scores[0]) if info.has_labels and scores else 0
     labels = hub.labels(count) if count else ()
     model = format.section(hub.config, tensors)
     if said.pool:
@@ -111,13 +119,14 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
     refuse_other_shapes(weights, outline, hub.where)
     translates = info.learns_from == "pairs" and not has_own_tokenizer(hub.path)
     vocabularies = vocabularies_of(hub, (pieces, target_pieces)) if translates else None
+    segments = getattr(recipe.model, "segments", 1)
     # only after the table's rows are known
-    tokenizer = tokenizer_of(hub.path, pieces) if pieces and not translates else None
+    tokenizer = _tokenizer(hub, pieces) if pieces and not translates else None
     if vocabularies is not None:
         recipe = recipe_from(merge(values, _of_translator(hub, vocabularies)), hub.config.where)
     elif isinstance(tokenizer, Tokenizer):
         recipe = recipe_from(merge(values, _as_ours(hub, task, model, said, tokenizer, wanted)), hub.config.where)
-    elif info.texts > 1 and isinstance(tokenizer, HuggingFaceTokenizer) and not frames_pairs(tokenizer):
+    elif info.texts > 1 and isinstance(tokenizer, HuggingFaceTokenizer) and not frames_pairs(tokenizer, segments):
         message = "puts two texts together in another way than begin, first, end, second, end; only this one is read"
         raise RegardError(message, str(hub.path))
     elif start is None and info.learns_from == "prefixed":  # only training on spans gives a T5's start a row of its own
@@ -130,6 +139,13 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
     scale = scale_of(hub.path, recipe.model.channels) if isinstance(recipe.model, VitSection) else None
     floats = {name: tensor.float() for name, tensor in weights.items()}
     return ImportedModel(recipe, floats, vocabularies or tokenizer, labels, scale)
+
+
+def _tokenizer(hub: HubFolder, pieces: int) -> AnyTokenizer:
+    """The one tokenizer of a model that is no translator."""
+    if hub.kind in SPOKEN_BY_UNIGRAMS and (hub.path / UNIGRAMS).exists() and not (hub.path / FILE).exists():
+        return xlm_roberta_tokenizer(hub.path, pieces)
+    return tokenizer_of(hub.path, pieces)
 
 
 def _of_translator(hub: HubFolder, vocabularies: Vocabularies) -> dict[str, object]:

@@ -167,7 +167,7 @@ def _word_pieces(folder: Path) -> tokenizers.Tokenizer:
 
 
 def _byte_pairs(folder: Path, pieces: int) -> tokenizers.Tokenizer:
-    """GPT-2's: pieces by number, and merges a line each [Radford19 §2.2]."""
+    """GPT-2's and RoBERTa's: pieces by number, and merges a line each [Radford19 §2.2]."""
     ids = disk.json_of(folder / PIECES, "vocabulary")
     disk.content(folder / MERGES, kind="vocabulary")  # the library would read all there is
     if not isinstance(ids, dict) or not all(isinstance(id, int) and 0 <= id < pieces for id in ids.values()):
@@ -178,15 +178,19 @@ def _byte_pairs(folder: Path, pieces: int) -> tokenizers.Tokenizer:
     except Exception as error:  # the library raises nothing narrower
         raise RegardError(f"cannot be read: {error}", str(folder / PIECES)) from None
     core = tokenizers.Tokenizer(model)
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    blank = Fields.of(folder / SETTINGS, optional=True).parse("add_prefix_space", FLAG, False)
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=blank)
     core.decoder = decoders.ByteLevel()
     if core.token_to_id("<|endoftext|>") is not None:
         core.add_special_tokens([AddedToken("<|endoftext|>", normalized=True)])
+    elif {"<s>", "</s>"} <= ids.keys():  # RoBERTa's
+        core.add_special_tokens([name for name in ("<s>", "<pad>", "</s>", "<unk>", "<mask>") if name in ids])
+        core.post_processor = processors.RobertaProcessing(("</s>", ids["</s>"]), ("<s>", ids["<s>"]), True, blank)
     return core
 
 
 def tokenizer_contents(
-    tokenizer: AnyTokenizer, longest: int, *, framed: bool, pad: bool, texts: int = 1, text: Text | None = None
+    tokenizer: AnyTokenizer, longest: int, *, framed: bool, pad: bool, segments: int = 0, text: Text | None = None
 ) -> dict[str, bytes]:
     """The files that ``transformers`` reads a tokenizer from.
 
@@ -194,7 +198,7 @@ def tokenizer_contents(
         longest: tokens of a text, as written into the settings.
         framed: the file adds our symbols before and after a text.
         pad: add a symbol for the row after the pieces.
-        texts: how many an example has; the second is another segment.
+        segments: of two texts, 2 where the second is another one; 0: an example has one text.
         text: of a translator, for its language codes where known.
     """
     document = json.loads(tokenizer.content)
@@ -202,9 +206,9 @@ def tokenizer_contents(
     roles = _roles(tokenizer)
     if isinstance(tokenizer, Tokenizer):
         document["added_tokens"] = _added_to(tokenizer)
-        document["post_processor"] = _frame(tokenizer, texts) if framed else None
-    elif texts > 1 and isinstance(tokenizer, HuggingFaceTokenizer) and not frames_pairs(tokenizer):
-        document["post_processor"] = _frame(tokenizer, texts)
+        document["post_processor"] = _frame(tokenizer, max(1, segments)) if framed else None
+    elif segments and isinstance(tokenizer, HuggingFaceTokenizer) and not frames_pairs(tokenizer, segments):
+        document["post_processor"] = _frame(tokenizer, segments)
     if not framed:
         roles["bos_token"] = roles["eos_token"]  # it separates texts, so a text begins after one
     if pad:
@@ -215,7 +219,7 @@ def tokenizer_contents(
         "model_max_length": longest,
         "clean_up_tokenization_spaces": False,
         **roles,
-        **({"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]} if texts > 1 else {}),
+        **({"model_input_names": ["input_ids", "token_type_ids", "attention_mask"]} if segments > 1 else {}),
         **{name: said for key, name in SPOKEN.items() if text and (said := getattr(text, key)) != getattr(Text(), key)},
     }
     return {FILE: as_json(document), SETTINGS: as_json(settings), ROLES: as_json(roles)}
@@ -245,31 +249,34 @@ def _added_token(id: int, name: str) -> dict[str, object]:
     return {"id": id, "content": name, **flags, "special": True}
 
 
-def _frame(tokenizer: AnyTokenizer, texts: int = 1) -> dict[str, object]:
-    """The step of the file that puts our symbols around a text, or two; of models of two the second is a segment."""
+def _frame(tokenizer: AnyTokenizer, segments: int = 1) -> dict[str, object]:
+    """The step of the file that puts our symbols around a text, or two, the second another segment if there are two."""
     names = [tokenizer.names[id] for id in (*tokenizer.begin, tokenizer.end)]
     symbols = [{"SpecialToken": {"id": name, "type_id": 0}} for name in names]
-    last = {"SpecialToken": {"id": names[-1], "type_id": texts - 1}}
-    one, two = ({"Sequence": {"id": which, "type_id": kind}} for which, kind in (("A", 0), ("B", texts - 1)))
+    last = {"SpecialToken": {"id": names[-1], "type_id": segments - 1}}
+    one, two = ({"Sequence": {"id": which, "type_id": kind}} for which, kind in (("A", 0), ("B", segments - 1)))
     single = [*symbols[:-1], one, symbols[-1]]
+    more = [symbols[-1]] * (tokenizer.ends_between - 1 if segments == 1 else 0)
     ids = zip(names, (*tokenizer.begin, tokenizer.end), strict=True)
     return {
         "type": "TemplateProcessing",
         "single": single,
-        "pair": [*single, two, last],
+        "pair": [*single, *more, two, last],
         "special_tokens": {name: {"id": name, "ids": [id], "tokens": [name]} for name, id in ids},
     }
 
 
-def frames_pairs(tokenizer: HuggingFaceTokenizer) -> bool:
-    """Whether the file puts two texts into one as we do: begin, first, end, second, end, the second a segment."""
-    document = json.loads(tokenizer.content)
-    document["model"].pop("regard", None)
-    core = tokenizers.Tokenizer.from_str(json.dumps({**document, "padding": None, "truncation": None}))
-    first, second = (core.encode(text, add_special_tokens=False).ids for text in ("a", "b a"))
-    framed, end = core.encode("a", "b a"), [tokenizer.end]
-    before, behind = [*tokenizer.begin, *first, *end], [*second, *end]
-    return (framed.ids, framed.type_ids) == (before + behind, [0] * len(before) + [1] * len(behind))
+def frames_pairs(tokenizer: HuggingFaceTokenizer, segments: int) -> bool:
+    """Whether the file puts two texts into one as we do: begin, first, end, second, end.
+
+    The second is another segment; if there are none, several ends may stand between.
+    """
+    ids, kinds = tokenizer.frame_pair("a", "b a")
+    first, second = (tokenizer.encode(text).ids for text in ("a", "b a"))
+    ends = [tokenizer.end] * (tokenizer.ends_between if segments < 2 else 1)
+    before, behind = [*tokenizer.begin, *first, *ends], [*second, tokenizer.end]
+    apart = [0] * len(before) + [1] * len(behind)
+    return ids == before + behind and (segments < 2 or kinds == apart)
 
 
 def as_json(value: object) -> bytes:

@@ -1,4 +1,4 @@
-"""Vocabularies and languages of translators in Hugging Face's layout: SentencePiece models and ids of pieces."""
+"""Vocabularies of translators and of XLM-R in Hugging Face's layout: SentencePiece models, ids, languages."""
 
 from __future__ import annotations
 
@@ -94,13 +94,29 @@ def _further(folder: Path) -> Iterator[str]:
     raise RegardError("names no languages (additional_special_tokens)", str(folder / ROLES))
 
 
-def _tokenizer(path: Path, names: Sequence[str], size: int, symbols: object) -> SentencePieceTokenizer:
+def xlm_roberta_tokenizer(folder: Path, size: int) -> SentencePieceTokenizer:
+    """The tokenizer of an XLM-R whose folder has no ``tokenizer.json``, as its SentencePiece model says.
+
+    Raises:
+        RegardError: the file is damaged, or does not fit the size.
+    """
+    names = fairseq_names(SentencePieceTokenizer.read(folder / MODEL).names, ["<mask>"])
+    return _tokenizer(folder / MODEL, names, size, (), FAIRSEQ[0])
+
+
+def encoder_contents(tokenizer: AnyTokenizer, longest: int) -> dict[str, bytes]:
+    """The files of :func:`xlm_roberta_tokenizer`."""
+    settings = {"tokenizer_class": "XLMRobertaTokenizer", "model_max_length": longest}
+    return {MODEL: tokenizer.model or b"", SETTINGS: as_json(settings)}
+
+
+def _tokenizer(path: Path, names: Sequence[str], size: int, symbols: object, begin: str = "") -> SentencePieceTokenizer:
     """The tokenizer of a model whose table has so many rows, of which names may be fewer."""
     if not len(names) - 1 <= size <= 2 * len(names):
         raise RegardError(f"has {len(names):,} pieces, the model's table {size:,}", str(path))
     held = [*names, *[""] * (size - len(names))][:size]
     more = {name for name in (*SYMBOLS, *list(symbols)) if name in held}  # type: ignore[call-overload]
-    return SentencePieceTokenizer.read(path, held, sorted(more))
+    return SentencePieceTokenizer.read(path, held, sorted(more), begin)
 
 
 def language_tokens(names: Sequence[str], *, begins: bool) -> LanguageTokens | None:

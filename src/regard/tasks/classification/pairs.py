@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, overload
 
@@ -21,7 +21,8 @@ from regard.data.corpora.labelled import (
 from regard.data.prepare.encoders import Encoded, Ids, RefusedExample, TextEncoder
 from regard.data.prepare.windowing import Frame, LabelIds
 from regard.system.errors import Option, RegardError, UsageError
-from regard.tasks.classification.classifier import NOTHING, Classification, Prediction, TextLabelTask
+from regard.tasks.classification.classifier import NOTHING, ClassAssets, Classification, Prediction, TextLabelTask
+from regard.tasks.protocols import Unloaded
 from regard.tasks.text.task import BETWEEN, Read, read_as
 from regard.text.lines import InvalidLines
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -135,7 +136,7 @@ def kept_pieces(frame: Frame, first: int, second: int) -> tuple[int, int]:
     Raises:
         RegardError: the frame has no room for a piece of each.
     """
-    room = frame.max_tokens - len(frame.begin) - 2
+    room = frame.max_tokens - len(frame.begin) - 1 - frame.ends_between
     if room < 2:
         raise RegardError(f"{frame.max_tokens} tokens have no room for two texts", "data.max_tokens")
     kept = min(second, max(room // 2, room - first))
@@ -143,10 +144,17 @@ def kept_pieces(frame: Frame, first: int, second: int) -> tuple[int, int]:
 
 
 def join_pieces(frame: Frame, first: Ids, second: Ids) -> Ids:
-    """``[CLS] first </s> second </s>`` [Devlin19 §3], cut by :func:`kept_pieces`."""
+    """``[CLS] first </s> second </s>`` [Devlin19 §3], cut by :func:`kept_pieces`; in RoBERTa two ends are between."""
     begin, end = np.array(frame.begin, np.int64), np.array([frame.end], np.int64)
+    ends = end.repeat(frame.ends_between)
     kept = kept_pieces(frame, len(first), len(second))
-    return np.concatenate([begin, first[: kept[0]], end, second[: kept[1]], end])
+    return np.concatenate([begin, first[: kept[0]], ends, second[: kept[1]], end])
+
+
+def pair_frame(tokenizer: AnyTokenizer, recipe: Recipe) -> Frame:
+    """The frame of two texts: without segments they stand apart as the tokenizer's file has it."""
+    ends = tokenizer.ends_between if getattr(recipe.model, "segments", 2) < 2 else 1
+    return replace(Frame.of(tokenizer, recipe.data.max_tokens), ends_between=ends)
 
 
 class LabelledPairEncoder(TextEncoder[LabelledPair]):
@@ -192,6 +200,10 @@ class PairClassification(TextLabelTask):
 
     open_corpus = staticmethod(open_labelled_pairs)
     marks = re.compile(re.escape(BETWEEN.strip()))
+
+    def __init__(self, recipe: Recipe, assets: ClassAssets, model: Reader | Unloaded[Reader]) -> None:
+        super().__init__(recipe, assets, model)
+        self.frame = pair_frame(assets.tokenizer, recipe)
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Reader:
@@ -244,7 +256,7 @@ class PairClassification(TextLabelTask):
         return known, [
             *((id, 0, 0) for id in self.frame.begin),
             *read[0][1][: kept[0]],
-            (end, len(read[0][0]), len(read[0][0])),
+            *[(end, len(read[0][0]), len(read[0][0]))] * self.frame.ends_between,
             *((id, begin + shift, stop + shift) for id, begin, stop in read[1][1][: kept[1]]),
             (end, len(known), len(known)),
         ]

@@ -38,7 +38,7 @@ from regard.tasks.assets import FittedValues
 from regard.tasks.classification.classifier import ClassAssets, Classification, LabelTask, Scores, TextLabelTask
 from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels, class_matrix
 from regard.tasks.classification.ngrams import NGRAMS, fit, is_fitted, read_ngrams
-from regard.tasks.classification.pairs import LabelledPairEncoder, PairClassification
+from regard.tasks.classification.pairs import LabelledPairEncoder, PairClassification, pair_frame
 from regard.tasks.metrics.labels import class_scores
 from regard.tasks.protocols import InputFiles, ShouldStop
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, segmented_sides
@@ -46,7 +46,7 @@ from regard.tasks.text.task import BETWEEN, mean_over_windows
 from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, Tell, TrainingJob, held_out
 from regard.tasks.training.defaults import MORE, SizeDefaults, Values
 from regard.text.counts import counted
-from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
+from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, predict
 from regard.training.world import ALONE, World
 
@@ -402,7 +402,11 @@ class ClassificationJob(TrainingJob):
 
         refuse_nothing_outside(self.recipe.classification, self.scanned)
         tokenizer = learned_tokenizer(self.recipe.text, texts(), self.pretrained)
-        return self.encoder(tokenizer, Frame.of(tokenizer, self.recipe.data.max_tokens), names.ids)
+        return self.encoder(tokenizer, self.frame(tokenizer), names.ids)
+
+    def frame(self, tokenizer: AnyTokenizer) -> Frame:
+        """The symbols around a text."""
+        return Frame.of(tokenizer, self.recipe.data.max_tokens)
 
     def assets(self, prepared: PreparedExamples) -> ClassAssets:
         """Tokenizer and labels."""
@@ -430,3 +434,7 @@ class PairJob(ClassificationJob):
     task = PairClassification
     training = PairTraining
     encoder = LabelledPairEncoder
+
+    def frame(self, tokenizer: AnyTokenizer) -> Frame:
+        """The symbols around two texts."""
+        return pair_frame(tokenizer, self.recipe)

@@ -178,7 +178,7 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
         given = packed.ids_T, packed.lengths_B
         known = self.word_features
         words = None if known is None else known.of_texts(given[0], packed.starts_B, given[1], first_T)
-        segments_T = None if self.info.texts == 1 else segments_after(*given, self.source_tokenizer.end)
+        segments_T = segments_after(*given, self.source_tokenizer.end) if self._has_segments else None
         return Texts(*given, segments_T, words)
 
     @cached_property
@@ -193,10 +193,14 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
         return WordFeatures(self.source_tokenizer, buckets or 1)
 
     def separate(self, given: Tokens) -> Tokens:
-        """The same; of several texts those behind the first are another segment."""
+        """The same; of several texts those behind the first are another segment, where the model has several."""
         from regard.models.inputs import separate
 
-        return given if self.info.texts == 1 else separate(given, self.source_tokenizer.end)
+        return separate(given, self.source_tokenizer.end) if self._has_segments else given
+
+    @property
+    def _has_segments(self) -> bool:
+        return self.info.texts > 1 and getattr(self.recipe.model, "segments", 0) > 1
 
     def pack(self, ids: Sequence[int]) -> Tokens:
         """One framed input as the model reads it."""

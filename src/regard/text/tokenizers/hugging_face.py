@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -313,6 +314,18 @@ class HuggingFaceTokenizer(BaseTokenizer):
             value = {"format": FORMAT, "symbols": dict(sorted(told.names.items())), "size": told.size}
             document = {**document, "model": {**document["model"], KEY: value}}
         self.content = (json.dumps(document, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+
+    def frame_pair(self, first: str, second: str) -> tuple[list[int], list[int]]:
+        """The ids that the file makes of two texts with all symbols, and the segment of each."""
+        found = call_library(lambda: _library(_bare(self._document), self._where).encode(first, second), self._where)
+        return found.ids, found.type_ids
+
+    @cached_property
+    def ends_between(self) -> int:  # type: ignore[override]
+        """How often the file puts its end between two texts: twice in RoBERTa."""
+        texts = ("a", "b a")
+        pieces = sum(len(self.encode(text).ids) for text in texts)
+        return max(1, len(self.frame_pair(*texts)[0]) - len(self.begin) - pieces - 1)
 
     def normalise(self, text: str) -> str:
         """``text`` without lone surrogates; what else the file changes, it changes inside."""

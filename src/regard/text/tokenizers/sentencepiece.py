@@ -78,12 +78,11 @@ class SentencePieceTokenizer(BaseTokenizer):
         names: the piece of each id, empty for rows without one; the model's own ids if None.
         symbols: names besides the model's control pieces that are symbols, such as ``<pad>`` and languages.
         where: the file, for errors.
+        begin: the name of the symbol before a text that an encoder reads; two ends then stand between two, as in XLM-R.
 
     Raises:
         RegardError: the library cannot read it, a name comes twice or is missing, or nothing ends a text.
     """
-
-    begin: tuple[int, ...] = ()
 
     def __init__(
         self,
@@ -91,8 +90,10 @@ class SentencePieceTokenizer(BaseTokenizer):
         names: Sequence[str] | None = None,
         symbols: Collection[str] = (),
         where: str = "SentencePiece model",
+        begin: str = "",
     ) -> None:
         self.model, self._where, self._given, self._symbols = model, where, names, tuple(symbols)
+        self._begin = begin
         refuse_bombs(model, where)
         sentencepiece.set_min_log_level(2)
         self._core = core = self._call(lambda: sentencepiece.SentencePieceProcessor(model_proto=model))
@@ -108,6 +109,8 @@ class SentencePieceTokenizer(BaseTokenizer):
             raise RegardError("does not fit the names of its ids: one comes twice, or a symbol has none", where)
         ends = [pieces[core.eos_id()]] if core.eos_id() >= 0 else []
         self.end = self._find(ids, [*ends, END])
+        self.begin = (self._find(ids, [begin]),) if begin else ()
+        self.ends_between = 2 if begin else 1
         self.unknown = self._find(ids, [pieces[core.unk_id()], UNKNOWN])
         control = compress(pieces, core.is_control(rows))
         self._special = {ids[name] for name in {*control, *self._symbols, self.names[self.end]} & ids.keys()}
@@ -144,14 +147,14 @@ class SentencePieceTokenizer(BaseTokenizer):
 
     @classmethod
     def read(
-        cls, path: Path | str, names: Sequence[str] | None = None, symbols: Collection[str] = ()
+        cls, path: Path | str, names: Sequence[str] | None = None, symbols: Collection[str] = (), begin: str = ""
     ) -> SentencePieceTokenizer:
         """The tokenizer of a model's file.
 
         Raises:
             RegardError: the file is missing or too large, or as the class.
         """
-        return cls(disk.content(path, MOST, "SentencePiece model"), names, symbols, str(path))
+        return cls(disk.content(path, MOST, "SentencePiece model"), names, symbols, str(path), begin)
 
     @classmethod
     def of(cls, document: Mapping[str, Any], where: str) -> SentencePieceTokenizer:
@@ -166,19 +169,21 @@ class SentencePieceTokenizer(BaseTokenizer):
                 message = f"format {held['format']} was written by a newer Regard; this one reads format {FORMAT}"
                 raise RegardError(message, where)
             model, names, symbols = base64.b64decode(held["model"], validate=True), held["names"], held["symbols"]
+            begin = held.get("begin", "")
             sound = len(model) <= MOST and len(names or ()) <= ROWS
-            sound = sound and all(isinstance(name, str) for name in (*(names or ()), *symbols))
+            sound = sound and all(isinstance(name, str) for name in (*(names or ()), *symbols, begin))
         except (KeyError, TypeError, ValueError):
             sound = False
         if not sound:
             raise RegardError("is damaged: a SentencePiece model of Regard was expected", where)
-        return cls(model, names, symbols, where)
+        return cls(model, names, symbols, where, begin)
 
     @cached_property
     def content(self) -> bytes:  # type: ignore[override]
         """The file: the model as it came, in letters, and the names of ids."""
         model = base64.b64encode(self.model or b"").decode()
         held = {"format": FORMAT, "model": model, "names": self._given and list(self._given), "symbols": self._symbols}
+        held |= {"begin": self._begin} if self._begin else {}
         return (json.dumps({KEY: held}, ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
     def normalise(self, text: str) -> str:

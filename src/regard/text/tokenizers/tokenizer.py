@@ -130,6 +130,8 @@ class BaseTokenizer(ABC):
     model: bytes | None = None
     """The file of the SentencePiece model that it is, if it is one."""
     end: int
+    ends_between = 1
+    """How often :attr:`end` stands between two texts that are no segments."""
     shortest, longest = 0, 1 << 20
     """A text of so many times ``shortest`` bytes has no more pieces, one of more than ``longest`` times has more."""
 

@@ -12,13 +12,15 @@ from regard.config import FAMILIES, GptSection, Recipe, TransformerSection
 from regard.runs.convert.layouts import ctranslate2
 from regard.runs.convert.layouts.format import PAD, TABLES, Format, Obstacle, word
 from regard.runs.convert.layouts.marian import M2M100, Marian, MBart, Pegasus
+from regard.runs.convert.layouts.roberta import Camembert, DistilBert, Roberta, XlmRoberta
 from regard.runs.convert.layouts.single_stack import Bert, Gpt2, Vit
 from regard.runs.convert.layouts.t5 import T5
 from regard.system.errors import Option, UsageError
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
-FORMATS: dict[str, Format] = {form.model_type: form() for form in (Marian, Pegasus, T5, M2M100, MBart, Bert, Gpt2, Vit)}
+_KINDS = (Marian, Pegasus, T5, M2M100, MBart, Bert, Roberta, XlmRoberta, Camembert, DistilBert, Gpt2, Vit)
+FORMATS: dict[str, Format] = {form.model_type: form() for form in _KINDS}
 """The formats of others by the word ``model_type`` of ``config.json``."""
 EPSILON = 1e-5
 """The largest ε of the norms of a GPT-2 or T5 with which CTranslate2, which has one of its own, computes the same."""
@@ -56,6 +58,11 @@ class Exports:
         return FORMATS[self.format].kind if self.format else "Hugging Face's layout"
 
     @property
+    def encodes(self) -> bool:
+        """Whether the nearest format is that of an encoder of texts."""
+        return self.format is not None and FORMATS[self.format].family == "bert"
+
+    @property
     def line(self) -> str:
         """The available formats; if there are none, the changes needed for the nearest format."""
         if self.obstacles:
@@ -63,7 +70,7 @@ class Exports:
             more = "" if self.format else f", with {SETTINGS}"
             able = "can be exported to: CTranslate2;" if self.direct else "cannot be exported as it is:"
             return f"this model {able} {self.name} needs {changes}{more}"
-        fast = "CTranslate2 (the encoder alone)" if self.format == "bert" else "CTranslate2"
+        fast = "CTranslate2 (the encoder alone)" if self.encodes else "CTranslate2"
         return f"this model can be exported to: Hugging Face ({self.name})" + ("" if self.further else f", {fast}")
 
     def refuse(self, to: str = "huggingface") -> None:
@@ -93,8 +100,10 @@ def exports(
     obstacles = {name: each.obstacles(recipe, weights) for name, each in FORMATS.items() if each.family == family}
     if not obstacles:
         return Exports(None, tuple(_other_family(recipe)))
-    if tokenizer is not None and tokenizer.model is not None:  # a file for each side, and tables for each
-        apart = ("text.joint", "model.tie")
+    for name, found in obstacles.items():
+        found += FORMATS[name].odd_tokenizer(recipe, tokenizer)
+    if "marian" in obstacles and tokenizer is not None and tokenizer.model is not None:
+        apart = ("text.joint", "model.tie")  # a file for each side, and tables for each
         obstacles["marian"] = [each for each in obstacles["marian"] if each.field not in apart]
     nearest = min(obstacles, key=lambda name: len(obstacles[name]))  # of those that need as many changes the first
     own = recipe.model.info.encoder_decoder and not _starts_with_piece(nearest, recipe, tokenizer, weights)

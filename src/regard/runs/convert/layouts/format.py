@@ -299,6 +299,10 @@ class Format(ABC):
             found.insert(0, Obstacle("text.joint", False, "true", why))
         return found
 
+    def odd_tokenizer(self, recipe: Recipe, tokenizer: AnyTokenizer | None) -> list[Obstacle]:
+        """The obstacles of a recipe with a tokenizer; ``None``: it will be one of ours."""
+        return []
+
     def start_row(self, config: Fields, generation: Fields) -> int | None:
         """The row of the table that starts a text; ``None``: the last one, which is no piece's."""
         return PAD

@@ -31,7 +31,7 @@ PAIRS = "sentence-pairs"
 """Our word for two texts."""
 OF_PAIRS = (PAIRS, "mnli", "mrpc", "qnli", "qqp", "rte", "stsb", "sts-b", "wnli")
 """What stands there for two texts: our word, and GLUE's tasks of two."""
-PLAIN = {"positions": "learned", "biases": True, "scale_scores": True}
+PLAIN = {"positions": "learned", "first_position": 0, "biases": True, "scale_scores": True}
 ENCODER_KEYS = (
     ConfigField("layers", "num_hidden_layers"),
     ConfigField("d_model", "hidden_size"),
@@ -40,19 +40,8 @@ ENCODER_KEYS = (
     ConfigField("activation", "hidden_act", ACTIVATIONS, "gelu"),
     ConfigField("norm_epsilon", "layer_norm_eps", POSITIVE, 1e-12),
 )
-_CLASSES = affine("classifier", "head.classes")
+CLASSES = affine("classifier", "head.classes")
 _POOLER = affine("bert.pooler.dense", "head.dense")
-BERT_HEADS: dict[str, list[Row]] = {
-    "words": [
-        *affine("cls.predictions.transform.dense", "head.dense"),
-        *affine("cls.predictions.transform.LayerNorm", "head.norm"),
-        row("cls.predictions.bias", "head.bias"),
-    ],
-    "classes": _POOLER + _CLASSES,
-    "tags": _CLASSES,
-    "nothing": _POOLER,
-}
-"""Heads on the encoder, by what they give."""
 
 
 def _layer(theirs: str, ours: str, names: Mapping[str, str]) -> list[Row]:
@@ -76,7 +65,7 @@ class Bert(Format):
         "BertForTokenClassification": "tagging",
         "BertModel": "encoding",
     }
-    keys = (
+    keys: tuple[ConfigField, ...] = (
         *ENCODER_KEYS,
         ConfigField("max_positions", "max_position_embeddings"),
         ConfigField("segments", "type_vocab_size", WHOLE, 2),
@@ -85,7 +74,7 @@ class Bert(Format):
     )
     plain: ClassVar = {"norm": "layer", "norm_place": "post", **PLAIN, "embedding_norm": True}
     prefix = "bert."
-    heads = ("cls.", "classifier.")
+    heads: tuple[str, ...] = ("cls.", "classifier.")
     silent = re.compile(r"bert\.embeddings\.(position|token_type)_ids|cls\.seq_relationship\..*")
     """Counters, and the head of BERT's second task, which we do not have."""
     spare = re.compile(r"bert\.pooler\.dense\.(weight|bias)|cls\..*")
@@ -96,31 +85,51 @@ class Bert(Format):
     }
     outputs: ClassVar = {"masked-lm": "cls.predictions.decoder.weight"}
     old: ClassVar = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+    head_rows: ClassVar[Mapping[str, list[Row]]] = {
+        "words": [
+            *affine("cls.predictions.transform.dense", "head.dense"),
+            *affine("cls.predictions.transform.LayerNorm", "head.norm"),
+            row("cls.predictions.bias", "head.bias"),
+        ],
+        "classes": _POOLER + CLASSES,
+        "tags": CLASSES,
+        "nothing": _POOLER,
+    }
+    """Heads on the encoder, by what they give."""
+    pooler_activation = "tanh"
 
     def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, object]:
         bare = not any(name.startswith(self.heads) for name in tensors)
         config.only(position_embedding_type="absolute", is_decoder=False, add_cross_attention=False)
-        return {**super().section(config, tensors), "pooler": not bare or "bert.pooler.dense.weight" in tensors}
+        return {
+            **super().section(config, tensors),
+            "pooler": not bare or f"{self.prefix}pooler.dense.weight" in tensors,
+        }
 
     def obstacles(self, recipe: Recipe, weights: Mapping[str, Tensor] | None = None) -> list[Obstacle]:
         model = recipe.model
         assert isinstance(model, BertSection)
         found = super().obstacles(recipe)
-        if model.segments < recipe.info.texts:
-            found.append(Obstacle("model.segments", model.segments, str(recipe.info.texts)))
+        found += self._odd_segments(model, recipe.info.texts)
         if model.word_features:
-            found.append(Obstacle("model.word_features", model.word_features, "0", "BERT reads pieces alone"))
+            found.append(Obstacle("model.word_features", model.word_features, "0", f"{self.kind} reads pieces alone"))
         if recipe.classification.ngrams:
-            found.append(Obstacle("classification.ngrams", True, "false", "BERT has no n-grams"))
+            found.append(Obstacle("classification.ngrams", True, "false", f"{self.kind} has no n-grams"))
         found += odd_heads(model)
         if recipe.info.has_labels or (recipe.info.writes == "nothing" and model.pooler):
             found += misfits(model, pool="first")
         if recipe.info.writes == "classes":
             found += misfits(model, pooler=True)
+        if recipe.info.writes == "classes" or (recipe.info.writes == "nothing" and model.pooler):
+            found += misfits(model, pooler_activation=self.pooler_activation)
         if recipe.tagging.crf:
-            why = "BERT has no form for tags that are scored as whole sequences"
+            why = f"{self.kind} has no form for tags that are scored as whole sequences"
             found.append(Obstacle("tagging.crf", True, "false", why))
         return found
+
+    def _odd_segments(self, model: BertSection, texts: int) -> list[Obstacle]:
+        """Segments that do not tell so many texts apart as it does."""
+        return [Obstacle("model.segments", model.segments, str(texts))] if model.segments < texts else []
 
     def config(self, recipe: Recipe, pieces: int) -> dict[str, object]:
         said = {"position_embedding_type": "absolute"}  # without it CTranslate2 does not read the file
@@ -139,18 +148,18 @@ class Bert(Format):
 
     def rows(self, model: BertSection, task: str, start: int | None = PAD) -> list[Row]:
         table = [
-            row("bert.embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
-            row("bert.embeddings.position_embeddings.weight", "encoder.input.positions.weight"),
-            row("bert.embeddings.token_type_embeddings.weight", "encoder.input.segments.weight"),
-            *affine("bert.embeddings.LayerNorm", "encoder.input.norm"),
+            row(f"{self.prefix}embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
+            row(f"{self.prefix}embeddings.position_embeddings.weight", "encoder.input.positions.weight"),
+            row(f"{self.prefix}embeddings.token_type_embeddings.weight", "encoder.input.segments.weight"),
+            *affine(f"{self.prefix}embeddings.LayerNorm", "encoder.input.norm"),
         ]
         names = {f"attention.self.{name}": f"attention.{name}" for name in ("query", "key", "value")}
         names["attention.output.LayerNorm"] = "attention_residual.norm"
         names["output.LayerNorm"] = "feedforward_residual.norm"
         for layer in range(model.layers):
-            table += _layer(f"bert.encoder.layer.{layer}", f"encoder.layers.{layer}", names)
+            table += _layer(f"{self.prefix}encoder.layer.{layer}", f"encoder.layers.{layer}", names)
         writes = TASKS[task].writes
-        return table + (BERT_HEADS[writes] if writes != "nothing" or model.pooler else [])
+        return table + (self.head_rows[writes] if writes != "nothing" or model.pooler else [])
 
 
 class Gpt2(Format):
