@@ -42,6 +42,7 @@ class Chooser {
 
  private:
   static size_t size(long count) { return static_cast<size_t>(count); }
+  int32_t name(int32_t column) const { return search_.names_V && column >= 0 ? search_.names_V[column] : column; }
   Scores scores(const Matrix& matrix) {
     const long columns = search_.program.width(search_.result);
     return {{search_.hidden_RD, columns}, matrix, search_.without_V, rows_.rows, search_.pieces, together_,
@@ -51,7 +52,7 @@ class Chooser {
   bool choose_largest(std::vector<Candidate>& chosen) {
     in_use().argmax({scores(search_.screen), search_.exact, ids_.data()});
     for (long row = 0; row < rows_.rows; row++) {
-      const int32_t id = ids_[size(row)];
+      const int32_t id = name(ids_[size(row)]);
       if (id < 0 || id == search_.end) return false;
       chosen.push_back({row, id, NAN, NAN});
     }
@@ -65,7 +66,7 @@ class Chooser {
       for (long place = row * k_; place < (row + 1) * k_; place++) {
         const double found = static_cast<double>(score_[size(place)]) - log_sum_[size(row)];
         if (!std::isfinite(found)) return false;
-        const Candidate candidate{row, ids_[size(place)], found, rows_.log_probability.at[row] + found};
+        const Candidate candidate{row, name(ids_[size(place)]), found, rows_.log_probability.at[row] + found};
         auto behind = chosen.end();
         while (behind - chosen.begin() > first && (behind - 1)->total < candidate.total) --behind;
         if (behind - chosen.begin() < first + search_.width) chosen.insert(behind, candidate);

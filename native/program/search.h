@@ -31,6 +31,7 @@ struct Search {
   int result;
   Matrix screen, exact;  // of the output, as Argmax has them
   const uint8_t* without_V;
+  const int32_t* names_V;  // null, or the tokens whose scores the columns of the output are
   long pieces, width, steps;  // steps that may be taken
   int64_t end;                // token that ends a sentence
   bool scored;                // log-probabilities are wanted

@@ -61,7 +61,7 @@ std::tuple<long, long, long> search_(
     const Array<double, 1>& log_probability, const Array<double, 1>& bar, const Array<double, 1>& penalty,
     const Array<int64_t, 2>& tokens, const Array<double, 2>& log_probabilities,
     const Maybe<Layers>& past, const Maybe<Layers>& memory, const Maybe<Floats2>& positions,
-    const Maybe<Floats2>& bias, const Maybe<Floats2>& cos, const Maybe<Floats2>& sin) {
+    const Maybe<Floats2>& bias, const Maybe<Floats2>& cos, const Maybe<Floats2>& sin, const Maybe<Ints1>& names) {
   const long most = rows_of(hidden), inner = program.width(result);
   expect(columns_of(hidden) == inner && (most <= 1 || hidden.stride(0) == inner), "the result has another size");
   expect(width >= 1 && pieces >= 1 && steps >= 0 && count >= 1 && count <= most, "there is no such search");
@@ -83,7 +83,7 @@ std::tuple<long, long, long> search_(
   const Matrix screening = matrix_of(screen, inner, pieces), output = matrix_of(exact, inner, pieces);
   expect_screen(screening, output);
   Search given{program, {}, result, screening, output,
-               without ? line(*without, pieces) : nullptr, pieces, width, steps, end, scored,
+               without ? line(*without, pieces) : nullptr, maybe_line(names, pieces), pieces, width, steps, end, scored,
                line(slots, (steps + 1) * most), hidden.data()};
   add_tables(given.pass, past, memory, positions, bias, cos, sin);
   const Searched found = search(given, rows);
@@ -164,7 +164,7 @@ void bind_program(nb::module_& m) {
            array("slots"), array("token"), array("sentence"), array("origin"), array("length"), array("ancestors"),
            array("memory_first"), array("memory_length"), array("log_probability"), array("bar"), array("penalty"), array("tokens"),
            array("log_probabilities"), array("past") = nb::none(), array("memory") = nb::none(),
-           array("positions") = nb::none(), array("bias") = nb::none(), array("cos") = nb::none(), array("sin") = nb::none());
+           array("positions") = nb::none(), array("bias") = nb::none(), array("cos") = nb::none(), array("sin") = nb::none(), array("names") = nb::none());
 }
 
 }  // namespace regard

@@ -87,6 +87,7 @@ def translate(
     from_: Annotated[str | None, Parameter(name="--from")] = None,
     beam: int | None = None,
     nbest: int = 1,
+    settings: Annotated[list[str] | None, Parameter(name="--set")] = None,
     json: bool = False,
     given: TextOptions = NO_OPTIONS,
 ) -> None:
@@ -102,6 +103,8 @@ def translate(
         beam: hypotheses kept while searching; 1 is fastest; default: the recipe's.
         nbest: show this many translations of each line, each as line number, score and text, separated by tabs;
             the beam is widened if necessary, and one given may not be narrower.
+        settings: decoding.KEY=VALUE, another value than the recipe's; decoding.shortlist=true keeps to the list of
+            likely pieces that a student of Marian brought, and is faster.
         json: one JSON object a line, with text, tokens (their numbers), pieces (the same as text, ▁ is a space), score
             and confidence (the geometric mean of the tokens' probabilities), and, where the model folder knows them,
             with the words that training never saw (``unseen``: word, begin and end in characters) and whether the model
@@ -109,7 +112,7 @@ def translate(
     """
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
-    options = {"--to": to, "--from": from_, "--beam": beam, "--nbest": nbest, "--json": json}
+    options = {"--to": to, "--from": from_, "--beam": beam, "--nbest": nbest, "--json": json, "--set": settings}
     refuse_document(given.input)
     with Exchange("translate", folder, texts, given, options) as exchange:
         from regard.tasks.kinds import translates
@@ -119,6 +122,7 @@ def translate(
         task = opened.between(from_, to) if from_ or to else opened
         if task.is_zero_shot:
             say(f"{' → '.join(task.direction)} was not among the directions of the training")
+        task = task.with_settings(settings) if settings else task
         if not json:
             exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
 

@@ -187,6 +187,11 @@ class Decoding(Section):
         "CTranslate2; else the beam becomes narrower [Wu16]",
         False,
     )
+    shortlist: bool = only_if_set(
+        "a translation is of the pieces that the model's list of likely ones has for its source, and is found sooner; "
+        "for models that came with such a list",
+        False,
+    )
     length_penalty: float = Field(0.6, ge=0.0, le=10.0, description="alpha of ((5 + length) / 6) ** alpha [Wu16]")
     max_extra: int = Field(50, ge=1, le=10_000, description="an output is at most the source + this many tokens")
     tokens: int = Field(8192, ge=16, description="source tokens times beam decoded at once")

@@ -46,6 +46,10 @@ class Output:
         _native.argmax(hidden_ND, self._screen, self.project.packed, self.pieces, mask_V, id_N)
         return id_N
 
+    def scores(self, hidden_ND: Floats) -> Floats:
+        """Every score, ``score_NV``."""
+        return self.project.rows(hidden_ND)
+
     def search_arguments(self, without: Sequence[int]) -> dict[str, object]:
         """What a search in native code needs of it."""
         matrices = {"screen": self._screen, "exact": self.project.packed}
@@ -55,26 +59,31 @@ class Output:
         if not without:
             return None
         if without not in self._masks:
-            mask_V = self._masks[without] = np.zeros(self.pieces, np.uint8)
-            mask_V[list(without)] = 1
+            self._masks[without] = self._places(without).astype(np.uint8)
         return self._masks[without]
+
+    def _places(self, tokens: Sequence[int]) -> NDArray[np.bool_]:
+        """Which rows are those of tokens."""
+        place_V = np.zeros(self.pieces, np.bool_)
+        place_V[list(tokens)] = True
+        return place_V
 
 
 class FastAnswer:
     """The distribution over the next token of every row."""
 
     def __init__(self, hidden_ND: Floats, output: Output) -> None:
-        self._hidden_ND = hidden_ND
+        self.hidden_ND = hidden_ND
         self._output = output
         self._score_NV: Floats | None = None
 
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[Ids, Scores]:
         """The k most probable tokens of each row, best first, ties to the smaller id."""
-        return self._output.best(self._hidden_ND, k, without)
+        return self._output.best(self.hidden_ND, k, without)
 
     def most_probable(self, without: Sequence[int] = ()) -> Ids:
         """The most probable token of each row, ties to the smaller id; -1 where none is left, or a score is none."""
-        return self._output.argmax(self._hidden_ND, without).astype(np.int64)
+        return self._output.argmax(self.hidden_ND, without).astype(np.int64)
 
     def of(self, tokens_N: Ids) -> Scores:
         """The log-probability of one given token per row."""
@@ -97,7 +106,7 @@ class FastAnswer:
 
     def _scores(self) -> Floats:
         if self._score_NV is None:
-            self._score_NV = self._output.project.rows(self._hidden_ND)
+            self._score_NV = self._output.scores(self.hidden_ND)
         return self._score_NV
 
 

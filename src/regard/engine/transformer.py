@@ -6,7 +6,7 @@ beam reorders rows of whole numbers; those of its sentence lie in one place for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -64,12 +64,18 @@ class FastState:
 
 
 class FastTransformer:
-    """One token a row at a time, for search."""
+    """One token a row at a time, for search.
 
-    def __init__(self, encoder: Stack, decoder: Decoder, output: Output) -> None:
+    Args:
+        encoder, decoder, output: what it is made of.
+        part: some rows of the output, by their ids in order.
+    """
+
+    def __init__(self, encoder: Stack, decoder: Decoder, output: Output, part: Callable[[Ids], Output]) -> None:
         self.encoder = encoder
         self.decoder = decoder
         self.output = output
+        self.part_of_output = part
 
     def read(self, texts: Texts) -> Floats:
         """``memory_TD``: the encoder's vectors of texts."""
@@ -126,8 +132,16 @@ class FastTransformer:
         )
         return state, FastAnswer(hidden_ND, self.output)
 
-    def multi_step(self, state: FastState, asked: MultiStepRequest) -> tuple[FastState, MultiStepOutput, FastAnswer]:
-        """Steps in which no row ends, at once, and the one after them, whose choice is not made."""
+    def multi_step(
+        self, state: FastState, asked: MultiStepRequest, part: Output | None = None
+    ) -> tuple[FastState, MultiStepOutput, FastAnswer]:
+        """Steps in which no row ends, at once, and the one after them, whose choice is not made.
+
+        Args:
+            state, asked: as search has them.
+            part: of the output, to which all rows keep.
+        """
+        output = part or self.output
         count, room = len(state.lengths_N), len(state.memory_first_B) * asked.width
         steps = self.decoder.stack.positions.room(asked.steps, behind=state.longest + 1)
         longest = state.longest + steps + 1
@@ -148,7 +162,7 @@ class FastTransformer:
         rows, taken, slots = self.decoder.stack.search(
             longest,
             hidden=hidden_RD,
-            **self.output.search_arguments(asked.without),
+            **output.search_arguments(asked.without),
             end=asked.end,
             width=asked.width,
             steps=steps,
@@ -176,7 +190,7 @@ class FastTransformer:
         state.memory_first_N, state.memory_length_N = memory_first_R[:rows], memory_length_R[:rows]
         by_step = tokens_RT[:rows, :taken], log_probabilities_RT[:rows, :taken]
         found = MultiStepOutput(origin_R[:rows], *by_step, log_probability_R[:rows])
-        return state, found, FastAnswer(hidden_RD[:rows], self.output)
+        return state, found, FastAnswer(hidden_RD[:rows], output)
 
     def select(self, state: FastState, rows_M: Ids) -> FastState:
         """New row *i* continues old row ``rows_M[i]``; a sentence without rows is dropped."""

@@ -1,7 +1,7 @@
 """What Marian computes (``src/models/transformer.h``), on the tensors as its files name them, in plain NumPy."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,12 +29,15 @@ class Marian:
     tensors: Mapping[str, Array]
     settings: Mapping[str, Any]
 
-    def greedy(self, source: Sequence[int], most: int) -> list[int]:
-        """The most probable pieces one by one, but for ``<unk>``; ``</s>`` is 0 and the last."""
+    def greedy(self, source: Sequence[int], most: int, kept: Collection[int] | None = None) -> list[int]:
+        """The most probable pieces one by one, but for ``<unk>``; ``</s>`` is 0 and the last.
+
+        ``kept``: the only pieces that there are.
+        """
         memory, written = self.encode(source), list[int]()
         while len(written) < most and 0 not in written:
             scores = self.scores(written, memory)[-1]
-            scores[1] = -np.inf
+            scores[[1, *(id for id in range(len(scores)) if kept is not None and id not in kept)]] = -np.inf
             written.append(int(scores.argmax()))
         return written
 

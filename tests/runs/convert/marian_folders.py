@@ -205,3 +205,10 @@ def entries_file(entries: list[tuple[str, int, tuple[int, ...], bytes]], version
     head += b"".join(struct.pack(f"<{len(shape)}i", *shape) for _, _, shape, _ in entries)
     padding = -(len(head) + 8) % 256
     return head + struct.pack("<Q", padding) + bytes(padding) + b"".join(held for *_, held in entries)
+
+
+def shortlist(entries: list[list[int]], frequent: int) -> bytes:
+    """A list of likely target pieces for each source piece, as Marian's tools write it."""
+    ends = np.cumsum([0, *map(len, entries)]).tolist()
+    head = struct.pack("<6Q", 0xF11A48D5013417F5, 0, frequent, 50, len(ends), ends[-1])
+    return head + struct.pack(f"<{len(ends)}Q", *ends) + b"".join(np.array(one, "<u4").tobytes() for one in entries)

@@ -153,3 +153,55 @@ def test_packed_files_are_to_be_unpacked(tmp_path: Path) -> None:
     whole.unlink()
     with refused(RegardError, f"{whole.name}.gz", "unpack"):
         read_foreign_model(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["student", "apart"])
+def test_a_shortlist_is_kept_and_used_where_it_is_asked_for(kind: str, tmp_path: Path) -> None:
+    """Tokens are those of the equations with no other pieces; without it nothing changes."""
+    peer = folders.write(kind, tmp_path)
+    target = len(peer.table("decoder"))
+    entries = [[(7 * piece + 3 * k) % target for k in range(piece % 4)] for piece in range(120)]
+    content = folders.shortlist(entries, frequent=20)
+    (tmp_path / "lex.50.50.ende.s2t.bin").write_bytes(content)
+    import_model(tmp_path, tmp_path / "ours")
+    assert (tmp_path / "ours/shortlist.bin").read_bytes() == content
+    ours = regard.load(tmp_path / "ours", "cpu")
+    short = ours.with_settings(["decoding.shortlist=true"])
+    differ = 0
+    for text, whole, best in zip(TEXTS, ours.nbest(TEXTS, 1, 1), short.nbest(TEXTS, 1, 1, max_extra=5), strict=True):
+        read = [id for id, _, _ in ours.reads(text)[1]]
+        kept = {*range(20), *(target for id in read for target in entries[id]), *(read if kind == "student" else ())}
+        expected = peer.greedy(read, len(read) + 5, kept)
+        assert [*best[0].tokens, *[0] * best[0].finished] == expected
+        differ += whole[0].tokens[:3] != best[0].tokens[:3]
+    assert differ
+    for setting, word in (("text.joint=true", "text"), ("decoding.beam=0", "beam"), ("decoding.beems=2", "beam")):
+        with refused(UsageError, None, word):
+            ours.with_settings([setting])
+    ours.engine = None
+    with refused(UsageError, "decoding.shortlist", "engine"):
+        ours.with_settings(["decoding.shortlist=true"]).translate("a")
+
+
+def test_damaged_shortlists_are_refused(tmp_path: Path) -> None:
+    folders.write("student", tmp_path)
+    path, whole = tmp_path / "lex.50.50.ende.s2t.bin", folders.shortlist([[5, 6]] * 120, 9)
+    cut, far = whole[:-4], folders.shortlist([[5, 120]] * 120, 9)
+    back = whole[:56] + (99).to_bytes(8, "little") + whole[64:]
+    for content in (
+        b"",
+        whole[:40],
+        b"x" + whole[1:],
+        cut,
+        whole + bytes(4),
+        far,
+        back,
+        folders.shortlist([[5]] * 9, 9),
+    ):
+        path.write_bytes(content)
+        with refused(RegardError, path.name):
+            read_foreign_model(tmp_path)
+    path.unlink()
+    import_model(tmp_path, tmp_path / "ours")
+    with refused(UsageError, "decoding.shortlist", "list"):
+        regard.load(tmp_path / "ours", "cpu").with_settings(["decoding.shortlist=true"]).translate("a")

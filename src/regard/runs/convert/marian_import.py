@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -31,6 +32,7 @@ from regard.runs.convert.marian_files import SETTINGS, parse_settings, parse_voc
 from regard.runs.convert.translator_files import SOURCE_MODEL, of_sides
 from regard.system import disk
 from regard.system.errors import Option, RegardError, UsageError
+from regard.text.shortlist import Shortlist
 from regard.text.tokenizers.sentencepiece import SentencePieceTokenizer, names_by_id
 from regard.text.tokenizers.vocabulary import Vocabularies
 
@@ -105,6 +107,7 @@ def read_marian_model(folder: Path, wanted: str | None = None) -> ImportedModel:
         outline = build.outline(model, sizes[0], 0, "text", sizes[1])
     refuse_other_shapes(weights, outline, where, SETTINGS)
     vocabularies = _read(folder, files, sizes)
+    vocabularies = replace(vocabularies, shortlist=_shortlist(folder, sizes))
     recipe = recipe_from(merge(values, {"text": {"vocabulary": max(300, *sizes)}}), where)
     return ImportedModel(recipe, weights, vocabularies, layout="Marian's format", file=path.name)
 
@@ -135,6 +138,13 @@ def _vocabularies(folder: Path, said: Fields) -> tuple[Path, Path]:
     if not found:
         raise RegardError("has no vocabulary: a .spm or .vocab.yml is needed", str(folder))
     return _unpacked(found[0]), _unpacked(found[-1])
+
+
+def _shortlist(folder: Path, sizes: tuple[int, int]) -> Shortlist | None:
+    """The list of likely pieces, where there is one."""
+    for path in (_unpacked(path) for path in sorted(folder.glob("lex.*bin*"))):
+        return Shortlist.of(disk.content(path), sizes, str(path))
+    return None
 
 
 def _unpacked(path: Path) -> Path:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from regard.config import Recipe
+from regard.config import Recipe, check_value, override
 from regard.data.batches.batch import Packed
 from regard.decoding.hypotheses import Hypothesis as TokenHypothesis
 from regard.decoding.hypotheses import Symbols, Trace
 from regard.decoding.search import search
 from regard.system.errors import Option, UsageError
-from regard.tasks.engine import step_of
+from regard.tasks.engine import engine_of, step_of, why_torch
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others
 from regard.text.confidence import Side, UnseenWord, is_doubted
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from regard.models.transformer import Transformer
     from regard.tasks.metrics.bleu import TranslationScores
 
+SETTINGS = Option("settings")
 LONGEST_WORD = 4096
 """Characters of a word, in a text that must be cut, that are translated: no language has a longer one."""
 
@@ -113,6 +114,40 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             other.before, prefix = self.assets.languages.frame(*direction)
             other.symbols = replace(other.symbols, prefix=prefix)
         return other
+
+    def with_settings(self, settings: Iterable[str]) -> Translation:
+        """This translator, its recipe's section ``decoding`` changed by ``decoding.KEY=VALUE`` each, for this use.
+
+        Raises:
+            UsageError: there is no such field, or it does not take the value.
+        """
+        values = override({}, settings)
+        if others := values.keys() - {"decoding"}:
+            raise UsageError(f"{min(others)} is settled when a model is trained; decoding.… can be set", SETTINGS)
+        chosen = values.get("decoding", {})
+        for name, value in chosen.items():
+            check_value(f"decoding.{name}", value, SETTINGS)
+        other, decoding = copy(self), self.recipe.decoding.model_copy(update=chosen)
+        other.recipe = self.recipe.model_copy(update={"decoding": decoding})
+        return other
+
+    def _step(self) -> Any:
+        """The step of search, which keeps to the shortlist where that is asked for.
+
+        Raises:
+            UsageError: the model has none, or is not computed by the engine.
+        """
+        if not self.recipe.decoding.shortlist:
+            return step_of(self)
+        if (shortlist := self.assets.shortlist) is None:
+            raise UsageError(
+                "the model has no list of likely pieces; students of Marian have one", "decoding.shortlist"
+            )
+        from regard.engine.shortlist import ShortlistTransformer
+
+        if (engine := engine_of(self)) is None:
+            raise UsageError(f"only the engine keeps to it: {why_torch(self.recipe)}", "decoding.shortlist")
+        return ShortlistTransformer(engine, lambda source: shortlist.pieces(source, self.assets.joint))
 
     @property
     def is_zero_shot(self) -> bool:
@@ -217,7 +252,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             sources = [np.append(self.before, ids) for ids in sources]
         found: list[list[TokenHypothesis]] = []
         if sources:
-            found = search(step_of(self), sources, decoding, self.symbols, nbest=n, trace=trace, scores=scores)
+            found = search(self._step(), sources, decoding, self.symbols, nbest=n, trace=trace, scores=scores)
         results = iter(found)
         return [self._nbest_of([next(results) for _ in group], n) for group in parts]
 

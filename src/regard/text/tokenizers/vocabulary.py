@@ -15,6 +15,7 @@ from regard.text.confidence import CONFIDENCE, WORDS, SeenWords, confidence_cont
 from regard.text.frame import FRAME, PLAIN, TextFrame, read_frame
 from regard.text.language_ngrams import NGRAMS, LanguageNgrams, read_ngrams
 from regard.text.language_tokens import LANGUAGES, LanguageTokens, read_languages
+from regard.text.shortlist import SHORTLIST, Shortlist, read_shortlist
 from regard.text.tokenizers.byte_pieces import ChunkCounter, Normalisation, Units
 from regard.text.tokenizers.tokenizer import Tokenizer, learn_counted, parse_document, read_document
 
@@ -88,6 +89,7 @@ class Vocabularies:
         languages: their tokens, of a translator of several.
         frame: what else stands around texts.
         ngrams: by which the language of a text is told, of a translator that learned several.
+        shortlist: target pieces that source pieces are translated by, where the model came with such a list.
     """
 
     source: AnyTokenizer
@@ -98,6 +100,7 @@ class Vocabularies:
     languages: LanguageTokens | None = None
     frame: TextFrame = PLAIN
     ngrams: LanguageNgrams | None = field(default=None, compare=False)
+    shortlist: Shortlist | None = field(default=None, compare=False)
 
     @property
     def sha256(self) -> str:
@@ -119,6 +122,8 @@ class Vocabularies:
             found[CONFIDENCE] = confidence_content(self.doubted_below)
         if self.frame != PLAIN:
             found[FRAME] = self.frame.content
+        if self.shortlist:
+            found[SHORTLIST] = self.shortlist.content
         return found | self.language_files
 
     @property
@@ -149,12 +154,12 @@ class Vocabularies:
         folder = Path(folder)
         more: tuple[Any, ...] = (read_seen_words(folder), read_doubted_below(folder), read_languages(folder))
         more += (read_frame(folder), read_ngrams(folder))
-        if (folder / TOKENIZER).exists():
-            both = read_tokenizer(folder / TOKENIZER)
-            return cls(both, both, True, *more)
-        if not (folder / SOURCE).exists():
+        joint = (folder / TOKENIZER).exists()
+        if not joint and not (folder / SOURCE).exists():
             raise RegardError(f"holds neither {TOKENIZER} nor {SOURCE}; is it a model folder?", str(folder))
-        return cls(read_tokenizer(folder / SOURCE), read_tokenizer(folder / TARGET), False, *more)
+        source = read_tokenizer(folder / (TOKENIZER if joint else SOURCE))
+        target = source if joint else read_tokenizer(folder / TARGET)
+        return cls(source, target, joint, *more, read_shortlist(folder, (source.size, target.size)))
 
 
 def learn_vocabularies(

@@ -1,0 +1,150 @@
+"""The Transformer as a step of search in which every sentence has output pieces of its own, and computes no others.
+
+Scores are those of these pieces alone, as if there were no others: a sentence's result does not depend on those beside
+it. With many sentences side by side each still reads rows of its own, so it is with few that this is much faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config import Decoding
+from regard.decoding.step import MultiStepOutput, MultiStepRequest
+from regard.engine.answer import FastAnswer, Output, Scores, sample
+from regard.engine.layers import Ids
+from regard.engine.transformer import FastState, FastTransformer
+from regard.system.kernels.packing import Floats, Packer
+
+
+class PartOfOutput(Output):
+    """Some rows of the output; its tokens are those of the whole.
+
+    Args:
+        ids: of the rows, in order.
+        whole: rows of the output.
+    """
+
+    def __init__(self, weight_VD: Floats, pack: Packer, bias_V: Floats | None, ids: Ids, whole: int) -> None:
+        super().__init__(weight_VD, pack, bias_V)
+        self.ids, self.whole = ids, whole
+
+    def best(self, hidden_ND: Floats, k: int, without: Sequence[int]) -> tuple[Ids, Scores]:
+        """As :meth:`Output.best`."""
+        place_Nk, log_probability_Nk = super().best(hidden_ND, k, without)
+        return self.ids[place_Nk], log_probability_Nk
+
+    def argmax(self, hidden_ND: Floats, without: Sequence[int]) -> NDArray[np.int32]:
+        """As :meth:`Output.argmax`."""
+        place_N = super().argmax(hidden_ND, without)
+        return np.where(place_N < 0, -1, self.ids[place_N]).astype(np.int32)
+
+    def scores(self, hidden_ND: Floats) -> Floats:
+        """As :meth:`Output.scores`; minus infinity for what is no part."""
+        score_NV = np.full((len(hidden_ND), self.whole), -np.inf, np.float32)
+        score_NV[:, self.ids] = super().scores(hidden_ND)
+        return score_NV
+
+    def search_arguments(self, without: Sequence[int]) -> dict[str, object]:
+        """As :meth:`Output.search_arguments`."""
+        return {**super().search_arguments(without), "names": self.ids.astype(np.int32)}
+
+    def _places(self, tokens: Sequence[int]) -> NDArray[np.bool_]:
+        return np.isin(self.ids, tokens)
+
+
+class Answers:
+    """The distributions of the rows of several sentences, one after another (``decoding.step.Answer``)."""
+
+    def __init__(self, answers: Sequence[FastAnswer]) -> None:
+        self._answers = answers
+
+    def best(self, k: int, without: Sequence[int] = ()) -> tuple[Ids, Scores]:
+        """Minus infinity where a sentence has fewer pieces."""
+        found = [answer.best(k, without) for answer in self._answers]
+        wide = max(ids.shape[1] for ids, _ in found)
+        filled = [((0, 0), (0, wide - ids.shape[1])) for ids, _ in found]
+        ids = [np.pad(one, width) for (one, _), width in zip(found, filled, strict=True)]
+        scores = [np.pad(one, w, constant_values=-np.inf) for (_, one), w in zip(found, filled, strict=True)]
+        return np.concatenate(ids), np.concatenate(scores)
+
+    def most_probable(self, without: Sequence[int] = ()) -> Ids:
+        """As each has it."""
+        return np.concatenate([answer.most_probable(without) for answer in self._answers])
+
+    def of(self, tokens_N: Ids) -> Scores:
+        """As each has it."""
+        return self.all()[np.arange(len(tokens_N)), tokens_N]
+
+    def sample(
+        self, uniform_N: Scores, decoding: Decoding, without: Sequence[int] = (), seen_NS: Ids | None = None
+    ) -> Ids:
+        """As each has it."""
+        return sample(self.all().astype(np.float32), uniform_N, decoding, without, seen_NS)
+
+    def all(self) -> Scores:
+        """As each has it."""
+        return np.concatenate([answer.all() for answer in self._answers])
+
+    def context(self) -> None:
+        """As each has it."""
+
+
+@dataclass
+class ShortlistState:
+    """A state of the Transformer, and the part of the output that each sentence has."""
+
+    inner: FastState
+    parts: list[Output]
+
+
+class ShortlistTransformer:
+    """Steps of a Transformer that keeps to a shortlist.
+
+    Args:
+        inner: the Transformer.
+        pieces: those that a translation of a source may have, in order.
+    """
+
+    def __init__(self, inner: FastTransformer, pieces: Callable[[Ids], Ids]) -> None:
+        self._inner = inner
+        self._pieces = pieces
+
+    def start(self, sources: Sequence[Ids]) -> ShortlistState:
+        """As :meth:`FastTransformer.start`."""
+        return ShortlistState(self._inner.start(sources), self._parts(sources))
+
+    def admit(self, state: ShortlistState, sources: Sequence[Ids]) -> ShortlistState:
+        """As :meth:`FastTransformer.admit`."""
+        return ShortlistState(self._inner.admit(state.inner, sources), [*state.parts, *self._parts(sources)])
+
+    def step(self, state: ShortlistState, tokens_N: Ids) -> tuple[ShortlistState, Answers]:
+        """As :meth:`FastTransformer.step`."""
+        state.inner, answer = self._inner.step(state.inner, tokens_N)
+        ends = np.searchsorted(state.inner.sentence_N, np.arange(len(state.parts) + 1))
+        rows = zip(state.parts, pairwise(ends), strict=True)
+        return state, Answers([FastAnswer(answer.hidden_ND[slice(*some)], part) for part, some in rows])
+
+    def multi_step(
+        self, state: ShortlistState, asked: MultiStepRequest
+    ) -> tuple[ShortlistState, MultiStepOutput, Answers | FastAnswer]:
+        """As :meth:`FastTransformer.multi_step`; of several sentences one step, whose choice is not made."""
+        if len(state.parts) > 1:
+            state, answers = self.step(state, asked.token_N)
+            none = np.zeros((len(asked.token_N), 0))
+            parent_M = np.arange(len(asked.token_N))
+            return state, MultiStepOutput(parent_M, none.astype(np.int64), none, asked.log_probability_N), answers
+        state.inner, found, answer = self._inner.multi_step(state.inner, asked, state.parts[0])
+        return state, found, answer
+
+    def select(self, state: ShortlistState, rows_M: Ids) -> ShortlistState:
+        """As :meth:`FastTransformer.select`."""
+        kept = np.unique(state.inner.sentence_N[rows_M])
+        return ShortlistState(self._inner.select(state.inner, rows_M), [state.parts[place] for place in kept])
+
+    def _parts(self, sources: Sequence[Ids]) -> list[Output]:
+        return [self._inner.part_of_output(self._pieces(source)) for source in sources]
