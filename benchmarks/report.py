@@ -53,6 +53,7 @@ QUESTIONS = (
     ("demonstration", "Which head of the demonstration's encoder finds what *it* is?", questions.demonstration),
     ("training", "How fast is training, against whom?", questions.against_peers),
     ("decode_vs_peers", "How fast is using a model, beside other tools?", decode_page.beside_peers),
+    ("students_vs_peers", "How fast are Firefox's students, beside their own engines?", decode_page.students),
     ("decode_vs_peers", "Does the engine write what torch and CTranslate2 write?", decode_page.equal),
     ("decode_cores", "What does a second core give to many sentences?", decode_page.cores),
     ("gpu", "How fast is it on a GPU?", gpu_page.on_a_gpu),
