@@ -29,7 +29,7 @@ from regard.engine.layers import (
     SubLayer,
 )
 from regard.engine.positions import Positions
-from regard.engine.shortlist import PartOfOutput
+from regard.engine.shortlist import ShortlistOutput
 from regard.engine.stack import Stack
 from regard.engine.transformer import Decoder, FastTransformer
 from regard.system.kernels.packing import FP32, Floats, Packer
@@ -61,7 +61,7 @@ def transformer(
 
     def part(ids: Ids) -> Output:
         weight = output[ids] * smaller if section.scale_output else output[ids]
-        return PartOfOutput(weight, Packer(pack.precision), None if bias is None else bias[ids], ids, target_pieces)
+        return ShortlistOutput(weight, Packer(pack.precision), None if bias is None else bias[ids], ids, target_pieces)
 
     return FastTransformer(
         Stack(source, scale, reading.positions, reading.encoder_layers(section.encoder_layers)),

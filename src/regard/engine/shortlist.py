@@ -21,7 +21,7 @@ from regard.engine.transformer import FastState, FastTransformer
 from regard.system.kernels.packing import Floats, Packer
 
 
-class PartOfOutput(Output):
+class ShortlistOutput(Output):
     """Some rows of the output; its tokens are those of the whole.
 
     Args:
