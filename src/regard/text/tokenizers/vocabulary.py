@@ -159,7 +159,8 @@ class Vocabularies:
             raise RegardError(f"holds neither {TOKENIZER} nor {SOURCE}; is it a model folder?", str(folder))
         source = read_tokenizer(folder / (TOKENIZER if joint else SOURCE))
         target = source if joint else read_tokenizer(folder / TARGET)
-        return cls(source, target, joint, *more, read_shortlist(folder, (source.size, target.size)))
+        more += (read_shortlist(folder, (source.size, target.size)),)
+        return cls(source, target, joint, *more)
 
 
 def learn_vocabularies(
