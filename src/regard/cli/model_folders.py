@@ -1,4 +1,4 @@
-"""``regard average``, ``import``, ``export``, ``slim``, ``pack``: model folders made of others', smaller, or faster."""
+"""``regard average``, ``import``, ``export``, ``merge``, ``slim``, ``pack``: model folders made of others'."""
 
 from __future__ import annotations
 
@@ -65,6 +65,23 @@ def export(
     for left in export_model(folder, output, to):
         say(left)
     result(f"The model is in {output}.")
+
+
+def merge(
+    folder: Annotated[Path, Parameter(name="ADAPTER")], output: Annotated[Path, Parameter(name="OUTPUT")], /
+) -> None:
+    """Make an ordinary model folder of an adapter (regard train --from MODEL --set adapt.rank=8) and its base.
+
+    It computes what the adapter computes, and needs neither of the two any more.
+
+    Args:
+        folder: of the adapter; its base lies where it lay, seen from there, or beside it.
+        output: the model folder to make.
+    """
+    from regard.runs.model_folders import merge as merging
+
+    merging(folder, output)
+    result(f"The merged model is in {output}.")
 
 
 def average(

@@ -32,6 +32,7 @@ from regard.config.recipe import TaskInfo as TaskInfo
 from regard.config.recipe import import_name as import_name
 from regard.config.sections import FORMAT as FORMAT
 from regard.config.sections import LANGUAGE as LANGUAGE
+from regard.config.sections import Adapt as Adapt
 from regard.config.sections import Classification as Classification
 from regard.config.sections import Data as Data
 from regard.config.sections import Decoding as Decoding

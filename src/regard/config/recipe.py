@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from regard.config.families import Model, RnnEncoderSection, RnnSection, TransformerSection, VitSection
 from regard.config.sections import (
+    Adapt,
     Classification,
     Data,
     Decoding,
@@ -23,7 +24,7 @@ from regard.config.sections import (
     Training,
 )
 
-EVERYWHERE = ("text", "data", "model", "training")
+EVERYWHERE = ("text", "data", "model", "training", "adapt")
 """Sections of the recipe that all tasks have."""
 
 
@@ -192,6 +193,7 @@ class Recipe(Section):
     data: Data = Data()
     model: Model = TransformerSection()
     training: Training = Training()
+    adapt: Adapt = Adapt()
     decoding: Decoding = Decoding()
     text_to_text: TextToTextSection = TextToTextSection()
     classification: Classification = Classification()

@@ -33,7 +33,7 @@ class Section(BaseModel):
                 return True
             only = extra.get("only")
             held = not isinstance(only, dict) or all(getattr(self, other) == word for other, word in only.items())
-            return held and not (extra.get("only_if_set") and getattr(self, name) is field.default)
+            return held and not (extra.get("only_if_set") and getattr(self, name) == field.default)
 
         return {name: value for name, value in self.model_dump().items() if decides(name)}
 
@@ -47,7 +47,7 @@ class Section(BaseModel):
         return values
 
 
-def only_if_set(description: str, default: object = None, **bounds: int) -> Any:
+def only_if_set(description: str, default: object = None, **bounds: float) -> Any:
     """A field that decides only where it is set."""
     return Field(default, description=description, json_schema_extra={"only_if_set": True}, **bounds)  # type: ignore[call-overload]
 
@@ -175,6 +175,41 @@ class Training(Section):
     def _one_precision(self) -> Self:
         if self.product != "auto" and self.precision not in ("auto", precision := PRECISION_OF[self.product]):
             raise ValueError(f"product = {self.product!r} is of precision {precision!r}, not {self.precision!r}")
+        return self
+
+
+Projection = Literal["query", "key", "value", "output", "feedforward", "recurrence"]
+"""Linear projections of a layer, as :attr:`Adapt.projections` names them; recurrence: those of an SSRU."""
+Part = Literal["encoder", "decoder", "embeddings", "norms", "biases", "head"]
+"""Parts of a model; encoder and decoder are their layers, embeddings those of positions and a table of outputs too."""
+
+
+class Adapt(Section):
+    """Going on from another model (--from): low-rank adaptation (LoRA) [Hu21], or parts that stay as they are."""
+
+    rank: int = only_if_set("r of the factors in W + (alpha / r) B A, which alone are trained; 0 = no LoRA", 0, ge=0)
+    alpha: float | None = only_if_set("rank: how much the factors count; default: twice the rank", gt=0)
+    projections: tuple[Projection, ...] = only_if_set(
+        "rank: the projections that are adapted; query and value are the paper's choice", ("query", "value")
+    )
+    whole: tuple[Part, ...] = only_if_set(
+        "rank: parts that are trained and saved whole beside the factors; new heads always are", ()
+    )
+    freeze: tuple[Part, ...] = only_if_set("without rank: parts that are not trained", ())
+
+    @property
+    def scale(self) -> float:
+        """What the product of the factors is multiplied by: alpha / r."""
+        return 2.0 if self.alpha is None else self.alpha / self.rank
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if self.rank and self.freeze:
+            raise ValueError("freeze is for adapt.rank = 0; with a rank all is frozen but the factors and adapt.whole")
+        if not self.rank and self.deciding().keys() - {"freeze"}:
+            raise ValueError(f"{min(self.deciding().keys() - {'freeze'})} needs adapt.rank; 8 is usual")
+        if self.rank and not self.projections:
+            raise ValueError("projections is empty: there is nothing to adapt")
         return self
 
 

@@ -16,15 +16,6 @@ LARGEST_HEADER = 10_000_000
 """Bytes a file's header may have; a larger one is refused before it is parsed."""
 
 
-def read_header(path: Path) -> dict[str, Any]:
-    """The entries of a file's tensors; its format is one that this Regard reads.
-
-    Raises:
-        RegardError: the file is missing, broken or newer than this Regard.
-    """
-    return read_header_and_metadata(path)[0]
-
-
 def read_header_and_metadata(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """The entries of a file's tensors, and what it says of itself.
 

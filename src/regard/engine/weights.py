@@ -18,10 +18,10 @@ from typing import get_args
 
 import numpy as np
 
+from regard.config.adapter import AdapterFile
 from regard.config.weights import (
     header_content,
     infinite_weight,
-    read_header,
     read_header_and_metadata,
     wrong_weight,
     wrong_weights,
@@ -43,13 +43,18 @@ from regard.system.kernels.packing import (
 class WeightFile:
     """A ``.safetensors`` file; every tensor that is asked for is checked before it is read.
 
+    The file of an adapter gives the tensors of the model that it makes of its base.
+
     Raises:
         RegardError: the file is missing, broken or newer than this Regard.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._header = read_header(path)
+        self._own, _ = read_header_and_metadata(path)
+        self._adapter = AdapterFile.of(path)
+        self._base = WeightFile(self._adapter.base) if self._adapter else None
+        self._header = self._adapter.header if self._adapter else self._own
         with path.open("rb") as file:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._bytes = np.frombuffer(self._map, np.uint8)
@@ -58,6 +63,8 @@ class WeightFile:
 
     def take(self, name: str, *shape: int) -> Floats:
         """A tensor, as a view of the file; a copy where numbers of four bytes do not lie at multiples of four.
+
+        One that an adapter changes is computed: ``W + B A`` [Hu21 §4.1].
 
         Raises:
             RegardError: it is not there, or of another type or shape, or lies outside of the file.
@@ -68,7 +75,17 @@ class WeightFile:
             raise RegardError(f"lacks {name!r}, which the recipe's model has", str(self.path))
         if wrong := wrong_weight(self._header, name, shape):
             raise RegardError(wrong, str(self.path))
-        match self._header[name].get("data_offsets"):
+        if self._adapter and self._base and name not in self._own:
+            found = self._base.take(name, *shape)
+            if factors := self._adapter.factors(name):
+                factor_RD, factor_FR = (self._view(one, *self._own[one]["shape"]) for one in factors)
+                found = found + factor_FR @ factor_RD
+            return found
+        return self._view(name, *shape)
+
+    def _view(self, name: str, *shape: int) -> Floats:
+        """A tensor of this very file, its type and shape checked."""
+        match self._own[name].get("data_offsets"):
             case [int(begin), int(end)] if begin >= 0 and begin % 4 == 0 and end - begin == 4 * math.prod(shape):
                 if (end := self._begin + end) <= len(self._bytes):
                     found = self._bytes[self._begin + begin : end].view(np.float32).reshape(shape)

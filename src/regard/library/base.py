@@ -33,7 +33,8 @@ from regard.models.presets import count_parameters
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.tasks import model_folder
-from regard.tasks.engine import give_engine
+from regard.tasks.engine import give_engine, share_engine
+from regard.tasks.model_path import finished_folder, weights_sha256
 from regard.tasks.protocols import Task
 from regard.tasks.text.precisions import Wanted
 from regard.tasks.text.task import BETWEEN, BaseTask
@@ -172,6 +173,26 @@ class Model:
     def _repr_html_(self) -> str:
         """The description as a table, for a notebook."""
         return self.summary.html
+
+    def with_adapter(self, folder: Path | str) -> Self:
+        """The model that an adapter of this one makes of it; the weights that it leaves as they are are shared.
+
+        Change no weight in place afterwards.
+
+        Args:
+            folder: what ``regard train`` wrote with ``adapt.rank``, from this very model.
+
+        Raises:
+            UsageError: it is a model of another task.
+            RegardError: it is no adapter of this model, or a file of it is damaged.
+        """
+        base = self._task
+        weights = weights_sha256(finished_folder(self._explored.folders[0].path))
+        found = opened(model_folder.load_adapter(folder, base, weights), folder, getattr(base, "precision", "auto"))
+        if not isinstance(found, type(self)):
+            raise UsageError(f"is a {type(found).__name__}, no {type(self).__name__}", str(folder))
+        share_engine(found, base)  # type: ignore[arg-type]  # public models of a task are its tasks
+        return found
 
     def without(
         self,

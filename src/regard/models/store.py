@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from regard.config.weights import header_content, infinite_weight, read_header, wrong_weights
+from regard.config.adapter import LORA_B, AdapterFile, read_header
+from regard.config.weights import header_content, infinite_weight, wrong_weights
 from regard.system.errors import RegardError
 
 _CODES = {
@@ -53,17 +55,34 @@ def to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
     return b"".join(chunks(tensors))
 
 
-def load_weights(path: Path, model: nn.Module) -> None:
+def load_weights(path: Path, model: nn.Module, base: nn.Module | None = None) -> None:
     """Fill ``model`` with the weights of a file.
+
+    Args:
+        path: of the file.
+        model: to be filled.
+        base: of the file of an adapter the model that it changes, whose other tensors are taken as they are, in memory.
 
     Raises:
         RegardError: the file is missing, broken, newer than this Regard, or its names, shapes or types are not those
             of the model.
     """
     check_weights(path, model)
-    with _opened(path) as file:
+    shared = {} if base is None else _unchanged(path, base)
+    with _opened(path) as get:
         for name, tensor in named_tensors(model).items():
-            tensor.copy_(file.get_tensor(name))
+            if name in shared:
+                tensor.data = shared[name].data
+            else:
+                tensor.copy_(get(name))
+
+
+def _unchanged(path: Path, base: nn.Module) -> dict[str, Tensor]:
+    """The tensors of a model in memory that an adapter leaves as they are."""
+    adapter = AdapterFile.of(path)
+    own = adapter.own if adapter else {}
+    changed = {name for name in named_tensors(base) if name in own or (adapter and adapter.factors(name))}
+    return {name: one for name, one in named_tensors(base).items() if name not in changed}
 
 
 def refuse_infinite(path: Path, model: nn.Module) -> None:
@@ -82,9 +101,9 @@ def take(path: Path, model: nn.Module) -> list[str]:
     wanted = named_tensors(model)
     shapes = {name: entry.get("shape") for name, entry in read_header(path).items() if isinstance(entry, dict)}
     fitting = [name for name, tensor in wanted.items() if shapes.get(name) == list(tensor.shape)]
-    with _opened(path) as file:
+    with _opened(path) as get:
         for name in fitting:
-            wanted[name].copy_(file.get_tensor(name))
+            wanted[name].copy_(get(name))
     return fitting
 
 
@@ -95,18 +114,51 @@ def some(path: Path, names: Iterable[str]) -> dict[str, Tensor]:
         RegardError: the file is missing, broken or newer than this Regard.
     """
     header = read_header(path)
-    with _opened(path) as file:
-        return {name: file.get_tensor(name) for name in names if name in header}
+    with _opened(path) as get:
+        return {name: get(name) for name in names if name in header}
+
+
+def adapter_chunks(
+    weights: Mapping[str, Tensor], scale: float, base: Path, digest: str
+) -> Iterator[bytes | memoryview]:
+    """The bytes of an adapter's file: its factors, and the tensors that its base has not, or not to the bit.
+
+    Args:
+        weights: of a model with factors, or of one that a base becomes.
+        scale: of the product of the factors; B is written times it.
+        base: the file of its weights; ``digest``: their sha256.
+    """
+    header, own = read_header(base), dict[str, Tensor]()
+    with _opened(base) as get:
+        for name, one in weights.items():
+            if name not in header or not torch.equal(get(name), one.detach().cpu()):
+                own[name] = one.detach().cpu() * scale if name.endswith(LORA_B) else one
+    return chunks(own, {"base": digest, "without": " ".join(sorted(header.keys() - weights.keys()))})
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[safe_open]:
-    """The tensors of a file whose header was checked."""
+def _opened(path: Path) -> Iterator[Callable[[str], Tensor]]:
+    """What gives the tensors of a file whose header was checked, of an adapter those of its model."""
     try:
-        with safe_open(path, "pt") as file, torch.no_grad():
-            yield file
+        with ExitStack() as stack, torch.no_grad():
+            file = stack.enter_context(safe_open(path, "pt"))
+            if (adapter := AdapterFile.of(path)) is None:
+                yield file.get_tensor
+            else:
+                yield partial(_merged, adapter, file, stack.enter_context(safe_open(adapter.base, "pt")))
     except (SafetensorError, OSError) as error:
         raise RegardError(f"is broken: {error}", str(path)) from None
+
+
+def _merged(adapter: AdapterFile, own: safe_open, base: safe_open, name: str) -> Tensor:
+    """A tensor of the model that an adapter makes of its base: its own, else ``W + B A``, or the base's."""
+    if name in adapter.own:
+        return own.get_tensor(name)
+    found: Tensor = base.get_tensor(name)
+    if factors := adapter.factors(name):
+        factor_RD, factor_FR = map(own.get_tensor, factors)
+        return torch.addmm(found, factor_FR, factor_RD)
+    return found
 
 
 def check_weights(path: Path, model: nn.Module) -> None:

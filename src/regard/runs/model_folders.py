@@ -1,4 +1,4 @@
-"""Model folders made of a run: the mean of its checkpoints [Vaswani17 §6.1: the last five or twenty], a slim one."""
+"""Model folders made of others: the mean of a run's checkpoints [Vaswani17 §6.1], a merged adapter, a slim one."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.config import recipe_toml
+from regard.config import Adapt, recipe_toml
+from regard.config.adapter import Base
 from regard.models import store
+from regard.system import disk
 from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.model_folder import MODEL, RECIPE, load, load_recipe_and_assets, outline
-from regard.tasks.model_path import model_folder
+from regard.tasks.model_path import finished_folder, model_folder
 from regard.tasks.training.model_writer import CARD, final
 from regard.text.confidence import CONFIDENCE
 from regard.training.checkpoints import checkpoint, manifest, provenance
@@ -48,6 +50,8 @@ def average(
     """
     folder, output = model_folder(folder), Path(output)
     recipe, assets = load_recipe_and_assets(folder)
+    if recipe.adapt.rank:
+        raise RegardError("is an adapter: the mean of factors is no mean of models", str(folder))
     refuse_other(output)
     chosen = [Path(path) for path in checkpoints] or select_checkpoints(folder, last)
     weights = mean_of_weights(chosen)
@@ -64,6 +68,33 @@ def average(
         MODEL: store.to_bytes(weights),
         CARD: "\n".join([*lines, ""]).encode(),
         **{name: content for name, content in assets.contents.items() if name != CONFIDENCE},  # fitted to others
+    }
+    with fresh_folder(output) as fresh:
+        manifest.replace(fresh, {name: [content] for name, content in contents.items()}, Files())
+    return load(output)
+
+
+def merge(folder: Path | str, output: Path | str) -> Task:
+    """Make of an adapter and its base a model folder that needs neither, and load it.
+
+    Args:
+        folder: of the adapter.
+        output: must not exist, be empty, or hold this very model already.
+
+    Raises:
+        RegardError: it is no adapter, its base is not there or has other weights, or a file is damaged.
+    """
+    folder, output = finished_folder(folder), Path(output)
+    if (base := Base.of(folder)) is None:
+        raise RegardError("is no adapter: there is nothing to merge", str(folder))
+    refuse_other(output)
+    task = load(folder, "cpu")
+    card = disk.content(folder / CARD, kind="card").decode("utf-8", "replace") if (folder / CARD).exists() else ""
+    contents = {
+        **task.assets.contents,
+        RECIPE: recipe_toml(task.recipe.model_copy(update={"adapt": Adapt()})).encode(),
+        MODEL: store.to_bytes(store.weights(task.model)),
+        CARD: f"{card.rstrip()}\n\nMerged with its base, `{base.folder.resolve().name}`.\n".encode(),
     }
     with fresh_folder(output) as fresh:
         manifest.replace(fresh, {name: [content] for name, content in contents.items()}, Files())

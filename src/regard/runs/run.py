@@ -315,7 +315,8 @@ def _learn_together(
     teaching = teach(recipe, chosen.paths)
     group.world.agree(fingerprints(teaching, device))
     fixed, made = _fix(work, chosen, teaching, allow)
-    saver = ModelFolderWriter(work.output, teaching, work.hooks.files, made)
+    begun_from = job.pretrained.folder if job.pretrained else None
+    saver = ModelFolderWriter(work.output, teaching, work.hooks.files, made, begun_from)
     saver.begin(work.hooks.reporter.on_event)
     hooks = replace(
         work.hooks,

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from regard import tasks
-from regard.config import TASKS, TaskInfo
+from regard.config import TASKS, Recipe, TaskInfo
+from regard.config.adapter import BASE
 from regard.runs.options import (
     RecipeOptions,
     language_notes,
@@ -116,7 +117,9 @@ def train(asked: TrainOptions) -> Any:
         begun = Pretrained.load(asked.start_from) if asked.start_from is not None else None
         if begun:
             _refuse_another(begun, info)
-            wishes = replace(wishes, begun=begun.values(word), guessed={**begun.languages, **_known(guessed)})
+            low_rank = bool(wishes.merged[1].get("adapt", {}).get("rank"))
+            begun_values = begun.values(word, low_rank)
+            wishes = replace(wishes, begun=begun_values, guessed={**begun.languages, **_known(guessed)})
         machine = Machine(choose_device(asked.device), asked.threads, asked.processes)
         if info.learns_from != "pairs":
             others = ("source", "target", "pairs", "valid_source")
@@ -132,6 +135,7 @@ def train(asked: TrainOptions) -> Any:
         files = replace(files, begun=begun, processes=machine.preparing_processes)
         job_class, made_by = asked.job_class or tasks.job_class(word), partial(recipe_from_options, wishes)
         job = job_class.of_files(files, made_by, shown.on_event, asked.despite_check)
+        _refuse_adapting(begun, job.recipe)
         hooks = Hooks(shown, asked.should_stop, track=asked.tensorboard)
         places = ("source", "target", "pairs", "train", "valid_source", "valid_target", "valid")
         data = named_files(*(getattr(asked, name) for name in places))
@@ -155,6 +159,14 @@ def _refuse_another(begun: Pretrained, info: TaskInfo) -> None:
     if family not in info.families:
         message = f"is a model of the family {family}; task = {info.name} needs {' or '.join(info.families)}"
         raise UsageError(message, where)
+
+
+def _refuse_adapting(begun: Pretrained | None, recipe: Recipe) -> None:
+    """Raise a UsageError for a recipe that adapts nothing, or an adapter."""
+    if begun is None and recipe.adapt.deciding():
+        raise UsageError(f"adapts a model: name it by {Option('start_from')}", f"adapt.{min(recipe.adapt.deciding())}")
+    if begun and recipe.adapt.rank and (begun.folder / BASE).exists():
+        raise UsageError("is an adapter itself; regard merge it first", Option("start_from", begun.folder))
 
 
 def _refuse_elsewhere(asked: TrainOptions, names: Iterable[str], instead: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from regard.config import Recipe, import_name
 from regard.system import kernels
-from regard.system.kernels.packing import Packer
+from regard.system.kernels.packing import Packer, SharingPacker
 from regard.tasks.model_path import model_folder
 from regard.tasks.protocols import EngineTask, Task
 from regard.tasks.text.precisions import Wanted, precision_of, refuse_where_torch_computes
@@ -39,6 +39,8 @@ class ModelEngine:
     """
 
     task: Task
+    packed: dict[object, Any] = field(default_factory=dict)
+    """Matrices that were packed, which other models may share (:func:`share_engine`)."""
     _made: tuple[object, object] = (None, None)
 
     def __call__(self) -> object:
@@ -58,7 +60,9 @@ class ModelEngine:
             def take(name: str, *shape: int) -> NDArray[np.float32]:
                 return tensors[name].detach().numpy().reshape(shape)
 
-            self._made = now, build(self.task, take, Packer(self.task.precision))
+            if self._made[0] is not None:  # they are of weights that have changed
+                self.packed = {}
+            self._made = now, build(self.task, take, SharingPacker(self.task.precision, self.packed))
         return self._made[1]
 
 
@@ -100,6 +104,12 @@ def use_engine(task: EngineTask) -> None:
     """Let the engine compute a task whose model is in memory, where there is one, in the task's precision."""
     if has_engine(task.recipe):
         task.engine = ModelEngine(task)
+
+
+def share_engine(task: EngineTask, base: EngineTask) -> None:
+    """Let the engine of a model use the matrices that were packed for another, where their weights are the same."""
+    if isinstance(task.engine, ModelEngine) and isinstance(base.engine, ModelEngine):
+        task.engine.packed = base.engine.packed
 
 
 def why_torch(recipe: Recipe) -> str:

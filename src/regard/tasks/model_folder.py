@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.config import Recipe, saved_recipe
+from regard.config.adapter import Base
 from regard.engine.weights import MappedPacker, RecordingPacker, StalePack, WeightFile
 from regard.system import processor
 from regard.system.errors import Option, RegardError, UsageError
@@ -18,7 +19,7 @@ from regard.tasks.assets import PROCESSORS, ProcessorFile, read_json
 from regard.tasks.engine import build, has_engine
 from regard.tasks.model_path import MODEL as MODEL
 from regard.tasks.model_path import RECIPE as RECIPE
-from regard.tasks.model_path import existing, finished_folder, model_folder, verifying, weights_sha256
+from regard.tasks.model_path import existing, finished_folder, model_folder, verifying, weights_sha256, with_base
 from regard.tasks.protocols import Assets, EngineTask, Task, Unloaded
 from regard.tasks.text.precisions import Wanted, derived_files, precision_of, write_derived
 from regard.training.checkpoints.manifest import NEXT
@@ -36,7 +37,8 @@ def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:
     """Recipe and assets of a model folder."""
     folder = existing(folder)
     recipe = saved_recipe(folder / RECIPE)
-    return recipe, model_class(recipe.task).assets_class.load(folder)
+    with with_base(folder) as whole:
+        return recipe, model_class(recipe.task).assets_class.load(whole)
 
 
 def load(folder: Path | str, device: str | None = None) -> Task:
@@ -59,6 +61,31 @@ def load(folder: Path | str, device: str | None = None) -> Task:
     load_weights(folder / MODEL, model)
     refuse_infinite(folder / MODEL, model)
     return ready(recipe, assets, model, device, validated_paths(folder).get(processor.kind()))
+
+
+def load_adapter(folder: Path | str, base: Task, weights: str) -> Task:
+    """Load the task of an adapter whose base is in memory; both share the tensors that it leaves as they are.
+
+    Args:
+        folder: of the adapter.
+        base: its base as it was loaded; ``weights``: the sha256 of its weights.
+
+    Raises:
+        RegardError: it is no adapter of this model, or a file of it is damaged.
+    """
+    from regard.models.store import check_weights, load_weights, refuse_infinite
+
+    folder = finished_folder(folder)
+    named = Base.of(folder)
+    if named is None or named.sha256 != weights:
+        raise RegardError("is no adapter of this model", str(folder))
+    with verifying(folder):
+        recipe, assets = load_recipe_and_assets(folder)
+    check_weights(folder / MODEL, outline(recipe, assets))
+    model = model_class(recipe.task).build(recipe, assets.sizes)
+    load_weights(folder / MODEL, model, base.model)
+    refuse_infinite(folder / MODEL, model)
+    return ready(recipe, assets, model, str(base.device), validated_paths(folder).get(processor.kind()))
 
 
 def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:

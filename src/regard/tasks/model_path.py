@@ -9,7 +9,9 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from regard.config.adapter import Base
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError
 from regard.system.threads import ended_threads
@@ -86,6 +88,35 @@ def finished_folder(given: Path | str) -> Path:
     return folder
 
 
+def verify_with_base(folder: Path) -> None:
+    """Verify the manifest of a model folder, and of an adapter also that of its base.
+
+    Raises:
+        Damaged: a file differs from a manifest.
+        RegardError: the base is not there, or has other weights.
+    """
+    verify(folder, extra=True)
+    if base := Base.of(folder):
+        verify(base.folder, extra=True)
+
+
+@contextmanager
+def with_base(folder: Path) -> Iterator[Path]:
+    """The folder; of an adapter one for a while, with links to its files and to those that it has from its base.
+
+    Raises:
+        RegardError: the base is not there, or has other weights.
+    """
+    if (base := Base.of(folder)) is None:
+        yield folder
+        return
+    with TemporaryDirectory(prefix="regard-") as place:
+        own = {path.name: path for path in folder.iterdir() if path.is_file()}
+        for name, path in {**own, **{name: base.folder / name for name in base.files}}.items():
+            Path(place, name).symlink_to(path.absolute())
+        yield Path(place)
+
+
 @contextmanager
 def verifying(folder: Path) -> Iterator[Callable[[], None]]:
     """Verify the manifest of a model folder in a thread while its files are opened.
@@ -99,7 +130,7 @@ def verifying(folder: Path) -> Iterator[Callable[[], None]]:
         Damaged: a file differs from the manifest.
     """
     with ended_threads(1) as pool:
-        verified = pool.submit(verify, folder, extra=True)
+        verified = pool.submit(verify_with_base, folder)
         try:
             yield verified.result
         finally:

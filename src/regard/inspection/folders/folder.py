@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import Recipe, recipe_values, saved_recipe
+from regard.config.adapter import read_header
 from regard.inspection.folders.facts import NOTHING, examples, facts, is_demo, refuse_irregular
 from regard.inspection.folders.training_curves import LOG
 from regard.inspection.folders.walk import NO_WALK_STATE, classic_values, walk_path, walk_state
@@ -151,7 +152,9 @@ class Folder:
                 if not recipe_values(self.path / RECIPE):
                     raise RegardError(EMPTY, str(self.path / RECIPE))
                 recipe = saved_recipe(self.path / RECIPE)
-                self._last = FolderAssets(recipe, model_class(recipe.task).assets_class.load(self.path), stamps)
+                with model_path.with_base(self.path) as whole:
+                    assets = model_class(recipe.task).assets_class.load(whole)
+                self._last = FolderAssets(recipe, assets, stamps)
             return self._last
 
     @property
@@ -268,15 +271,11 @@ def _missing(path: Path, before: bool) -> str:
 
 def count_parameters(path: Path) -> int | None:
     """Number of parameters in a weights file, from its header; ``None`` if there is no file yet."""
-    from safetensors import SafetensorError, safe_open
-
     if not path.is_file():
         return None
     try:
-        disk.refuse_irregular(path)
-        with safe_open(path, "np") as file:
-            return sum(prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
-    except (OSError, RegardError, SafetensorError):
+        return sum(prod(entry["shape"]) for entry in read_header(path).values())
+    except (OSError, RegardError, TypeError, KeyError):
         return None
 
 

@@ -327,6 +327,7 @@ def _load_stable(folder: Folder, place: Path | None, number: int, snapshot: str 
 def _load_task(folder: Path, place: Path | None) -> Task:
     """The task of a folder with its best weights, or with a snapshot's."""
     from regard.models import store
+    from regard.models.low_rank import add_factors
     from regard.tasks import model_class
     from regard.tasks.model_folder import load, load_recipe_and_assets, ready
     from regard.training.checkpoints import manifest
@@ -336,5 +337,7 @@ def _load_task(folder: Path, place: Path | None) -> Task:
     manifest.verify(place)
     recipe, assets = load_recipe_and_assets(folder)
     model = model_class(recipe.task).build(recipe, assets.sizes)
+    if recipe.adapt.rank:
+        add_factors(model, recipe.adapt)
     store.load_weights(place / "weights.safetensors", model)
     return ready(recipe, assets, model)

@@ -56,7 +56,8 @@ class OnednnLinear(torch.autograd.Function):
         x_TD, weight_FD = ctx.saved_tensors
         bias_gradient_F = sum_over_tokens(gradient_TF, ctx.needs_input_grad[2])
         with onednn():
-            return gradient_TF @ weight_FD, gradient_TF.t() @ x_TD, bias_gradient_F
+            weight_gradient_FD = gradient_TF.t() @ x_TD if ctx.needs_input_grad[1] else None
+            return gradient_TF @ weight_FD, weight_gradient_FD, bias_gradient_F
 
 
 class Bf16Linear(torch.autograd.Function):
@@ -74,6 +75,6 @@ class Bf16Linear(torch.autograd.Function):
         low_x_TD, low_weight_FD = ctx.saved_tensors
         gradient_TF = gradient_TF.bfloat16()
         x_gradient_TD = (gradient_TF @ low_weight_FD).to(ctx.type)
-        weight_gradient_FD = (gradient_TF.t() @ low_x_TD).float()
+        weight_gradient_FD = (gradient_TF.t() @ low_x_TD).float() if ctx.needs_input_grad[1] else None
         bias_gradient_F = sum_over_tokens(gradient_TF, ctx.needs_input_grad[2])
         return x_gradient_TD, weight_gradient_FD, None if bias_gradient_F is None else bias_gradient_F.float()

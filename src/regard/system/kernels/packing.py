@@ -44,6 +44,30 @@ class Packer:
         return pack_side_by_side(weights, biases, precision or self.precision)
 
 
+class SharingPacker(Packer):
+    """Gives a matrix that was packed before of the very same arrays, as of a model and of its adapters.
+
+    Args:
+        precision: of the weights.
+        known: what was packed, with the arrays, which stay as they are and in memory.
+    """
+
+    def __init__(self, precision: Precision, known: dict[object, tuple[Panels, object]]) -> None:
+        super().__init__(precision)
+        self._known = known
+
+    def __call__(
+        self, weights: Sequence[Floats], biases: Sequence[Floats | None], precision: Precision | None = None
+    ) -> Panels:
+        """The matrices of linear layers of one input as one."""
+        arrays = (*weights, *biases)
+        places = [None if one is None else (one.ctypes.data, one.shape, one.strides) for one in arrays]
+        key = (precision or self.precision, *places)
+        if key not in self._known:
+            self._known[key] = super().__call__(weights, biases, precision), arrays
+        return self._known[key][0]
+
+
 FP32 = Packer()
 """Of matrices that are fp32 in every engine."""
 

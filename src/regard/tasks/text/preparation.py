@@ -27,12 +27,11 @@ from regard.data.prepare.split import Examples, Split, SplitCorpora, split_texts
 from regard.models import store
 from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
-from regard.tasks.model_path import MODEL, RECIPE, model_folder
-from regard.tasks.training.defaults import ADAPTED, pool_fields
+from regard.tasks.model_path import MODEL, RECIPE, model_folder, verify_with_base, with_base
+from regard.tasks.training.defaults import ADAPTED, LOW_RANK, pool_fields
 from regard.text.languages import UNKNOWN
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies, sample
-from regard.training.checkpoints.manifest import verify
 
 SYMBOLS = ("[CLS]", "[MASK]")
 """Of vocabularies of encoder-only models."""
@@ -71,7 +70,8 @@ class Pretrained:
         Raises:
             RegardError: one is damaged.
         """
-        return replace(Vocabularies.load(self.folder), seen=None, doubted_below=None)
+        with with_base(self.folder) as whole:
+            return replace(Vocabularies.load(whole), seen=None, doubted_below=None)
 
     @property
     def languages(self) -> dict[str, str]:
@@ -90,30 +90,31 @@ class Pretrained:
         folder = model_folder(folder)
         if not (folder / RECIPE).exists() or not (folder / MODEL).exists():
             raise RegardError("is no model folder to initialise from", str(folder))
-        verify(folder, extra=True)
+        verify_with_base(folder)
         recipe = saved_recipe(folder / RECIPE)
         if recipe.info.reads == "image":
             raise RegardError(f"is {recipe.info.noun}, from which no training can begin", str(folder))
         return cls(folder, recipe)
 
-    def values(self, task: str) -> dict[str, dict[str, object]]:
+    def values(self, task: str, low_rank: bool = False) -> dict[str, dict[str, object]]:
         """Recipe values taken over: the model section, the tokenizer settings, and the maximum length.
 
-        By a translator also how it decodes, and its languages if it has one each way.
+        By a translator also how it decodes, its languages if it has one each way, and the rate, which is higher where
+        ``low_rank`` factors alone are trained.
         """
         text = self.recipe.text.model_dump(include={"vocabulary", "units", "normalisation", "lowercase"})
         found = {"model": pool_fields(task, self.recipe.model.model_dump(exclude_none=True)), "text": text}
         longest = self.recipe.data.max_tokens
         if TASKS[task].learns_from == "pairs":
-            return found | self._of_translator(text)
+            return found | self._of_translator(text, LOW_RANK if low_rank else ADAPTED)
         return found | ({"data": {"max_tokens": longest}} if longest < Data().max_tokens else {})
 
-    def _of_translator(self, text: dict[str, object]) -> dict[str, dict[str, object]]:
+    def _of_translator(self, text: dict[str, object], rate: float) -> dict[str, dict[str, object]]:
         """Further values that a translator takes over, beside those of the tokenizer."""
         recipe, longest = self.recipe, self.recipe.data.max_tokens
         codes = {} if self.vocabularies.languages else {name.partition(".")[2]: c for name, c in self.languages.items()}
         training: dict[str, object] = {"tokens": longest} if longest > Training().tokens else {}
-        training["rate"] = ADAPTED / recipe.model.d_model
+        training["rate"] = rate / recipe.model.d_model
         return {
             "text": {**text, "joint": recipe.text.joint, **codes},
             "data": {"max_tokens": longest},
@@ -121,8 +122,8 @@ class Pretrained:
             "training": training,
         }
 
-    def give(self, model: nn.Module) -> None:
-        """Copy every weight of the same name and shape; the head stays fresh where it is another.
+    def give(self, model: nn.Module) -> set[str]:
+        """Copy every weight of the same name and shape, and tell which; the head stays fresh where it is another.
 
         Raises:
             RegardError: a weight below the head is not there, or of another shape; half a model would be no beginning.
@@ -134,6 +135,7 @@ class Pretrained:
             more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
             message = f"does not fit the model to be trained, which has another {missing[0]}{more}"
             raise RegardError(f"{message}; leave the sizes of the section model as they are there", str(self.folder))
+        return taken
 
 
 def prepare_texts(

@@ -15,8 +15,10 @@ from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.folder import PreparedExamples, sha256_of
 from regard.decoding.hypotheses import Trace
+from regard.models.low_rank import adapt
 from regard.nn import ops
 from regard.system.errors import Stopped
+from regard.system.keys import key
 from regard.tasks.model_path import MODEL
 from regard.tasks.protocols import AnyTask, InputFiles, ShouldStop, Task
 from regard.tasks.training.defaults import SizeDefaults, size_for
@@ -210,9 +212,15 @@ class TrainingJob(ABC):
         return found
 
     def begin(self, model: nn.Module) -> None:
-        """Copy the weights of the pretrained model, if there is one, into a fresh model."""
+        """Copy the weights of the pretrained model, if there is one, into a fresh model, and adapt it as it is to be.
+
+        The head of a model with labels is always trained: what they are is another matter in each data.
+        """
         if self.pretrained:
-            self.pretrained.give(model)
+            taken, own = self.pretrained.give(model), self.recipe.info.has_labels
+            names = [name for name, _ in model.named_parameters()]
+            fresh = {name for name in names if name not in taken or (own and name.startswith("head."))}
+            adapt(model, self.recipe.adapt, fresh, key(self.recipe.seed, "factors"))
 
     def more(self) -> dict[str, str]:
         """What else the run rests on, by name: the fingerprint of the pretrained model."""

@@ -25,6 +25,8 @@ NOAM = 1.0
 """The rate under ``noam``, where it is a factor of the paper's formula: the paper's [Vaswani17 §5.3, eq. 3]."""
 ADAPTED = 0.128
 """Rate times ``d_model`` of a translator that goes on: for ``tiny`` a third of its rate from nothing."""
+LOW_RANK = 3 * ADAPTED
+"""The same where low-rank factors alone are trained, which need larger steps [Hu21, table 11]."""
 BYTES = 16
 """Of a parameter in training: fp32 weight, gradient and Adam's two moments."""
 SHOWN = ("d_model", "d_ff", "encoder_layers", "decoder_layers", "layers")

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from regard.config import Model, Recipe, RnnEncoderSection, RnnSection, TransformerSection, recipe_toml
+from regard.config.adapter import BASE, base_content
 from regard.models import store
 from regard.models.presets import count_parameters
 from regard.system import disk, processor
 from regard.system.errors import Damaged, NoValidCheckpoint, Option, RegardError, UsageError
 from regard.tasks.assets import PROCESSORS, json_content
 from regard.tasks.model_folder import MODEL, RECIPE, load, validated_paths
+from regard.tasks.model_path import weights_sha256
 from regard.tasks.protocols import Task
 from regard.tasks.training.base import PreparedData, TrainingTask
 from regard.text.counts import counted
@@ -103,8 +106,16 @@ def left_out(prepared: PreparedData) -> list[str]:
 class ModelFolderWriter:
     """Writes the model folder: recipe and assets, then each best model, then its card."""
 
-    def __init__(self, output: Path, teaching: TrainingTask, files: Files, provenance: Provenance) -> None:
+    def __init__(
+        self,
+        output: Path,
+        teaching: TrainingTask,
+        files: Files,
+        provenance: Provenance,
+        begun: Path | None = None,
+    ) -> None:
         self.output = output
+        self.base = begun if teaching.task.recipe.adapt.rank else None
         self.teaching = teaching
         self.files = files
         self.provenance = provenance
@@ -134,7 +145,7 @@ class ModelFolderWriter:
         parts = [f"loss {validation.loss:.3f}{unit}"]
         parts += [format_score(name, value) for name, value in validation.scores.items()]
         line = f"At step {best.step:,}: {', '.join(parts)}."
-        self._write({MODEL: store.chunks(weights)}, [line], seconds)
+        self._write({MODEL: self._model(weights)}, [line], seconds)
 
     def end(self, told: Callable[[str], None], should_stop: Callable[[], bool], seconds: float) -> None:
         """Write the card with the saved model's scores on the validation data.
@@ -150,7 +161,7 @@ class ModelFolderWriter:
         best = load(self.output, str(self.teaching.task.device))
         told("scoring the best model on the validation data")
         lines = self.teaching.finish(best, should_stop)
-        self._write({**_assets(best)}, lines, seconds)
+        self._write(self._assets(best), lines, seconds)
         for line in lines:
             told(line)
 
@@ -177,7 +188,7 @@ class ModelFolderWriter:
         told(f"{damage}; the model folder is rewritten from {place.name}")
         self._forget()
         line = f"At step {best.step:,}: {best.metric} {best.value:.3f}."  # no more is known of its validation
-        self._write({MODEL: store.chunks(weights)}, [line], progress.seconds)
+        self._write({MODEL: self._model(weights)}, [line], progress.seconds)
 
     def _forget(self) -> None:
         """Remove the manifests; killed in between, the next start finds the folder damaged again."""
@@ -187,7 +198,7 @@ class ModelFolderWriter:
 
     def _standing(self) -> dict[str, list[bytes]]:
         """Recipe and assets, and how products are computed where it is validated."""
-        standing = {**_assets(self.teaching.task), RECIPE: [recipe_toml(self.recipe).encode()]}
+        standing = {**self._assets(self.teaching.task), RECIPE: [recipe_toml(self.recipe).encode()]}
         if self.teaching.task.device.type != "cpu":
             return standing
         paths: dict[str, str] = {processor.kind(): self.teaching.paths.exact}
@@ -202,9 +213,28 @@ class ModelFolderWriter:
         data = [*teaching.data_lines(), *left_out(teaching.prepared), *self.provenance.data_lines()]
         count = count_parameters(teaching.model)
         made = self.provenance.training_lines(datetime.now(UTC), seconds)
+        if self.base:
+            data += ["", f"An adapter of `{self.base.absolute().name}`, whose weights have the sha256 {self._digest}."]
         text = card(self.recipe, data, teaching.prepared.fingerprint, count, lines, made)
         manifest.replace(self.output, {**self._standing(), **contents, CARD: [text.encode()]}, self.files)
 
+    @cached_property
+    def _digest(self) -> str:
+        """The sha256 of the base's weights."""
+        assert self.base is not None
+        return weights_sha256(self.base)
 
-def _assets(task: Task) -> dict[str, list[bytes]]:
-    return {name: [content] for name, content in task.assets.contents.items()}
+    def _model(self, weights: Weights) -> Iterator[bytes | memoryview]:
+        """The bytes of the weights; of an adapter, of what its base has not."""
+        if self.base is None:
+            return store.chunks(weights)
+        return store.adapter_chunks(weights, self.recipe.adapt.scale, self.base / MODEL, self._digest)
+
+    def _assets(self, task: Task) -> dict[str, list[bytes]]:
+        """The files of the assets; of an adapter those that its base has not, and what names the base."""
+        contents = {name: [content] for name, content in task.assets.contents.items()}
+        if self.base is None:
+            return contents
+        same = [name for name, (content,) in contents.items() if disk.holds(self.base / name, content)]
+        named = base_content(self.output, self.base, self._digest, same)
+        return {**{name: one for name, one in contents.items() if name not in same}, BASE: [named]}

@@ -23,6 +23,7 @@ from regard.training.progress import Progress
 Resume = Literal["auto", "must", "never"]
 _MODEL = ("recipe.toml", "model.safetensors", "card.md", manifest.NAME, manifest.NEXT)
 _ASSETS = (
+    "base.json",
     "confidence.json",
     "labels.json",
     "ngrams.safetensors",
