@@ -18,10 +18,12 @@ def import_(
     /,
     *,
     task: str | None = None,
+    base: Path | None = None,
 ) -> None:
     """Bring in a model in Hugging Face's layout: a translator (Marian, M2M-100, NLLB, mBART), BERT, GPT-2, T5, ViT.
 
-    Or a translator as Marian itself has it: a release of OPUS-MT, or what Firefox translates with.
+    Or a translator as Marian itself has it: a release of OPUS-MT, or what Firefox translates with. Or a LoRA of PEFT
+    (adapter_config.json), which is merged into its base.
 
     All that regard export writes is read again. What is computed stays the same; a model that would not be the same
     here is refused, and what does not fit is named. Weights are those of model.safetensors or pytorch_model.bin, of
@@ -33,10 +35,12 @@ def import_(
         output: the model folder to make.
         task: what it is to be for, where there is a choice: a translator that was written as a T5 may be for
             text-to-text; default: what the folder says.
+        base: of a LoRA of PEFT, the folder in Hugging Face's layout that it adapts; default: the one beside it that it
+            names.
     """
     from regard.runs.conversion import import_model
 
-    found = import_model(folder, output, task)
+    found = import_model(folder, output, task, base)
     result(f"The model is in {output}, for the task {found.name}. To use it:\n\n  {example(found.info, output)}\n")
 
 

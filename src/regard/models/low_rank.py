@@ -89,7 +89,9 @@ def add_factors(model: nn.Module, section: Adapt, generator: torch.Generator | N
     Raises:
         RegardError: it has none of these projections.
     """
-    chosen = [one for name, one in model.named_modules() if isinstance(one, Linear) and _role(name) in section.projections]
+    chosen = [
+        one for name, one in model.named_modules() if isinstance(one, Linear) and _role(name) in section.projections
+    ]
     if not chosen:
         raise RegardError(f"this model has no {' or '.join(section.projections)}", "adapt.projections")
     for linear in chosen:

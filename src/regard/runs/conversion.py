@@ -43,22 +43,25 @@ NEEDED = ("ctranslate2", "transformers")
 """Packages by which CTranslate2 converts."""
 
 
-def import_model(folder: Path | str, output: Path | str, task: str | None = None) -> Task:
+def import_model(
+    folder: Path | str, output: Path | str, task: str | None = None, base: Path | str | None = None
+) -> Task:
     """Import a model that others made as a model folder, and load it.
 
     Args:
         folder: in Hugging Face's layout, with the files of a tokenizer; of Marian (OPUS-MT, Firefox); of
-            CTranslate2; or a package of Argos Translate.
+            CTranslate2; a package of Argos Translate; or a LoRA of PEFT, which is merged into its base.
         output: must not exist, be empty, or hold this very model already.
         task: that it is to be for, where there is a choice; default: what the folder says.
+        base: of a LoRA, in Hugging Face's layout; default: the folder beside it that it names.
 
     Raises:
-        UsageError: such a model is not for that task.
+        UsageError: such a model is not for that task, or a base is not there.
         RegardError: it is no such folder, or of a model that has no counterpart here; the sentence names what.
     """
     folder, output = Path(folder), Path(output)
     refuse_other(output)
-    found = read_foreign_model(folder, task)
+    found = read_foreign_model(folder, task, Path(base) if base else None)
     count = sum(weight.numel() for weight in found.weights.values())
     identity = sha256_of(folder / found.file)
     source = [

@@ -83,7 +83,11 @@ def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedMod
         UsageError: such a model is not for that task.
         RegardError: it is no such folder, of a kind that is not supported, or a file of it is damaged.
     """
-    hub = HubFolder.open(folder)
+    return read_hub(HubFolder.open(folder), wanted)
+
+
+def read_hub(hub: HubFolder, wanted: str | None = None) -> ImportedModel:
+    """The model of an open folder; see :func:`read_hub_model`."""
     if hub.kind in NOT_YET:
         raise not_yet(NOT_YET[hub.kind], hub.path)
     if hub.kind not in FORMATS:

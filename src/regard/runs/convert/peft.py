@@ -1,0 +1,175 @@
+"""Import of PEFT's LoRA folders (``adapter_config.json``), merged into the folder in Hugging Face's layout beside them.
+
+The tensors are merged by their names there, before any is renamed, so that every layout is read as without an adapter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from regard.runs.convert.hub import FLAG, POSITIVE, TEXT, Fields, HubFolder
+from regard.runs.convert.hub_import import ImportedModel, read_hub
+from regard.runs.convert.layouts import FORMATS
+from regard.system import disk
+from regard.system.errors import Option, RegardError, UsageError
+
+ADAPTER, FILE, PICKLED = "adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"
+NONE: dict[str, object] = {
+    "peft_type": "LORA",
+    "use_dora": False,
+    "use_qalora": False,
+    "lora_bias": False,
+    "alpha_pattern": {},
+}
+"""Fields that have one value here; what is refused otherwise would compute something else."""
+ABSENT = (
+    "alora_invocation_tokens layer_replication loftq_config target_parameters trainable_token_indices arrow_config "
+    "use_bdlora kasa_config monteclora_config velora_config"
+).split()
+"""Fields that are empty."""
+PLAIN = (True, False, None, "gaussian", "eva", "orthogonal")
+"""Ways to draw the factors (``init_lora_weights``) that leave the base as it was."""
+CLASSES = {"SEQ_CLS": "ForSequenceClassification", "TOKEN_CLS": "ForTokenClassification"}
+"""What a head makes of a base, by ``task_type``."""
+BEFORE, LORA_A, LORA_B = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
+
+
+def is_peft(folder: Path) -> bool:
+    """Whether a folder is one of PEFT."""
+    return (folder / ADAPTER).is_file()
+
+
+def read_peft(folder: Path, wanted: str | None = None, base: Path | None = None) -> ImportedModel:
+    """The model that a LoRA of PEFT makes of its base.
+
+    Args:
+        folder: of the adapter; its ``base_model_name_or_path`` is looked for beside it, by its last part.
+        wanted: the task it is to be for; default: what the folders say.
+        base: the folder of the base, where it is elsewhere.
+
+    Raises:
+        UsageError: the base is not there.
+        RegardError: the adapter is of another kind, or damaged; or as :func:`read_hub`.
+    """
+    config = Fields.of(folder / ADAPTER)
+    config.only(**NONE)
+    for name in ABSENT:
+        if config.get(name):
+            raise RegardError(f"{name} is not supported", config.where)
+    if config.get("init_lora_weights") not in PLAIN:
+        raise RegardError(f"init_lora_weights {config.get('init_lora_weights')!r:.60} changes the base", config.where)
+    if base is None:
+        name = config.parse("base_model_name_or_path", TEXT, "base").replace("\\", "/").rstrip("/").rpartition("/")[2]
+        base = folder.absolute().parent / name
+        if name in ("", ".", "..") or not base.is_dir():
+            raise UsageError(f"its base {name!r:.60} is not beside it; say where it is", Option("base", "HF_DIR"))
+    hub = HubFolder.open(base)
+    found = read_hub(_Adapted(hub.path, _with_head(hub, config), hub.generation, folder, config), wanted)
+    return replace(found, layout=f"a LoRA of PEFT merged into `{base.resolve().name}`", file=_file(folder).name)
+
+
+def _with_head(hub: HubFolder, config: Fields) -> Fields:
+    """The configuration of the base; of a classifier that the adapter makes of it, with its architecture."""
+    ending = CLASSES.get(str(config.get("task_type")), "")
+    named = [name for name in FORMATS[hub.kind].tasks if name.endswith(ending)] if hub.kind in FORMATS else []
+    if not ending or not named or hub.architecture in named:
+        return hub.config
+    values = {name: value for name, value in hub.config.values.items() if name != "id2label"}
+    return Fields({**values, "architectures": named[:1]}, hub.config.where)
+
+
+@dataclass(frozen=True)
+class _Adapted(HubFolder):
+    """A folder in Hugging Face's layout whose tensors are those that an adapter makes of it."""
+
+    adapter: Path
+    settings: Fields
+
+    @cached_property
+    def tensors(self) -> dict[str, Tensor]:
+        """Every tensor by its name in the base's file: changed, replaced, or as it is.
+
+        Raises:
+            RegardError: the adapter's are not those of a LoRA of this base.
+        """
+        found, own, format = dict(super().tensors), _read(_file(self.adapter)), FORMATS.get(self.kind)
+        prefix, heads = (format.prefix, tuple(format.heads)) if format else ("", ())
+        if self.architecture not in self._saved:  # the head of the base is no part of the new model
+            found = {name: one for name, one in found.items() if not (heads and name.startswith(heads))}
+        for name, tensor in own.items():
+            if name.endswith(LORA_B):
+                continue
+            stem = name.removeprefix(BEFORE).removesuffix(LORA_A).replace(".base_layer", "")
+            low = name.endswith(LORA_A)
+            theirs = self._name(f"{stem}.weight" if low else stem, found, prefix)
+            if any(word in theirs for word in ("embed", "shared.", "wte.", "wpe.", "lora_", "token_adapter")):
+                raise self._odd(name, "is no factor of a projection")
+            if low:
+                found[theirs] = self._sum(name, found.get(theirs), tensor, own.get(name[: -len(LORA_A)] + LORA_B))
+            elif theirs in found and found[theirs].shape != tensor.shape and not (heads and theirs.startswith(heads)):
+                raise self._odd(name, "has another shape than the base's")
+            else:
+                found[theirs] = tensor
+        if odd := [name for name in own if name.endswith(LORA_B) and name[: -len(LORA_B)] + LORA_A not in own]:
+            raise self._odd(odd[0], "has no lora_A beside it")
+        return found
+
+    @property
+    def _saved(self) -> list[object]:
+        """The architecture that the base's file was saved from."""
+        named = Fields.of(self.path / "config.json").get("architectures")
+        return named if isinstance(named, list) else []
+
+    @staticmethod
+    def _name(name: str, known: Mapping[str, Tensor], prefix: str) -> str:
+        """The name in the base's file, which may have been saved without its head, or with another."""
+        return next((one for one in (name, name.removeprefix(prefix), prefix + name) if one in known), name)
+
+    def _sum(self, name: str, base: Tensor | None, factor_RD: Tensor, factor_FR: Tensor | None) -> Tensor:
+        """``W + (α / r) B A``, or its transpose where the base stores its matrices so."""
+        alpha, rank = self.settings.parse("lora_alpha", POSITIVE, 8), len(factor_RD)
+        scale = alpha / (rank**0.5 if self.settings.parse("use_rslora", FLAG, False) else rank)
+        if base is None or factor_FR is None or not factor_RD.dim() == factor_FR.dim() == base.dim() == 2:
+            raise self._odd(name, "has no lora_B beside it, or no matrix of the base")
+        if factor_FR.shape[1] != rank or not rank:
+            raise self._odd(name, "has another rank than its lora_B")
+        change_FD = factor_FR.float() @ factor_RD.float() * scale
+        if self.settings.parse("fan_in_fan_out", FLAG, False):
+            change_FD = change_FD.t()
+        if change_FD.shape != base.shape:
+            raise self._odd(name, "does not fit the base's matrix")
+        return base.float() + change_FD
+
+    def _odd(self, name: str, what: str) -> RegardError:
+        return RegardError(f"{name!r:.120} {what}: this is not supported", str(_file(self.adapter)))
+
+
+def _file(folder: Path) -> Path:
+    """The file of an adapter's tensors."""
+    return folder / (PICKLED if not (folder / FILE).exists() and (folder / PICKLED).exists() else FILE)
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    """The tensors of an adapter's file."""
+    if path.suffix == ".bin":
+        from regard.runs.convert.torch_file import read_torch_file
+
+        found = read_torch_file(path)
+    else:
+        disk.refuse_irregular(path, "file of weights")
+        try:
+            with safe_open(path, "pt") as opened:
+                found = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (no mapping)
+        except (SafetensorError, OSError) as error:
+            raise RegardError(f"is broken: {error}", str(path)) from None
+    for name, one in found.items():
+        if not one.is_floating_point() or not bool(torch.isfinite(one).all()):
+            raise RegardError(f"{name!r:.120} holds what is no finite number", str(path))
+    return found
