@@ -15,7 +15,6 @@ from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.folder import PreparedExamples, sha256_of
 from regard.decoding.hypotheses import Trace
-from regard.models.low_rank import adapt
 from regard.nn import ops
 from regard.system.errors import Stopped
 from regard.system.keys import key
@@ -216,8 +215,12 @@ class TrainingJob(ABC):
 
         The head of a model with labels is always trained: what they are is another matter in each data.
         """
-        if self.pretrained:
-            taken, own = self.pretrained.give(model), self.recipe.info.has_labels
+        if not self.pretrained:
+            return
+        taken, own = self.pretrained.give(model), self.recipe.info.has_labels
+        if self.recipe.adapt.deciding():
+            from regard.models.low_rank import adapt
+
             names = [name for name, _ in model.named_parameters()]
             fresh = {name for name in names if name not in taken or (own and name.startswith("head."))}
             adapt(model, self.recipe.adapt, fresh, key(self.recipe.seed, "factors"))
