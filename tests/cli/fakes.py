@@ -29,6 +29,10 @@ class Unaware:
     target_tokenizer = SimpleNamespace(piece=lambda id: f"▁{id}")
     device = device_name = "cpu"
     engine = None
+    is_zero_shot = False
+
+    def guess_language(self, text: str) -> None:
+        return None
 
     def unseen_words(self, text: str) -> None:
         return None

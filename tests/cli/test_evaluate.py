@@ -21,6 +21,10 @@ class Echo:
     """A task whose translation of a text is the text."""
 
     info = TASKS["translation"]
+    assets = SimpleNamespace(languages=None)
+
+    def between(self, from_, to):
+        return self
 
     def evaluate(self, sources, references, beam=None, lowercase=False, divide=None):
         return score(sources, references, lowercase=lowercase, samples=1)

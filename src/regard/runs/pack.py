@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from regard.config import Recipe
-from regard.data.prepare.folder import VALIDATION
-from regard.system import kernels, processor
+from regard.data.prepare.folder import INDEX, VALIDATION
+from regard.system import disk, kernels, processor
 from regard.system.errors import Option, RegardError, UsageError
 from regard.system.kernels.packing import Precision
 from regard.tasks.engine import has_engine, why_torch
@@ -57,6 +57,9 @@ def pack(
     tasks = {precision: open_without_torch(folder, "cpu", precision) for precision in get_args(Precision)}
     refuse_before(folder)
     sources, references = _validation(folder, source, reference, told)
+    if source is None and (held := _targets(folder)):  # a model of several directions writes its usual language
+        kept = [place for place, target in enumerate(held) if target == recipe.text.target_language]
+        sources, references = ([texts[place] for place in kept] for texts in (sources, references))
     if len(sources) < FEW:
         told(f"{counted(len(sources), 'sentence')}: a score and a speed of so few say little")
     told(f"measuring {', '.join(tasks)} in turns on {counted(len(sources), 'sentence')}")
@@ -116,6 +119,13 @@ def _in_turns(
             seconds[name] += time.process_time() - before
             found[name] += [hypotheses[0].text for hypotheses in answers]
     return found, seconds
+
+
+def _targets(folder: Path) -> list[str]:
+    """The language of each reference that a run of several directions validated on; nothing of other runs."""
+    path = folder / "training" / "data" / INDEX
+    held = disk.json_of(path).get("held", ()) if path.exists() else ()
+    return [target for _, target, count in held for _ in range(count)]
 
 
 def _validation(

@@ -12,6 +12,7 @@ from regard.cli import main
 from regard.data.corpora.pairs import directions_of, open_corpora
 from regard.data.prepare.folder import PreparedPairs
 from regard.runs import train as training
+from regard.runs.pack import pack
 from regard.system.errors import UsageError
 from regard.text.language_tokens import LanguageTokens
 from tests.refusals import refused
@@ -115,6 +116,13 @@ def test_translate_says_what_it_takes_a_text_for(folder: Path, capsys: pytest.Ca
     assert json.loads(capsys.readouterr().out)["source_language"] == "de"
     assert main(["translate", *given, "--from", "de"]) == 0
     assert "de → fr was not among the directions" in capsys.readouterr().err
+
+
+def test_precisions_are_measured_on_its_usual_language(folder: Path, texts: Path) -> None:
+    told: list[str] = []
+    made, _ = pack(folder, told=told.append)
+    assert made.sentences == 4
+    assert any("4 sentences" in line for line in told)
 
 
 def test_it_goes_out_and_comes_back_with_its_labels(folder: Path, tmp_path: Path) -> None:
