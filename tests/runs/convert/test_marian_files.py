@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.runs.convert.kinds import read_foreign_model
 from regard.runs.convert.marian_files import parse_settings, parse_vocabulary, read_marian_file
 from regard.system.errors import RegardError
 from tests.refusals import refused
@@ -119,19 +118,3 @@ def test_damaged_files_end_in_one_sentence(name: str, make: Callable[[], bytes],
                 content[draws.randrange(min(len(content), 600))] = draws.randrange(256)
         with suppress(RegardError):
             read_marian_file(written(bytes(content), tmp_path / name))
-
-
-@pytest.mark.parametrize("kind", ["opus", "student"])
-def test_damaged_folders_end_in_one_sentence(kind: str, tmp_path: Path) -> None:
-    folders.write(kind, tmp_path)
-    files, draws = sorted(tmp_path.iterdir()), random.Random(6)
-    for number in range(60):
-        path = files[number % len(files)]
-        whole = path.read_bytes()
-        content = bytearray(whole)
-        for _ in range(draws.choice([1, 4, 30])):
-            content[draws.randrange(len(content))] = draws.randrange(256)
-        path.write_bytes(content[: draws.randrange(len(content))] if number % 2 else content)
-        with suppress(RegardError):
-            read_foreign_model(tmp_path)
-        path.write_bytes(whole)
