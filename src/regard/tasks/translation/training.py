@@ -24,7 +24,7 @@ from regard.data.batches.texts import PairBatches
 from regard.data.checks.findings import Finding, announce, pattern_draft
 from regard.data.checks.pairs import PairScan, report_pairs, vocabulary_drafts
 from regard.data.corpora.corpus import Corpus, Progress, TextPair
-from regard.data.corpora.pairs import directions_of, open_corpora
+from regard.data.corpora.pairs import direction_of, directions_of, open_corpora
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import PairEncoder
 from regard.data.prepare.folder import PreparedPairs
@@ -388,13 +388,15 @@ class TranslationJob(TrainingJob):
         found = directions_of(corpora, usual) if known or not given.begun else ()
         if len(set(taught := found[: len(learned)])) < 2:
             found = ()
+        own = _own_languages(learned, text) if not found else {}
+        usual = own.get("text.source_language", usual[0]), own.get("text.target_language", usual[1])
         for pair in set(found) or {usual}:
             refuse_languages(pair, known)
         if found and not known:
             tokens = LanguageTokens(dict.fromkeys((target for _, target in taught), 0), False, taught)
             for pair in found:
                 tokens.find(*pair, (Option("valid_source"), Option("valid_target")))
-        said = asked(pairs, _languages_of(taught) if found else None)
+        said = asked(pairs, _languages_of(taught) if found else own or None)
         if found and said.text.bpe_dropout:
             raise UsageError("is for one direction, not for the tokens of several", "text.bpe_dropout")
         return cls(said, scanned, tell, despite_check, found, pretrained=given.begun)
@@ -475,6 +477,14 @@ def _languages_of(directions: Sequence[Direction]) -> dict[str, object]:
     read = {source for source, _ in directions}
     usual = [*(read if len(read) == 1 else {UNKNOWN_LANGUAGE}), *(target for _, target in directions[:1])]
     return dict(zip((f"text.{name}" for name in LANGUAGES), usual, strict=True))
+
+
+def _own_languages(corpora: Sequence[Corpus[TextPair]], text: Text) -> dict[str, str]:
+    """The languages that all corpora name, as a translation memory does, where the recipe does not."""
+    named = {direction_of(corpus) for corpus in corpora}
+    codes = dict(zip((f"text.{name}" for name in LANGUAGES), named.pop() if len(named) == 1 else (), strict=False))
+    told = {f"text.{name}": getattr(text, name) for name in LANGUAGES}
+    return {name: code for name, code in codes.items() if told[name] == UNKNOWN_LANGUAGE != code}
 
 
 def refuse_languages(direction: Direction, known: LanguageTokens | None) -> None:
