@@ -33,6 +33,9 @@ SHARP = 6.0
 SMALL = 0.1
 """The outputs of the other sub-layers are multiplied by it."""
 BASE: dict[str, Any] = {"tie": "three"}
+OPUS: dict[str, Any] = {**BASE, "activation": "swish"}
+NLLB: dict[str, Any] = {**BASE, "norm_place": "pre", "encoder_layers": 12, "decoder_layers": 12}
+NLLB |= {"d_model": 1024, "d_ff": 4096, "heads": 16}
 BERT: dict[str, Any] = {"layers": 12, "d_model": 768, "d_ff": 3072, "heads": 12, "positions": "learned"}
 GPT: dict[str, Any] = {**BERT, "activation": "gelu_tanh"}
 
@@ -74,15 +77,33 @@ def of_length(folder: Path, lines: list[str], tokens: int) -> str:
     return lines[min(range(len(lines)), key=lambda place: (abs(lengths[place] - tokens), place))]
 
 
-def translator(folder: Path) -> Path:
-    """The base shape of the paper: 6 + 6 layers, d_model 512, d_ff 2,048, 8 heads, 32,000 pieces."""
-    from regard.text.tokenizers.vocabulary import learn_vocabularies
+def translator(folder: Path, sizes: dict[str, Any] = BASE, pieces: int = PIECES) -> Path:
+    """The base shape of the paper: 6 + 6 layers, d_model 512, d_ff 2,048, 8 heads, 32,000 pieces; or another.
+
+    Pieces beyond those are never read, and cost in the output what others do.
+    """
+    from regard.text.tokenizers.tokenizer import Tokenizer
+    from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies
 
     pairs = zip(read("train", "en"), read("train", "de"), strict=True)
-    assets = learn_vocabularies(pairs, PIECES)
-    task = _task("translation", assets, BASE, {"text": {"source_language": "en", "target_language": "de"}})
+    learned = learn_vocabularies(pairs, PIECES).source
+    assert isinstance(learned, Tokenizer)
+    more = [f"zzz{number}zzz" for number in range(pieces - learned.size)]
+    tokenizer = Tokenizer([*learned.names, *more], learned.merges, learned.normalisation)
+    assets = Vocabularies(tokenizer, tokenizer, joint=True)
+    task = _task("translation", assets, sizes, {"text": {"source_language": "en", "target_language": "de"}})
     _copying(task.model, task.recipe.model)
     return _written(folder, task)
+
+
+def opus(folder: Path) -> Path:
+    """The shape of OPUS-MT: the base shape with swish and 58,101 pieces."""
+    return translator(folder, OPUS, 58_101)
+
+
+def nllb(folder: Path) -> Path:
+    """The shape of NLLB with 600 million weights: 12 + 12 layers, d_model 1,024, 256,206 pieces, pre-norm."""
+    return translator(folder, NLLB, 256_206)
 
 
 def encoder(folder: Path) -> Path:

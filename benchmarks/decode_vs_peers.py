@@ -4,9 +4,9 @@
     python benchmarks/decode_vs_peers.py --rounds 1 --sentences 64          # a try of some minutes
     python benchmarks/decode_vs_peers.py --work model --model FOLDER --source val.en.gz
 
-Works: ``base``, a translator of the paper's base shape; ``encoder`` of BERT's base size and ``language-model`` of
-GPT-2's, all of made-up weights; ``model``, a translator that was trained, with as many heads in the encoder as in
-the decoder, since CTranslate2 reads no other.
+Works: ``base``, ``opus`` and ``nllb``, translators of the shapes of the paper, of OPUS-MT and of NLLB-600M;
+``encoder`` of BERT's base size and ``language-model`` of GPT-2's, all of made-up weights; ``model``, a translator that
+was trained, with as many heads in the encoder as in the decoder, since CTranslate2 reads no other.
 
 Every tool opens the same weights, which Regard's exporters wrote, in one process of one thread, all on one core.
 Regard's are packed before (``regard pack``), as CTranslate2's are converted. For each measure (greedy, beam 4, one
@@ -63,6 +63,8 @@ def generating(folder: Path, lines: list[str]) -> list[Measure]:
 
 WORKS = {
     "base": (decode_models.translator, "translate", translating),
+    "opus": (decode_models.opus, "translate", translating),
+    "nllb": (decode_models.nllb, "translate", translating),
     "encoder": (decode_models.encoder, "encode", encoding),
     "language-model": (decode_models.language_model, "generate", generating),
     "model": (None, "translate", translating),
@@ -88,7 +90,8 @@ def parse() -> argparse.Namespace:
     if "model" in asked.works and not (asked.model and asked.source):
         made.error("--work model needs --model and --source")
     asked.cores, asked.packed = [asked.core], asked.device == "cpu"
-    asked.clock, asked.forms = "cpu", ("huggingface", "ctranslate2")
+    needed = {"ctranslate2": {"ctranslate2"}, "huggingface": {"transformers", "onnxruntime"}}
+    asked.clock, asked.forms = "cpu", tuple(form for form, users in needed.items() if users & set(asked.peers))
     if asked.device != "cpu":
         asked.clock, asked.forms = "wall", ("huggingface",)
         asked.peers = [name for name in asked.peers if name in ("regard", "transformers")]
