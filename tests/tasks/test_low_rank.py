@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 import regard
+from regard.cli.__main__ import main
 from regard.config.adapter import BASE, LORA_A, LORA_B, base_content
 from regard.inspection.folders.folder import Folder, snapshots
 from regard.inspection.folders.models import _load_task
@@ -227,6 +228,8 @@ def test_a_snapshot_of_the_run_is_looked_at_and_nothing_is_lost_when_it_is_slim(
     looked = named_tensors(_load_task(folder.path, place).model)
     assert {name for name in looked if name.endswith(LORA_B)}
     says = found.translate(SOURCE)
+    files = ["--source", str(tmp_path / "a.en"), "--target", str(tmp_path / "a.de")]
+    assert main(["check", *files, "--model", str(tmp_path / "model")]) == main(["check", *files])
     slim(tmp_path / "model")
     assert regard.load(tmp_path / "model", "cpu").translate(SOURCE) == says
     assert folder.parameters == sum(one.numel() for one in named_tensors(found.model).values())

@@ -107,6 +107,7 @@ def _pairs(options: CheckOptions) -> Report:
     test_source, test_target = options.test_source or (), options.test_target or ()
     from regard.data.checks import pairs as report
     from regard.data.corpora.pairs import open_corpora
+    from regard.tasks.model_path import with_base
     from regard.text.tokenizers.vocabulary import Vocabularies
 
     for path in (*source, *target, *(options.pairs or ()), *test_source, *test_target):
@@ -115,8 +116,10 @@ def _pairs(options: CheckOptions) -> Report:
     if len(test_source) != len(test_target):
         raise UsageError(f"{len(test_source)} --test-source but {len(test_target)} --test-target; they go in pairs")
     tests = {corpus.name: corpus for corpus in (open_corpora(test_source, test_target) if test_source else ())}
-    vocabularies = None if options.model is None else Vocabularies.load(options.model)
-    return report.check_pairs(learned, tests, options.max_tokens, vocabularies)
+    if options.model is None:
+        return report.check_pairs(learned, tests, options.max_tokens, None)
+    with with_base(options.model) as folder:
+        return report.check_pairs(learned, tests, options.max_tokens, Vocabularies.load(folder))
 
 
 def _refuse_unusable(path: Path) -> None:
