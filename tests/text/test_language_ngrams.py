@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from regard.system.errors import RegardError
-from regard.text.language_ngrams import LONGEST, NGRAMS, LanguageNgrams, read_ngrams, words_of
+from regard.text.language_ngrams import LONGEST, LanguageNgrams, read_ngrams, words_of
+from regard.text.tokenizers.vocabulary import NGRAMS
 from tests.refusals import refused
 
 TEXTS = {
@@ -47,9 +48,8 @@ def test_nothing_known_tells_nothing(text: str) -> None:
 
 
 def test_the_file_holds_it_all(tmp_path: Path) -> None:
-    assert read_ngrams(tmp_path) is None
     (tmp_path / NGRAMS).write_bytes(LEARNED.content)
-    assert read_ngrams(tmp_path) == LEARNED
+    assert read_ngrams(tmp_path / NGRAMS) == LEARNED
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,4 @@ def test_the_file_holds_it_all(tmp_path: Path) -> None:
 def test_a_damaged_file_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
     (tmp_path / NGRAMS).write_text(json.dumps({**json.loads(LEARNED.content), **change}))
     with refused(RegardError, NGRAMS, "n-grams"):
-        read_ngrams(tmp_path)
+        read_ngrams(tmp_path / NGRAMS)

@@ -21,8 +21,6 @@ from regard.config import FORMAT, checksum
 from regard.system import disk
 from regard.system.errors import RegardError
 
-NGRAMS = "languages.ngrams.json"
-"""The file of a model folder."""
 LONGEST, KEPT = 4, 2000
 """Letters of an n-gram, and n-grams of a language, at most."""
 READ = 2000
@@ -108,15 +106,12 @@ def _ngrams(word: str) -> Iterator[str]:
             yield framed[begin : begin + length]
 
 
-def read_ngrams(folder: Path) -> LanguageNgrams | None:
-    """The n-grams of a model folder; ``None`` where there are none.
+def read_ngrams(path: Path) -> LanguageNgrams:
+    """The n-grams of a file of a model folder.
 
     Raises:
         RegardError: the file is damaged, or a newer Regard wrote it.
     """
-    path = folder / NGRAMS
-    if not path.exists():
-        return None
     values = disk.json_of(path)
     try:
         checksum.refuse_newer(values, path)

@@ -7,16 +7,12 @@ these themselves where both sides have one vocabulary: some 1,000 of 32,000.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.system import disk
 from regard.system.errors import RegardError
 
-SHORTLIST = "shortlist.bin"
-"""The file of a model folder, as Marian's tools write it; most have none."""
 MAGIC = 0xF11A48D5013417F5
 HEAD = 6
 """Numbers of eight bytes at the beginning: magic, a checksum, frequent pieces, pieces of a list, offsets, entries."""
@@ -74,13 +70,3 @@ class Shortlist:
         lists = [self.entries[self.offsets[piece] : self.offsets[piece + 1]] for piece in read]
         found = np.concatenate([np.arange(self.frequent), *lists, read if joint else read[:0]])
         return np.unique(found).astype(np.int64)
-
-
-def read_shortlist(folder: Path, sizes: tuple[int, int]) -> Shortlist | None:
-    """The shortlist of a model folder; ``None`` where it has none.
-
-    Raises:
-        RegardError: it is damaged.
-    """
-    path = folder / SHORTLIST
-    return Shortlist.of(disk.content(path), sizes, str(path)) if path.exists() else None

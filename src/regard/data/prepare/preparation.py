@@ -29,7 +29,6 @@ from regard.system import disk
 from regard.system.errors import Option, RegardError
 from regard.system.forks import MapReduce, divide, join_parts, split_parts
 from regard.text.confidence import WORDS, WordCounter
-from regard.text.language_ngrams import words_of
 from regard.text.tokenizers.vocabulary import PairCounter, sample
 
 HEARD = 200_000
@@ -99,6 +98,8 @@ def count_sample(
 
 def count_words(examples: SplitCorpora[TextPair]) -> dict[str, Counter[str]]:
     """How often each word of each language occurs in the pairs that are learned from; of many about :data:`HEARD`."""
+    from regard.text.language_ngrams import words_of  # few trainings need it
+
     found, every = dict[str, Counter[str]](), 1 + examples.train_count // HEARD
     for block in examples.train_blocks(lambda pair: sum(map(len, pair))):
         pairs, _ = block.read()

@@ -15,7 +15,6 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from regard.config import TASKS
-from regard.data.corpora.labelled import join_labels
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.lines import replace_surrogates
@@ -273,6 +272,8 @@ def _wrong(task: str, kind: str, label: str) -> str:
         return "holds half a character (a surrogate)"
     if TASKS[task].writes == "tags":
         return "is a tag of a span without a name after the hyphen" if _NO_SPAN.fullmatch(label) else ""
+    from regard.data.corpora.labelled import join_labels  # a training of a translator loads this module, too
+
     try:
         if kind == "multi":
             join_labels([label])

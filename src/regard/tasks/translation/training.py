@@ -46,7 +46,6 @@ from regard.tasks.text.preparation import LANGUAGES
 from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, StoppableTrace, Tell, TrainingJob
 from regard.tasks.training.defaults import MORE, SizeDefaults
 from regard.tasks.translation.translator import Hypothesis, Translation
-from regard.text.language_ngrams import LanguageNgrams
 from regard.text.language_tokens import ARGUMENTS, UNKNOWN_LANGUAGE, Direction, LanguageTokens, find_code
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
@@ -437,6 +436,8 @@ class TranslationJob(TrainingJob):
         vocabularies = self.pretrained.vocabularies if self.pretrained else counter.learn(text.vocabulary, symbols)
         if written and not self.pretrained:
             ids = {code: vocabularies.source.names.index(name) for code, name in zip(written, symbols, strict=True)}
+            from regard.text.language_ngrams import LanguageNgrams  # few trainings need it
+
             ngrams = LanguageNgrams.of(count_words(examples))
             tokens = LanguageTokens(ids, False, tuple(dict.fromkeys(learned)))
             vocabularies = replace(vocabularies, languages=tokens, ngrams=ngrams)

@@ -20,7 +20,6 @@ from regard.tasks.engine import engine_of, step_of, why_torch
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others
 from regard.text.confidence import Side, UnseenWord, is_doubted
-from regard.text.language_ngrams import LanguagePrediction
 from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction
 from regard.text.languages import cut, joiner, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from regard.models.rnn import Rnn
     from regard.models.transformer import Transformer
     from regard.tasks.metrics.bleu import TranslationScores
+    from regard.text.language_ngrams import LanguagePrediction
 
 SETTINGS = Option("settings")
 LONGEST_WORD = 4096

@@ -8,24 +8,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from regard.system import disk
 from regard.system.errors import RegardError
 from regard.system.forks import join_parts, split_parts
 from regard.system.keys import generator
 from regard.text.confidence import CONFIDENCE, WORDS, SeenWords, confidence_content, read_doubted_below, read_seen_words
 from regard.text.frame import FRAME, PLAIN, TextFrame, read_frame
-from regard.text.language_ngrams import NGRAMS, LanguageNgrams, read_ngrams
 from regard.text.language_tokens import LANGUAGES, LanguageTokens, read_languages
-from regard.text.shortlist import SHORTLIST, Shortlist, read_shortlist
 from regard.text.tokenizers.byte_pieces import ChunkCounter, Normalisation, Units
 from regard.text.tokenizers.tokenizer import Tokenizer, learn_counted, parse_document, read_document
 
 if TYPE_CHECKING:
+    from regard.text.language_ngrams import LanguageNgrams
+    from regard.text.shortlist import Shortlist
     from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
     from regard.text.tokenizers.sentencepiece import SentencePieceTokenizer
 
 Item = TypeVar("Item")
 CHUNK = 4096
 TOKENIZER, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
+NGRAMS, SHORTLIST = "languages.ngrams.json", "shortlist.bin"
+"""Files that few model folders have, of several languages or a student; only there their modules are loaded."""
 PAD = 0
 """The pad piece of a T5."""
 AnyTokenizer: TypeAlias = "Tokenizer | HuggingFaceTokenizer | SentencePieceTokenizer"
@@ -153,14 +156,30 @@ class Vocabularies:
         """
         folder = Path(folder)
         more: tuple[Any, ...] = (read_seen_words(folder), read_doubted_below(folder), read_languages(folder))
-        more += (read_frame(folder), read_ngrams(folder))
+        more += (read_frame(folder), _read_ngrams(folder / NGRAMS))
         joint = (folder / TOKENIZER).exists()
         if not joint and not (folder / SOURCE).exists():
             raise RegardError(f"holds neither {TOKENIZER} nor {SOURCE}; is it a model folder?", str(folder))
         source = read_tokenizer(folder / (TOKENIZER if joint else SOURCE))
         target = source if joint else read_tokenizer(folder / TARGET)
-        more += (read_shortlist(folder, (source.size, target.size)),)
+        more += (_read_shortlist(folder / SHORTLIST, (source.size, target.size)),)
         return cls(source, target, joint, *more)
+
+
+def _read_ngrams(path: Path) -> LanguageNgrams | None:
+    if not path.exists():
+        return None
+    from regard.text.language_ngrams import read_ngrams
+
+    return read_ngrams(path)
+
+
+def _read_shortlist(path: Path, sizes: tuple[int, int]) -> Shortlist | None:
+    if not path.exists():
+        return None
+    from regard.text.shortlist import Shortlist
+
+    return Shortlist.of(disk.content(path), sizes, str(path))
 
 
 def learn_vocabularies(
