@@ -21,11 +21,11 @@ BESIDE = (
     "Translators of the paper's *base shape* and of those of OPUS-MT (58,101 pieces) and NLLB-600M (256,206), an",
     "*encoder* of BERT's base size and a *language model* of GPT-2's size, all with made-up weights; the trained",
     "translators of *Multi30k* and of the *demonstration*. All tools open the same weights, in one process of one",
-    "thread each, on one core, and take turns, each with the batches that suit it best; medians of processor",
-    "seconds: of one sentence the milliseconds, else tokens (of the encoder texts) a second. *Ratio*: to",
-    "CTranslate2 of the same type. *Same*: share of outputs with the tokens of its fp32, of the encoder how far",
-    "numbers are apart, ours and CTranslate2's. *MB*: the most memory of the process, ours and CTranslate2's.",
-    "Searches have no length penalty: every tool has another one.",
+    "thread each, on one core, and take turns, each with the batches that suit it best (those two shapes with 48",
+    "and 16 sentences at once); medians of processor seconds: of one sentence the milliseconds, else tokens (of the",
+    "encoder texts) a second. *Ratio*: to CTranslate2 of the same type. *Same*: share of outputs with the tokens of",
+    "its fp32, of the encoder how far numbers are apart, ours and CTranslate2's. *MB*: the most memory of the",
+    "process, ours and CTranslate2's. Searches have no length penalty: every tool has another one.",
 )
 OTHERS = "The other tools at the encoder's work; the ratio is theirs to CTranslate2:"
 STUDENTS = (
