@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer
 
 import regard
 from regard.runs.conversion import export_model, import_model
@@ -19,24 +19,12 @@ from tests.refusals import refused
 from tests.runs.convert import translator_folders
 from tests.runs.convert.small_folders import LABELS, PAIRS, TAGS, TEXTS, around, rewrite, word_pieces
 from tests.runs.convert.small_peers import AUTO, OFFSET, theirs, transformers
+from tests.text.tokenizers import library_tokenizers as library
 
-SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 HIDDEN = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20}
 SMALL = {"dim": 12, "n_layers": 2, "n_heads": 3, "hidden_dim": 20}
 KINDS = ["Roberta", "XLMRoberta", "DistilBert"]
 ODD = ["", " ", "  a  b ", "ﬁne ½ Ⅳ", "नमस्ते 你好 안녕", "don't I'LL we've", "1,234.5e-6 № ①", "a</s>b <mask>"]
-
-
-def byte_pairs() -> Tokenizer:
-    """As RoBERTa's."""
-    core = Tokenizer(models.BPE())
-    core.pre_tokenizer, core.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    mask = AddedToken("<mask>", lstrip=True, special=True)
-    given = {"special_tokens": [*SYMBOLS, mask], "initial_alphabet": alphabet, "show_progress": False}
-    core.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=290, **given))
-    core.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), True, False)
-    return core
 
 
 def unigrams(folder: Path) -> Any:
@@ -59,7 +47,7 @@ def folder_of(kind: str, head: str, path: Path, **changes: Any) -> tuple[Any, An
         )
     elif kind == "Roberta":
         roles = {"bos": "<s>", "eos": "</s>", "cls": "<s>", "sep": "</s>"}
-        tokenizer = fast(byte_pairs(), {**roles, "pad": "<pad>", "unk": "<unk>", "mask": "<mask>"})
+        tokenizer = fast(library.roberta(TEXTS, 290), {**roles, "pad": "<pad>", "unk": "<unk>", "mask": "<mask>"})
     else:
         tokenizer = unigrams(path)
     labels = TAGS if head == "ForTokenClassification" else LABELS

@@ -21,7 +21,8 @@ from tests.refusals import refused
 from tests.runs.convert import translator_folders as folders
 
 KINDS = ["marian", "separate", "m2m", "nllb", "mbart"]
-TEXTS = folders.sentences(60, seed=9)
+MORE = folders.sentences(300, seed=9)
+TEXTS = MORE[:60]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -33,9 +34,9 @@ def both(request, tmp_path_factory):
     return request.param, peer, folder
 
 
-def frame(kind: str, translator: Translation) -> tuple[list[list[int]], list[int]]:
+def frame(kind: str, translator: Translation, texts: list[str] = TEXTS) -> tuple[list[list[int]], list[int]]:
     """What is read, and what begins the translation."""
-    read = [[id for id, _, _ in translator.reads(text)[1]] for text in TEXTS]
+    read = [[id for id, _, _ in translator.reads(text)[1]] for text in texts]
     return read, list(translator.symbols.prefix)
 
 
@@ -57,9 +58,10 @@ def written(peer, read: list[list[int]], prefix: list[int], beams: int) -> list[
     return found
 
 
+@pytest.mark.parametrize("texts", [TEXTS, pytest.param(MORE, marks=pytest.mark.long(2))], ids=["60", "300"])
 @pytest.mark.parametrize("engine", [False, True], ids=["torch", "engine"])
 @pytest.mark.parametrize("beam", [1, 4])
-def test_tokens_are_those_of_transformers(both, beam: int, engine: bool) -> None:
+def test_tokens_are_those_of_transformers(both, beam: int, engine: bool, texts: list[str]) -> None:
     kind, peer, folder = both
     ours = regard.load(folder / "ours", "cpu")
     ours.recipe = ours.recipe.model_copy(
@@ -67,15 +69,15 @@ def test_tokens_are_those_of_transformers(both, beam: int, engine: bool) -> None
     )
     if not engine:
         ours.engine = None
-    read, prefix = frame(kind, ours)
-    found = [best[0] for best in ours.nbest(TEXTS, beam=beam, max_extra=5)]
+    read, prefix = frame(kind, ours, texts)
+    found = [best[0] for best in ours.nbest(texts, beam=beam, max_extra=5)]
     end, alike = ours.symbols.end, 0
     for one, ids in zip(found, written(peer, read, prefix, beam), strict=True):
         if one.finished and end not in ids:
             continue  # at the limit they prefer what has not ended where that is more probable
         assert [*one.tokens, *[end] * one.finished] == ids
         alike += 1
-    assert alike > 0.8 * len(TEXTS)
+    assert alike > 0.8 * len(texts)
 
 
 @pytest.mark.filterwarnings("ignore:Recommended")

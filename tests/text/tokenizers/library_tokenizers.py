@@ -1,8 +1,8 @@
-"""Small tokenizers of the library, learned as those of BERT, GPT-2 and T5 are."""
+"""Small tokenizers of the library, learned as those of BERT, GPT-2, RoBERTa and T5 are."""
 
 from collections.abc import Sequence
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 
 def word_pieces(texts: Sequence[str], size: int) -> Tokenizer:
@@ -31,6 +31,20 @@ def byte_pairs(texts: Sequence[str], size: int) -> Tokenizer:
         vocab_size=size, special_tokens=symbols, initial_alphabet=alphabet, show_progress=False
     )
     core.train_from_iterator(texts, trainer)
+    return core
+
+
+def roberta(texts: Sequence[str], size: int) -> Tokenizer:
+    """As RoBERTa's."""
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer, core.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    symbols = ["<s>", "<pad>", "</s>", "<unk>", AddedToken("<mask>", lstrip=True, special=True)]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=symbols, initial_alphabet=alphabet, show_progress=False
+    )
+    core.train_from_iterator(texts, trainer)
+    core.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), True, False)
     return core
 
 

@@ -1,6 +1,7 @@
 """Tokenizers of other projects: equal to the library that wrote them, but that no text gives a symbol."""
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,11 @@ from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
 
 from regard.system.errors import RegardError
 from regard.text.stop_strings import Decoder
-from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer, special_token_names
+from regard.text.tokenizers.hugging_face import GUARD, HuggingFaceTokenizer, special_token_names
 from regard.text.tokenizers.tokenizer import Tokenizer, learn, read_document
 from regard.text.tokenizers.vocabulary import read_tokenizer
 from tests.refusals import refused
-from tests.text.tokenizers.library_tokenizers import byte_pairs, unigrams, word_pieces
+from tests.text.tokenizers.library_tokenizers import byte_pairs, roberta, unigrams, word_pieces
 
 TEXTS = [
     "The animal didn't cross the street, because it was too tired.",
@@ -240,3 +241,18 @@ def test_a_mutated_file_loads_or_is_refused(raw, tmp_path_factory, data: st.Data
         assert one.decode(ids) == text if isinstance(one, Tokenizer) else isinstance(one.decode(ids), str)
     except RegardError:
         return
+
+
+@pytest.mark.long(1)
+@pytest.mark.parametrize("learned", [word_pieces, byte_pairs, unigrams, roberta])
+def test_lines_in_twelve_scripts_are_read_and_written_as_by_the_library(
+    lines: list[str], learned: Callable[[Sequence[str], int], tokenizers.Tokenizer]
+) -> None:
+    content = learned(lines[::12], 3000).to_str()
+    core, ours = tokenizers.Tokenizer.from_str(content), HuggingFaceTokenizer(json.loads(content))
+    changed = [GUARD, *(name for name in (*SYMBOLS, "<s>", "<mask>") if name in ours.names)]
+    known = [line for line in lines if not any(name in line for name in changed)]
+    wanted = [one.ids for one in core.encode_batch(known, add_special_tokens=False)]
+    assert len(known) > 6000
+    assert [ids.tolist() for ids in ours.ids_batch(known)] == wanted
+    assert ours.decode_batch(wanted) == core.decode_batch(wanted)
