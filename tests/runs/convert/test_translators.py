@@ -58,6 +58,13 @@ def written(peer, read: list[list[int]], prefix: list[int], beams: int) -> list[
     return found
 
 
+def test_a_model_of_others_goes_on_in_small_steps(both) -> None:
+    _, _, folder = both
+    training = Pretrained.load(folder / "ours").values("translation")["training"]
+    assert training["rate"] == pytest.approx(0.0256 / 16)
+    assert training["label_smoothing"] == 0.0
+
+
 @pytest.mark.parametrize("texts", [TEXTS, pytest.param(MORE, marks=pytest.mark.long(2))], ids=["60", "300"])
 @pytest.mark.parametrize("engine", [False, True], ids=["torch", "engine"])
 @pytest.mark.parametrize("beam", [1, 4])

@@ -201,6 +201,7 @@ def _section(settings: Fields) -> dict[str, object]:
         "positions": "timing_signal",
         "norm_place": PLACES[steps],
         "norm_epsilon": EPSILON,
+        "dropout": 0.0,  # which the files do not say; a student that learned without would be spoiled
         "tie": _tie(settings),
     }
     if not settings.parse("output-omit-bias", FLAG, False):

@@ -28,9 +28,9 @@ from regard.models import store
 from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, verify_with_base, with_base
-from regard.tasks.training.defaults import ADAPTED, LOW_RANK, pool_fields
+from regard.tasks.training.defaults import ADAPTED, IMPORTED, LOW_RANK, pool_fields
 from regard.text.languages import UNKNOWN
-from regard.text.tokenizers.tokenizer import learn
+from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies, sample
 
 SYMBOLS = ("[CLS]", "[MASK]")
@@ -115,6 +115,8 @@ class Pretrained:
         codes = {} if self.vocabularies.languages else {name.partition(".")[2]: c for name, c in self.languages.items()}
         training: dict[str, object] = {"tokens": longest} if longest > Training().tokens else {}
         training["rate"] = rate / recipe.model.d_model
+        if not isinstance(self.vocabularies.source, Tokenizer):  # others trained it, longer than anybody here
+            training |= {"rate": IMPORTED * rate / recipe.model.d_model, "label_smoothing": 0.0}
         return {
             "text": {**text, "joint": recipe.text.joint, **codes},
             "data": {"max_tokens": longest},

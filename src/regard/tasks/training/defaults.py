@@ -27,6 +27,8 @@ ADAPTED = 0.128
 """Rate times ``d_model`` of a translator that goes on: for ``tiny`` a third of its rate from nothing."""
 LOW_RANK = 3 * ADAPTED
 """The same where low-rank factors alone are trained, which need larger steps [Hu21, table 11]."""
+IMPORTED = 0.2
+"""Share of these rates for a model that others trained for long, which larger steps spoil (docs/experiments.md)."""
 BYTES = 16
 """Of a parameter in training: fp32 weight, gradient and Adam's two moments."""
 SHOWN = ("d_model", "d_ff", "encoder_layers", "decoder_layers", "layers")

@@ -218,6 +218,7 @@ def section_of(held: ModelFile, epsilon: float) -> dict[str, object]:
         if both(held, "pre_norm", [attribute(held, "pre_norm", side, 1) for side in SIDES])
         else "post",
         "norm_epsilon": epsilon,
+        "dropout": 0.0,  # which the file does not say
         "activation": ACTIVATIONS[kind],
         "scale_embedding": bool(scaled),
         "biases": "encoder/layer_0/ffn/linear_0/bias" in held,
