@@ -60,6 +60,9 @@ class Text(Section):
     """Tokenization [Sennrich16]: byte-level BPE, lossless."""
 
     vocabulary: int = Field(8000, ge=300, le=1_000_000, description="pieces, the symbols included")
+    extend_vocabulary: int = only_if_set(
+        "translation from another model: at most so many pieces more, learned from the new text", 0, ge=0, le=100_000
+    )
     joint: bool = Field(True, description="one vocabulary for both languages (needed for three-way tying)")
     units: Literal["pieces", "characters"] = Field("pieces", description="pieces: learned byte pairs; or characters")
     normalisation: Literal["none", "nfc", "nfkc"] = Field("nfc", description="Unicode normalisation before encoding")

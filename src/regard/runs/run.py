@@ -129,7 +129,7 @@ def _stages(job: TrainingJob, tell: Callable[[str], None]) -> Progress:
 def learning_line(job: TrainingJob) -> str:
     """What is learned before examples are turned into ids, for people: a vocabulary, and the labels or tags if any."""
     info, learned = job.recipe.info, list[str]()
-    if info.reads != "image" and job.pretrained is None:
+    if info.reads != "image" and (job.pretrained is None or job.recipe.text.extend_vocabulary):
         learned.append("the vocabulary")
     if info.writes == "tags":
         learned.append("the tags")

@@ -86,6 +86,7 @@ def train(asked: TrainOptions) -> Any:
         "task": asked.task,
         "text.source_language": asked.source_language or None,
         "text.target_language": asked.target_language or None,
+        "text.extend_vocabulary": asked.extend_vocabulary,
         "training.minutes": asked.minutes,
         "training.steps": asked.steps,
         "seed": asked.seed,
@@ -120,6 +121,8 @@ def train(asked: TrainOptions) -> Any:
             low_rank = bool(wishes.merged[1].get("adapt", {}).get("rank"))
             begun_values = begun.values(word, low_rank)
             wishes = replace(wishes, begun=begun_values, guessed={**begun.languages, **_known(guessed)})
+        if wishes.merged[1].get("text", {}).get("extend_vocabulary"):
+            _refuse_extending(begun, info)
         machine = Machine(choose_device(asked.device), asked.threads, asked.processes)
         if info.learns_from != "pairs":
             others = ("source", "target", "pairs", "valid_source")
@@ -159,6 +162,15 @@ def _refuse_another(begun: Pretrained, info: TaskInfo) -> None:
     if family not in info.families:
         message = f"is a model of the family {family}; task = {info.name} needs {' or '.join(info.families)}"
         raise UsageError(message, where)
+
+
+def _refuse_extending(begun: Pretrained | None, info: TaskInfo) -> None:
+    """Raise a UsageError unless there is a translator whose vocabulary can be extended."""
+    if begun is None or info.learns_from != "pairs":
+        raise UsageError(f"is for a translator that {Option('start_from')} names", Option("extend_vocabulary"))
+    if not begun.vocabularies.extensible:
+        message = "adds to byte pairs that Regard learned; this model has another vocabulary, so leave it out"
+        raise UsageError(message, Option("extend_vocabulary"))
 
 
 def _refuse_adapting(begun: Pretrained | None, recipe: Recipe) -> None:

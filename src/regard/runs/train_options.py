@@ -41,6 +41,8 @@ class TrainOptions:
         valid: what it is validated on; default: a tenth, at most ``data.validation``, split off by seed.
         start_from: a model folder to initialise from: its weights, sizes and vocabulary; of a translator also its
             languages and how it decodes.
+        extend_vocabulary: add so many pieces, learned from the new text, to the vocabulary of the translator to
+            initialise from.
         valid_source: sentences to validate on, one file, or of several languages several; default: some split off from
             the data.
         valid_target: their translations.
@@ -86,6 +88,7 @@ class TrainOptions:
     train: Annotated[Inputs, DATA, PLACES] = None
     valid: Annotated[Path | str | None, DATA, PLACE] = None
     start_from: Annotated[Path | str | None, DATA, PLACE] = None
+    extend_vocabulary: Annotated[int | None, RECIPE] = None
     valid_source: Annotated[Inputs, DATA, PLACES] = None
     valid_target: Annotated[Inputs, DATA, PLACES] = None
     pairs: Annotated[Inputs, DATA, PLACES] = None

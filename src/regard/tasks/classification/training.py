@@ -382,11 +382,11 @@ class ClassificationJob(TrainingJob):
             disk.replace(prepared.folder / NGRAMS, fitted.content)
         return prepared
 
-    def begin(self, model: nn.Module) -> None:
+    def begin(self, model: nn.Module, assets: Any) -> None:
         """As of any task; the last layer of a number stays fresh, since it has the units of other numbers."""
         last = [one for name, one in model.named_parameters() if name.startswith("head.classes.")]
         fresh = [one.detach().clone() for one in last]
-        super().begin(model)
+        super().begin(model, assets)
         if self.recipe.classification.kind == "regression":
             with torch.no_grad():
                 for one, kept in zip(last, fresh, strict=True):

@@ -25,6 +25,7 @@ from regard.data.prepare.preparation import Learn, prepare
 from regard.data.prepare.shards import Side
 from regard.data.prepare.split import Examples, Split, SplitCorpora, split_texts
 from regard.models import store
+from regard.models.embedding_rows import extend_tables
 from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, verify_with_base, with_base
@@ -124,16 +125,19 @@ class Pretrained:
             "training": training,
         }
 
-    def give(self, model: nn.Module) -> set[str]:
+    def give(self, model: nn.Module, assets: Any = None) -> set[str]:
         """Copy every weight of the same name and shape, and tell which; the head stays fresh where it is another.
+
+        Tables of a translator whose ``assets`` have more pieces are filled too.
 
         Raises:
             RegardError: a weight below the head is not there, or of another shape; half a model would be no beginning.
         """
-        taken = set(store.take(self.folder / MODEL, model))
-        if missing := [
-            name for name in store.named_tensors(model) if name not in taken and not name.startswith("head.")
-        ]:
+        taken, filled = set(store.take(self.folder / MODEL, model)), set[str]()
+        if isinstance(assets, Vocabularies) and assets.sizes != self.vocabularies.sizes:
+            filled = extend_tables(self.folder / MODEL, model, self.vocabularies, assets) - taken
+        names = (name for name in store.named_tensors(model) if not name.startswith("head."))
+        if missing := [name for name in names if name not in taken | filled]:
             more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
             message = f"does not fit the model to be trained, which has another {missing[0]}{more}"
             raise RegardError(f"{message}; leave the sizes of the section model as they are there", str(self.folder))

@@ -210,14 +210,15 @@ class TrainingJob(ABC):
         found: TrainingTask = self.training(task, prepared, paths)
         return found
 
-    def begin(self, model: nn.Module) -> None:
+    def begin(self, model: nn.Module, assets: Any) -> None:
         """Copy the weights of the pretrained model, if there is one, into a fresh model, and adapt it as it is to be.
 
-        The head of a model with labels is always trained: what they are is another matter in each data.
+        What :meth:`Pretrained.give` does not take from there is always trained: tables of more pieces, and the head of
+        a model with labels: what they are is another matter in each data.
         """
         if not self.pretrained:
             return
-        taken, own = self.pretrained.give(model), self.recipe.info.has_labels
+        taken, own = self.pretrained.give(model, assets), self.recipe.info.has_labels
         if self.recipe.adapt.deciding():
             from regard.models.low_rank import adapt
 

@@ -420,6 +420,7 @@ class TranslationJob(TrainingJob):
         names = ["vocabulary", "joint", "normalisation", "sample", "bpe_dropout"]
         names += [name for name in ("units", "lowercase") if getattr(text, name) != getattr(usual, name)]
         names += ["segmentations"] if text.bpe_dropout else []
+        names += ["extend_vocabulary"] if text.extend_vocabulary else []
         names += LANGUAGES if self.pretrained and self.pretrained.vocabularies.languages else ()
         rests = {f"text.{name}": getattr(text, name) for name in names} | (self.more() if self.pretrained else {})
         return PreparedPairs(
@@ -434,6 +435,8 @@ class TranslationJob(TrainingJob):
         written = dict.fromkeys(target for _, target in learned)
         symbols = [f">>{code}<<" for code in written]  # as Marian's models of several have them
         vocabularies = self.pretrained.vocabularies if self.pretrained else counter.learn(text.vocabulary, symbols)
+        if text.extend_vocabulary:
+            vocabularies = counter.extend(vocabularies, text.extend_vocabulary)
         if written and not self.pretrained:
             ids = {code: vocabularies.source.names.index(name) for code, name in zip(written, symbols, strict=True)}
             from regard.text.language_ngrams import LanguageNgrams  # few trainings need it
@@ -457,7 +460,9 @@ class TranslationJob(TrainingJob):
 
     def assets(self, prepared: PreparedPairs) -> Vocabularies:
         """The vocabularies learned from them, or those of the model to go on from."""
-        found = self.pretrained.vocabularies if self.pretrained else prepared.vocabularies
+        found = prepared.vocabularies
+        if self.pretrained:
+            found = replace(self.pretrained.vocabularies, source=found.source, target=found.target)
         if (known := found.languages) and known.directions:
             text = self.recipe.text
             learned = prepared.directions or [(text.source_language, text.target_language)]

@@ -39,6 +39,8 @@ _NORMALISERS: dict[tuple[Normalisation, bool], object] = {
 }
 COUNTED = 4096
 """Texts whose words are counted together."""
+FIRST_LETTER = 0x10000
+"""From here on Unicode has more characters than a vocabulary has pieces, none of them white space."""
 CLASS, MASK = "[CLS]", "[MASK]"
 SENTINEL = re.compile(r"<extra_([0-9]+)>")
 """Symbols of tasks: before a text that is read as a whole, for a hidden word, for each span that was taken out."""
@@ -282,6 +284,10 @@ class Tokenizer(BaseTokenizer):
         """The ids of normalised texts, each by itself."""
         return [one.ids for one in self._core.encode_batch_fast(texts, add_special_tokens=False)]
 
+    def pieces_of(self, word: str) -> list[int]:
+        """The ids of a word, or of a part of one, in byte letters."""
+        return [piece.id for piece in self._core.model.tokenize(word)]
+
     def words(self, text: str) -> list[str]:
         """The words within which pieces are merged, written in byte letters, in order."""
         splitter = self._core.pre_tokenizer
@@ -373,7 +379,7 @@ def learn_counted(counter: ChunkCounter, vocabulary: int, symbols: Sequence[str]
         pieces = ALPHABET + [byte_pieces.spell(character) for character in seen]
         merges: list[tuple[str, str]] = []
     else:
-        pieces, merges = _learn_merges(counts, vocabulary - len(names))
+        pieces, merges = _learn_merges(counts, vocabulary - len(names), ALPHABET)
     if clash := set(names) & set(pieces):
         raise UsageError(f"the symbol {min(clash)!r} could be part of a text; choose one with brackets", "symbols")
     if len(set(names)) < len(names):
@@ -383,15 +389,30 @@ def learn_counted(counter: ChunkCounter, vocabulary: int, symbols: Sequence[str]
     return tokenizer
 
 
-def _learn_merges(counts: Mapping[str, int], size: int) -> tuple[list[str], list[tuple[str, str]]]:
-    """At most ``size`` pieces, the bytes first, and the merges that build them, from words in byte letters.
+def extend(known: Tokenizer, counter: ChunkCounter, count: int) -> Tokenizer:
+    """The tokenizer with at most ``count`` pieces more, merged of its own by the words of texts that are counted.
+
+    Ids stay, and texts without a new piece have the ids that they had. Each piece is a letter to the trainer.
+    """
+    letters, counts = [chr(FIRST_LETTER + id) for id in range(known.size)], counter.counts()
+    spelled = {"".join(letters[id] for id in known.pieces_of(word)): often for word, often in counts.items()}
+    alphabet = sorted(set().union(*spelled))
+    pieces, merges = _learn_merges(spelled, len(alphabet) + count, alphabet)
+    written = str.maketrans(dict(zip(letters, known.names, strict=True)))
+    added = [piece.translate(written) for piece in pieces[len(alphabet) :]]
+    more = [(left.translate(written), right.translate(written)) for left, right in merges]
+    return Tokenizer([*known.names, *added], [*known.merges, *more], known.normalisation, known.units, known.lowercase)
+
+
+def _learn_merges(counts: Mapping[str, int], size: int, alphabet: list[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """At most ``size`` pieces, the letters first, and the merges that build them, from words in these letters.
 
     The library's trainer takes texts alone, so each word is given as often as it was counted; it need not be split or
     spelled again. A pure function of the counts: of pairs equally frequent the one of the earlier pieces is merged.
     """
     core = LibraryTokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    trainer = trainers.BpeTrainer(vocab_size=size, min_frequency=2, initial_alphabet=ALPHABET, show_progress=False)
+    trainer = trainers.BpeTrainer(vocab_size=size, min_frequency=2, initial_alphabet=alphabet, show_progress=False)
     core.train_from_iterator(byte_pieces.repeat_words(counts), trainer)
     model = json.loads(core.to_str())["model"]
     merges = [(left, right) for left, right in model["merges"]]

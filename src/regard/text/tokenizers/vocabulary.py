@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -16,7 +16,7 @@ from regard.text.confidence import CONFIDENCE, WORDS, SeenWords, confidence_cont
 from regard.text.frame import FRAME, PLAIN, TextFrame, read_frame
 from regard.text.language_tokens import LANGUAGES, LanguageTokens, read_languages
 from regard.text.tokenizers.byte_pieces import ChunkCounter, Normalisation, Units
-from regard.text.tokenizers.tokenizer import Tokenizer, learn_counted, parse_document, read_document
+from regard.text.tokenizers.tokenizer import Tokenizer, extend, learn_counted, parse_document, read_document
 
 if TYPE_CHECKING:
     from regard.text.language_ngrams import LanguageNgrams
@@ -114,6 +114,11 @@ class Vocabularies:
     def sizes(self) -> tuple[int, int]:
         """Pieces of each side."""
         return self.source.size, self.target.size
+
+    @property
+    def extensible(self) -> bool:
+        """Whether all are of pieces that we learned, to which others can be added."""
+        return all(isinstance(one, Tokenizer) and one.units == "pieces" for one in self.files.values())
 
     @property
     def contents(self) -> dict[str, bytes]:
@@ -233,3 +238,9 @@ class PairCounter:
             learn_counted(side, vocabulary, () if number else symbols) for number, side in enumerate(self._sides)
         ]
         return Vocabularies(learned[0], learned[-1], joint=len(learned) == 1)
+
+    def extend(self, known: Vocabularies, count: int) -> Vocabularies:
+        """Vocabularies of our pieces with at most so many more each."""
+        sides = zip(known.files.values(), self._sides, strict=True)
+        found = [extend(one, side, count) for one, side in sides if isinstance(one, Tokenizer)]
+        return replace(known, source=found[0], target=found[-1])

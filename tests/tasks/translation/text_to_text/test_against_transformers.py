@@ -61,7 +61,7 @@ def taught(folder: Path) -> tuple[Any, Any]:
     prepared = job.prepare(folder / "data", no_progress)
     assets = job.assets(prepared)
     model = job.task.build(recipe, assets.sizes)
-    job.begin(model)
+    job.begin(model, assets)
     task = job.task(recipe, assets, model.double().train())
     return job.teach(task, prepared, ProductPaths()), peer.double().train()
 

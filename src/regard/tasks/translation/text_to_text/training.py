@@ -110,9 +110,9 @@ class TextToTextBase(TrainingJob):
     task = TextToText
     training = TextToTextTraining
 
-    def begin(self, model: nn.Module) -> None:
+    def begin(self, model: nn.Module, assets: Any) -> None:
         """As of any task; what began the outputs of the pretrained model becomes the piece that begins those here."""
-        super().begin(model)
+        super().begin(model, assets)
         if self.pretrained is None:
             return
         assert isinstance(model, Transformer)
