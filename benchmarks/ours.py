@@ -67,11 +67,13 @@ def train(job: Job) -> None:
 
 
 def learn(job: Job) -> dict[str, Any]:
-    """Trains a reader; tells the scores on the way, by seconds."""
+    """Trains a reader, of a model that is begun if the job names one; tells the scores on the way, by seconds."""
+    valid = job.file("valid", job.ending)
     regard.train(
         task=job.task,
         train=[job.file("train", job.ending)],
-        valid=job.file("valid", job.ending),
+        valid=valid if valid.exists() else None,
+        start_from=getattr(job, "begun", None),
         output=job.own / "model",
         seed=job.seed,
         threads=1,

@@ -121,7 +121,7 @@ MASKED = (
     "*Masked words*: a model of masked words learns from the other texts and from general English for ten minutes, and",
     "the classifier begins from it.",
 )
-WAYS = {"svm": "SVM", "labels": "labels alone", "masked": "masked words first"}
+WAYS = {"svm": "SVM", "labels": "labels alone", "masked": "masked words first", "encoder": "from MiniLM"}
 
 
 def few_labels(sessions: list[Session]) -> Lines:

@@ -84,6 +84,9 @@ def test_under_noam_the_rate_is_a_factor(pairs: int) -> None:
         assert made(pairs, **asked).training.rate == 1.0
     assert made(pairs, noam, settings=("training.rate=2",)).training.rate == 2.0
     assert made(pairs, noam, settings=("training.schedule=cosine",)).training.rate < 0.01
+    begun = {"training": {"rate": 1e-4}}
+    assert made(pairs, noam, begun=begun).training.rate == 1.0
+    assert made(pairs, begun=begun).training.rate == 1e-4
 
 
 def test_a_guess_lies_below_the_recipe() -> None:

@@ -92,8 +92,8 @@ def filler() -> Any:
     return _task("masked-lm", TextAssets(tokenizer()), ONE)
 
 
-def encoder() -> Any:
-    return _task("encoding", TextAssets(tokenizer()), ONE)
+def encoder(**model: Any) -> Any:
+    return _task("encoding", TextAssets(tokenizer()), {**ONE, **model})
 
 
 def speaker(key: int = 5) -> Any:

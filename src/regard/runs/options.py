@@ -93,6 +93,8 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
     kept = {"model.patch"} if wishes.preset else set()
     guessed = {name: value for name, value in (seems or {}).items() if name not in kept}
     sized = merge(table, wishes.begun, _nest({**wishes.guessed, **guessed}))
+    if training.get("schedule") == "noam":
+        sized["training"]["rate"] = table["training"]["rate"]  # a factor there
     tokens = sized["training"]["tokens"]
     for section, name in BESIDE:
         if wishes.earlier is not None and f"{section}.{name}" not in wishes.earlier:

@@ -191,6 +191,7 @@ class Teacher:
         if self._model is None:
             model = self.job.task.build(recipe, self.assets.sizes, key(recipe.seed, "weights"))
             self.job.begin(model, self.assets)
+            self.job.fit_fresh(self.job.task(recipe, self.assets, model), self.prepared)
             model = model.to(self.device)
             self._fresh = {name: one.detach().clone() for name, one in named_tensors(model).items()} if again else {}
         else:

@@ -107,6 +107,16 @@ def test_what_a_recipe_takes_over(begun: Pretrained) -> None:
     assert found["text"] == {"vocabulary": 8000, "units": "pieces", "normalisation": "nfc", "lowercase": False}
 
 
+@pytest.mark.parametrize(("d_model", "rate"), [(32, 1e-3), (128, 1e-3), (384, 1e-3 / 3), (768, 1e-3 / 6)])
+def test_the_rate_of_a_classifier_follows_the_size_of_what_it_begins_from(d_model: int, rate: float) -> None:
+    begun = Pretrained(
+        Path("there"), recipe_from({"task": "encoding", "model": {"family": "bert", "d_model": d_model, "heads": 4}})
+    )
+    assert begun.values("classification")["training"] == {"rate": pytest.approx(rate)}
+    assert begun.values("classification", low_rank=True)["training"] == {"rate": pytest.approx(3 * rate)}
+    assert "training" not in begun.values("tagging")
+
+
 def test_what_is_no_model_folder_is_said(tmp_path: Path, begun: Pretrained) -> None:
     for place in (tmp_path / "absent", tmp_path / "begun" / "training"):
         with refused(RegardError, place):

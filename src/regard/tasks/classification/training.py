@@ -36,11 +36,12 @@ from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.assets import FittedValues
 from regard.tasks.classification.classifier import ClassAssets, Classification, LabelTask, Scores, TextLabelTask
+from regard.tasks.classification.first_head import fit_head, needs_head
 from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels, class_matrix
 from regard.tasks.classification.ngrams import NGRAMS, fit, is_fitted, read_ngrams
 from regard.tasks.classification.pairs import LabelledPairEncoder, PairClassification, pair_frame
 from regard.tasks.metrics.labels import class_scores
-from regard.tasks.protocols import InputFiles, ShouldStop
+from regard.tasks.protocols import InputFiles, ShouldStop, Task
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, segmented_sides
 from regard.tasks.text.task import BETWEEN, mean_over_windows
 from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, Tell, TrainingJob, held_out
@@ -391,6 +392,12 @@ class ClassificationJob(TrainingJob):
             with torch.no_grad():
                 for one, kept in zip(last, fresh, strict=True):
                     one.copy_(kept)
+
+    def fit_fresh(self, task: Task, prepared: Any) -> None:
+        """The last layer, where it is fresh and few texts are labelled."""
+        if needs_head(self.recipe, self.pretrained, prepared.count):
+            assert isinstance(task, TextLabelTask)
+            fit_head(task, prepared)
 
     def _learn(self, examples: split.Examples[Any]) -> TextEncoder[Any]:
         names = LabelNames(self.recipe.classification)

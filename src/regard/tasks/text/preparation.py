@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.config import TASKS, Data, Recipe, Text, Training, saved_recipe
+from regard.config import TASKS, Attentive, Data, Recipe, Text, Training, saved_recipe
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.bpe_dropout import (
@@ -29,7 +29,7 @@ from regard.models.embedding_rows import extend_tables
 from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, verify_with_base, with_base
-from regard.tasks.training.defaults import ADAPTED, IMPORTED, LOW_RANK, pool_fields
+from regard.tasks.training.defaults import ADAPTED, IMPORTED, LOW_RANK, SMALL, pool_fields
 from regard.text.languages import UNKNOWN
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies, sample
@@ -100,14 +100,17 @@ class Pretrained:
     def values(self, task: str, low_rank: bool = False) -> dict[str, dict[str, object]]:
         """Recipe values taken over: the model section, the tokenizer settings, and the maximum length.
 
-        By a translator also how it decodes, its languages if it has one each way, and the rate, which is higher where
-        ``low_rank`` factors alone are trained.
+        By a translator also how it decodes, its languages if it has one each way, and by it and by a classifier on
+        attention the rate, which is higher where ``low_rank`` factors alone are trained.
         """
         text = self.recipe.text.model_dump(include={"vocabulary", "units", "normalisation", "lowercase"})
         found = {"model": pool_fields(task, self.recipe.model.model_dump(exclude_none=True)), "text": text}
         longest = self.recipe.data.max_tokens
+        rate = LOW_RANK if low_rank else ADAPTED
         if TASKS[task].learns_from == "pairs":
-            return found | self._of_translator(text, LOW_RANK if low_rank else ADAPTED)
+            return found | self._of_translator(text, rate)
+        if TASKS[task].writes == "classes" and isinstance(self.recipe.model, Attentive):
+            found["training"] = {"rate": rate / max(self.recipe.model.d_model, SMALL)}
         return found | ({"data": {"max_tokens": longest}} if longest < Data().max_tokens else {})
 
     def _of_translator(self, text: dict[str, object], rate: float) -> dict[str, dict[str, object]]:

@@ -226,6 +226,14 @@ class TrainingJob(ABC):
             fresh = {name for name in names if name not in taken or (own and name.startswith("head."))}
             adapt(model, self.recipe.adapt, fresh, key(self.recipe.seed, "factors"))
 
+    def fit_fresh(self, task: Task, prepared: Any) -> None:  # noqa: B027  (nothing is what most need)
+        """Fit what a pretrained model lacks to the data before it is trained; nothing, by default.
+
+        Args:
+            task: with the model, on the processor.
+            prepared: the data.
+        """
+
     def more(self) -> dict[str, str]:
         """What else the run rests on, by name: the fingerprint of the pretrained model."""
         return {"fingerprint.from": sha256_of(self.pretrained.folder / MODEL)} if self.pretrained else {}

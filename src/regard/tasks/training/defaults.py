@@ -24,7 +24,9 @@ BESIDE = (("classification", "ngrams"), ("model", "word_features"))
 NOAM = 1.0
 """The rate under ``noam``, where it is a factor of the paper's formula: the paper's [Vaswani17 §5.3, eq. 3]."""
 ADAPTED = 0.128
-"""Rate times ``d_model`` of a translator that goes on: for ``tiny`` a third of its rate from nothing."""
+"""Rate times ``d_model`` of what goes on, translator or classifier: for ``tiny`` a third of its rate from nothing."""
+SMALL = 128
+"""``d_model`` of the smallest encoders, whose rate as classifiers is that from nothing."""
 LOW_RANK = 3 * ADAPTED
 """The same where low-rank factors alone are trained, which need larger steps [Hu21, table 11]."""
 IMPORTED = 0.2
