@@ -193,7 +193,8 @@ def test_every_task_of_a_teacher_begins_with_the_same_weights_of_one_model_or_of
     job: Any = SimpleNamespace(
         assets=lambda prepared: SimpleNamespace(sizes=(20, 20)),
         task=type("Made", (), {"build": lambda *given: made.append(Translation.build(*given)) or made[-1]}),
-        begin=lambda model: None,
+        begin=lambda model, assets: None,
+        fit_fresh=lambda task, prepared: None,
         teach=lambda task, prepared, paths: SimpleNamespace(model=made[-1]),
     )
     job.task.__init__ = lambda self, *given: None

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from regard.config import TASKS
+from regard.config import TASKS, Text
 from regard.data.corpora.pairs import PairTable
 from regard.nn import ops
 from regard.runs import train as training
@@ -198,7 +198,7 @@ LEARNED = [
 
 @pytest.mark.parametrize(("task", "begun", "kind", "said"), LEARNED)
 def test_only_what_is_learned_is_said_to_be(task, begun, kind, said) -> None:
-    recipe = SimpleNamespace(info=TASKS[task], classification=SimpleNamespace(kind=kind))
+    recipe = SimpleNamespace(info=TASKS[task], classification=SimpleNamespace(kind=kind), text=Text())
     assert learning_line(SimpleNamespace(recipe=recipe, pretrained="one" if begun else None)) == said
 
 

@@ -271,7 +271,8 @@ def _check_options(argv: list[str]) -> None:
         if name.startswith("--") and any(letter.isspace() for letter in name) and argv[0] in OF_TEXTS:
             raise UsageError(_option_message(argv[0], word))
         if word.startswith("--") and name not in [*known, "--help", "--version"]:
-            key = did_you_mean(name, known_keys()) if "--set" in known else None
+            keys = [key for key in known_keys() if argv[0] != "translate" or key.startswith("decoding.")]
+            key = did_you_mean(name, keys) if "--set" in known else None
             other = f" Did you mean --set {key}=VALUE?" if key else f" See regard {argv[0]} --help."
             raise UsageError(f"unknown option {name!r}.{nearest(name, known) or other}")
 

@@ -16,7 +16,7 @@ from regard.system.errors import RegardError
 BASE = "base.json"
 """The file of an adapter that names its base."""
 WEIGHTS, MANIFEST = "model.safetensors", "manifest.json"
-LORA_A, LORA_B = ".lora_A", ".lora_B"
+LORA_A, LORA_B = ".lora_a", ".lora_b"
 """What the names of the factors end in: A (r × inputs) and B (outputs × r), times alpha / r [Hu21 §4.1]."""
 LARGEST = 1 << 16
 """Bytes of a file that names a base."""

@@ -34,8 +34,8 @@ class LowRank(Linear):
     """
 
     scale: float
-    lora_A: nn.Parameter
-    lora_B: nn.Parameter
+    lora_a: nn.Parameter
+    lora_b: nn.Parameter
 
     @classmethod
     def of(cls, linear: Linear, rank: int, scale: float, generator: torch.Generator | None = None) -> Self:
@@ -46,7 +46,7 @@ class LowRank(Linear):
         factor_RD, factor_FR = weight_FD.new_empty(rank, weight_FD.shape[1]), weight_FD.new_zeros(len(weight_FD), rank)
         if not factor_RD.is_meta:
             nn.init.kaiming_uniform_(factor_RD, a=math.sqrt(5), generator=generator)
-        linear.lora_A, linear.lora_B, linear.scale = nn.Parameter(factor_RD), nn.Parameter(factor_FR), scale
+        linear.lora_a, linear.lora_b, linear.scale = nn.Parameter(factor_RD), nn.Parameter(factor_FR), scale
         return linear
 
     @property
@@ -54,7 +54,7 @@ class LowRank(Linear):
         """The weight that the input is multiplied by."""
         weight_FD = self._parameters["weight"]
         assert weight_FD is not None
-        return torch.addmm(weight_FD, self.lora_B, self.lora_A, alpha=self.scale)
+        return torch.addmm(weight_FD, self.lora_b, self.lora_a, alpha=self.scale)
 
 
 def adapt(model: nn.Module, section: Adapt, fresh: Collection[str] = (), key: int = 0) -> None:

@@ -25,7 +25,6 @@ from regard.data.prepare.preparation import Learn, prepare
 from regard.data.prepare.shards import Side
 from regard.data.prepare.split import Examples, Split, SplitCorpora, split_texts
 from regard.models import store
-from regard.models.embedding_rows import extend_tables
 from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, verify_with_base, with_base
@@ -138,6 +137,8 @@ class Pretrained:
         """
         taken, filled = set(store.take(self.folder / MODEL, model)), set[str]()
         if isinstance(assets, Vocabularies) and assets.sizes != self.vocabularies.sizes:
+            from regard.models.embedding_rows import extend_tables  # few trainings need it
+
             filled = extend_tables(self.folder / MODEL, model, self.vocabularies, assets) - taken
         names = (name for name in store.named_tensors(model) if not name.startswith("head."))
         if missing := [name for name in names if name not in taken | filled]:
