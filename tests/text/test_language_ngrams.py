@@ -53,7 +53,14 @@ def test_the_file_holds_it_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"counts": {}}, {"counts": {"en": {"a": 1}}}, {"counts": 3}, {"totals": {"en": 1, "de": "x"}}]
+    "change",
+    [
+        {"counts": {}},
+        {"counts": {"en": {"a": 1}}},
+        {"counts": 3},
+        {"totals": {"en": 1, "de": "x"}},
+        {"totals": {"en": 1, "de": 10**20}},
+    ],
 )
 def test_a_damaged_file_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
     (tmp_path / NGRAMS).write_text(json.dumps({**json.loads(LEARNED.content), **change}))

@@ -41,6 +41,8 @@ class LowRank(Linear):
     def of(cls, linear: Linear, rank: int, scale: float, generator: torch.Generator | None = None) -> Self:
         """Make one of a projection, in place: A is drawn as PEFT draws it, B is zero, so that nothing changes yet."""
         weight_FD = linear.weight
+        if rank > (side := min(weight_FD.shape)):
+            raise RegardError(f"{rank} is more than a projection's smaller side, {side}", "adapt.rank")
         linear.__class__ = cls
         assert isinstance(linear, cls)
         factor_RD, factor_FR = weight_FD.new_empty(rank, weight_FD.shape[1]), weight_FD.new_zeros(len(weight_FD), rank)

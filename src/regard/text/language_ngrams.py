@@ -23,6 +23,8 @@ from regard.system.errors import RegardError
 
 LONGEST, KEPT = 4, 2000
 """Letters of an n-gram, and n-grams of a language, at most."""
+MOST = 1 << 53
+"""More than any n-gram was read."""
 READ = 2000
 """Characters of a text by which its language is told."""
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -117,7 +119,9 @@ def read_ngrams(path: Path) -> LanguageNgrams:
         checksum.refuse_newer(values, path)
         counts, totals = values["counts"], values["totals"]
         numbers = [*totals.values(), *(count for those in counts.values() for count in those.values())]
-        sound = counts and counts.keys() == totals.keys() and all(type(one) is int and one > 0 for one in numbers)
+        sound = (
+            counts and counts.keys() == totals.keys() and all(type(one) is int and 0 < one < MOST for one in numbers)
+        )
     except (KeyError, TypeError, AttributeError):
         sound = False
     if not sound:

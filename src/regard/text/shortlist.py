@@ -46,8 +46,8 @@ class Shortlist:
         Raises:
             RegardError: it is damaged, or of another model.
         """
-        head = np.frombuffer(content[: 8 * HEAD], "<u8").tolist()
-        if len(head) < HEAD or head[0] != MAGIC:
+        head = np.frombuffer(content, "<u8", HEAD).tolist() if len(content) >= 8 * HEAD else [0]
+        if head[0] != MAGIC:
             raise RegardError("is no list of likely pieces as Marian's tools write them", where)
         (frequent, _, count, total), begin = head[2:], 8 * HEAD
         if count != sizes[0] + 1 or len(content) != begin + 8 * count + 4 * total:

@@ -14,7 +14,10 @@ from regard.data.prepare.folder import PreparedPairs
 from regard.runs import train as training
 from regard.runs.pack import pack
 from regard.system.errors import UsageError
-from regard.text.language_tokens import LanguageTokens
+from regard.text.frame import FRAME
+from regard.text.language_tokens import LANGUAGES, LanguageTokens
+from regard.text.tokenizers.vocabulary import NGRAMS, SHORTLIST, Vocabularies
+from regard.training.checkpoints import output_folder
 from tests.refusals import refused
 from tests.training.toy import Counting
 
@@ -65,6 +68,24 @@ def test_every_source_begins_with_the_label_of_its_target(folder: Path) -> None:
     targets = [target for (_, target), size in zip(TAUGHT, prepared.sizes, strict=True) for _ in range(size)]
     assert first == [tokens.ids[target] for target in targets]
     assert {2, 3, 4}.isdisjoint(prepared.target.gather(0, np.arange(prepared.pairs))[0].tolist())
+
+
+def test_the_same_command_finds_its_run_again(folder: Path, texts: Path) -> None:
+    """Whatever a translator's folder holds belongs to it."""
+    before = (folder / "manifest.json").read_bytes()
+    teach(texts, folder, TAUGHT, SETTINGS[:1])
+    assert (folder / "manifest.json").read_bytes() == before
+    every = {*Vocabularies.load(folder).contents, FRAME, SHORTLIST}
+    assert {LANGUAGES, NGRAMS} <= every
+    assert all(map(output_folder.is_ours, every))
+
+
+@pytest.mark.parametrize("settings", [["data.temperature=5", "data.weights=[2,1,1]"]])
+def test_temperature_and_weights_are_not_both(texts: Path, tmp_path: Path, settings: list[str]) -> None:
+    with refused(UsageError, "data.temperature"):
+        teach(texts, tmp_path / "model", TAUGHT, [*SETTINGS[:1], *settings])
+    with refused(UsageError, "data.temperature"):
+        teach(texts, tmp_path / "model", TAUGHT[:1], [*SETTINGS[:1], *settings[:1]])
 
 
 def test_a_part_of_every_corpus_is_held_out_and_of_no_language_learned_from(folder: Path, texts: Path) -> None:

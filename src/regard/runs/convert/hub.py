@@ -129,6 +129,20 @@ class Fields:
         return Fields({**values, **known}, self.where)
 
 
+def refuse_links_out(folder: Path) -> None:
+    """Refuse links to files outside of a folder, but for those into the store of the library that downloads them.
+
+    Raises:
+        RegardError: there is one.
+    """
+    whole = folder.resolve()
+    allowed = (whole, whole.parent.parent / "blobs")
+    inside = [path for path in folder.iterdir() if path.is_dir()]
+    for path in sorted([*folder.iterdir(), *(path for below in inside for path in below.iterdir())]):
+        if not any(path.resolve().is_relative_to(place) for place in allowed):
+            raise RegardError("is a link to outside of the folder; put the file itself there", str(path))
+
+
 def not_yet(what: str, path: Path) -> RegardError:
     """The error of a model that cannot be imported yet."""
     return RegardError(f"is {what}, which cannot be imported yet; docs/convert.md lists what can", str(path))

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from regard.runs.convert.argos import is_argos, read_argos
 from regard.runs.convert.ctranslate2_import import is_ctranslate2, read_ctranslate2
+from regard.runs.convert.hub import refuse_links_out
 from regard.runs.convert.hub_import import ImportedModel, read_hub_model
 from regard.runs.convert.marian_import import is_marian, read_marian_model
 from regard.runs.convert.peft import is_peft, read_peft
-from regard.system.errors import Option, RegardError, UsageError
+from regard.system.errors import Option, UsageError
 
 READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path, str | None], ImportedModel]], ...] = (
     (is_argos, read_argos),
@@ -33,7 +34,7 @@ def read_foreign_model(folder: Path, wanted: str | None = None, base: Path | Non
         RegardError: it is of no kind that is supported, or a file of it is damaged.
     """
     if folder.is_dir():
-        _refuse_links_out(folder)
+        refuse_links_out(folder)
     if is_peft(folder):
         return read_peft(folder, wanted, base)
     if base is not None:
@@ -42,17 +43,3 @@ def read_foreign_model(folder: Path, wanted: str | None = None, base: Path | Non
         if recognises(folder):
             return read(folder, wanted)
     return read_hub_model(folder, wanted)
-
-
-def _refuse_links_out(folder: Path) -> None:
-    """Refuse links to files outside of a folder, but for those into the store of the library that downloads them.
-
-    Raises:
-        RegardError: there is one.
-    """
-    whole = folder.resolve()
-    allowed = (whole, whole.parent.parent / "blobs")
-    inside = [path for path in folder.iterdir() if path.is_dir()]
-    for path in sorted([*folder.iterdir(), *(path for below in inside for path in below.iterdir())]):
-        if not any(path.resolve().is_relative_to(place) for place in allowed):
-            raise RegardError("is a link to outside of the folder; put the file itself there", str(path))

@@ -14,7 +14,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from regard.runs.convert.hub import FLAG, POSITIVE, TEXT, Fields, HubFolder
+from regard.runs.convert.hub import FLAG, POSITIVE, TEXT, Fields, HubFolder, refuse_links_out
 from regard.runs.convert.hub_import import ImportedModel, read_hub
 from regard.runs.convert.layouts import FORMATS
 from regard.system import disk
@@ -71,6 +71,7 @@ def read_peft(folder: Path, wanted: str | None = None, base: Path | None = None)
         if name in ("", ".", "..") or not base.is_dir():
             raise UsageError(f"its base {name!r:.60} is not beside it; say where it is", Option("base", "HF_DIR"))
     hub = HubFolder.open(base)
+    refuse_links_out(base)
     found = read_hub(_Adapted(hub.path, _with_head(hub, config), hub.generation, folder, config), wanted)
     return replace(found, layout=f"a LoRA of PEFT merged into `{base.resolve().name}`", file=_file(folder).name)
 

@@ -396,6 +396,9 @@ class TranslationJob(TrainingJob):
             for pair in found:
                 tokens.find(*pair, (Option("valid_source"), Option("valid_target")))
         said = asked(pairs, _languages_of(taught) if found else own or None)
+        if said.data.temperature and (said.data.weights or not found):
+            message = "draws directions, of which there are several, in the place of weights"
+            raise UsageError(message, "data.temperature")
         if found and said.text.bpe_dropout:
             raise UsageError("is for one direction, not for the tokens of several", "text.bpe_dropout")
         return cls(said, scanned, tell, despite_check, found, pretrained=given.begun)

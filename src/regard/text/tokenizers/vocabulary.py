@@ -167,8 +167,16 @@ class Vocabularies:
             raise RegardError(f"holds neither {TOKENIZER} nor {SOURCE}; is it a model folder?", str(folder))
         source = read_tokenizer(folder / (TOKENIZER if joint else SOURCE))
         target = source if joint else read_tokenizer(folder / TARGET)
+        _refuse_outside(more[2], (source.size, target.size), str(folder / LANGUAGES))
         more += (_read_shortlist(folder / SHORTLIST, (source.size, target.size)),)
         return cls(source, target, joint, *more)
+
+
+def _refuse_outside(languages: LanguageTokens | None, sizes: tuple[int, int], where: str) -> None:
+    """Refuse tokens of languages that are not in the vocabularies that they are used with."""
+    size = min(sizes) if languages and languages.begins else sizes[0]
+    if languages and not all(0 <= id < size for id in languages.ids.values()):
+        raise RegardError(f"is damaged: a token of a language is not among {size:,} pieces", where)
 
 
 def _read_ngrams(path: Path) -> LanguageNgrams | None:

@@ -25,12 +25,16 @@ _MODEL = ("recipe.toml", "model.safetensors", "card.md", manifest.NAME, manifest
 _ASSETS = (
     "base.json",
     "confidence.json",
+    "frame.json",
     "labels.json",
+    "languages.json",
+    "languages.ngrams.json",
     "ngrams.safetensors",
     "packed.safetensors",
     "pixels.json",
     "precisions.json",
     "processors.json",
+    "shortlist.bin",
 )
 """Files of a model other than tokenizers: what it needs, how products are computed, and its packed weights."""
 _RUN = frozenset("checkpoints snapshots data lock metrics provenance resolved tensorboard measured".split())
@@ -118,7 +122,7 @@ def refuse_unusable(output: Path, resume: Resume) -> None:
     if output.is_symlink() and not output.exists():
         raise RegardError("is a link to nothing", str(output))
     names = _names(output)
-    foreign = sorted(name for name in names if not _ours(name))
+    foreign = sorted(name for name in names if not is_ours(name))
     if foreign:
         raise RegardError(f"is not empty and not a run of ours: it holds {foreign[0]!r}; choose another", str(output))
     above = next(path for path in (output, *output.absolute().parents) if path.exists())
@@ -185,7 +189,8 @@ def _names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.exists() else set()
 
 
-def _ours(name: str) -> bool:
+def is_ours(name: str) -> bool:
+    """Whether a model folder, or a run, may hold a file of this name."""
     text = name.startswith(("tokenizer.", "words.")) and name.endswith((".json", ".json.partial"))
     return name in (*_MODEL, *_ASSETS, "training") or text or name.startswith(_BEFORE) or ".partial-" in name
 
@@ -200,7 +205,7 @@ def left_behind(output: Path) -> list[Path]:
     found = []
     for name in sorted(_names(output)):
         final, unfinished, _ = name.partition(".partial-")
-        if name == "training" or name.startswith(_BEFORE) or (unfinished and _ours(final.removeprefix("."))):
+        if name == "training" or name.startswith(_BEFORE) or (unfinished and is_ours(final.removeprefix("."))):
             found.append(output / name)
     return found
 
