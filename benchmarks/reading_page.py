@@ -119,7 +119,7 @@ FEW = (
 )
 MASKED = (
     "*Masked words*: a model of masked words learns from the other texts and from general English for ten minutes, and",
-    "the classifier begins from it.",
+    "the classifier begins from it. *From MiniLM*: it begins from all-MiniLM-L6-v2, a pretrained encoder of sentences.",
 )
 WAYS = {"svm": "SVM", "labels": "labels alone", "masked": "masked words first", "encoder": "from MiniLM"}
 
