@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 
 import regard
 from regard.cli.__main__ import main
-from regard.config.adapter import BASE, LORA_A, LORA_B, base_content
+from regard.config.adapter import BASE, LORA_A, LORA_B, Base, base_content
 from regard.inspection.folders.folder import Folder, snapshots
 from regard.inspection.folders.models import _load_task
 from regard.models.store import named_tensors
@@ -158,6 +158,15 @@ def test_a_base_file_that_names_what_lies_outside_is_refused(go_on: Any, tmp_pat
     content = base_content(tmp_path / "model", tmp_path / "begun", "0" * 64, ["../../secret"])
     manifest.replace(tmp_path / "model", {BASE: [content]}, Fast())
     with refused(RegardError, BASE, "outside"):
+        load(tmp_path / "model", "cpu")
+
+
+def test_a_file_that_the_base_lacks_is_named(go_on: Any, tmp_path: Path) -> None:
+    go_on(translator(), LOW_RANK)
+    (digest,) = {Base.of(tmp_path / "model").sha256}  # type: ignore[union-attr]
+    content = base_content(tmp_path / "model", tmp_path / "begun", digest, ["tokenizer.json", "frame.json"])
+    manifest.replace(tmp_path / "model", {BASE: [content]}, Fast())
+    with refused(RegardError, "begun", "has no frame.json"):
         load(tmp_path / "model", "cpu")
 
 

@@ -110,6 +110,8 @@ def with_base(folder: Path) -> Iterator[Path]:
     if (base := Base.of(folder)) is None:
         yield folder
         return
+    if absent := [name for name in base.files if not (base.folder / name).is_file()]:
+        raise RegardError(f"is an adapter of {base.folder}, which has no {absent[0]} any more", str(folder))
     with TemporaryDirectory(prefix="regard-") as place:
         own = {path.name: path for path in folder.iterdir() if path.is_file()}
         for name, path in {**own, **{name: base.folder / name for name in base.files}}.items():

@@ -64,7 +64,7 @@ class LanguageNgrams:
 
     @cached_property
     def _scores(self) -> dict[str, NDArray[np.float64]]:
-        """Of each n-gram its log-probability in every language; one that was not kept is as rare as the last that was.
+        """Of each n-gram its log-probability in every language; one that was not kept is half as frequent as the last.
 
         Overlapping n-grams tell the same several times: their evidence is divided by the lengths there are.
         """

@@ -157,7 +157,7 @@ def split_pairs(hashes_B2: NDArray[np.uint64], count: int, seed: int) -> Split:
 
 
 def split_each(hashes_B2: NDArray[np.uint64], sizes: Sequence[int], count: int, seed: int) -> Split:
-    """The same of corpora of several languages: as many pairs of each.
+    """The same of corpora of several languages: an equal part of the pairs, at most a tenth, of each corpus.
 
     What is a source of one may be a target of another, so that no sentence of a validation pair is learned from on
     either side.

@@ -140,9 +140,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         if not self.recipe.decoding.shortlist:
             return step_of(self)
         if (shortlist := self.assets.shortlist) is None:
-            raise UsageError(
-                "the model has no list of likely pieces; students of Marian have one", "decoding.shortlist"
-            )
+            message = "the model has no list of likely pieces; put its lex.*.bin beside it and import it again"
+            raise UsageError(message, "decoding.shortlist")
         from regard.engine.shortlist import ShortlistTransformer
 
         if (engine := engine_of(self)) is None:
