@@ -163,10 +163,11 @@ def test_a_base_file_that_names_what_lies_outside_is_refused(go_on: Any, tmp_pat
 
 def test_a_file_that_the_base_lacks_is_named(go_on: Any, tmp_path: Path) -> None:
     go_on(translator(), LOW_RANK)
-    (digest,) = {Base.of(tmp_path / "model").sha256}  # type: ignore[union-attr]
-    content = base_content(tmp_path / "model", tmp_path / "begun", digest, ["tokenizer.json", "frame.json"])
+    found = Base.of(tmp_path / "model")
+    assert found
+    content = base_content(tmp_path / "model", tmp_path / "begun", found.sha256, ["tokenizer.json", "frame.json"])
     manifest.replace(tmp_path / "model", {BASE: [content]}, Fast())
-    with refused(RegardError, "begun", "has no frame.json"):
+    with refused(RegardError, tmp_path / "model", "has no frame.json"):
         load(tmp_path / "model", "cpu")
 
 
