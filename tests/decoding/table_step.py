@@ -67,11 +67,13 @@ class TableAnswer:
     def of(self, tokens_N: np.ndarray) -> np.ndarray:
         return np.array([line[token] for line, token in zip(self._table_NV, tokens_N, strict=True)])
 
-    def sample(self, uniform_N, decoding, without=(), seen_NS=None) -> np.ndarray:
+    def sample(self, uniform_N, decoding, without=(), seen_NS=None, banned_NF=None) -> np.ndarray:
         """By the books, one row at a time."""
-        seen = [()] * len(self._table_NV) if seen_NS is None else seen_NS
-        rows = zip(self._table_NV, uniform_N, seen, strict=True)
-        return np.array([_sampled(line, uniform, decoding, without, had) for line, uniform, had in rows], np.int64)
+        none = [()] * len(self._table_NV)
+        seen, banned = none if seen_NS is None else seen_NS, none if banned_NF is None else banned_NF
+        rows = zip(self._table_NV, uniform_N, seen, banned, strict=True)
+        found = [_sampled(line, u, decoding, (*without, *no), had) for line, u, had, no in rows]
+        return np.array(found, np.int64)
 
     def all(self) -> np.ndarray:
         return self._table_NV

@@ -1,14 +1,18 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config import Decoding
-from regard.decoding.hypotheses import NO_ROWS, NBest, Sentence, Symbols
+from regard.decoding.constraints import tokens_so_far
+from regard.decoding.hypotheses import NO_ROWS, Choice, NBest, Sentence, Symbols
 from regard.decoding.search import Scheduler, enqueue, sample, search
-from regard.decoding.strategies import Beam, random_sampling, seen_tokens, uniforms
+from regard.decoding.strategies import Beam, random_sampling, uniforms
 from regard.system.errors import RegardError, UsageError
-from tests.decoding.table_step import END, Table, TableStep, chances
+from regard.system.keys import key
+from tests.decoding.table_step import END, Table, TableAnswer, TableStep, chances
 from tests.refusals import refused
 
 SETTINGS = [
@@ -17,6 +21,7 @@ SETTINGS = [
     {"top_p": 0.7, "min_p": 0.05},
     {"typical": 0.6, "repetition_penalty": 1.5},
 ]
+RULES = {"min_length": 3, "no_repeat_ngram": 2}
 sources = st.lists(st.lists(st.integers(1, 5), max_size=5).map(lambda ids: np.array([*ids, END])), max_size=6)
 prompts = st.lists(st.lists(st.integers(1, 7), min_size=1, max_size=5), max_size=6)
 
@@ -30,7 +35,7 @@ def drawn(table: Table, sources, decoding: Decoding, *without: int, step=None, s
     return sample(step or TableStep(table), sources, decoding, symbols(table, *without), seed=seed, **options)
 
 
-@given(sources, st.integers(0, 1000), st.sampled_from(SETTINGS), st.integers(1, 3), st.randoms())
+@given(sources, st.integers(0, 1000), st.sampled_from([*SETTINGS, RULES]), st.integers(1, 3), st.randoms())
 def test_neither_company_nor_budget_nor_order_matter(sources, seed, settings, samples, random):
     """Law *refilling*: what is drawn is a function of seed, index, sample and step."""
     table = Table(seed=seed)
@@ -41,7 +46,8 @@ def test_neither_company_nor_budget_nor_order_matter(sources, seed, settings, sa
     choose, order = random_sampling(Decoding(**settings), seed), list(range(len(sources)))
     random.shuffle(order)
     for index in order:
-        scheduler = Scheduler(TableStep(table), choose, Decoding(max_extra=6, beam=1), symbols(table))
+        decoding = Decoding(**settings, max_extra=6, beam=1)
+        scheduler = Scheduler(TableStep(table), choose, decoding, symbols(table))
         scheduler.put(index, sources[index], len(sources[index]) + 6, sample=samples - 1)
         [alone] = scheduler.run()
         assert alone.best.hypotheses == [found[index][samples - 1]]
@@ -65,6 +71,24 @@ def test_without_temperature_it_is_greedy_search(sources, seed, without):
     found = drawn(table, sources, cold, *without, seed=seed, samples=2)
     greedy = search(TableStep(table), sources, cold, symbols(table, *without))
     assert found == [[best, best] for [best] in greedy]
+
+
+@given(prompts, st.integers(0, 1000))
+def test_what_a_rule_bans_is_never_drawn_and_the_rest_as_often_as_without(prompts, seed):
+    """Every token is that of a plain draw from what the rules leave; the prompt's n-grams count."""
+    table, decoding = Table(seed=seed), Decoding(**RULES)
+    texts = [np.array([*prompt[:-1]], np.int64) for prompt in prompts]
+    firsts = [prompt[-1] for prompt in prompts]
+    found = drawn(table, texts, decoding, seed=seed, firsts=firsts, limits=[9] * len(texts))
+    for index, (prompt, [output]) in enumerate(zip(prompts, found, strict=True)):
+        whole = [*prompt, *output.tokens, *([END] if output.finished else [])]
+        for step in range(len(prompt), len(whole)):
+            before = whole[:step]
+            banned = {after for last, after in pairwise(before) if last == before[-1]}
+            banned |= {END} if step - len(prompt) < 3 else set()
+            line = table.answered(tuple(prompt[:-1]), tuple(before[len(prompt) - 1 :]))
+            uniform = (key(seed, "sample", index, 0, step - len(prompt)) >> 11) * 2.0**-53
+            assert TableAnswer(line[None]).sample(np.array([uniform]), decoding, tuple(banned)) == [whole[step]]
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
@@ -134,8 +158,12 @@ def test_what_a_row_has_seen():
     ]
     rows = NO_ROWS.open(sentences, 8)
     assert rows.token_N.tolist() == [7, 8, 3]
-    assert seen_tokens(rows).tolist() == [[5, 6, 7], [-1, -1, -1], [3, -1, -1]]
-    assert seen_tokens(NO_ROWS.open(sentences[1:2], 8)).shape == (1, 0)
+    assert tokens_so_far(rows).tolist() == [[5, 6, 7], [-1, -1, -1], [-1, -1, 3]]
+    grown = rows.extend(Choice(None, np.array([1, 2, 4]), np.zeros(3))).extend(Choice(None, np.arange(3), np.zeros(3)))
+    assert tokens_so_far(grown).tolist() == [[5, 6, 7, 1, 0], [-1, -1, -1, 2, 1], [-1, -1, 3, 4, 2]]
+    shorter = grown.keep(np.array([True, False, False])).open(sentences[2:], 8)
+    assert tokens_so_far(shorter).tolist() == [[5, 6, 7, 1, 0], [-1, -1, -1, -1, 3]]
+    assert tokens_so_far(NO_ROWS.open(sentences[1:2], 8)).shape == (1, 0)
 
 
 def test_numbers_are_even_and_unlike_each_other():
@@ -166,7 +194,7 @@ def test_what_does_not_fit_is_refused():
 
 def test_a_model_that_answers_with_no_numbers_is_named():
     class Answer:
-        def sample(self, uniform_N, decoding, without=(), seen_NS=None):
+        def sample(self, uniform_N, decoding, without=(), seen_NS=None, banned_NF=None):
             return np.zeros(len(uniform_N), np.int64)
 
         def of(self, tokens_N):
@@ -188,7 +216,7 @@ def tokens_of(step, sources, decoding, symbols, seed, samples=1):
     """Every token of the samples as it is drawn."""
     choose = random_sampling(decoding, seed, symbols.without)
     scheduler = Scheduler(step, choose, decoding.model_copy(update={"beam": 1}), symbols)
-    enqueue(scheduler, sources, decoding.max_extra, samples=samples)
+    enqueue(scheduler, sources, samples=samples)
     return scheduler.tokens()
 
 

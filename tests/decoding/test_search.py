@@ -27,33 +27,55 @@ def found_by(table: Table, sources, decoding: Decoding, *without: int, step=None
     return search(step or TableStep(table), sources, decoding, symbols(table, *without), **options)
 
 
-def penalised(log_probability: float, length: int, alpha: float) -> float:
-    return log_probability / math.pow((5 + length) / 6, alpha)
+def penalised(log_probability: float, length: int, decoding: Decoding) -> float:
+    base = length if decoding.length_penalty_by == "power" else (5 + length) / 6
+    return log_probability / math.pow(base, decoding.length_penalty)
 
 
-def textbook(table, source, width, limit, alpha, nbest, without=(), prefix=(), refill=False):
+def allowed(table, source, tokens, decoding, least, without):
+    """What a hypothesis may continue with, and how probable that is: every rule in plain loops."""
+    n, found = decoding.no_repeat_ngram, {}
+    seen = {tokens[i : i + n] for i in range(len(tokens) - n + 1)} if n else set()
+    for token, log_probability in enumerate(table.log_probabilities(source, tokens)):
+        repeats = (*tokens, token)[-n:] in seen if n and len(tokens) + 1 >= n else False
+        if token not in without and not repeats and not (token == END and len(tokens) < least):
+            found[token] = log_probability * (decoding.repetition_penalty if token in tokens else 1.0)
+    return found
+
+
+def textbook(table, source, decoding, nbest, without=(), prefix=()):
     """Beam search as a textbook has it, one sentence, plain loops; it never stops before it must.
 
     What is given costs nothing. Returns the n best ``(score, tokens, finished)``.
     """
+    width, refill = decoding.beam, decoding.refill
+    limit = len(source) + decoding.max_extra
+    limit = min(limit, decoding.max_length or limit, math.ceil((decoding.max_share or limit) * len(source)))
+    least = min(max(decoding.min_length, math.ceil(decoding.min_share * len(source))), limit - 1)
     live, finished = [((), 0.0)], []
     for length in range(1, limit + 1):
         continuations = []
+        if decoding.stopping == "first" and len(finished) >= nbest:
+            break
         for parent, (tokens, total) in enumerate(live):
             given = dict([(prefix[length - 1], 0.0)] if length <= len(prefix) else [])
-            free = {t: p for t, p in enumerate(table.log_probabilities(source, tokens)) if t not in without}
+            free = allowed(table, source, tokens, decoding, least, without)
             for token, log_probability in (given or free).items():
                 continuations.append((-(total + log_probability), parent, -log_probability, token, tokens))
-        live = []
+        before, live = live, []
         for rank, (negative, _, _, token, tokens) in enumerate(sorted(continuations)):
             if rank >= width and (not refill or token == END or len(live) == width):
                 continue
             if token == END:
-                finished.append((penalised(-negative, length, alpha), tokens, True))
+                finished.append((penalised(-negative, length, decoding), tokens, True))
             else:
                 live.append(((*tokens, token), -negative))
+        if not live and not finished:  # nothing was left for any of them
+            live = before
+            break
     if not finished:
-        finished = [(penalised(total, limit, alpha), tokens, False) for tokens, total in live]
+        cut = [(penalised(total, max(1, len(tokens)), decoding), tokens, False) for tokens, total in live]
+        finished = cut
     return sorted(finished, key=lambda entry: -entry[0])[:nbest]
 
 
@@ -83,8 +105,36 @@ def test_beam_search_is_the_textbooks(table, sources, width, alpha, data):
     found = found_by(table, sources, decoding, *without, nbest=nbest, prefixes=prefixes)
     assert len(found) == len(sources)
     for source, hypotheses, prefix in zip(sources, found, prefixes, strict=True):
-        wanted = textbook(table, source, width, len(source) + 4, alpha, nbest, without, prefix, refill)
+        wanted = textbook(table, source, decoding, nbest, without, prefix)
         assert plain(hypotheses) == [(pytest.approx(score, rel=1e-12), *rest) for score, *rest in wanted]
+
+
+rules = st.fixed_dictionaries(
+    {},
+    optional={
+        "min_length": st.integers(0, 12),
+        "max_length": st.integers(1, 9),
+        "min_share": st.sampled_from([0.5, 1.3]),
+        "max_share": st.sampled_from([0.4, 1.0, 1.6]),
+        "no_repeat_ngram": st.integers(1, 4),
+        "repetition_penalty": st.sampled_from([1.2, 3.0]),
+        "stopping": st.just("first"),
+        "length_penalty_by": st.just("power"),
+    },
+)
+
+
+@given(tables, sources, st.integers(1, 5), alphas, rules, st.data())
+def test_every_rule_and_each_pair_is_the_textbooks(table, sources, width, alpha, rules, data):
+    nbest = data.draw(st.integers(1, width))
+    prefixes = [data.draw(st.lists(st.integers(1, table.vocabulary - 1), max_size=3)) for _ in sources]
+    refill = width > 1 and data.draw(st.booleans())
+    decoding = Decoding(beam=width, length_penalty=alpha, max_extra=4, tokens=30, refill=refill, **rules)
+    found = found_by(table, sources, decoding, nbest=nbest, prefixes=prefixes)
+    for source, hypotheses, prefix in zip(sources, found, prefixes, strict=True):
+        wanted = textbook(table, source, decoding, nbest, prefix=prefix)
+        assert plain(hypotheses) == [(pytest.approx(score, rel=1e-12), *rest) for score, *rest in wanted]
+        assert [hypotheses] == found_by(table, [source], decoding, nbest=nbest, prefixes=[prefix])
 
 
 @given(tables, sources.filter(bool))
@@ -182,7 +232,7 @@ def test_ties_go_to_the_smaller_parent_then_the_smaller_token(width, alpha, seed
     table, source = _Coarse(9, seed, sharpness), sentence(3)
     decoding = Decoding(beam=width, length_penalty=alpha, max_extra=2)
     [found] = search(TableStep(table), [source], decoding, symbols(table), nbest=width)
-    wanted = textbook(table, source, width, 4, alpha, width)
+    wanted = textbook(table, source, decoding, width)
     assert plain(found) == [(pytest.approx(score), *rest) for score, *rest in wanted]
 
 

@@ -34,6 +34,11 @@ PROMPTS = (
     "Default: all of --input, or of stdin, but its last line feed; nothing on a terminal."
 )
 DRAWING = Group("Drawing", sort_key=1)
+SETTINGS_HELP = (
+    "decoding.KEY=VALUE, another value than the recipe's: length_penalty, min_length, max_length, no_repeat_ngram, "
+    "repetition_penalty, stopping, shortlist (of a student of Marian, and faster); docs/generate.md names all."
+)
+Settings = Annotated[list[str] | None, Parameter(name="--set", help=SETTINGS_HELP)]
 Number = Annotated[float | None, Parameter(group=DRAWING)]
 Whole = Annotated[int | None, Parameter(group=DRAWING)]
 
@@ -87,7 +92,7 @@ def translate(
     from_: Annotated[str | None, Parameter(name="--from")] = None,
     beam: int | None = None,
     nbest: int = 1,
-    settings: Annotated[list[str] | None, Parameter(name="--set")] = None,
+    settings: Settings = None,
     json: bool = False,
     given: TextOptions = NO_OPTIONS,
 ) -> None:
@@ -97,14 +102,12 @@ def translate(
 
     Args:
         folder: the model folder.
-        to: the language to translate into, of a model that knows several (regard info names them): a code of its
-            folder, or a usual one, such as de; default: the recipe's. A direction that training never had is tried.
+        to: the language to translate into, of a model that knows several: a code of its folder, or a usual one, such
+            as de; default: the recipe's.
         from_: the language of the texts, likewise; a model that learned several guesses that of each text, and says it.
         beam: hypotheses kept while searching; 1 is fastest; default: the recipe's.
         nbest: show this many translations of each line, each as line number, score and text, separated by tabs;
             the beam is widened if necessary, and one given may not be narrower.
-        settings: decoding.KEY=VALUE, another value than the recipe's; decoding.shortlist=true keeps to the list of
-            likely pieces that a student of Marian brought, and is faster.
         json: one JSON object a line, with text, tokens (their numbers), pieces (the same as text, ▁ is a space), score
             and confidence (the geometric mean of the tokens' probabilities), and, where the model folder knows them,
             with the words that training never saw (``unseen``: word, begin and end in characters) and whether the model
@@ -157,6 +160,7 @@ def ask(
     sample: Annotated[bool, Parameter(group=DRAWING)] = False,
     seed: Annotated[int | None, Parameter(group=DRAWING)] = None,
     drawing: SamplingOptions = NO_SAMPLING,
+    settings: Settings = None,
     json: bool = False,
     given: TextOptions = NO_OPTIONS,
 ) -> None:
@@ -193,6 +197,7 @@ def ask(
         "--json": json,
         "--sample": sample,
         "--seed": seed,
+        "--set": settings,
     }
     refuse_document(given.input)
     with Exchange("ask", folder, texts, given, options) as exchange:
@@ -201,6 +206,7 @@ def ask(
 
         task = exchange.open_model()
         assert answers_text(task)
+        task = task.with_settings(settings) if settings else task
         tells = not json and not sample  # of drawn outputs many are improbable
         if tells:
             exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
@@ -268,6 +274,7 @@ def generate(
     stop: list[str] | None = None,
     seed: int | None = None,
     drawing: SamplingOptions = NO_SAMPLING,
+    settings: Settings = None,
     json: bool = False,
     input: Annotated[Input, Parameter(help="a file that is the prompt, plain or gz, xz, zst; -: stdin.")] = None,
     output: Output = None,
@@ -298,11 +305,13 @@ def generate(
         raise UsageError("a prompt is there already; give one of them", "--prompt")
     options: dict[str, Any] = {"max_tokens": max_tokens, "stop": tuple(stop or ()), "seed": seed, **drawing.values}
     given, about = TextOptions(input, output, device, threads, precision, 1), {"--n": n, "--json": json, **options}
+    about["--set"] = settings
     with Exchange("generate", folder, texts, given, about) as exchange:
         from regard.tasks.kinds import continues_text
 
         task = exchange.open_model()
         assert continues_text(task)
+        task = task.with_settings(settings) if settings else task
         prompts = _prompts(exchange.given) if prompt is None else [prompt]
 
         def objects(prompts: Sequence[str]) -> Iterator[str]:

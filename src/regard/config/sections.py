@@ -231,7 +231,26 @@ class Decoding(Section):
         False,
     )
     length_penalty: float = Field(0.6, ge=0.0, le=10.0, description="alpha of ((5 + length) / 6) ** alpha [Wu16]")
+    length_penalty_by: Literal["gnmt", "power"] = only_if_set(
+        "gnmt: ((5 + length) / 6) ** alpha; power: length ** alpha, as in Marian, CTranslate2 and transformers", "gnmt"
+    )
+    stopping: Literal["exact", "first"] = only_if_set(
+        "exact: a search ends when nothing can become better than what ended; first: when as many outputs as are "
+        "wanted have ended, which is faster and may miss a better one",
+        "exact",
+    )
     max_extra: int = Field(50, ge=1, le=10_000, description="an output is at most the source + this many tokens")
+    min_length: int = only_if_set("tokens that an output has at least", 0, ge=0, le=10_000)
+    max_length: int | None = only_if_set("tokens that an output has at most, its end counted", ge=1, le=10_000)
+    min_share: float = only_if_set(
+        "the same in source tokens: an output has at least this many times as many", 0.0, ge=0.0, le=10.0
+    )
+    max_share: float | None = only_if_set(
+        "the same in source tokens: an output has at most this many times as many", gt=0.0, le=10.0
+    )
+    no_repeat_ngram: int = only_if_set(
+        "no sequence of so many tokens occurs twice in an output; 0: any may", 0, ge=0, le=100
+    )
     tokens: int = Field(8192, ge=16, description="source tokens times beam decoded at once")
     temperature: float = Field(1.0, ge=0.0, le=100.0, description="sampling: scores are divided by it; 0 is greedy")
     top_k: int = Field(0, ge=0, description="sampling: only the k most probable pieces; 0: all")
@@ -241,7 +260,11 @@ class Decoding(Section):
     )
     typical: float = Field(1.0, gt=0.0, le=1.0, description="sampling: locally typical pieces of this probability")
     repetition_penalty: float = Field(
-        1.0, ge=1.0, le=10.0, description="sampling: divides the scores of pieces that occurred before"
+        1.0,
+        ge=1.0,
+        le=10.0,
+        description="pieces that occurred before: their log-probabilities are multiplied by it; of samples, positive "
+        "scores are divided",
     )
 
 

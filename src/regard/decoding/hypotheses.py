@@ -47,13 +47,13 @@ class Hypothesis:
         return confidence_of(self.log_probability, len(self.token_log_probabilities))
 
 
-def length_penalty(length: Length, alpha: float) -> Length:
+def length_penalty(length: Length, alpha: float, by: Literal["gnmt", "power"] = "gnmt") -> Length:
     """``((5 + length) / 6) ** alpha``, by which a log-probability is divided [Wu16 §7, eq. 14; Vaswani17 §6.1].
 
     ``length`` counts ``</s>``. It is at least 1 at ``length`` 1, never falls as ``length`` grows (``alpha`` >= 0), and
     ``alpha`` 0 gives plain log-probabilities.
     """
-    return ((5.0 + length) / 6.0) ** alpha
+    return (length if by == "power" else (5.0 + length) / 6.0) ** alpha
 
 
 class NBest:
@@ -102,6 +102,8 @@ class Sentence:
     sample: int = 0
     prefix: tuple[int, ...] = ()
     """What its outputs begin with."""
+    least: int = 0
+    """The least tokens of an output, ``</s>`` not counted."""
 
     @property
     def tokens(self) -> int:
@@ -287,12 +289,12 @@ class Rows:
             rows.longest,
         )
 
-    def hypothesis(self, row: int, alpha: float, finished: bool) -> Hypothesis:
+    def hypothesis(self, row: int, penalty: float, finished: bool) -> Hypothesis:
         """Row ``row``, whose histories are written, as a hypothesis; ``</s>`` at its end is not among its tokens."""
         length, log_probability = int(self.length_N[row]), float(self.log_probability_N[row])
         return Hypothesis(
             tokens=tuple(self.tokens_NT[row, : length - finished].tolist()),
-            score=log_probability / length_penalty(float(length), alpha),
+            score=log_probability / penalty,
             log_probability=log_probability,
             token_log_probabilities=tuple(self.token_log_probability_NT[row, :length].tolist()),
             finished=finished,

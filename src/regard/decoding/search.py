@@ -10,6 +10,7 @@ interact only within their sentence.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
+from regard.decoding.constraints import Constraints
 from regard.decoding.hypotheses import (
     NO_ROWS,
     Choice,
@@ -26,6 +28,7 @@ from regard.decoding.hypotheses import (
     Chosen,
     Hypothesis,
     Ints,
+    Length,
     NBest,
     Rows,
     Sentence,
@@ -71,15 +74,17 @@ class Scheduler:
     _rows: Rows = field(default=NO_ROWS, init=False)
     _state: Any = field(default=None, init=False)
     _multi_step: Callable[..., tuple[Any, MultiStepOutput, Any]] | None = field(init=False)
+    _constraints: Constraints = field(init=False)
 
     def __post_init__(self) -> None:
         self._multi_step = getattr(self.step, "multi_step", None)
+        self._constraints = Constraints.of(self.decoding, self.symbols.end, isinstance(self.choose, Greedy | Beam))
 
     def put(
         self,
         index: int,
         source: Ints,
-        limit: int,
+        limit: int | None = None,
         nbest: int = 1,
         *,
         first: int | None = None,
@@ -90,10 +95,13 @@ class Scheduler:
 
         ``first`` is the last token of a prompt whose others are ``source`` (which may be empty); the start symbol if it
         is not given. ``sample`` numbers the samples of one source. Outputs begin with the tokens of ``prefix``, or
-        where there is none with those of the symbols.
+        where there is none with those of the symbols. Without a limit it is that of :func:`lengths`.
         """
         begin = self.symbols.prefix if prefix is None else tuple(prefix)
-        self._waiting.append(Sentence(index, source, limit, NBest(nbest), first, sample, begin))
+        least, most = lengths(self.decoding, len(source) if first is None else 0)
+        limit = most if limit is None else limit
+        least = min(least, limit - 1)  # an output can end
+        self._waiting.append(Sentence(index, source, limit, NBest(nbest), first, sample, begin, least))
 
     @property
     def idle(self) -> bool:
@@ -140,6 +148,7 @@ class Scheduler:
         else:
             self._state, found, answer = self._multi_step(self._state, asked)
             self._rows = self._rows.advance(found)
+        answer = self._constraints(self._rows, answer)
         choice = self._rows.force(self.choose(self._rows, answer))
         grown = self._rows.extend(choice)
         ended_M = grown.token_N == self.symbols.end
@@ -162,7 +171,13 @@ class Scheduler:
     def _multi_step_request(self) -> MultiStepRequest | None:
         """What a model is asked that takes several steps at once; None where it does not, or with many rows."""
         rows, choose = self._rows, self.choose
-        if self._multi_step is None or not isinstance(choose, Greedy | Beam) or self.stop or self.trace:
+        if (
+            self._multi_step is None
+            or not isinstance(choose, Greedy | Beam)
+            or self.stop
+            or self.trace
+            or self._constraints
+        ):
             return None
         if (rows.given() >= 0).any():
             return None
@@ -170,7 +185,7 @@ class Scheduler:
         steps = min(min(limit_B) - 1 - rows.longest, self.most_steps)
         if steps < 1 or len(limit_B) * choose.width > self.most_rows:
             return None
-        penalty_B = length_penalty(np.array(limit_B, np.float64), self.decoding.length_penalty)
+        penalty_B = self._penalty(np.array(limit_B, np.float64))
         bar_B = np.array([sentence.best.bar for sentence in rows.sentences])
         given = rows.token_N, rows.sentence_N, rows.log_probability_N
         own = bar_B[rows.sentence_N], penalty_B[rows.sentence_N]
@@ -207,12 +222,15 @@ class Scheduler:
 
     def _finish(self, grown: Rows, ended_M: NDArray[np.bool_], over_M: NDArray[np.bool_]) -> None:
         """Rows that ended in ``</s>`` or were stopped, and are good enough, become hypotheses of their sentence."""
-        alpha = self.decoding.length_penalty
         for row in over_M.nonzero()[0].tolist():
             best = grown.sentences[grown.sentence_N[row]].best
-            score = float(grown.log_probability_N[row]) / length_penalty(float(grown.length_N[row]), alpha)
-            if score > best.bar or len(best.hypotheses) < best.size:
-                best.add(grown.hypothesis(row, alpha, finished=bool(ended_M[row])))
+            penalty = self._penalty(float(grown.length_N[row]))
+            if float(grown.log_probability_N[row]) / penalty > best.bar or len(best.hypotheses) < best.size:
+                best.add(grown.hypothesis(row, penalty, finished=bool(ended_M[row])))
+
+    def _penalty(self, length: Length) -> Length:
+        """The length penalty of the recipe."""
+        return length_penalty(length, self.decoding.length_penalty, self.decoding.length_penalty_by)
 
     def _can_improve(self, grown: Rows) -> NDArray[np.bool_]:
         """Which rows may still lead to a hypothesis among the n best of their sentence [Wu16 §7]: a mask over rows.
@@ -227,7 +245,9 @@ class Scheduler:
         if not any(sentence.best.hypotheses for sentence in grown.sentences):
             return within_M
         bar_B = np.array([sentence.best.bar for sentence in grown.sentences])
-        penalty_B = length_penalty(limit_B, self.decoding.length_penalty)
+        if self.decoding.stopping == "first":
+            within_M &= bar_B[grown.sentence_N] == -np.inf
+        penalty_B = self._penalty(limit_B)
         bound_M = grown.log_probability_N / penalty_B[grown.sentence_N]
         bar_M = bar_B[grown.sentence_N]
         return within_M & ((bound_M > bar_M) | (bar_M == -np.inf))
@@ -242,7 +262,8 @@ class Scheduler:
                 # Without any continuation (all of them excluded) the rows before this step are what there is.
                 rows = grown if (grown.sentence_N == place).any() else self._rows.with_histories()
                 for row in np.flatnonzero(rows.sentence_N == place).tolist():
-                    sentence.best.add(rows.hypothesis(row, self.decoding.length_penalty, finished=False))
+                    penalty = self._penalty(max(1.0, float(rows.length_N[row])))
+                    sentence.best.add(rows.hypothesis(row, penalty, finished=False))
             closed.append(sentence)
         return closed
 
@@ -255,6 +276,17 @@ class Scheduler:
         ):
             self._state = self.step.select(self._state, parent_M)
         self._rows = rows
+
+
+def lengths(decoding: Decoding, source: int) -> tuple[int, int]:
+    """The least tokens of the outputs of a source of so many, and the most, ``</s>`` counted; the most wins."""
+    least = max(decoding.min_length, math.ceil(decoding.min_share * source))
+    most = [source + decoding.max_extra]
+    if decoding.max_length is not None:
+        most.append(decoding.max_length)
+    if decoding.max_share is not None:
+        most.append(math.ceil(decoding.max_share * source))
+    return least, max(1, min(most))
 
 
 def search(
@@ -280,7 +312,7 @@ def search(
         nbest: at most the beam. Fewer come back where fewer finished before the limit; never none: if nothing
             finished, the rows cut off by the limit are returned, marked ``finished=False``.
         firsts: the last token of each prompt; without them every row begins with the start symbol.
-        limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
+        limits: the most tokens of each source's outputs, ``</s>`` counted; default: as ``decoding`` has it.
         prefixes: tokens that each source's outputs begin with; default: those of the symbols.
         trace: records every step, if given; it slows the search.
         scores: whether scores and log-probabilities are wanted. Without them greedy search is faster where an engine
@@ -292,7 +324,7 @@ def search(
     end = symbols.end if decoding.refill else None
     choose = Greedy(symbols.without, wanted) if decoding.beam == 1 else Beam(decoding.beam, symbols.without, end)
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
-    enqueue(scheduler, sources, decoding.max_extra, nbest=nbest, firsts=firsts, limits=limits, prefixes=prefixes)
+    enqueue(scheduler, sources, nbest=nbest, firsts=firsts, limits=limits, prefixes=prefixes)
     found = {sentence.index: sentence.best.hypotheses for sentence in scheduler.run()}
     return [found[index] for index in range(len(sources))]
 
@@ -300,7 +332,6 @@ def search(
 def enqueue(
     scheduler: Scheduler,
     sources: Sequence[Ints],
-    max_extra: int,
     *,
     nbest: int = 1,
     samples: int = 1,
@@ -321,7 +352,7 @@ def enqueue(
     for index in sorted(range(len(sources)), key=lambda i: -len(sources[i])):
         source = sources[index]
         first = None if firsts is None else firsts[index]
-        limit = len(source) + max_extra if limits is None else limits[index]
+        limit = None if limits is None else limits[index]
         prefix = prefixes[index] if prefixes else None
         for number in range(samples):
             key = numbers[index] if numbers else index
@@ -352,7 +383,7 @@ def sample(
         seed: another seed, other samples.
         samples: outputs of each source.
         firsts: the last token of each prompt; without them every row begins with the start symbol.
-        limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
+        limits: the most tokens of each source's outputs, ``</s>`` counted; default: as ``decoding`` has it.
         numbers: of the sources, all different, on which the draws depend; default: their places in the list.
         stop: ends an output before the model does.
         scores: whether log-probabilities are wanted; at temperature 0 they may be NaN where they are not.
@@ -361,7 +392,7 @@ def sample(
         raise UsageError(f"{samples} samples of a text cannot be drawn; at least one can", "samples")
     choose = random_sampling(decoding, seed, symbols.without, scores)
     scheduler = Scheduler(step, choose, decoding.model_copy(update={"beam": 1}), symbols, stop=stop)
-    enqueue(scheduler, sources, decoding.max_extra, samples=samples, firsts=firsts, limits=limits, numbers=numbers)
+    enqueue(scheduler, sources, samples=samples, firsts=firsts, limits=limits, numbers=numbers)
     found = {(sentence.index, sentence.sample): sentence.best.hypotheses[0] for sentence in scheduler.run()}
     indices = range(len(sources)) if numbers is None else numbers
     return [[found[index, number] for number in range(samples)] for index in indices]

@@ -46,6 +46,7 @@ class Answer(Protocol):
         decoding: Decoding,
         without: Sequence[int] = (),
         seen_NS: NDArray[np.int64] | None = None,
+        banned_NF: NDArray[np.int64] | None = None,
     ) -> NDArray[np.int64]:
         """One token per row, a pure function of the row's scores and of its number in [0, 1); -1 where none is left.
 
@@ -56,6 +57,7 @@ class Answer(Protocol):
             without: tokens that are never drawn.
             seen_NS: tokens that each row has already, for ``repetition_penalty``, which comes before all of these;
                 -1 where a row has fewer. Without it there is no penalty.
+            banned_NF: tokens that each row does not draw; -1 where a row has fewer.
         """
 
     def all(self) -> NDArray[np.float64]:

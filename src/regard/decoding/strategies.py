@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
+from regard.decoding.constraints import tokens_so_far
 from regard.decoding.hypotheses import Choice, Choose, Floats, Ints, Rows
 from regard.decoding.step import Answer
 from regard.system.errors import RegardError
@@ -129,7 +130,7 @@ def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = (), 
         return Greedy(without, scores)
 
     def choose(rows: Rows, answer: Answer) -> Choice:
-        seen_NS = None if decoding.repetition_penalty == 1.0 else seen_tokens(rows)
+        seen_NS = None if decoding.repetition_penalty == 1.0 else tokens_so_far(rows)
         token_N = answer.sample(uniforms(rows, seed), decoding, without, seen_NS)
         log_probability_N = numbers(answer.of(np.maximum(token_N, 0)))
         if token_N.min() >= 0:
@@ -145,15 +146,3 @@ def uniforms(rows: Rows, seed: int) -> Floats:
     names = [(sentence.index, sentence.sample) for sentence in rows.sentences]
     pairs = zip(rows.sentence_N.tolist(), rows.length_N.tolist(), strict=True)
     return np.array([(key(seed, "sample", *names[place], step) >> 11) * 2.0**-53 for place, step in pairs])
-
-
-def seen_tokens(rows: Rows) -> Ints:
-    """The tokens that each row has already, its prompt's before its own; -1 where it has fewer: ``seen_NS``."""
-    prompts = [[] if s.first is None else [*s.source.tolist(), s.first] for s in rows.sentences]
-    longest = max((len(prompt) for prompt in prompts), default=0)
-    prompt_BS = np.full((len(prompts), longest), -1, np.int64)
-    for place, prompt in enumerate(prompts):
-        prompt_BS[place, : len(prompt)] = prompt
-    tokens_NT = rows.with_histories().tokens_NT
-    own_NT = np.where(np.arange(tokens_NT.shape[1]) < rows.length_N[:, None], tokens_NT, -1)
-    return np.concatenate([prompt_BS[rows.sentence_N], own_NT], axis=1)

@@ -91,10 +91,15 @@ class FastAnswer:
         return score_NV[np.arange(len(tokens_N)), tokens_N] - _log_sum(score_NV)
 
     def sample(
-        self, uniform_N: Scores, decoding: Decoding, without: Sequence[int] = (), seen_NS: Ids | None = None
+        self,
+        uniform_N: Scores,
+        decoding: Decoding,
+        without: Sequence[int] = (),
+        seen_NS: Ids | None = None,
+        banned_NF: Ids | None = None,
     ) -> Ids:
         """One token per row: where the running sum of the probabilities that ``decoding`` leaves passes ``uniform``."""
-        return sample(self._scores(), uniform_N, decoding, without, seen_NS)
+        return sample(self._scores(), uniform_N, decoding, without, seen_NS, banned_NF)
 
     def all(self) -> Scores:
         """Every log-probability, ``log_probability_NV``."""
@@ -117,13 +122,21 @@ def _log_sum(score_NV: Floats) -> Scores:
 
 
 def sample(
-    score_NV: Floats, uniform_N: NDArray[np.float64], decoding: Decoding, without: Sequence[int], seen_NS: Ids | None
+    score_NV: Floats,
+    uniform_N: NDArray[np.float64],
+    decoding: Decoding,
+    without: Sequence[int],
+    seen_NS: Ids | None,
+    banned_NF: Ids | None = None,
 ) -> Ids:
     """One token per row, -1 where none is left; a row depends on its own scores and its own number only."""
     score_NV = score_NV.copy()
     if seen_NS is not None:
         _penalize_repetition(score_NV, seen_NS, decoding.repetition_penalty)
     score_NV[:, list(without)] = -np.inf
+    if banned_NF is not None:
+        row_M, place_M = np.nonzero((banned_NF >= 0) & (banned_NF < score_NV.shape[1]))
+        score_NV[row_M, banned_NF[row_M, place_M]] = -np.inf
     if decoding.temperature == 0.0:
         return np.where(score_NV.max(1) == -np.inf, -1, score_NV.argmax(1))  # ties to the smaller id
     order_NV = np.broadcast_to(np.arange(score_NV.shape[1]), score_NV.shape)

@@ -81,10 +81,15 @@ class Answers:
         return self.all()[np.arange(len(tokens_N)), tokens_N]
 
     def sample(
-        self, uniform_N: Scores, decoding: Decoding, without: Sequence[int] = (), seen_NS: Ids | None = None
+        self,
+        uniform_N: Scores,
+        decoding: Decoding,
+        without: Sequence[int] = (),
+        seen_NS: Ids | None = None,
+        banned_NF: Ids | None = None,
     ) -> Ids:
         """As each has it."""
-        return sample(self.all().astype(np.float32), uniform_N, decoding, without, seen_NS)
+        return sample(self.all().astype(np.float32), uniform_N, decoding, without, seen_NS, banned_NF)
 
     def all(self) -> Scores:
         """As each has it."""

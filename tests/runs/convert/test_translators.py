@@ -40,8 +40,8 @@ def frame(kind: str, translator: Translation, texts: list[str] = TEXTS) -> tuple
     return read, list(translator.symbols.prefix)
 
 
-def written(peer, read: list[list[int]], prefix: list[int], beams: int) -> list[list[int]]:
-    """Their search, a text at a time, scores not divided by lengths; the tokens after what was given."""
+def written(peer, read: list[list[int]], prefix: list[int], beams: int, **rules) -> list[list[int]]:
+    """Their search, a text at a time, scores not divided by lengths unless told; the tokens after what was given."""
     found = []
     start = [peer.config.decoder_start_token_id, *prefix]
     for ids in read:
@@ -49,10 +49,9 @@ def written(peer, read: list[list[int]], prefix: list[int], beams: int) -> list[
             torch.tensor([ids]),
             decoder_input_ids=torch.tensor([start]),
             num_beams=beams,
-            length_penalty=0.0,
-            early_stopping="never" if beams > 1 else False,
             max_new_tokens=len(ids) + 5 - len(prefix),
             do_sample=False,
+            **{"length_penalty": 0.0, "early_stopping": "never" if beams > 1 else False, **rules},
         )
         found.append(out[0, len(start) :].tolist())
     return found
@@ -85,6 +84,45 @@ def test_tokens_are_those_of_transformers(both, beam: int, engine: bool, texts: 
         assert [*one.tokens, *[end] * one.finished] == ids
         alike += 1
     assert alike > 0.8 * len(texts)
+
+
+RULES = {
+    "ngram": (1, {"no_repeat_ngram": 2}, {"no_repeat_ngram_size": 2}),
+    "least": (1, {"min_length": 9}, {"min_new_tokens": 9}),
+    "penalty": (3, {"repetition_penalty": 1.7}, {"repetition_penalty": 1.7}),
+    "power": (1, {"length_penalty_by": "power", "length_penalty": 3.0}, {"length_penalty": 3.0}),
+    "all": (
+        1,
+        {"no_repeat_ngram": 3, "min_length": 7, "length_penalty_by": "power", "length_penalty": 0.4},
+        {"no_repeat_ngram_size": 3, "min_new_tokens": 7, "length_penalty": 0.4},
+    ),
+}
+"""Ours and theirs, beside a rule that makes the outputs of a model with made-up weights end: no n-gram twice."""
+
+
+@pytest.mark.filterwarnings("ignore:Unfeasible")
+@pytest.mark.parametrize("rule", RULES)
+def test_rules_are_those_of_transformers(tmp_path, rule: str) -> None:
+    """With a beam of four, by the engine; what they penalise the start symbol for is left out: here it is the pad."""
+    peer = folders.write("marian", tmp_path)
+    peer.final_logits_bias[0, peer.config.eos_token_id] += 4.0
+    peer.save_pretrained(tmp_path)
+    import_model(tmp_path, tmp_path / "ours")
+    ours, (n, own, theirs) = regard.load(tmp_path / "ours", "cpu"), RULES[rule]
+    given = {"length_penalty": 0.0, "no_repeat_ngram": n, **own}
+    ours.recipe = ours.recipe.model_copy(update={"decoding": ours.recipe.decoding.model_copy(update=given)})
+    read, prefix = frame("marian", ours, TEXTS[:20])
+    found = [best[0] for best in ours.nbest(TEXTS[:20], beam=4, max_extra=5)]
+    plain = written(peer, read, prefix, 4, no_repeat_ngram_size=n)
+    wanted = written(peer, read, prefix, 4, **{"no_repeat_ngram_size": n, **theirs})
+    alike = changed = 0
+    for one, ids, before in zip(found, wanted, plain, strict=True):
+        if one.finished and ours.symbols.end not in ids:
+            continue
+        assert [*one.tokens, *[ours.symbols.end] * one.finished] == ids
+        alike, changed = alike + 1, changed + (ids != before)
+    assert alike > 0.8 * len(TEXTS[:20])
+    assert changed
 
 
 @pytest.mark.filterwarnings("ignore:Recommended")

@@ -197,13 +197,13 @@ class SearchInputs:
         task: the model, ready to use.
         source: what is read before the first step.
         first: the token that the first step reads; ``None``: the start symbol.
-        limit: tokens that may be written, ``</s>`` counted.
+        limit: tokens that may be written, ``</s>`` counted; ``None``: as the recipe has it.
     """
 
     task: TextWriter
     source: Ints
     first: int | None
-    limit: int
+    limit: int | None
 
     @property
     def step(self) -> Any:
@@ -239,7 +239,7 @@ def prepare_search(task: Task, text: str, most: int) -> SearchInputs:
     if not writes_text(task):
         raise UsageError("this model writes no text", "model")
     read = text_inputs(task, text, ()).read_ids
-    return SearchInputs(task, np.array(read, np.int64), None, len(read) + task.recipe.decoding.max_extra)
+    return SearchInputs(task, np.array(read, np.int64), None, None)
 
 
 def beam_search(start: SearchInputs, beam: int, trace: Trace | None = None) -> list[Hypothesis]:
@@ -252,7 +252,7 @@ def beam_search(start: SearchInputs, beam: int, trace: Trace | None = None) -> l
         start.task.symbols,
         nbest=beam,
         firsts=firsts,
-        limits=[start.limit],
+        limits=None if start.limit is None else [start.limit],
         trace=trace,
     )[0]
 

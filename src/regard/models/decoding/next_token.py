@@ -59,6 +59,7 @@ class NextTokenScores:
         decoding: Decoding,
         without: Sequence[int] = (),
         seen_NS: NDArray[np.int64] | None = None,
+        banned_NF: NDArray[np.int64] | None = None,
     ) -> NDArray[np.int64]:
         """One token per row: where the running sum of the probabilities that ``decoding`` leaves passes ``uniform``.
 
@@ -69,6 +70,10 @@ class NextTokenScores:
             seen = torch.from_numpy(seen_NS).to(score_NV.device)
             score_NV = penalize_repetition(score_NV, seen, decoding.repetition_penalty)
         score_NV = _exclude(score_NV, without)
+        if banned_NF is not None:
+            row_M, place_M = ((banned_NF >= 0) & (banned_NF < score_NV.shape[1])).nonzero()
+            places = torch.from_numpy(row_M), torch.from_numpy(banned_NF[row_M, place_M])
+            score_NV = score_NV.index_put(places, score_NV.new_tensor(-torch.inf))
         score_NR, ids_NR = top_k(score_NV, 1) if decoding.temperature == 0.0 else filter_logits(score_NV, decoding)
         sum_NR = score_NR.softmax(1).cumsum(1, dtype=torch.float64)
         bound_N = torch.from_numpy(uniform_N).to(sum_NR.device) * sum_NR[:, -1]

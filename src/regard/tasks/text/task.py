@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config import Decoding, Recipe, TaskInfo, check_value
+from regard.config import Decoding, Recipe, TaskInfo, check_value, override
 from regard.config.weights import TOO_LARGE
 from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sources
 from regard.data.corpora.corpus import Corpus
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import Option, RegardError, UsageError
 from regard.system.kernels.packing import Precision
 from regard.system.threads import ended_threads
 from regard.tasks.assets import TextAssets
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from regard.models.rnn import Reader
     from regard.text.word_features import WordFeatures
 
+SETTINGS = Option("settings")
 BETWEEN = " [SEP] "
 """Stands between two texts on one line that people read or write."""
 ROOM = 8192
@@ -124,6 +126,22 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
     def device_name(self) -> str:
         """The same as a word; a model that is not loaded yet will be on the processor."""
         return "cpu" if isinstance(self._model, Unloaded) else str(self.device)
+
+    def with_settings(self, settings: Iterable[str]) -> Self:
+        """This model, its recipe's section ``decoding`` changed by ``decoding.KEY=VALUE`` each, for this use.
+
+        Raises:
+            UsageError: there is no such field, or it does not take the value.
+        """
+        values = override({}, settings)
+        if others := values.keys() - {"decoding"}:
+            raise UsageError(f"{min(others)} is settled when a model is trained; decoding.… can be set", SETTINGS)
+        chosen = values.get("decoding", {})
+        for name, value in chosen.items():
+            check_value(f"decoding.{name}", value, SETTINGS)
+        other, decoding = copy(self), self.recipe.decoding.model_copy(update=chosen)
+        other.recipe = self.recipe.model_copy(update={"decoding": decoding})
+        return other
 
 
 class TextTask(BaseTask[AnyTextAssets, AnyModel]):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from regard.config import Recipe, check_value, override
+from regard.config import Recipe
 from regard.data.batches.batch import Packed
 from regard.decoding.hypotheses import Hypothesis as TokenHypothesis
 from regard.decoding.hypotheses import Symbols, Trace
@@ -21,7 +21,7 @@ from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others
 from regard.text.confidence import Side, UnseenWord, is_doubted
 from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction
-from regard.text.languages import cut, joiner, primary, shorten_words
+from regard.text.languages import cut, joiner, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from regard.tasks.metrics.bleu import TranslationScores
     from regard.text.language_ngrams import LanguagePrediction
 
-SETTINGS = Option("settings")
 LONGEST_WORD = 4096
 """Characters of a word, in a text that must be cut, that are translated: no language has a longer one."""
 
@@ -94,19 +93,15 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         if from_ is to is None:
             return self
         tokens, arguments = self.assets.languages, (Option("from_"), Option("to"))
-        fixed = 2 if tokens is None else 0 if tokens.has_sources else 1  # how many of both languages have no tokens
+        has_tokens = tokens and (tokens.begins or tokens.directions)
+        fixed = 0 if has_tokens else 1 if tokens else 2  # how many of both languages have no tokens
         for said, known, argument in list(zip((from_, to), self.direction, arguments, strict=True))[:fixed]:
-            if said is not None and primary(said) != primary(known):
-                knows = (
-                    "one language, which its folder does not name" if known == UNKNOWN_LANGUAGE else f"{known} alone"
-                )
-                verb = "writes" if argument.name == "to" else "reads"
-                raise UsageError(f"the model {verb} {knows}, not {said!r}; leave it out", argument)
+            if said not in (None, known):
+                raise UsageError(f"{said!r} cannot be asked of a model of one language each way: {known}", argument)
         if tokens is None:
             return self
-        found = zip(
-            tokens.find(from_ or UNKNOWN_LANGUAGE, to or UNKNOWN_LANGUAGE, arguments), self.direction, strict=True
-        )
+        wanted = UNKNOWN_LANGUAGE if fixed else from_ or UNKNOWN_LANGUAGE, to or UNKNOWN_LANGUAGE
+        found = zip(tokens.find(*wanted, arguments), self.direction, strict=True)
         source, target = (usual if code == UNKNOWN_LANGUAGE else code for code, usual in found)
         return self.in_direction((source, target))
 
@@ -117,22 +112,6 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         if self.assets.languages:
             other.before, prefix = self.assets.languages.frame(*direction)
             other.symbols = replace(other.symbols, prefix=prefix)
-        return other
-
-    def with_settings(self, settings: Iterable[str]) -> Translation:
-        """This translator, its recipe's section ``decoding`` changed by ``decoding.KEY=VALUE`` each, for this use.
-
-        Raises:
-            UsageError: there is no such field, or it does not take the value.
-        """
-        values = override({}, settings)
-        if others := values.keys() - {"decoding"}:
-            raise UsageError(f"{min(others)} is settled when a model is trained; decoding.… can be set", SETTINGS)
-        chosen = values.get("decoding", {})
-        for name, value in chosen.items():
-            check_value(f"decoding.{name}", value, SETTINGS)
-        other, decoding = copy(self), self.recipe.decoding.model_copy(update=chosen)
-        other.recipe = self.recipe.model_copy(update={"decoding": decoding})
         return other
 
     def _step(self) -> Any:

@@ -300,10 +300,9 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         if not sources:
             return []
         decoding = self.decoding(k, beam)
-        limits = [len(source) + (decoding.max_extra if max_extra is None else max_extra) for source in sources]
-        return search(
-            step_of(self), sources, decoding, self.symbols, nbest=k, limits=limits, trace=trace, scores=scores
-        )
+        if max_extra is not None:
+            decoding = decoding.model_copy(update={"max_extra": max_extra})
+        return search(step_of(self), sources, decoding, self.symbols, nbest=k, trace=trace, scores=scores)
 
     def _sources(self, texts: Sequence[str], n: int, first: int) -> list[Ids | None]:
         """The ids of each text with ``</s>``, cut to those of training; None for a blank one."""
