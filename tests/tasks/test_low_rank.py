@@ -173,12 +173,6 @@ def test_a_file_that_the_base_lacks_is_named(go_on: Any, tmp_path: Path) -> None
 
 def test_what_adapts_nothing_is_refused(go_on: Any, tmp_path: Path) -> None:
     begun = put(tmp_path / "begun", translator())
-    with refused(UsageError, "adapt.rank", "name it"):
-        go_on(begun, ["adapt.rank=2"], start_from=None)
-    with refused(RegardError, "adapt.projections", "no query or value"):
-        go_on(recurrent(), ["adapt.rank=2"])
-    with refused(RegardError, "adapt.whole", "no head"):
-        go_on(translator(), ["adapt.rank=2", 'adapt.whole=["head"]'])
     go_on(translator(), ["adapt.rank=2"], output=tmp_path / "adapter")
     with refused(UsageError, f"start_from {tmp_path / 'adapter'}", "merge it first"):
         go_on(tmp_path / "adapter", ["adapt.rank=2"])
@@ -188,6 +182,34 @@ def test_what_adapts_nothing_is_refused(go_on: Any, tmp_path: Path) -> None:
         merge(begun, tmp_path / "merged")
     assert Pretrained.load(tmp_path / "adapter").vocabularies.sha256 == translator().assets.sha256
     go_on(tmp_path / "adapter")  # trained whole it is a base like others
+
+
+@pytest.mark.parametrize(
+    ("settings", "where", "word", "wishes"),
+    [
+        (["adapt.rank=2"], "adapt.rank", "name it", {"start_from": None}),
+        (["adapt.alpha=2"], "settings", "needs adapt.rank", {}),
+        (["adapt.rank=2", 'adapt.freeze=["encoder"]'], "settings", "freeze", {}),
+        (["adapt.rank=2", 'adapt.projections=["query", "recurrence"]'], "adapt.projections", "no recurrence", {}),
+        (["adapt.rank=2", 'adapt.whole=["head"]'], "adapt.whole", "no head", {}),
+        (['adapt.freeze=["head"]'], "adapt.freeze", "no head", {}),
+        (["adapt.rank=13"], "adapt.rank", "12", {}),
+        (["adapt=3"], "settings", "adapt", {}),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused_before_data_is_read(
+    go_on: Any, tmp_path: Path, settings: list[str], where: str, word: str, wishes: dict[str, Any]
+) -> None:
+    (tmp_path / "a.en").unlink()
+    with pytest.raises(RegardError) as caught:
+        go_on(translator(), settings, **wishes)
+    assert (caught.value.where or "").startswith(where)
+    assert word in caught.value.message
+
+
+def test_a_recurrent_model_has_no_projections(go_on: Any) -> None:
+    with refused(RegardError, "adapt.projections", "no query or value"):
+        go_on(recurrent(), ["adapt.rank=2"])
 
 
 def test_parts_that_are_trained_whole_are_saved_whole(go_on: Any, tmp_path: Path) -> None:

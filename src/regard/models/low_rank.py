@@ -69,7 +69,7 @@ def adapt(model: nn.Module, section: Adapt, fresh: Collection[str] = (), key: in
         key: of the random factors.
 
     Raises:
-        RegardError: the model has none of the projections, or nothing of a part.
+        RegardError: the model lacks one of the projections or parts, or the rank is larger than a projection.
     """
     whole = section.whole if section.rank else section.freeze
     names = [name for name, _ in model.named_parameters()]
@@ -89,15 +89,14 @@ def add_factors(model: nn.Module, section: Adapt, generator: torch.Generator | N
     """Give a model's projections their factors.
 
     Raises:
-        RegardError: it has none of these projections.
+        RegardError: it lacks one of these projections.
     """
-    chosen = [
-        one for name, one in model.named_modules() if isinstance(one, Linear) and _role(name) in section.projections
-    ]
-    if not chosen:
-        raise RegardError(f"this model has no {' or '.join(section.projections)}", "adapt.projections")
-    for linear in chosen:
-        LowRank.of(linear, section.rank, section.scale, generator)
+    linears = [(_role(name), one) for name, one in model.named_modules() if isinstance(one, Linear)]
+    if absent := [role for role in section.projections if role not in dict(linears)]:
+        raise RegardError(f"this model has no {' or '.join(absent)}; leave it out", "adapt.projections")
+    for role, linear in linears:
+        if role in section.projections:
+            LowRank.of(linear, section.rank, section.scale, generator)
 
 
 def _role(name: str) -> str:

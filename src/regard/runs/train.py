@@ -12,9 +12,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from regard import tasks
-from regard.config import TASKS, Recipe, TaskInfo
+from regard.config import TASKS, Adapt, TaskInfo, recipe_from
 from regard.config.adapter import BASE
+from regard.models.build import outline
+from regard.models.low_rank import adapt
 from regard.runs.options import (
     RecipeOptions,
     language_notes,
@@ -116,11 +120,12 @@ def train(asked: TrainOptions) -> Any:
         shows = reporter()
     with shows as shown, beside.releasing() if beside else nullcontext():
         begun = Pretrained.load(asked.start_from) if asked.start_from is not None else None
+        section = _adapt_section(wishes)
         if begun:
             _refuse_another(begun, info)
-            low_rank = bool(wishes.merged[1].get("adapt", {}).get("rank"))
-            begun_values = begun.values(word, low_rank)
+            begun_values = begun.values(word, bool(section.rank))
             wishes = replace(wishes, begun=begun_values, guessed={**begun.languages, **_known(guessed)})
+        _refuse_adapting(begun, info, section)
         if wishes.merged[1].get("text", {}).get("extend_vocabulary"):
             _refuse_extending(begun, info)
         machine = Machine(choose_device(asked.device), asked.threads, asked.processes)
@@ -138,7 +143,6 @@ def train(asked: TrainOptions) -> Any:
         files = replace(files, begun=begun, processes=machine.preparing_processes)
         job_class, made_by = asked.job_class or tasks.job_class(word), partial(recipe_from_options, wishes)
         job = job_class.of_files(files, made_by, shown.on_event, asked.despite_check)
-        _refuse_adapting(begun, job.recipe)
         hooks = Hooks(shown, asked.should_stop, track=asked.tensorboard)
         places = ("source", "target", "pairs", "train", "valid_source", "valid_target", "valid")
         data = named_files(*(getattr(asked, name) for name in places))
@@ -173,12 +177,23 @@ def _refuse_extending(begun: Pretrained | None, info: TaskInfo) -> None:
         raise UsageError(message, Option("extend_vocabulary"))
 
 
-def _refuse_adapting(begun: Pretrained | None, recipe: Recipe) -> None:
-    """Raise a UsageError for a recipe that adapts nothing, or an adapter."""
-    if begun is None and recipe.adapt.deciding():
-        raise UsageError(f"adapts a model: name it by {Option('start_from')}", f"adapt.{min(recipe.adapt.deciding())}")
-    if begun and recipe.adapt.rank and (begun.folder / BASE).exists():
+def _adapt_section(wishes: RecipeOptions) -> Adapt:
+    """The section ``adapt`` of the recipe; a UsageError for settings of it that do not fit each other."""
+    _, chosen, where = wishes.merged
+    return recipe_from({"adapt": chosen.get("adapt", {})}, Option("settings") if wishes.settings else where).adapt
+
+
+def _refuse_adapting(begun: Pretrained | None, info: TaskInfo, section: Adapt) -> None:
+    """Raise a RegardError for a section ``adapt`` that does not fit the model that a training begins with."""
+    if not section.deciding():
+        return
+    if begun is None:
+        raise UsageError(f"adapts a model: name it by {Option('start_from')}", f"adapt.{min(section.deciding())}")
+    if section.rank and (begun.folder / BASE).exists():
         raise UsageError("is an adapter itself; regard merge it first", Option("start_from", begun.folder))
+    with torch.device("meta"):
+        pieces, target_pieces = begun.vocabularies.sizes
+        adapt(outline(begun.recipe.model, pieces, 1, info.writes, target_pieces), section)
 
 
 def _refuse_elsewhere(asked: TrainOptions, names: Iterable[str], instead: str) -> None:
