@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from regard.runs.conversion import export_model, import_model
@@ -143,7 +143,27 @@ def test_what_is_no_lora_of_this_base_is_refused_by_name(tmp_path: Path) -> None
         save_file({**good, **bad}, file)
         with refused(RegardError, file, next(iter(bad)).partition("lora_")[0]):
             import_model(tmp_path / "adapter", tmp_path / "none", base=tmp_path / "base")
+    for bad in (
+        {"base_model.model.bert.extra.weight": torch.zeros(3)},
+        {key: torch.full_like(one, 3e38) for key, one in good.items()},
+    ):
+        save_file({**good, **bad}, file)
+        with refused(RegardError, file, "extra" if len(bad) == 1 else "query"):
+            import_model(tmp_path / "adapter", tmp_path / "none", base=tmp_path / "base")
+    save_file({key: torch.zeros(3, 12) if "lora_A" in key else torch.zeros(12, 3) for key in good}, file)
+    with refused(RegardError, file, f"{name}.lora_A.weight", "3 × 12", "r = 2"):
+        import_model(tmp_path / "adapter", tmp_path / "none", base=tmp_path / "base")
+    path.write_text(json.dumps({**CONFIG, "rank_pattern": {"query": 3}}))
+    import_model(tmp_path / "adapter", tmp_path / "of-rank-3", base=tmp_path / "base")
+    save_file({}, file)
+    with refused(RegardError, file, "no tensors"):
+        import_model(tmp_path / "adapter", tmp_path / "none", base=tmp_path / "base")
     file.write_bytes(b"\xff" * 100)
     with refused(RegardError, file, "broken"):
+        import_model(tmp_path / "adapter", tmp_path / "none", base=tmp_path / "base")
+    save_file(good, file)
+    whole = tmp_path / "base" / "model.safetensors"
+    save_file({key: one for key, one in load_file(whole).items() if "layer.1.output.dense" not in key}, whole)
+    with refused(RegardError, whole, "layer.1.output.dense"):
         import_model(tmp_path / "adapter", tmp_path / "none", base=tmp_path / "base")
     assert not (tmp_path / "none").exists()

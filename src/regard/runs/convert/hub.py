@@ -143,6 +143,24 @@ def refuse_links_out(folder: Path) -> None:
             raise RegardError("is a link to outside of the folder; put the file itself there", str(path))
 
 
+def tensors_of(path: Path) -> dict[str, Tensor]:
+    """Every tensor of a file by its name there.
+
+    Raises:
+        RegardError: it is missing or broken, or holds anything else than tensors.
+    """
+    if path.suffix == ".bin":
+        from regard.runs.convert.torch_file import read_torch_file  # a training loads this module, too
+
+        return read_torch_file(path)
+    disk.refuse_irregular(path, "file of weights")
+    try:
+        with safe_open(path, "pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (no mapping)
+    except (SafetensorError, OSError) as error:
+        raise RegardError(f"is broken: {error}", str(path)) from None
+
+
 def not_yet(what: str, path: Path) -> RegardError:
     """The error of a model that cannot be imported yet."""
     return RegardError(f"is {what}, which cannot be imported yet; docs/convert.md lists what can", str(path))
@@ -212,20 +230,7 @@ class HubFolder:
         Raises:
             RegardError: a file is missing or broken, or holds anything else than tensors.
         """
-        found: dict[str, Tensor] = {}
-        for file in self._files():
-            if file.suffix == ".bin":
-                from regard.runs.convert.torch_file import read_torch_file  # a training loads this module, too
-
-                found |= read_torch_file(file)
-                continue
-            disk.refuse_irregular(file, "file of weights")
-            try:
-                with safe_open(file, "pt") as opened:
-                    found |= {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (no mapping)
-            except (SafetensorError, OSError) as error:
-                raise RegardError(f"is broken: {error}", str(file)) from None
-        return found
+        return {name: one for file in self._files() for name, one in tensors_of(file).items()}
 
     def _files(self) -> list[Path]:
         for whole, index in ((WEIGHTS, INDEX), (PICKLED, f"{PICKLED}.index.json")):

@@ -11,13 +11,12 @@ from functools import cached_property
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from pydantic import TypeAdapter
 from torch import Tensor
 
-from regard.runs.convert.hub import FLAG, POSITIVE, TEXT, Fields, HubFolder, refuse_links_out
+from regard.runs.convert.hub import FLAG, POSITIVE, TEXT, WHOLE, Fields, HubFolder, refuse_links_out, tensors_of
 from regard.runs.convert.hub_import import ImportedModel, read_hub
 from regard.runs.convert.layouts import FORMATS
-from regard.system import disk
 from regard.system.errors import Option, RegardError, UsageError
 
 ADAPTER, FILE, PICKLED = "adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"
@@ -38,7 +37,9 @@ PLAIN = (True, False, None, "gaussian", "eva", "orthogonal")
 """Ways to draw the factors (``init_lora_weights``) that leave the base as it was."""
 CLASSES = {"SEQ_CLS": "ForSequenceClassification", "TOKEN_CLS": "ForTokenClassification"}
 """What a head makes of a base, by ``task_type``."""
-BEFORE, LORA_A, LORA_B = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
+BEFORE, A, B = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
+"""What names of tensors begin with, and what those of factors end in."""
+RANKS: TypeAdapter[dict[str, int]] = TypeAdapter(dict[str, int])
 
 
 def is_peft(folder: Path) -> bool:
@@ -72,7 +73,14 @@ def read_peft(folder: Path, wanted: str | None = None, base: Path | None = None)
             raise UsageError(f"its base {name!r:.60} is not beside it; say where it is", Option("base", "HF_DIR"))
     hub = HubFolder.open(base)
     refuse_links_out(base)
-    found = read_hub(_Adapted(hub.path, _with_head(hub, config), hub.generation, folder, config), wanted)
+    whole = _BaseWithAdapter(hub.path, _with_head(hub, config), hub.generation, folder, config)
+    try:
+        found = read_hub(whole, wanted)
+    except RegardError as error:
+        if error.where != hub.where:
+            raise
+        read_hub(hub)  # what is wrong with the base alone is said of it
+        raise RegardError(error.message, str(_file(folder))) from None
     return replace(found, layout=f"a LoRA of PEFT merged into `{base.resolve().name}`", file=_file(folder).name)
 
 
@@ -87,7 +95,7 @@ def _with_head(hub: HubFolder, config: Fields) -> Fields:
 
 
 @dataclass(frozen=True)
-class _Adapted(HubFolder):
+class _BaseWithAdapter(HubFolder):
     """A folder in Hugging Face's layout whose tensors are those that an adapter makes of it."""
 
     adapter: Path
@@ -102,28 +110,28 @@ class _Adapted(HubFolder):
         """
         found, own, format = dict(super().tensors), _read(_file(self.adapter)), FORMATS.get(self.kind)
         prefix, heads = (format.prefix, tuple(format.heads)) if format else ("", ())
-        if self.architecture not in self._saved:  # the head of the base is no part of the new model
+        if self.architecture not in self._base_architectures:  # the head of the base is no part of the new model
             found = {name: one for name, one in found.items() if not (heads and name.startswith(heads))}
         for name, tensor in own.items():
-            if name.endswith(LORA_B):
+            if name.endswith(B):
                 continue
-            stem = name.removeprefix(BEFORE).removesuffix(LORA_A).replace(".base_layer", "")
-            low = name.endswith(LORA_A)
+            stem = name.removeprefix(BEFORE).removesuffix(A).replace(".base_layer", "")
+            low = name.endswith(A)
             theirs = self._name(f"{stem}.weight" if low else stem, found, prefix)
             if any(word in theirs for word in ("embed", "shared.", "wte.", "wpe.", "lora_", "token_adapter")):
                 raise self._odd(name, "is no factor of a projection")
             if low:
-                found[theirs] = self._sum(name, found.get(theirs), tensor, own.get(name[: -len(LORA_A)] + LORA_B))
+                found[theirs] = self._sum(name, found.get(theirs), tensor, own.get(name.removesuffix(A) + B))
             elif theirs in found and found[theirs].shape != tensor.shape and not (heads and theirs.startswith(heads)):
                 raise self._odd(name, "has another shape than the base's")
             else:
                 found[theirs] = tensor
-        if odd := [name for name in own if name.endswith(LORA_B) and name[: -len(LORA_B)] + LORA_A not in own]:
+        if odd := [name for name in own if name.endswith(B) and name.removesuffix(B) + A not in own]:
             raise self._odd(odd[0], "has no lora_A beside it")
         return found
 
     @property
-    def _saved(self) -> list[object]:
+    def _base_architectures(self) -> list[object]:
         """The architecture that the base's file was saved from."""
         named = Fields.of(self.path / "config.json").get("architectures")
         return named if isinstance(named, list) else []
@@ -139,6 +147,10 @@ class _Adapted(HubFolder):
         scale = alpha / (rank**0.5 if self.settings.parse("use_rslora", FLAG, False) else rank)
         if base is None or factor_FR is None or not factor_RD.dim() == factor_FR.dim() == base.dim() == 2:
             raise self._odd(name, "has no lora_B beside it, or no matrix of the base")
+        r = self.settings.parse("r", WHOLE, 8)
+        if rank not in (r, *self.settings.parse("rank_pattern", RANKS, {}).values()):
+            sizes = " × ".join(map(str, factor_RD.shape))
+            raise self._odd(name, f"is of {sizes} numbers, but {ADAPTER} says r = {r}")
         if factor_FR.shape[1] != rank or not rank:
             raise self._odd(name, "has another rank than its lora_B")
         change_FD = factor_FR.float() @ factor_RD.float() * scale
@@ -159,17 +171,9 @@ def _file(folder: Path) -> Path:
 
 def _read(path: Path) -> dict[str, Tensor]:
     """The tensors of an adapter's file."""
-    if path.suffix == ".bin":
-        from regard.runs.convert.torch_file import read_torch_file
-
-        found = read_torch_file(path)
-    else:
-        disk.refuse_irregular(path, "file of weights")
-        try:
-            with safe_open(path, "pt") as opened:
-                found = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (no mapping)
-        except (SafetensorError, OSError) as error:
-            raise RegardError(f"is broken: {error}", str(path)) from None
+    found = tensors_of(path)
+    if not found:
+        raise RegardError("holds no tensors; its model would be the base", str(path))
     for name, one in found.items():
         if not one.is_floating_point() or not bool(torch.isfinite(one).all()):
             raise RegardError(f"{name!r:.120} holds what is no finite number", str(path))
