@@ -153,6 +153,17 @@ def test_an_adapter_finds_its_base_again_or_says_what_is_missing(go_on: Any, tmp
             opened()
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "long/" * 2000])
+def test_a_long_name_of_a_base_is_shown_in_part(go_on: Any, tmp_path: Path, name: str) -> None:
+    go_on(translator(), LOW_RANK)
+    manifest.replace(
+        tmp_path / "model", {BASE: [base_content(tmp_path / "model", tmp_path / name, "0" * 64, [])]}, Fast()
+    )
+    with refused(RegardError, tmp_path / "model", "…", "is not there; put it at") as caught:
+        load(tmp_path / "model", "cpu")
+    assert len(caught.value.message) < 700
+
+
 def test_a_base_file_that_names_what_lies_outside_is_refused(go_on: Any, tmp_path: Path) -> None:
     go_on(translator(), LOW_RANK)
     content = base_content(tmp_path / "model", tmp_path / "begun", "0" * 64, ["../../secret"])

@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import checksum
-from regard.config.weights import read_header_and_metadata
+from regard.config.weights import MANIFEST, WEIGHTS, read_header_and_metadata, weights_sha256
 from regard.system import disk
 from regard.system.errors import RegardError
 
 BASE = "base.json"
 """The file of an adapter that names its base."""
-WEIGHTS, MANIFEST = "model.safetensors", "manifest.json"
 LORA_A, LORA_B = ".lora_a", ".lora_b"
 """What the names of the factors end in: A (r × inputs) and B (outputs × r), times alpha / r [Hu21 §4.1]."""
 LARGEST = 1 << 16
 """Bytes of a file that names a base."""
+SHOWN = 240
+"""Characters of a path in a sentence."""
 
 
 def base_content(folder: Path, base: Path, digest: str, files: Iterable[str]) -> bytes:
@@ -70,26 +71,26 @@ class Base:
 
 def _found(adapter: Path, places: Sequence[Path], digest: str) -> Path:
     """The first of these places that holds a base with these weights."""
-    there = [place for place in places if (place / WEIGHTS).is_file() and (place / MANIFEST).is_file()]
+    there = [place for place in places if all(os.path.isfile(place / name) for name in (WEIGHTS, MANIFEST))]
     for place in there:
-        if _weights_sha256(place) == digest:
+        if weights_sha256(place) == digest:
             if (place / BASE).exists():
-                raise RegardError(f"is an adapter of an adapter, {place}; regard merge that one first", str(adapter))
+                message = f"is an adapter of an adapter, {_shown(place)}; regard merge that one first"
+                raise RegardError(message, str(adapter))
             return place
     wanted = f"weights with the sha256 {digest[:16]}"
     if there:
-        raise RegardError(f"is an adapter of {wanted}, but {there[0]} has others; put its base back", str(adapter))
-    where = " or ".join(dict.fromkeys(map(str, places)))
+        raise RegardError(
+            f"is an adapter of {wanted}, but {_shown(there[0])} has others; put its base back", str(adapter)
+        )
+    where = " or ".join(dict.fromkeys(map(_shown, places)))
     raise RegardError(f"is an adapter, but its base ({wanted}) is not there; put it at {where}", str(adapter))
 
 
-def _weights_sha256(folder: Path) -> object:
-    """That of a model folder's weights by its manifest."""
-    path = folder / MANIFEST
-    match checksum.load_json(disk.content(path, kind="manifest"), path):
-        case {"files": {"model.safetensors": {"sha256": found}}}:
-            return found
-    return None
+def _shown(path: Path) -> str:
+    """A path for a sentence; of a long one, which only a crafted file names, its beginning and its end."""
+    text = str(path)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]} … {text[-SHOWN // 2 :]}"
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.config.checksum import refuse_newer_text
+from regard.config.checksum import load_json, refuse_newer_text
 from regard.config.sections import FORMAT
 from regard.system import disk
-from regard.system.errors import RegardError
+from regard.system.errors import Damaged, RegardError
 
+WEIGHTS, MANIFEST = "model.safetensors", "manifest.json"
+"""Files of a model folder."""
 LARGEST_HEADER = 10_000_000
 """Bytes a file's header may have; a larger one is refused before it is parsed."""
 
@@ -34,6 +36,20 @@ def read_header_and_metadata(path: Path) -> tuple[dict[str, Any], dict[str, Any]
         raise RegardError("is not a safetensors file", str(path)) from None
     refuse_newer_text(metadata.get("format", str(FORMAT)) if isinstance(metadata, dict) else None, path)
     return dict(header), dict(metadata)
+
+
+def weights_sha256(folder: Path) -> str:
+    """That of a model folder's weights, as its manifest has it.
+
+    Raises:
+        Damaged: the manifest is missing or damaged, or names no weights.
+        RegardError: a newer Regard wrote it.
+    """
+    path = folder / MANIFEST
+    match load_json(disk.content(path, kind="manifest", error=Damaged), path, required=True):
+        case {"files": {"model.safetensors": {"sha256": str(found)}}}:
+            return found
+    raise Damaged(f"names no {WEIGHTS}", str(path))
 
 
 def header_content(

@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 
 from regard.config.adapter import Base
 from regard.system import disk
-from regard.system.errors import Damaged, RegardError
+from regard.system.errors import RegardError
 from regard.system.threads import ended_threads
-from regard.training.checkpoints.manifest import LARGEST, NAME, NEXT, read_manifest, verify
+from regard.training.checkpoints.manifest import LARGEST, NAME, NEXT, verify
 
 RECIPE, MODEL = "recipe.toml", "model.safetensors"
 OWN = "own.json"
@@ -60,18 +60,6 @@ def fingerprint(path: Path | str) -> str | None:
     for manifest in there:
         digest.update(disk.content(manifest, LARGEST, "manifest"))
     return digest.hexdigest() if there else None
-
-
-def weights_sha256(folder: Path) -> str:
-    """That of a model's weights, as its manifest has it.
-
-    Raises:
-        RegardError: the manifest is damaged, or names no weights.
-    """
-    entries = read_manifest(folder / NAME)
-    if MODEL not in entries:
-        raise Damaged(f"names no {MODEL}", str(folder / NAME))
-    return entries[MODEL].sha256
 
 
 def finished_folder(given: Path | str) -> Path:

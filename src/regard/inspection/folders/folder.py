@@ -16,7 +16,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from regard.config import Recipe, recipe_values, saved_recipe
+from regard.config import Recipe, recipe_values, saved_recipe, weights
 from regard.config.adapter import read_header
 from regard.inspection.folders.facts import NOTHING, examples, facts, is_demo, refuse_irregular
 from regard.inspection.folders.training_curves import LOG
@@ -282,7 +282,7 @@ def count_parameters(path: Path) -> int | None:
 def weights_sha256(path: Path) -> str | None:
     """The sha256 of a model folder's weights by its manifest; ``None`` if there is none that can be read."""
     try:
-        return model_path.weights_sha256(path)
+        return weights.weights_sha256(path)
     except RegardError:
         return None
 
