@@ -257,13 +257,20 @@ def test_a_t5_taught_spans_starts_with_a_symbol_of_its_own(tmp_path, imported):
         export_model(tmp_path / "ours", tmp_path / "fast", "ctranslate2")
 
 
-def test_ctranslate2_is_refused_where_it_cannot(tmp_path, imported, monkeypatch):
-    imported("ViTForImageClassification")
-    other = "ctranslate2"
-    for form, where, absent in (("onnx", "to", ""), (other, f"to {other}", other), (other, "model.family", "")):
-        monkeypatch.setattr(conversion, "find_spec", lambda name, absent=absent: None if name == absent else object())
-        with refused(UsageError, where):
-            export_model(tmp_path / "ours", tmp_path / "out", form)
+@pytest.mark.parametrize(
+    ("kind", "form", "where"),
+    [
+        ("ViTForImageClassification", "onnx", "to"),
+        ("ViTForImageClassification", "ctranslate2", "model.family"),
+        ("GPT2LMHeadModel", "ctranslate2", "to ctranslate2"),
+    ],
+)
+def test_ctranslate2_is_refused_where_it_cannot(tmp_path, imported, monkeypatch, kind, form, where):
+    """Nothing is to be installed for a model that it could not hold."""
+    imported(kind)
+    monkeypatch.setattr(conversion, "find_spec", lambda name: None)
+    with refused(UsageError, where):
+        export_model(tmp_path / "ours", tmp_path / "out", form)
     assert not (tmp_path / "out").exists()
 
 

@@ -66,28 +66,27 @@ class Base:
                 raise RegardError("is damaged: it does not name a folder, its weights and files", str(path))
         if outside := [one for one in files if not disk.is_plain(one)]:
             raise RegardError(f"is damaged: it names {outside[0]!r:.80}, which lies outside of the folder", str(path))
-        return cls(_found(adapter, places, digest), digest, tuple(files))
+        return cls(_base_folder(adapter, places, digest), digest, tuple(files))
 
 
-def _found(adapter: Path, places: Sequence[Path], digest: str) -> Path:
+def _base_folder(adapter: Path, places: Sequence[Path], digest: str) -> Path:
     """The first of these places that holds a base with these weights."""
     there = [place for place in places if all(os.path.isfile(place / name) for name in (WEIGHTS, MANIFEST))]
     for place in there:
         if weights_sha256(place) == digest:
             if (place / BASE).exists():
-                message = f"is an adapter of an adapter, {_shown(place)}; regard merge that one first"
+                message = f"is an adapter of an adapter, {_shorten(place)}; regard merge that one first"
                 raise RegardError(message, str(adapter))
             return place
     wanted = f"weights with the sha256 {digest[:16]}"
     if there:
-        raise RegardError(
-            f"is an adapter of {wanted}, but {_shown(there[0])} has others; put its base back", str(adapter)
-        )
-    where = " or ".join(dict.fromkeys(map(_shown, places)))
+        other = _shorten(there[0])
+        raise RegardError(f"is an adapter of {wanted}, but {other} has others; put its base back", str(adapter))
+    where = " or ".join(dict.fromkeys(map(_shorten, places)))
     raise RegardError(f"is an adapter, but its base ({wanted}) is not there; put it at {where}", str(adapter))
 
 
-def _shown(path: Path) -> str:
+def _shorten(path: Path) -> str:
     """A path for a sentence; of a long one, which only a crafted file names, its beginning and its end."""
     text = str(path)
     return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]} … {text[-SHOWN // 2 :]}"

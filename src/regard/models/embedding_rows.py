@@ -35,14 +35,14 @@ def extend_tables(path: Path, model: nn.Module, known: Vocabularies, extended: V
     wanted, filled = store.named_tensors(model), set[str]()
     with torch.no_grad():
         for name, table in store.some(path, SIDES.keys() & wanted.keys()).items():
-            rows = _extended(table, *(getattr(one, SIDES[name]) for one in (known, extended)))
+            rows = _extend(table, *(getattr(one, SIDES[name]) for one in (known, extended)))
             if rows.shape == wanted[name].shape:
                 wanted[name].copy_(rows)
                 filled.add(name)
     return filled
 
 
-def _extended(table: Tensor, known: AnyTokenizer, extended: AnyTokenizer) -> Tensor:
+def _extend(table: Tensor, known: AnyTokenizer, extended: AnyTokenizer) -> Tensor:
     """The rows of known pieces, the mean of its known parts for each further one, and last the start symbol's row."""
     assert isinstance(known, Tokenizer)
     assert isinstance(extended, Tokenizer)

@@ -69,7 +69,7 @@ def load_weights(path: Path, model: nn.Module, base: nn.Module | None = None) ->
     """
     check_weights(path, model)
     shared = {} if base is None else _unchanged(path, base)
-    with _opened(path) as get:
+    with _open(path) as get:
         for name, tensor in named_tensors(model).items():
             if name in shared:
                 tensor.data = shared[name].data
@@ -101,7 +101,7 @@ def take(path: Path, model: nn.Module) -> list[str]:
     wanted = named_tensors(model)
     shapes = {name: entry.get("shape") for name, entry in read_header(path).items() if isinstance(entry, dict)}
     fitting = [name for name, tensor in wanted.items() if shapes.get(name) == list(tensor.shape)]
-    with _opened(path) as get:
+    with _open(path) as get:
         for name in fitting:
             wanted[name].copy_(get(name))
     return fitting
@@ -114,7 +114,7 @@ def some(path: Path, names: Iterable[str]) -> dict[str, Tensor]:
         RegardError: the file is missing, broken or newer than this Regard.
     """
     header = read_header(path)
-    with _opened(path) as get:
+    with _open(path) as get:
         return {name: get(name) for name in names if name in header}
 
 
@@ -129,7 +129,7 @@ def adapter_chunks(
         base: the file of its weights; ``digest``: their sha256.
     """
     header, own = read_header(base), dict[str, Tensor]()
-    with _opened(base) as get:
+    with _open(base) as get:
         for name, one in weights.items():
             if name not in header or not torch.equal(get(name), one.detach().cpu()):
                 own[name] = one.detach().cpu() * scale if name.endswith(LORA_B) else one
@@ -137,7 +137,7 @@ def adapter_chunks(
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Callable[[str], Tensor]]:
+def _open(path: Path) -> Iterator[Callable[[str], Tensor]]:
     """What gives the tensors of a file whose header was checked, of an adapter those of its model."""
     try:
         with ExitStack() as stack, torch.no_grad():
@@ -145,12 +145,12 @@ def _opened(path: Path) -> Iterator[Callable[[str], Tensor]]:
             if (adapter := AdapterFile.of(path)) is None:
                 yield file.get_tensor
             else:
-                yield partial(_merged, adapter, file, stack.enter_context(safe_open(adapter.base, "pt")))
+                yield partial(_merge, adapter, file, stack.enter_context(safe_open(adapter.base, "pt")))
     except (SafetensorError, OSError) as error:
         raise RegardError(f"is broken: {error}", str(path)) from None
 
 
-def _merged(adapter: AdapterFile, own: safe_open, base: safe_open, name: str) -> Tensor:
+def _merge(adapter: AdapterFile, own: safe_open, base: safe_open, name: str) -> Tensor:
     """A tensor of the model that an adapter makes of its base: its own, else ``W + B A``, or the base's."""
     if name in adapter.own:
         return own.get_tensor(name)

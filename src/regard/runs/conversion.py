@@ -124,9 +124,9 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
     task = load(folder, "cpu")
     recipe, assets, tokenizer = task.recipe, task.assets, _tokenizer(task.assets)
     found = exports(recipe, tokenizer, dict(task.model.named_parameters()))
+    found.refuse(to)
     if fast and not found.direct and (missing := [name for name in NEEDED if find_spec(name) is None]):
         raise UsageError(f"not installed: pip install {' '.join(missing)}", Option("to", to))
-    found.refuse(to)
     if fast and found.direct:
         assert isinstance(assets, Vocabularies)
         with fresh_folder(output) as fresh:

@@ -46,7 +46,7 @@ def read_argos(path: Path, wanted: str | None = None) -> ImportedModel:
     """
     if path.is_dir():
         return _of_folder(path, path, wanted)
-    with _unpacked(path) as folder:
+    with _unpack(path) as folder:
         return replace(_of_folder(folder, path, wanted), file="")
 
 
@@ -65,7 +65,7 @@ def _of_folder(folder: Path, path: Path, wanted: str | None) -> ImportedModel:
 
 
 @contextmanager
-def _unpacked(path: Path) -> Iterator[Path]:
+def _unpack(path: Path) -> Iterator[Path]:
     """A folder with the files of a package that are read; errors about them name the package."""
     disk.refuse_irregular(path, "package")
     with TemporaryDirectory() as place:

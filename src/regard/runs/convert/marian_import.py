@@ -126,7 +126,7 @@ def _weights(folder: Path, said: Fields) -> Path:
     if len(paths) > 1:
         names = ", ".join(sorted(path.name for path in paths))
         raise RegardError(f"has several models, which are not read as one: {names[:200]}; keep one", str(folder))
-    return _unpacked(paths.pop())
+    return _refuse_packed(paths.pop())
 
 
 def _vocabularies(folder: Path, said: Fields) -> tuple[Path, Path]:
@@ -137,17 +137,17 @@ def _vocabularies(folder: Path, said: Fields) -> tuple[Path, Path]:
         found = found or (there if len(there) == len(names) else [])
     if not found:
         raise RegardError("has no vocabulary: a .spm or .vocab.yml is needed", str(folder))
-    return _unpacked(found[0]), _unpacked(found[-1])
+    return _refuse_packed(found[0]), _refuse_packed(found[-1])
 
 
 def _shortlist(folder: Path, sizes: tuple[int, int]) -> Shortlist | None:
     """The list of likely pieces, where there is one."""
-    for path in (_unpacked(path) for path in sorted(folder.glob("lex.*bin*"))):
+    for path in (_refuse_packed(path) for path in sorted(folder.glob("lex.*bin*"))):
         return Shortlist.of(disk.content(path), sizes, str(path))
     return None
 
 
-def _unpacked(path: Path) -> Path:
+def _refuse_packed(path: Path) -> Path:
     if path.suffix in PACKED:
         raise RegardError("is packed; unpack it first", str(path))
     return path
@@ -213,14 +213,14 @@ def _section(settings: Fields) -> dict[str, object]:
     return section
 
 
-def _tied(settings: Fields) -> tuple[bool, bool]:
+def _ties(settings: Fields) -> tuple[bool, bool]:
     """Whether the tables of both sides are one, and whether the target's is the output too."""
     whole, source, target = (settings.parse(f"tied-embeddings{name}", FLAG, False) for name in ("-all", "-src", ""))
     return whole or source, whole or target
 
 
 def _tie(settings: Fields) -> str:
-    return {(True, True): "three", (False, True): "two"}.get(_tied(settings), "none")
+    return {(True, True): "three", (False, True): "two"}.get(_ties(settings), "none")
 
 
 def _as_ours(name: str, tensor: Tensor, activation: str, where: str) -> Tensor:
@@ -243,7 +243,7 @@ def _as_ours(name: str, tensor: Tensor, activation: str, where: str) -> Tensor:
 
 def _tables(settings: Fields) -> Iterator[Row]:
     """The rows of tables."""
-    shared, output = _tied(settings)
+    shared, output = _ties(settings)
     both, source, target = TABLES_THERE
     if shared:
         yield row(both, *TABLES[: 2 - output], form=InitialTensor(None, 2 - output))

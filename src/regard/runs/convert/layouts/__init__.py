@@ -29,6 +29,8 @@ TO = Option("to", "ctranslate2")
 """The cause where it is not a value of the recipe."""
 SETTINGS = "the settings of docs/convert.md"
 """Where another family has to be taken, what else it needs."""
+NO_FORM = "no other format has its decoder, a recurrence (SSRU); it stays a model of Regard"
+"""Why a student of Marian does not go out."""
 DECIDING = TABLES
 """The weights that matter besides the recipe."""
 
@@ -65,6 +67,8 @@ class Exports:
     @property
     def line(self) -> str:
         """The available formats; if there are none, the changes needed for the nearest format."""
+        if self.obstacles and not self.obstacles[0].fits:
+            return f"this model cannot be exported: {self.obstacles[0].why}"
         if self.obstacles:
             changes = ", ".join(f"{each.field} = {each.fits} instead of {word(each.value)}" for each in self.obstacles)
             more = "" if self.format else f", with {SETTINGS}"
@@ -97,6 +101,8 @@ def exports(
         weights: by our names, those of :data:`DECIDING` at least; ``None``: they are still to be trained.
     """
     family = recipe.model.family
+    if cell := getattr(recipe.model, "decoder_cell", None):
+        return Exports(None, (Obstacle("model.decoder_cell", cell, "", NO_FORM),))
     obstacles = {name: each.obstacles(recipe, weights) for name, each in FORMATS.items() if each.family == family}
     if not obstacles:
         return Exports(None, tuple(_other_family(recipe)))

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.config import Recipe, TransformerSection
 from regard.nn.positions import TimingSignal, sinusoids
-from regard.runs.convert.layouts.format import TABLES, Obstacle, Row, misfits, odd_heads, recurrent_decoder, row, sides
+from regard.runs.convert.layouts.format import TABLES, Obstacle, Row, misfits, odd_heads, row, sides
 from regard.system.errors import RegardError
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -134,7 +134,6 @@ def obstacles(recipe: Recipe, tokenizer: AnyTokenizer | None) -> list[Obstacle]:
     if recipe.info.learns_from != "pairs" or not isinstance(model, TransformerSection):
         return [Obstacle("task", recipe.task, "translation")]
     own = [] if recipe.text.joint or not isinstance(tokenizer, Tokenizer) else [Obstacle("text.joint", False, "true")]
-    own += recurrent_decoder(model)
     return [*misfits(model, **PLAIN), *odd_heads(model), *odd_heads(model.decoder), *own]
 
 

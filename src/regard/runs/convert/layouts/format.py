@@ -400,11 +400,6 @@ def sides(model: TransformerSection) -> Iterator[tuple[str, int, tuple[str, ...]
     yield "decoder", model.decoder_layers, ("attention", "cross")
 
 
-def recurrent_decoder(model: TransformerSection) -> list[Obstacle]:
-    """A decoder without self-attention."""
-    return [Obstacle("model.decoder_cell", model.decoder_cell, "self-attention")] if model.decoder_cell else []
-
-
 def odd_heads(model: Attentive) -> list[Obstacle]:
     """Heads whose sizes are not d_model / heads."""
     size, rest = divmod(model.d_model, model.heads)

@@ -25,7 +25,6 @@ from regard.runs.convert.layouts.format import (
     Row,
     affine,
     odd_heads,
-    recurrent_decoder,
     row,
     sides,
 )
@@ -147,9 +146,9 @@ class Marian(Format):
         tie = "three" if SHARED_TABLE in tensors else "two"
         if OUTPUT in tensors:
             tie = "none"
-        return {**super().section(config, tensors), **own, **self.fixed, **self._biased(tensors), "tie": tie}
+        return {**super().section(config, tensors), **own, **self.fixed, **self._output_bias(tensors), "tie": tie}
 
-    def _biased(self, tensors: Mapping[str, Tensor]) -> dict[str, object]:
+    def _output_bias(self, tensors: Mapping[str, Tensor]) -> dict[str, object]:
         """Whether the scores have a bias; the last number is the start symbol's, which is never written."""
         added = tensors.get(BIAS)
         return {"output_bias": True} if added is not None and added.flatten()[:-1].any() else {}
@@ -189,7 +188,7 @@ class Marian(Format):
         if not own and odd_heads(model.decoder):
             fits = f"a divisor of {model.d_model}, with model.d_k and model.d_v not set,"
             own = [Obstacle("model.decoder_heads", model.decoder_heads, fits)]
-        return super().obstacles(recipe) + own + recurrent_decoder(model)
+        return super().obstacles(recipe) + own
 
     def config(self, recipe: Recipe, pieces: int) -> dict[str, object]:
         found = super().config(recipe, pieces)
@@ -312,7 +311,7 @@ class MBart(M2M100):
     def _refuse_other_positions(self, config: Fields, tensors: Mapping[str, Tensor]) -> None:
         pass
 
-    def _biased(self, tensors: Mapping[str, Tensor]) -> dict[str, object]:
+    def _output_bias(self, tensors: Mapping[str, Tensor]) -> dict[str, object]:
         return {"output_bias": True} if (added := tensors.get(BIAS)) is not None and added.any() else {}
 
     def positions(self, model: TransformerSection, side: str) -> list[Row]:

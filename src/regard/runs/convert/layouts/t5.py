@@ -22,7 +22,6 @@ from regard.runs.convert.layouts.format import (
     Row,
     affine,
     misfits,
-    recurrent_decoder,
     row,
     sides,
 )
@@ -98,7 +97,6 @@ class T5(Format):
         model = recipe.model
         assert isinstance(model, TransformerSection)
         found = super().obstacles(recipe) + misfits(model, value_size=model.key_size, decoder_heads=(None, model.heads))
-        found += recurrent_decoder(model)
         source, target = ((weights or {}).get(name) for name in TABLES)
         equal = source is not None and target is not None and torch.equal(source, target)
         shared = model.tie == "three" or (model.tie == "none" and equal)
