@@ -74,6 +74,12 @@ def test_every_help_ends_with_examples_of_its_own(regard, command: str) -> None:
         cli.app.parse_args(words[1:], exit_on_error=False, print_error=False)
 
 
+def test_help_names_what_comes_in_and_how_it_goes_on(regard) -> None:
+    out = " ".join(regard("import", "--help").out.split())
+    assert all(kind in out for kind in "Marian NLLB RoBERTa XLM-R DistilBERT CTranslate2 Argos PEFT".split())
+    assert "adapt.rank" in regard("train", "--help").out
+
+
 def test_help_says_how_to_begin_and_which_defaults_are_worth_telling(regard) -> None:
     out = regard("--help").out
     assert all(line in out for line in BEGIN)

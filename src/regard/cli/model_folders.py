@@ -13,17 +13,19 @@ from regard.system.errors import UsageError
 
 
 def import_(
-    folder: Annotated[Path, Parameter(name="HF_DIR")],
+    folder: Annotated[Path, Parameter(name="SOURCE")],
     output: Annotated[Path, Parameter(name="OUTPUT")],
     /,
     *,
     task: str | None = None,
     base: Path | None = None,
 ) -> None:
-    """Bring in a model in Hugging Face's layout: a translator (Marian, M2M-100, NLLB, mBART), BERT, GPT-2, T5, ViT.
+    """Bring in a model of others, whose kind is recognised by its files.
 
-    Or a translator as Marian itself has it: a release of OPUS-MT, or what Firefox translates with. Or a LoRA of PEFT
-    (adapter_config.json), which is merged into its base.
+    In Hugging Face's layout a translator (Marian, M2M-100, NLLB, mBART), BERT, RoBERTa, XLM-R, DistilBERT, GPT-2, T5 or
+    ViT; a translator of CTranslate2, of Argos, or as Marian itself has it: a release of OPUS-MT, or what Firefox
+    translates with, a list of likely pieces (lex.*.bin) beside it included. Or a LoRA of PEFT (adapter_config.json),
+    which is merged into its base.
 
     All that regard export writes is read again. What is computed stays the same; a model that would not be the same
     here is refused, and what does not fit is named. Weights are those of model.safetensors or pytorch_model.bin, of
@@ -31,7 +33,8 @@ def import_(
     regard train --task classification --train FILE --from OUTPUT --output DIR.
 
     Args:
-        folder: holds config.json, the weights and the tokenizer's files; or those of Marian (.npz or .bin, .spm).
+        folder: holds config.json, the weights and the tokenizer's files; or those of Marian (.npz or .bin, .spm) or of
+            CTranslate2 (model.bin); or a package of Argos (.argosmodel).
         output: the model folder to make.
         task: what it is to be for, where there is a choice: a translator that was written as a T5 may be for
             text-to-text; default: what the folder says.

@@ -227,7 +227,7 @@ class Decoding(Section):
     )
     shortlist: bool = only_if_set(
         "a translation is of the pieces that the model's list of likely ones has for its source, and is found sooner; "
-        "for models that came with such a list",
+        "for models that were imported with such a list, lex.*.bin, beside them",
         False,
     )
     length_penalty: float = Field(0.6, ge=0.0, le=10.0, description="alpha of ((5 + length) / 6) ** alpha [Wu16]")

@@ -37,6 +37,7 @@ from regard.tasks.training import model_writer
 from regard.tasks.training.base import PreparedData, TrainingJob, TrainingTask
 from regard.tasks.training.defaults import FEWEST, refuse_too_large
 from regard.tasks.training.model_writer import ModelFolderWriter
+from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.budget import Costs, time_summary
 from regard.training.checkpoints import manifest, provenance, resolved
 from regard.training.checkpoints.output_folder import Action, Resume, claim_output
@@ -136,6 +137,15 @@ def learning_line(job: TrainingJob) -> str:
     if info.writes == "classes" and job.recipe.classification.kind != "regression":
         learned.append("the labels")
     return f"learning {' and '.join(learned)}" if learned else STAGES["read"]
+
+
+def _fewer_pieces(wanted: int, known: Vocabularies, extended: Vocabularies) -> str | None:
+    """That a vocabulary grew by fewer pieces than were asked for; ``None`` where it did not."""
+    added = [new.size - old.size for new, old in zip(extended.files.values(), known.files.values(), strict=True)]
+    if min(added) >= wanted:
+        return None
+    count = " and ".join(f"{one:,}" for one in added)
+    return f"{count} pieces are added, not {wanted:,}: no further pair of pieces occurs twice in the new text"
 
 
 @dataclass(frozen=True)
@@ -264,6 +274,9 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     for line in prepared.mended if running else ():  # else the check said it
         told(line)
     assets = work.job.assets(prepared)
+    wanted = work.job.recipe.text.extend_vocabulary
+    if begun and wanted and (few := _fewer_pieces(wanted, begun.vocabularies, assets)):
+        told(few)
     if odd := odd_label(work.job.recipe.task, work.job.recipe.classification.kind, getattr(assets, "labels", ())):
         told(f"the label {odd[0]} {odd[1]}: a model that has it cannot be exported")
     refuse_too_large(work.job.recipe.model, _maker(work, assets.sizes), work.machine.device)

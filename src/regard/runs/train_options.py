@@ -40,8 +40,9 @@ class TrainOptions:
         train: what another task than translation learns from, one file or several; plain or gz, xz, zst.
         valid: what it is validated on; default: a tenth, at most ``data.validation``, split off by seed.
         start_from: a model folder to initialise from: its weights, sizes and vocabulary; of a translator also its
-            languages and how it decodes.
-        extend_vocabulary: add so many pieces, learned from the new text, to the vocabulary of the translator to
+            languages and how it decodes. With the setting adapt.rank=8 only small factors (LoRA) are trained and saved,
+            and regard merge makes one model of both.
+        extend_vocabulary: add at most so many pieces, learned from the new text, to the vocabulary of the translator to
             initialise from.
         valid_source: sentences to validate on, one file, or of several languages several; default: some split off from
             the data.

@@ -101,6 +101,16 @@ def test_a_run_resumes_to_the_bit_and_is_used_and_goes_on(go_on: Any, tmp_path: 
     assert once_more.assets.source.size == made.assets.source.size + 5
 
 
+@pytest.mark.parametrize("make", [translator, separate])
+def test_it_says_that_the_text_has_fewer_pieces(go_on: Any, make: Any) -> None:
+    begun, told = make(), Counting()
+    made = go_on(begun, extend_vocabulary=5000, steps=1, reporter=told)
+    sides = {"source", "target"} if make is separate else {"target"}
+    added = [getattr(made.assets, side).size - getattr(begun.assets, side).size for side in sorted(sides)]
+    (line,) = (line for line in told.events if "5,000" in line)
+    assert line.startswith(" and ".join(map(str, added)))
+
+
 def test_it_goes_out_and_comes_back(go_on: Any, tmp_path: Path) -> None:
     made = go_on(translator(positions="sinusoidal"))
     export_model(tmp_path / "model", tmp_path / "out")
