@@ -7,6 +7,7 @@ all its starts what is true of it, and nothing of that is in what it depends on.
 import json
 import random
 import re
+import shutil
 import tomllib
 from datetime import UTC, datetime
 from functools import partial
@@ -114,6 +115,16 @@ def place(seen, share, of):
 @pytest.mark.parametrize("share", range(3))
 def test_a_translator_killed_somewhere(corpus, tmp_path, never, share):
     killed_and_resumed(partial(train, corpus), tmp_path / "model", place(never[1], share, 3), never[0])
+
+
+def test_an_adapter_killed_somewhere(corpus, tmp_path, never):
+    run = partial(train, corpus, settings=[*SETTINGS, "adapt.rank=2"], start_from=never[2])
+    seen = small_runs.operations(run, tmp_path / "model")
+    wanted = results(tmp_path / "model")
+    assert "base.json" in wanted
+    shutil.rmtree(tmp_path / "model")
+    for share in range(3):
+        killed_and_resumed(run, tmp_path / "model", place(seen, share, 3), wanted)
 
 
 @pytest.mark.one_of(4)

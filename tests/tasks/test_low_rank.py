@@ -242,6 +242,29 @@ def test_parts_may_be_frozen_without_factors(go_on: Any, tmp_path: Path) -> None
     assert all(name.startswith("decoder.") != torch.equal(base[name], whole[name]) for name in base)
 
 
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_in_every_precision_adapters_say_what_their_merged_models_say(
+    go_on: Any, tmp_path: Path, precision: Any
+) -> None:
+    """Alone, without torch, and beside each other on one base, which says what it said."""
+    text = [SOURCE, SOURCE[:30], TARGET]
+    for name, seed in (("one", 1), ("two", 2)):
+        go_on(translator(), [*LOW_RANK, f"seed={seed}"], output=tmp_path / name)
+        merge(tmp_path / name, tmp_path / f"{name}-merged")
+    base = regard.Translator.load(tmp_path / "begun", "cpu", precision=precision)
+    before = base.nbest(text, 2)
+    beside = {name: base.with_adapter(tmp_path / name) for name in ("one", "two")}
+    said = {name: found.nbest(text, 2) for name, found in beside.items()}
+    for name, found in beside.items():
+        whole = regard.Translator.load(tmp_path / f"{name}-merged", "cpu", precision=precision)
+        assert found.precision == whole.precision == precision
+        assert said[name] == found.nbest(text, 2) == whole.nbest(text, 2)
+        bare = open_without_torch(tmp_path / name, "cpu", precision).nbest(text, 2)
+        assert [[one.tokens for one in each] for each in bare] == [[one.tokens for one in each] for each in said[name]]
+    assert said["one"] != said["two"] != before
+    assert base.nbest(text, 2) == before
+
+
 def test_adapters_share_their_base_in_memory_and_say_what_they_say_alone(go_on: Any, tmp_path: Path) -> None:
     go_on(translator(), LOW_RANK[:1] + LOW_RANK[2:], output=tmp_path / "one")
     go_on(translator(), [*LOW_RANK[:1], *LOW_RANK[2:], "seed=2"], output=tmp_path / "two")
