@@ -94,7 +94,7 @@ def demo(regard, monkeypatch):
         return regard("demo", "--output", folder, *more)
 
     monkeypatch.setattr(sys.modules[table.__module__], "picture", lambda *_: "a picture\n")
-    monkeypatch.setattr("regard.inspection.folders.folder.weights_sha256", lambda *_: "0" * 64)
+    monkeypatch.setattr("regard.tasks.model_path.weights_sha256", lambda *_: "0" * 64)
     return run
 
 

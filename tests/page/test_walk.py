@@ -19,6 +19,7 @@ from regard.inspection.pictures.view import View
 from regard.library.serve.app import Site, files
 from regard.library.served import Page as ServedPage
 from regard.runs.demo.ablation_study import study_heads
+from regard.tasks.model_path import weights_sha256
 from tests.page.conftest import addresses
 from tests.page.language import pairs
 from tests.page.models import made
@@ -38,7 +39,7 @@ def demo(page_models: Path, task: Any, tmp_path_factory: pytest.TempPathFactory)
     shutil.copytree(made("translator", page_models), folder / "model")
     (folder / CORPUS).mkdir()
     deciding = [pair for pair in pairs("test") if pair.pronoun and pair.pronoun.decides][:SENTENCES]
-    weights = folder_module.weights_sha256(folder / "model")
+    weights = weights_sha256(folder / "model")
     (folder / NAME).write_bytes(write_walk(study_heads(task("translator"), deciding), weights))
     return folder
 

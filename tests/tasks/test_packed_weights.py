@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.config.weights import read_header_and_metadata, weights_sha256
+from regard.config.weights import read_header_and_metadata
 from regard.engine.weights import RecordingPacker
 from regard.system import kernels
 from regard.system.errors import RegardError
 from regard.system.kernels import packing
 from regard.tasks import model_folder, model_path
 from regard.tasks.model_folder import open_without_torch, write_packed
-from regard.tasks.model_path import MODEL
+from regard.tasks.model_path import MODEL, weights_sha256
 from regard.training.checkpoints import manifest
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, asker, put, speaker, translator

@@ -68,12 +68,10 @@ def demo(
     with Stop() as stop, reporter(watch=explore_command(output)) as shown:
         found = demonstrate(output, seed, steps, ablate, shown, stop, threads)
     if found.study:
-        from regard.inspection.folders.folder import weights_sha256
         from regard.inspection.folders.walk import write_walk
+        from regard.tasks.model_path import weights_sha256
 
-        weights = weights_sha256(output / "model")
-        assert weights  # a finished model has them in its manifest
-        write(walk, write_walk(found.study, weights))
+        write(walk, write_walk(found.study, weights_sha256(output / "model")))
     if json:
         result_json(found.to_dict())
     else:

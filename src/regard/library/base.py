@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from regard.config import Recipe
 from regard.config.families import Model as Section
-from regard.config.weights import weights_sha256
 from regard.inspection.folders.facts import positions_of
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.record import Kind
@@ -35,7 +34,7 @@ from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.tasks import model_folder
 from regard.tasks.engine import give_engine, share_engine
-from regard.tasks.model_path import finished_folder
+from regard.tasks.model_path import finished_folder, weights_sha256
 from regard.tasks.protocols import Task
 from regard.tasks.text.precisions import Wanted
 from regard.tasks.text.task import BETWEEN, BaseTask

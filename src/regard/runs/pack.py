@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from regard.config import Recipe
-from regard.config.weights import weights_sha256
 from regard.data.prepare.folder import INDEX, VALIDATION
 from regard.system import disk, kernels, processor
 from regard.system.errors import Option, RegardError, UsageError
@@ -16,7 +15,7 @@ from regard.system.kernels.packing import Precision
 from regard.tasks.engine import has_engine, why_torch
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_folder import load_recipe_and_assets, open_without_torch, write_packed
-from regard.tasks.model_path import model_folder
+from regard.tasks.model_path import model_folder, weights_sha256
 from regard.tasks.text.precisions import PACKED, Measured, PrecisionFile, refuse_before, write
 from regard.text.counts import counted
 from regard.text.lines import InvalidLines, matching_lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -37,7 +37,6 @@ from regard.tasks.training import model_writer
 from regard.tasks.training.base import PreparedData, TrainingJob, TrainingTask
 from regard.tasks.training.defaults import FEWEST, refuse_too_large
 from regard.tasks.training.model_writer import ModelFolderWriter
-from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.budget import Costs, time_summary
 from regard.training.checkpoints import manifest, provenance, resolved
 from regard.training.checkpoints.output_folder import Action, Resume, claim_output
@@ -139,9 +138,9 @@ def learning_line(job: TrainingJob) -> str:
     return f"learning {' and '.join(learned)}" if learned else STAGES["read"]
 
 
-def _fewer_pieces(wanted: int, known: Vocabularies, extended: Vocabularies) -> str | None:
-    """That a vocabulary grew by fewer pieces than were asked for; ``None`` where it did not."""
-    added = [new.size - old.size for new, old in zip(extended.files.values(), known.files.values(), strict=True)]
+def _fewer_pieces(wanted: int, known: Sequence[int], extended: Sequence[int]) -> str | None:
+    """That vocabularies of these sizes grew by fewer pieces than were asked for; ``None`` where they did not."""
+    added = dict.fromkeys(new - old for new, old in zip(extended, known, strict=True))
     if min(added) >= wanted:
         return None
     count = " and ".join(f"{one:,}" for one in added)
@@ -275,7 +274,7 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
         told(line)
     assets = work.job.assets(prepared)
     wanted = work.job.recipe.text.extend_vocabulary
-    if begun and wanted and (few := _fewer_pieces(wanted, begun.vocabularies, assets)):
+    if begun and wanted and (few := _fewer_pieces(wanted, begun.vocabularies.sizes, assets.sizes)):
         told(few)
     if odd := odd_label(work.job.recipe.task, work.job.recipe.classification.kind, getattr(assets, "labels", ())):
         told(f"the label {odd[0]} {odd[1]}: a model that has it cannot be exported")

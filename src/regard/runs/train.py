@@ -120,7 +120,9 @@ def train(asked: TrainOptions) -> Any:
         shows = reporter()
     with shows as shown, beside.releasing() if beside else nullcontext():
         begun = Pretrained.load(asked.start_from) if asked.start_from is not None else None
-        section = _adapt_section(wishes)
+        _, chosen, where = wishes.merged
+        adapting = {"adapt": chosen.get("adapt", {})}
+        section = recipe_from(adapting, Option("settings") if wishes.settings else where).adapt
         if begun:
             _refuse_another(begun, info)
             begun_values = begun.values(word, bool(section.rank))
@@ -175,12 +177,6 @@ def _refuse_extending(begun: Pretrained | None, info: TaskInfo) -> None:
     if not begun.vocabularies.extensible:
         message = "adds to byte pairs that Regard learned; this model has another vocabulary, so leave it out"
         raise UsageError(message, Option("extend_vocabulary"))
-
-
-def _adapt_section(wishes: RecipeOptions) -> Adapt:
-    """The section ``adapt`` of the recipe; a UsageError for settings of it that do not fit each other."""
-    _, chosen, where = wishes.merged
-    return recipe_from({"adapt": chosen.get("adapt", {})}, Option("settings") if wishes.settings else where).adapt
 
 
 def _refuse_adapting(begun: Pretrained | None, info: TaskInfo, section: Adapt) -> None:

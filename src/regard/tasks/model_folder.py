@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from regard.config import Recipe, saved_recipe
 from regard.config.adapter import Base
-from regard.config.weights import weights_sha256
 from regard.engine.weights import MappedPacker, RecordingPacker, StalePack, WeightFile
 from regard.system import processor
 from regard.system.errors import Option, RegardError, UsageError
@@ -20,7 +19,7 @@ from regard.tasks.assets import PROCESSORS, ProcessorFile, read_json
 from regard.tasks.engine import build, has_engine
 from regard.tasks.model_path import MODEL as MODEL
 from regard.tasks.model_path import RECIPE as RECIPE
-from regard.tasks.model_path import existing, finished_folder, model_folder, verifying, with_base
+from regard.tasks.model_path import existing, finished_folder, model_folder, verifying, weights_sha256, with_base
 from regard.tasks.protocols import Assets, EngineTask, Task, Unloaded
 from regard.tasks.text.precisions import Wanted, derived_files, precision_of, write_derived
 from regard.training.checkpoints.manifest import NEXT

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from regard.config.adapter import Base
+from regard.config.weights import weights_sha256 as weights_sha256
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.system.threads import ended_threads

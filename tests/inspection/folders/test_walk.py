@@ -10,11 +10,12 @@ import pytest
 
 from regard.config import checksum
 from regard.inspection.folders import folder as module
-from regard.inspection.folders.folder import Folder, weights_sha256
+from regard.inspection.folders.folder import Folder
 from regard.inspection.folders.walk import NAME, NO_WALK_STATE, write_walk
 from regard.models.ablation import Head
 from regard.runs.demo.ablation_study import AblationStudy, HeadAblation, HeadFinding
 from regard.runs.demo.grammar.scores import Shares
+from regard.tasks.model_path import weights_sha256
 from tests.tasks.small_tasks import put, recurrent, translator
 
 

@@ -132,6 +132,8 @@ def test_what_is_no_lora_of_this_base_is_refused_by_name(tmp_path: Path) -> None
     good = {f"{name}.lora_A.weight": torch.zeros(2, 12), f"{name}.lora_B.weight": torch.zeros(12, 2)}
     for bad in (
         {f"{name}.lora_A.weight": torch.zeros(2, 11)},
+        {f"{name}.lora_A.weight": torch.tensor(0.0)},
+        {f"{name}.lora_A.weight": torch.zeros(0, 12), f"{name}.lora_B.weight": torch.zeros(12, 0)},
         {f"{name}.lora_B.weight": torch.zeros(12, 3)},
         {f"{name}.lora_B.weight": torch.full((12, 2), torch.inf)},
         {f"{name}.lora_magnitude_vector": torch.zeros(12)},

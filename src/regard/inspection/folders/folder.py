@@ -16,7 +16,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from regard.config import Recipe, recipe_values, saved_recipe, weights
+from regard.config import Recipe, recipe_values, saved_recipe
 from regard.config.adapter import read_header
 from regard.inspection.folders.facts import NOTHING, examples, facts, is_demo, refuse_irregular
 from regard.inspection.folders.training_curves import LOG
@@ -24,6 +24,7 @@ from regard.inspection.folders.walk import NO_WALK_STATE, classic_values, walk_p
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks import model_class, model_path
+from regard.tasks.model_folder import settled_weights
 from regard.tasks.model_path import OWN, OWN_CLASS, model_folder
 from regard.training.checkpoints.checkpoint import whole
 
@@ -238,7 +239,7 @@ class Folder:
         path, recipe = walk_path(self.path), self._last.recipe
         stamps = None if path is None else stamp_of(path), *self.stamps, *self._last.stamps
         if stamps != self._walked[0]:
-            found = walk_state(path, recipe.model, weights_sha256(self.path)) if path else NO_WALK_STATE
+            found = walk_state(path, recipe.model, settled_weights(self.path)) if path else NO_WALK_STATE
             classic = classic_values() if is_demo(self.path, recipe) else None
             self._walked = stamps, {**found, "classic": classic}
         return self._walked[1]
@@ -276,14 +277,6 @@ def count_parameters(path: Path) -> int | None:
     try:
         return sum(prod(entry["shape"]) for entry in read_header(path).values())
     except (OSError, RegardError, TypeError, KeyError):
-        return None
-
-
-def weights_sha256(path: Path) -> str | None:
-    """The sha256 of a model folder's weights by its manifest; ``None`` if there is none that can be read."""
-    try:
-        return weights.weights_sha256(path)
-    except RegardError:
         return None
 
 

@@ -14,7 +14,7 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
-from regard.runs.convert.hub import FLAG, POSITIVE, TEXT, WHOLE, Fields, HubFolder, refuse_links_out, tensors_of
+from regard.runs.convert.hub import FLAG, POSITIVE, TEXT, WHOLE, Fields, HubFolder, Whole, refuse_links_out, tensors_of
 from regard.runs.convert.hub_import import ImportedModel, read_hub
 from regard.runs.convert.layouts import FORMATS
 from regard.system.errors import Option, RegardError, UsageError
@@ -39,7 +39,7 @@ CLASSES = {"SEQ_CLS": "ForSequenceClassification", "TOKEN_CLS": "ForTokenClassif
 """What a head makes of a base, by ``task_type``."""
 BEFORE, A, B = "base_model.model.", ".lora_A.weight", ".lora_B.weight"
 """What names of tensors begin with, and what those of factors end in."""
-RANKS: TypeAdapter[dict[str, int]] = TypeAdapter(dict[str, int])
+RANKS: TypeAdapter[dict[str, int]] = TypeAdapter(dict[str, Whole])
 
 
 def is_peft(folder: Path) -> bool:
@@ -73,7 +73,7 @@ def read_peft(folder: Path, wanted: str | None = None, base: Path | None = None)
             raise UsageError(f"its base {name!r:.60} is not beside it; say where it is", Option("base", "HF_DIR"))
     hub = HubFolder.open(base)
     refuse_links_out(base)
-    whole = _BaseWithAdapter(hub.path, _with_head(hub, config), hub.generation, folder, config)
+    whole = _BaseWithAdapter(hub.path, _with_head(hub, config), hub.generation, hub, folder, config)
     try:
         found = read_hub(whole, wanted)
     except RegardError as error:
@@ -98,6 +98,7 @@ def _with_head(hub: HubFolder, config: Fields) -> Fields:
 class _BaseWithAdapter(HubFolder):
     """A folder in Hugging Face's layout whose tensors are those that an adapter makes of it."""
 
+    base: HubFolder
     adapter: Path
     settings: Fields
 
@@ -108,9 +109,9 @@ class _BaseWithAdapter(HubFolder):
         Raises:
             RegardError: the adapter's are not those of a LoRA of this base.
         """
-        found, own, format = dict(super().tensors), _read(_file(self.adapter)), FORMATS.get(self.kind)
+        found, own, format = dict(self.base.tensors), _read(_file(self.adapter)), FORMATS.get(self.kind)
         prefix, heads = (format.prefix, tuple(format.heads)) if format else ("", ())
-        if self.architecture not in self._base_architectures:  # the head of the base is no part of the new model
+        if self.architecture != self.base.architecture:  # the head of the base is no part of the new model
             found = {name: one for name, one in found.items() if not (heads and name.startswith(heads))}
         for name, tensor in own.items():
             if name.endswith(B):
@@ -130,12 +131,6 @@ class _BaseWithAdapter(HubFolder):
             raise self._odd(odd[0], "has no lora_A beside it")
         return found
 
-    @property
-    def _base_architectures(self) -> list[object]:
-        """The architecture that the base's file was saved from."""
-        named = Fields.of(self.path / "config.json").get("architectures")
-        return named if isinstance(named, list) else []
-
     @staticmethod
     def _name(name: str, known: Mapping[str, Tensor], prefix: str) -> str:
         """The name in the base's file, which may have been saved without its head, or with another."""
@@ -143,16 +138,15 @@ class _BaseWithAdapter(HubFolder):
 
     def _sum(self, name: str, base: Tensor | None, factor_RD: Tensor, factor_FR: Tensor | None) -> Tensor:
         """``W + (α / r) B A``, or its transpose where the base stores its matrices so."""
-        alpha, rank = self.settings.parse("lora_alpha", POSITIVE, 8), len(factor_RD)
-        scale = alpha / (rank**0.5 if self.settings.parse("use_rslora", FLAG, False) else rank)
         if base is None or factor_FR is None or not factor_RD.dim() == factor_FR.dim() == base.dim() == 2:
             raise self._odd(name, "has no lora_B beside it, or no matrix of the base")
-        r = self.settings.parse("r", WHOLE, 8)
+        rank, r = len(factor_RD), self.settings.parse("r", WHOLE, 8)
         if rank not in (r, *self.settings.parse("rank_pattern", RANKS, {}).values()):
-            sizes = " × ".join(map(str, factor_RD.shape))
-            raise self._odd(name, f"is of {sizes} numbers, but {ADAPTER} says r = {r}")
-        if factor_FR.shape[1] != rank or not rank:
+            raise self._odd(name, f"is of {rank} × {factor_RD.shape[1]} numbers, but {ADAPTER} says r = {r}")
+        if factor_FR.shape[1] != rank:
             raise self._odd(name, "has another rank than its lora_B")
+        alpha = self.settings.parse("lora_alpha", POSITIVE, 8)
+        scale = alpha / (rank**0.5 if self.settings.parse("use_rslora", FLAG, False) else rank)
         change_FD = factor_FR.float() @ factor_RD.float() * scale
         if self.settings.parse("fan_in_fan_out", FLAG, False):
             change_FD = change_FD.t()

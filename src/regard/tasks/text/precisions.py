@@ -19,10 +19,10 @@ from typing import Annotated, Literal, Self, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from regard.config import FORMAT, checksum
-from regard.config.weights import weights_sha256
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.system.kernels.packing import Precision
+from regard.tasks.model_path import weights_sha256
 from regard.training.checkpoints.files import Files
 
 FILE = "precisions.json"

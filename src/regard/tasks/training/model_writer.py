@@ -11,13 +11,13 @@ from pathlib import Path
 
 from regard.config import Model, Recipe, RnnEncoderSection, RnnSection, TransformerSection, recipe_toml
 from regard.config.adapter import BASE, base_content
-from regard.config.weights import weights_sha256
 from regard.models import store
 from regard.models.presets import count_parameters
 from regard.system import disk, processor
 from regard.system.errors import Damaged, NoValidCheckpoint, Option, RegardError, UsageError
 from regard.tasks.assets import PROCESSORS, json_content
 from regard.tasks.model_folder import MODEL, RECIPE, load, validated_paths
+from regard.tasks.model_path import weights_sha256
 from regard.tasks.protocols import Task
 from regard.tasks.training.base import PreparedData, TrainingTask
 from regard.text.counts import counted
