@@ -54,7 +54,7 @@ def same(found: list[list[Hypothesis]], wanted: list[list[Hypothesis]]) -> bool:
     return repr(found) == repr(wanted)
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(14)
 @held("transformer", transformer=9)
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
 @pytest.mark.parametrize("beam", [1, 2, 4])
@@ -68,6 +68,7 @@ def test_they_are_those_of_single_steps(family: Family, beam: int, alpha: float)
     assert calls
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
 @pytest.mark.parametrize("choices", [{}, {"decoder_cell": "ssru"}], ids=["attention", "ssru"])
 @pytest.mark.parametrize("end", [0, 3, 7, 11, PIECES - 1])

@@ -46,6 +46,7 @@ def test_what_a_recurrent_reader_says_is_what_the_model_says(family: Family, joi
         assert_near(fast(texts(given)), model(given), MOST)
 
 
+@pytest.mark.one_of(4)
 @held("bert", "rnn-encoder")
 def test_a_text_alone_has_the_bits_that_it_has_among_others(family: Family) -> None:
     _, fast = both(family)

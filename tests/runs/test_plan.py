@@ -313,8 +313,9 @@ def test_and_makes_those_again_that_are_not(planned, measured, training) -> None
     assert plan.steps == (0.9 * 60 * section.minutes - 2 - 11) * 2
 
 
-def test_the_table_knows_its_steps_and_keeps_what_was_measured(planned, measured) -> None:
+def test_the_table_knows_its_steps_and_keeps_what_was_measured(planned, measured, monkeypatch) -> None:
     """Of 4,000 steps the first snapshot is at 40, of 2,000 at 20: then fewer are measured."""
+    monkeypatch.setattr(measuring, "MOST", 30)
     for accumulate, most in ((1, 30), (2, 19), (10, 30)):
         plan = planned(Training(accumulate=accumulate), batches=400.0)
         assert plan.steps == 4000 / accumulate

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -54,29 +55,29 @@ def test_a_folder_is_opened_without_its_model_and_says_the_same(name: str, tmp_p
     assert torch.equal(task.model.output.weight, plain.model.output.weight)  # somebody looks inside
 
 
-RUN = "import sys; from regard.cli import main; print(main(sys.argv[1:]), 'torch' in sys.modules)"
+RUN = """import sys; from regard.cli import main
+for line in sys.argv[1:]: print(main(line.split("\\n")), 'torch' in sys.modules)"""
 
 
-def command(*words: object, off: bool = False) -> list[str]:
-    """What a command writes; its last line is the exit code, and whether torch was loaded."""
+def commands(*asked: Sequence[object], off: bool = False) -> list[str]:
+    """What commands of one process write; after each a line with its exit code, and whether torch was loaded."""
     environment = os.environ | ({kernels.VARIABLE: "off"} if off else {})
-    asked = [sys.executable, "-c", RUN, *map(str, words)]
-    return subprocess.run(asked, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
+    line = [sys.executable, "-c", RUN, *("\n".join(map(str, words)) for words in asked)]
+    return subprocess.run(line, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def test_the_first_command_loads_no_torch(tmp_path: Path) -> None:
+def test_without_kernels_torch_says_the_same(tmp_path: Path) -> None:
     folder = put(tmp_path / "m", translator())
     asked, text = ("translate", folder, SOURCE, "--device", "cpu"), load(folder, "cpu").translate(SOURCE)
-    assert command(*asked) == [text, "0 False"]
-    assert command(*asked, off=True) == [text, "0 True"]
+    assert commands(asked, off=True) == [text, "0 True"]
 
 
 def test_many_lines_are_divided_among_processes_without_torch(tmp_path: Path) -> None:
     folder, given = put(tmp_path / "m", translator()), tmp_path / "in"
     given.write_text("".join(f"{SOURCE[: n % 40]}\n" for n in range(3000)))
     asked = ("translate", folder, "--input", given, "--beam", 1, "--device", "cpu")
-    for threads in (1, 2):
-        assert command(*asked, "--output", tmp_path / f"{threads}", "--threads", threads) == ["0 False"]
+    each = [(*asked, "--output", tmp_path / f"{threads}", "--threads", threads) for threads in (1, 2)]
+    assert commands(*each) == ["0 False"] * 2
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
 
 
@@ -207,20 +208,21 @@ def test_ngrams_are_added_to_the_scores_of_the_engine_too(tmp_path: Path) -> Non
     assert np.abs(task.scores(TEXTS) - plain_scores).max() > 0.1
 
 
-COMMANDS = """classifier classify, reader classify, stepper tag --json, pairs classify, tagger tag, filler fill,
+COMMANDS = """translator translate, classifier classify, reader classify, stepper tag --json, pairs classify, tagger tag, filler fill,
 spanner ask, speaker generate --max-tokens 9, speaker generate --json --n 2 --max-tokens 9, encoder encode,
 speaker encode --each token"""
 
 
-@pytest.mark.one_of(3)
-@pytest.mark.parametrize("case", COMMANDS.split(","))
-def test_commands_answer_without_torch(case: str, tmp_path: Path) -> None:
-    name, word, *more = case.split()
-    task = make(name)
-    given = {"fill": GAPPED, "ask": SPANNED}.get(word, BOTH_TEXTS if task.info.texts == 2 else SOURCE)
-    done = command(word, put(tmp_path / "m", task), given, *more, "--device", "cpu")
-    assert done[-1] == "0 False"
-    assert len(done) > 1
+def test_commands_answer_without_torch(tmp_path: Path) -> None:
+    asked = []
+    for name, word, *more in map(str.split, COMMANDS.split(",")):
+        task = make(name)
+        given = {"fill": GAPPED, "ask": SPANNED}.get(word, BOTH_TEXTS if task.info.texts == 2 else SOURCE)
+        asked.append((word, put(tmp_path / name, task), given, *more, "--device", "cpu"))
+    *answers, rest = "\n".join(["", *commands(*asked)]).split("\n0 False")
+    assert (len(answers), rest) == (len(asked), "")
+    assert all(answers)
+    assert answers[0].strip() == load(tmp_path / "translator", "cpu").translate(SOURCE)
 
 
 @pytest.mark.parametrize("name", ["classifier", "tagger", "speaker"])

@@ -23,6 +23,7 @@ def seconds_of(steps, every, costs, select, planned=None, last=None):
     return total
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("minutes", [1.0, 5.0, 30.0])
 @pytest.mark.parametrize("select", ["auto", "last", "loss", "bleu"])
 @pytest.mark.parametrize("every", [None, 7, 500])
@@ -48,6 +49,7 @@ def test_of_final_scores_a_tenth_of_the_minutes_is_kept_back_at_most():
     assert steps == [540, 525, 480, 480]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("every", [None, 3])
 @pytest.mark.parametrize("select", ["auto", "last", "loss", "bleu"])
 @pytest.mark.parametrize("costs", [Costs(0.1, 1.0, 1.0, 1.0, 10.0), Costs(100, 100, 1e4, 100, 100, 1e4)])
@@ -100,6 +102,7 @@ def test_midway_the_final_scores_are_kept_back_as_they_will_really_take():
     assert review(300 / 60, Costs(1, 0, 0, 0, 0), plain, Length(200, 1000), 200).steps == 100 + 90 // 2
 
 
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("slower", [0.4, 0.6, 0.8, 1.0, 1.3, 1.7])
 @pytest.mark.parametrize("select", ["auto", "last", "loss", "bleu"])
 @pytest.mark.parametrize("every", [None, 7, 50])

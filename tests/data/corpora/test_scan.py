@@ -49,6 +49,7 @@ def read(corpus: TwoFiles) -> list[TextPair]:
     return found
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"])
 @pytest.mark.parametrize("last", [True, False])
@@ -134,6 +135,7 @@ def found(scan: PairScan) -> dict[str, Any]:
     return {"is": (content, list(scan.counts.items()), letters, scan.cased, places, notes, said), "error": error}
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("kind", ["cased", "plain", "longer", "shorter", "binary end"])
 def test_blocks_find_what_single_pairs_do(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs, "BLOCK", 600)

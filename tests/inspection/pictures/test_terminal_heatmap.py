@@ -68,6 +68,7 @@ def weights(*shape: int) -> np.ndarray:
     return scores / scores.sum(-1, keepdims=True)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("colours", ["true", "256", "16", "none"])
 @pytest.mark.parametrize("columns", [20, 40, 80, 200])
 @pytest.mark.parametrize("count", [1, 5, 13, 70])

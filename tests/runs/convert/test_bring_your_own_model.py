@@ -31,9 +31,9 @@ def at_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pack(home / "translate-en_de.argosmodel", package_parts(tmp_path_factory.mktemp("argos")))
     for name, seed in (("own", 1), ("old", 2)):
         for language, more in (("en", 0), ("de", 10)):
-            texts = hub.sentences(60, seed + more)
+            texts = hub.sentences(20, seed + more)
             (home / f"{name}.{language}").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    pairs = zip(hub.sentences(60, 5), hub.sentences(60, 6), strict=True)
+    pairs = zip(hub.sentences(20, 5), hub.sentences(20, 6), strict=True)
     units = "".join(UNIT.format(*pair) for pair in pairs)
     memory = f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>'
     (home / "memory.tmx").write_text(memory, encoding="utf-8")

@@ -24,6 +24,7 @@ def attended(query, key, value, heads, scale, places, bias=None, place=None):
     return context.reshape(rows, -1)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("halves", [False, True])

@@ -96,6 +96,7 @@ def compare(of: Given) -> None:
         np.testing.assert_allclose(found, expected, atol=4e-5)
 
 
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("lengths", LENGTHS, ids=str)
 @pytest.mark.parametrize("causal", [False, True])

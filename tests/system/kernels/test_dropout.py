@@ -12,6 +12,7 @@ def drawn(size: int) -> np.ndarray:
     return np.random.default_rng(3).integers(0, 256, size, dtype=np.uint8)
 
 
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("threshold", [0, 1, 26, 255, 256])
 @pytest.mark.parametrize("gated", [False, True])

@@ -20,6 +20,7 @@ def normalised(s, kind, groups, gain, bias, epsilon):
     return s * gain + (0 if bias is None else bias)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("columns", [1, 3, 16, 24, 100])
 @pytest.mark.parametrize(("kind", "groups"), [("layer", 1), ("layer", 0), ("rms", 1), ("affine", 1)])
 @pytest.mark.parametrize("biased", [False, True])

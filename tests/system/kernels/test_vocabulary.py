@@ -27,6 +27,7 @@ def first_of_all(hidden, weight, without=(), precision: Precision = "fp32", bias
     return [int(line.argmax()) if len(line) and line.max() > -np.inf else -1 for line in score]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("pieces", [1, 2, 31, 513, 1200])
 @pytest.mark.parametrize("rows", [1, 3, 9])
 @pytest.mark.parametrize("k", [1, 4])
@@ -46,6 +47,7 @@ def test_best_and_sum_are_those_of_all_scores(pieces: int, rows: int, k: int) ->
     assert (score[:, wide:] == -np.inf).all()
 
 
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
 @pytest.mark.parametrize("pieces", [1, 31, 33, 513, 1200])
 @pytest.mark.parametrize("rows", [0, 1, 3, 9, 40])
@@ -75,6 +77,7 @@ def test_nearly_equal_scores_are_told_apart(seed: int, size: float, scale: float
     assert argmax(*given, bias=bias) == first_of_all(*given, bias=bias)
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("inner", range(1, 40))
 def test_rows_whose_squares_are_zero(inner: int) -> None:
     random = np.random.default_rng(1)
