@@ -20,7 +20,7 @@ NEAR = 1e-5
 """Nats between two candidates under which either may come first."""
 
 
-@pytest.mark.one_of(28)
+@pytest.mark.one_of(56)
 @held(*ALL)
 @DTYPES
 @GRADIENT
@@ -69,7 +69,7 @@ def test_state(family: Family, dtype: torch.dtype) -> None:
     follow(model, SOURCES, given, given.target.ids_T.view(4, 6), 0, dtype)
 
 
-@pytest.mark.one_of(10)
+@pytest.mark.one_of(20)
 @held("gpt")
 @DTYPES
 @pytest.mark.parametrize("prompt", [0, 1, 4])
@@ -90,7 +90,7 @@ def follow(model, sources, given, read_NT: torch.Tensor, place: int, dtype: torc
         assert_near(answer.all(), at_once[:, now], tolerance(dtype), f"token {now}")
 
 
-@pytest.mark.one_of(10)
+@pytest.mark.one_of(20)
 @held("transformer", "bert", "vit")
 @DTYPES
 def test_order(family: Family, dtype: torch.dtype) -> None:
@@ -117,7 +117,7 @@ def test_order(family: Family, dtype: torch.dtype) -> None:
             assert_near(model(shuffled), model(plain), tolerance(dtype))
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(12)
 @held("gpt")
 @DTYPES
 def test_order_behind_the_mask(family: Family, dtype: torch.dtype) -> None:
@@ -131,7 +131,7 @@ def test_order_behind_the_mask(family: Family, dtype: torch.dtype) -> None:
         assert (found_D - expected_D).abs().max() > 1e-3
 
 
-@pytest.mark.one_of(20)
+@pytest.mark.one_of(40)
 @held(*ALL)
 @DTYPES
 def test_weights(family: Family, dtype: torch.dtype) -> None:
@@ -159,7 +159,7 @@ def test_weights_of_a_source_without_tokens(name: str) -> None:
     assert all(len(tensors) == 2 for tensors in heard.values())
 
 
-@pytest.mark.one_of(12)
+@pytest.mark.one_of(20)
 @held(*ALL)
 def test_gradient(family: Family) -> None:
     """Every parameter receives a finite one that is not zero, unless the table says why."""

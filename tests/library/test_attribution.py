@@ -51,7 +51,7 @@ def sides(found: regard.Attribution) -> list[regard.TokenShares]:
 LONG = [name in ("translator", "spanner") and "passes" not in given for name, _, given in CASES]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(
     ("name", "text", "given"),
     [pytest.param(*case, marks=[pytest.mark.long(0.1)] * long) for case, long in zip(CASES, LONG, strict=True)],
@@ -121,7 +121,7 @@ def test_gradients_are_the_pages(
         np.testing.assert_allclose(side.shares, shares, rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("method", ["gradient_x_input", "integrated_gradients"])
 @pytest.mark.parametrize("name", ["translator", "classifier", "tagger", "filler"])
 def test_contrasts_are_the_pages(name: str, method: Any, model: ModelOf, folder: Callable[[str], Path]) -> None:

@@ -101,6 +101,7 @@ def test_a_preset_of_a_relative_is_a_valid_recipe_of_a_task_its_family_can_do(na
     assert recipe.model.family == row.family
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(("name", "figure"), [*PAPER.items(), *PUBLISHED.items()])
 def test_a_published_figure_stands_beside_and_is_near(name: str, figure: int) -> None:
     assert preset(name).parameters == figure

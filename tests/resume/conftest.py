@@ -15,7 +15,6 @@ def counted():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Files, "before", before)
-        patch.setattr(Files, "sync", lambda files, handle: None)  # only a machine without power loses by that
         yield
 
 

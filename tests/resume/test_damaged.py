@@ -92,6 +92,7 @@ def test_a_flipped_bit_or_a_cut(run, resume, harm, seed):
 CHANGED = ("accumulate = 1", "accumulate = 3"), ("tokens = 128", "tokens = 160"), ('schedule = "', 'schedule = "x')
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("harm", [*CHANGED, "[chosen]", b"", b"format =", None])
 def test_a_plan_that_is_changed_cut_or_lost_is_taken_from_the_checkpoint(run, resume, harm):
     path = run / "training" / resolved.NAME
@@ -207,6 +208,7 @@ MOMENTS = [
 ]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("name", "before", "said"), MOMENTS)
 def test_before_the_final_scores_and_before_the_first_checkpoint(corpus, never, tmp_path, name, before, said):
     output = tmp_path / "model"

@@ -52,14 +52,14 @@ def stopped_and_resumed(folder, settings, *stops):
     assert drawn + play.corpus.drawn == wanted
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(6)
 @pytest.mark.parametrize("stop", range(40))
 def test_stopped_at_any_step(tmp_path_factory, stop):
     """Epochs end at steps 6, 12, 18 …; validations at 10, 20 …"""
     stopped_and_resumed(tmp_path_factory.mktemp("golden"), {"validate_every": 10}, stop)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("settings", random.Random(4).sample(SETTINGS, 8), ids=str)
 def test_stopped_often(tmp_path, settings):
     stopped_and_resumed(tmp_path, settings, 1, 4, 6, 12, 17, 25, 39)
@@ -149,9 +149,9 @@ def test_killed_in_mid_write_of_every_file_of_a_checkpoint_and_anywhere(tmp_path
     _, operations, one_save = unkilled
     writes = [number for number in one_save if operations[number - 1][0] == "write"]
     assert len(writes) >= 12
-    for number in random.Random(2).sample(writes, 10):
+    for number in random.Random(2).sample(writes, 5):
         killed(tmp_path, unkilled, number, middle=True)
-    for number in random.Random(6).sample(range(1, len(operations) + 1), 8):
+    for number in random.Random(6).sample(range(1, len(operations) + 1), 4):
         killed(tmp_path, unkilled, number)
 
 
@@ -282,6 +282,7 @@ def killed_and_gone_on(folder, never, number):
     return decided
 
 
+@pytest.mark.one_of(3)
 def test_killed_while_the_review_is_written(tmp_path, never):
     """Up to the rename nothing is decided; behind it all is."""
     first = next(n for n, (_, name) in enumerate(never.operations, 1) if resolved.NAME in name)

@@ -33,9 +33,7 @@ TYPES = ["float16", "bfloat16", "int16", "int8", "int8_float16"]
 
 def unpenalised(folder: Path, *, engine: bool = True) -> Translation:
     """A translator whose scores are sums; with its engine, or without."""
-    ours = regard.load(folder, "cpu")
-    decoding = ours.recipe.decoding.model_copy(update={"length_penalty": 0.0})
-    ours.recipe = ours.recipe.model_copy(update={"decoding": decoding})
+    ours = regard.load(folder, "cpu").with_settings(["decoding.length_penalty=0.0"])
     if not engine:
         ours.engine = None
     return ours

@@ -71,7 +71,7 @@ def test_it_begins_as_the_model_was_and_keeps_what_is_the_models(go_on: Any, tmp
     assert again.assets.sha256 == begun.assets.sha256
 
 
-@pytest.mark.parametrize("rank", [0, 2])
+@pytest.mark.parametrize("rank", [pytest.param(0, marks=pytest.mark.long(0.1)), 2])
 def test_a_run_resumes_to_the_bit_and_is_used_and_goes_on(go_on: Any, tmp_path: Path, rank: int) -> None:
     begun = put(tmp_path / "begun", translator())
     settings = [
