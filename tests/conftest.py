@@ -51,7 +51,7 @@ def _seed() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_is_timed() -> Iterator[None]:
-    """Two runs of a test are the same run: products are computed as the processor's flags say. No disk is waited for."""
+    """Two runs of a test are the same: products are computed as the processor's flags say. No disk is waited for."""
     from regard.nn import ops
     from regard.training import measure
 

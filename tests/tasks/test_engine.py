@@ -208,9 +208,9 @@ def test_ngrams_are_added_to_the_scores_of_the_engine_too(tmp_path: Path) -> Non
     assert np.abs(task.scores(TEXTS) - plain_scores).max() > 0.1
 
 
-COMMANDS = """translator translate, classifier classify, reader classify, stepper tag --json, pairs classify, tagger tag, filler fill,
-spanner ask, speaker generate --max-tokens 9, speaker generate --json --n 2 --max-tokens 9, encoder encode,
-speaker encode --each token"""
+COMMANDS = """translator translate, classifier classify, reader classify, stepper tag --json, pairs classify,
+tagger tag, filler fill, spanner ask, speaker generate --max-tokens 9, speaker generate --json --n 2 --max-tokens 9,
+encoder encode, speaker encode --each token"""
 
 
 def test_commands_answer_without_torch(tmp_path: Path) -> None:
