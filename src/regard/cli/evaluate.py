@@ -35,8 +35,8 @@ class EvaluateOptions:
         source: sentences to translate.
         reference: what they should become, line by line.
         from_: of a translator of several languages, the language of the sentences, such as de; default: as the file's
-            extension says, else guessed.
-        to: the language of the reference, likewise; default: as the extension says, else the recipe's.
+            extension says. One score is of one direction, which training need not have had.
+        to: the language of the reference, likewise.
         test: a file that any other model is tested on: labelled texts or images, tagged texts, or running text.
         columns: where things stand in it, as regard train has it.
         beam: hypotheses kept while searching; default: the recipe's.
@@ -164,18 +164,22 @@ def _score(task: Task, asked: EvaluateOptions) -> Scored:
 
 
 def _in_direction(task: Translation, asked: EvaluateOptions) -> Translation:
-    """The translator of the languages asked for; of one that learned several, else those that the files' names end in.
+    """The translator of the languages asked for; of one of several, else of those that the files' names end in.
 
     Raises:
-        UsageError: it does not know them.
+        UsageError: it does not know them, or nobody says which they are.
     """
-    from regard.text.languages import language_of
+    from regard.text.languages import UNKNOWN, language_of
 
     wanted, known = [asked.from_, asked.to], task.assets.languages
-    if known and known.directions:
-        codes = {code for pair in known.directions for code in pair}
-        ends = [language_of(path) for path in asked.both()]
-        wanted = [one or (end if end in codes else None) for one, end in zip(wanted, ends, strict=True)]
+    if known is None:
+        return task.between(*wanted)
+    ends = [language_of(path) for path in asked.both()]
+    first = 0 if known.has_sources else 1
+    wanted[first:] = [one or end for one, end in zip(wanted, ends, strict=True)][first:]
+    if UNKNOWN in wanted:
+        message = "the model translates several languages, and the files' names end in none (.en, .de)"
+        raise UsageError(f"{message}; say {'--to CODE' if first else '--from CODE --to CODE'}")
     return task.between(*wanted)
 
 

@@ -102,8 +102,8 @@ def translate(
 
     Args:
         folder: the model folder.
-        to: the language to translate into, of a model that knows several: a code of its folder, or a usual one, such
-            as de; default: the recipe's.
+        to: the language to translate into, of a model that knows several (regard info names them): a code of its
+            folder, or a usual one, such as de; default: the recipe's. A direction that training never had is tried.
         from_: the language of the texts, likewise; a model that learned several guesses that of each text, and says it.
         beam: hypotheses kept while searching; 1 is fastest; default: the recipe's.
         nbest: show this many translations of each line, each as line number, score and text, separated by tabs;

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from regard.cli.io.terminal import result, result_json
 from regard.system.errors import RegardError, UsageError
 from regard.text.counts import counted
+from regard.text.languages import UNKNOWN
 
 if TYPE_CHECKING:
-    from regard.config import Attentive, BertSection, GptSection, Model, TransformerSection, VitSection
+    from regard.config import Attentive, BertSection, GptSection, Model, Recipe, TransformerSection, VitSection
     from regard.models.presets import Part
 
 WORDS = {
@@ -64,6 +65,8 @@ def info(
         recipe, assets = load_recipe_and_assets(found := model_folder(folder))
         model, sizes, built = recipe.model, assets.sizes, outline(recipe, assets)  # which hardly reads a weight
         exported = f"\n{exports_of(found, recipe, assets).line}\n"
+        more, said = _folder_facts(found, recipe, assets)
+        exported = "".join(f"\n{line}\n" for line in said) + exported
         packed = read(found) if (found / MODEL).exists() else None
         known, title = None, f"{name if found == folder else found}, a model folder"
     else:
@@ -76,7 +79,7 @@ def info(
         built = presets.meta_model(model, *sizes)
         known = chosen.parameters if vocabulary is None else None
         title, exported = f"{name}, {chosen.what}" if chosen.what else f"{name}, a preset", ""
-        packed = None
+        packed, more = None, {}
     parts = presets.parts_of(built)
     if json:
         values = {
@@ -87,6 +90,7 @@ def info(
             "parts": [{"name": part.name, "parameters": part.parameters} for part in parts],
             "total": sum(part.parameters for part in parts),
             "paper_millions": known,
+            **more,
         }
         if packed:
             values["precisions"] = {**packed.model_dump(), "kept": packed.kept}
@@ -94,6 +98,25 @@ def info(
     else:
         measured = "".join(f"{line}\n" for line in ["", *packed.lines()]) if packed else ""
         result(table(title, model, sizes, parts, known) + exported + measured)
+
+
+def _folder_facts(folder: Path, recipe: Recipe, assets: Any) -> tuple[dict[str, Any], list[str]]:
+    """What only a model folder says, as values and lines: languages of a translator, the base of an adapter."""
+    from regard.config.adapter import Base
+
+    values, lines = dict[str, Any](), list[str]()
+    pair, known = (recipe.text.source_language, recipe.text.target_language), getattr(assets, "languages", None)
+    if known:
+        values = {"languages": known.codes, "directions": known.directions}
+        lines.append(known.sentence)
+    elif recipe.info.learns_from == "pairs" and UNKNOWN not in pair:
+        values = {"languages": pair, "directions": [pair]}
+        lines.append(f"It translates {' → '.join(pair)}.")
+    if base := Base.of(folder):
+        values["adapter"] = {"base": str(base.folder), "sha256": base.sha256, "rank": recipe.adapt.rank}
+        whose = f"whose weights have the sha256 {base.sha256[:16]}"
+        lines.append(f"It is an adapter of rank {recipe.adapt.rank} of {base.folder}, {whose}.")
+    return values, lines
 
 
 def table(title: str, model: Model, sizes: tuple[int, int], parts: list[Part], known: int | None) -> str:

@@ -31,6 +31,7 @@ from regard.tasks.model_folder import MODEL, RECIPE, load
 from regard.tasks.protocols import Assets, Task
 from regard.tasks.tagging.tagger import TagAssets
 from regard.tasks.training import model_writer
+from regard.text.language_tokens import shown
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, Vocabularies
 from regard.training.checkpoints import manifest
@@ -70,12 +71,14 @@ def import_model(
         "For training data and licence see where it was published. Of the recipe only what the",
         "model is made of is known; how it was trained is not, and those sections are defaults.",
     ]
+    assets = _assets(found)
+    source += [known.sentence] if (known := getattr(assets, "languages", None)) else []
     text = model_writer.imported_card(found.recipe, count, source)
     contents: dict[str, Iterable[bytes | memoryview]] = {
         RECIPE: [recipe_toml(found.recipe).encode()],
         MODEL: store.chunks(found.weights),
         model_writer.CARD: [text.encode()],
-        **{name: [content] for name, content in _assets(found).contents.items()},
+        **{name: [content] for name, content in assets.contents.items()},
     }
     with fresh_folder(output) as fresh:
         manifest.replace(fresh, contents, Files())
@@ -223,9 +226,12 @@ def _left_to_callers(assets: Vocabularies) -> list[str]:
         left.append(f"every translation begins with tokens that its caller gives: target_prefix={said}")
     if assets.languages is not None:
         where = (
-            "the source's before a text, the target's as target_prefix" if assets.languages.begins else "before a text"
+            "the source's before a text, the target's as target_prefix"
+            if assets.languages.begins
+            else "the target's before a text"
         )
-        left.append(f"the tokens of languages are given by its caller: {where}")
+        said = shown(names[id] for id in assets.languages.ids.values())
+        left.append(f"its caller puts the token of a language, {where}; they are {said}")
     return left
 
 

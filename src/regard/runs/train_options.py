@@ -33,7 +33,8 @@ class TrainOptions:
 
     Args:
         source: sentences to translate from, one file or several; plain or gz, xz, zst.
-        target: their translations, as many files and lines.
+        target: their translations, as many files and lines; where the pairs of files end in different languages (.en,
+            .de), the translator learns each of these directions.
         output: the model folder to make, or to resume; a command always needs it.
         task: translation (the default), text-to-text, classification, sentence-pairs, tagging, language-model,
             masked-lm or image-classification.
@@ -54,7 +55,8 @@ class TrainOptions:
             running text the key in a JSONL.
         weights: of translation only: how often to draw from each corpus beside the others, one number for each;
             default: by size.
-        source_language: code of the source language; default: the recipe's, else from the file's extension.
+        source_language: code of the source language; default: the recipe's, else from the file's extension; of several
+            directions that of files that do not name theirs.
         target_language: code of the target language; default: the recipe's, else from the file's extension.
         recipe: a TOML file that decides everything about model and training; in Python also its values.
         preset: a named size that the task has, e.g. tiny, small, base; bert-tiny; gpt-tiny (regard info gpt-tiny shows

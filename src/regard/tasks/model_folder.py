@@ -22,6 +22,7 @@ from regard.tasks.model_path import RECIPE as RECIPE
 from regard.tasks.model_path import existing, finished_folder, model_folder, verifying, weights_sha256, with_base
 from regard.tasks.protocols import Assets, EngineTask, Task, Unloaded
 from regard.tasks.text.precisions import Wanted, derived_files, precision_of, write_derived
+from regard.text.language_tokens import refuse_unknown
 from regard.training.checkpoints.manifest import NEXT
 
 if TYPE_CHECKING:
@@ -38,7 +39,10 @@ def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:
     folder = existing(folder)
     recipe = saved_recipe(folder / RECIPE)
     with with_base(folder) as whole:
-        return recipe, model_class(recipe.task).assets_class.load(whole)
+        assets = model_class(recipe.task).assets_class.load(whole)
+    usual = recipe.text.source_language, recipe.text.target_language
+    refuse_unknown(getattr(assets, "languages", None), usual, folder)
+    return recipe, assets
 
 
 def load(folder: Path | str, device: str | None = None) -> Task:

@@ -15,6 +15,7 @@ from typing import Any
 from regard.config import FORMAT, checksum
 from regard.system import disk
 from regard.system.errors import Option, RegardError, UsageError
+from regard.text.counts import counted
 
 LANGUAGES = "languages.json"
 """The file of a model folder; folders of one language each way have none."""
@@ -71,16 +72,33 @@ class LanguageTokens:
         values |= {"directions": self.directions} if self.directions else {}
         return (json.dumps(values, ensure_ascii=False, indent=1) + "\n").encode()
 
+    @property
+    def has_sources(self) -> bool:
+        """Whether it is known which languages it reads."""
+        return self.begins or bool(self.directions)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The languages that it knows; where it is not known which it reads, those that it writes."""
+        return tuple(dict.fromkeys(code for pair in self.directions for code in pair) or self.ids)
+
+    @property
+    def sentence(self) -> str:
+        """The directions that it learned; where they are not known, its languages."""
+        if self.directions:
+            return f"It learned {shown(map(' → '.join, self.directions))}."
+        return f"It {'knows' if self.begins else 'writes'} {counted(len(self.ids), 'language')}: {shown(self.ids)}."
+
     def find(self, source: str, target: str, arguments: tuple[str, str] = ARGUMENTS) -> Direction:
-        """The folder's codes of two languages; one that is unknown stays so.
+        """The folder's codes of two languages; one that is unknown stays so, and a source that may be any.
 
         Raises:
             UsageError: as :func:`find_code`, which is given the arguments.
         """
-        read = dict.fromkeys(code for pair in self.directions for code in pair) or self.ids
+        known = self.codes if self.has_sources else (source,), self.ids
         first, second = (
-            code if code == UNKNOWN_LANGUAGE else find_code(code, known, argument)
-            for code, known, argument in zip((source, target), (read, self.ids), arguments, strict=True)
+            code if code == UNKNOWN_LANGUAGE else find_code(code, some, argument)
+            for code, some, argument in zip((source, target), known, arguments, strict=True)
         )
         return first, second
 
@@ -112,9 +130,13 @@ def find_code(wanted: str, known: Iterable[str], argument: str) -> str:
         return found[0]
     if found:
         raise UsageError(f"{wanted!r} is {', '.join(found)} here; choose one of them", argument)
-    there = ", ".join(near or known)
-    there = there if len(there) <= MOST_SHOWN else f"{there[:MOST_SHOWN]} …"
-    raise UsageError(f"the model knows no {wanted!r}; it knows {there}", argument)
+    raise UsageError(f"the model knows no {wanted!r}; it knows {shown(near or known)}", argument)
+
+
+def shown(codes: Iterable[str]) -> str:
+    """A list of codes, cut where it is long."""
+    there = ", ".join(codes)
+    return there if len(there) <= MOST_SHOWN else f"{there[:MOST_SHOWN]} …"
 
 
 def read_languages(folder: Path) -> LanguageTokens | None:
@@ -132,13 +154,32 @@ def read_languages(folder: Path) -> LanguageTokens | None:
         ids: Any = values.get("tokens")
         begins, pairs = values.get("begins"), values.get("directions", [])
         known = all(type(id) is int for id in ids.values()) if isinstance(ids, dict) and ids else False
-        if known and isinstance(begins, bool) and isinstance(pairs, list) and all(map(_is_direction, pairs)):
-            return LanguageTokens(ids, begins, tuple((one, other) for one, other in pairs))
+        if not known or not isinstance(begins, bool):
+            raise RegardError(f"is damaged: {'begins' if known else 'tokens'} is not what it should be", str(path))
+        if not isinstance(pairs, list) or not all(_is_direction(pair, ids) for pair in pairs):
+            raise RegardError("is damaged: directions are pairs of codes, the second of which has a token", str(path))
+        return LanguageTokens(ids, begins, tuple((one, other) for one, other in pairs))
     raise RegardError("is damaged: the tokens of languages were expected", str(path))
 
 
-def _is_direction(value: object) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(code, str) for code in value)
+def refuse_unknown(known: LanguageTokens | None, usual: Direction, where: Path) -> None:
+    """Refuse a model folder whose recipe names a language that its tokens do not have.
+
+    Raises:
+        RegardError: so it is; names file and field.
+    """
+    try:
+        if known:
+            known.frame(*usual)
+    except UsageError as error:
+        message = f"is damaged: tokens has not the language that recipe.toml names; {error.message}"
+        raise RegardError(message, str(where / LANGUAGES)) from None
+
+
+def _is_direction(value: object, known: Mapping[str, int]) -> bool:
+    """Whether a value is the codes of two languages, and the second's token is known."""
+    pair = value if isinstance(value, list) and len(value) == 2 else [None, None]
+    return isinstance(pair[0], str) and isinstance(pair[1], str) and pair[1] in known
 
 
 def _parts(code: str) -> tuple[str, set[str]]:

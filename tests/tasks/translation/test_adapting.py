@@ -120,12 +120,21 @@ def test_what_does_not_fit_the_model_is_refused(
         go_on(EVERY[make](), **wishes)
 
 
-def test_languages_that_a_model_of_several_does_not_know_are_refused(go_on: Any) -> None:
+@pytest.mark.parametrize(("codes", "knows"), [(("en", "de"), "de alone"), (("und", "und"), "does not name")])
+def test_a_model_of_one_pair_says_what_it_knows(codes: tuple[str, str], knows: str) -> None:
+    made = translator()
+    made.direction = codes
+    with refused(UsageError, "to", knows, "'xx'", "leave it out"):
+        made.between(to="xx")
+    assert codes[0] == "und" or made.between("eng", "de_DE") is made
+
+
+def test_languages_that_a_model_of_several_does_not_know_are_refused(go_on: Any, tmp_path: Path) -> None:
     with refused(UsageError, "target_language", "'it'", "fra_Latn"):
         go_on(polyglot(), target_language="it")
     unsaid = polyglot()
     unsaid.recipe = unsaid.recipe.model_copy(
         update={"text": unsaid.recipe.text.model_copy(update={"target_language": "und"})}
     )
-    with refused(UsageError, "target_language"):
+    with refused(UsageError, f"{tmp_path / 'a.en'} and {tmp_path / 'a.txt'}", "target_language"):
         go_on(unsaid, files="txt")

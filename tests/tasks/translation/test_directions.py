@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,16 @@ import pytest
 
 import regard
 from regard.cli import main
-from regard.data.corpora.pairs import directions_of, open_corpora
+from regard.config import Text
+from regard.data.corpora.pairs import open_corpora
 from regard.data.prepare.folder import PreparedPairs
 from regard.runs import train as training
+from regard.runs.conversion import export_model
 from regard.runs.pack import pack
-from regard.system.errors import UsageError
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.model_folder import load_recipe_and_assets
+from regard.tasks.model_path import weights_sha256
+from regard.tasks.translation.languages import find_directions
 from regard.text.frame import FRAME
 from regard.text.language_tokens import LANGUAGES, LanguageTokens
 from regard.text.tokenizers.vocabulary import NGRAMS, SHORTLIST, Vocabularies
@@ -100,6 +106,7 @@ def test_a_part_of_every_corpus_is_held_out_and_of_no_language_learned_from(fold
 
 def test_each_direction_is_scored_in_log_and_card(folder: Path) -> None:
     card = (folder / "card.md").read_text(encoding="utf-8")
+    assert "It learned en → de, de → en, en → fr." in card
     assert "Directions: en → de (" in card
     for pair in TAUGHT:
         assert f"* {' → '.join(pair)}: BLEU" in card
@@ -118,7 +125,9 @@ def test_the_source_is_guessed_where_nobody_names_it(folder: Path) -> None:
         model.between(to="cs")
 
 
-def test_evaluate_says_what_training_never_had(folder: Path, texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_says_what_training_never_had(
+    folder: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def found(source: str, *more: str) -> dict[str, Any]:
         files = ["--source", str(texts / f"a.{source}"), "--reference", str(texts / "a.fr"), "--beam", "1"]
         assert main(["evaluate", str(folder), *files, "--json", "--threads", "1", *more]) == 0
@@ -127,6 +136,13 @@ def test_evaluate_says_what_training_never_had(folder: Path, texts: Path, capsys
     assert (found("de")["direction"], found("de")["zero_shot"]) == ("de → fr", True)
     assert not found("en")["zero_shot"]
     assert found("en", "--from", "fr", "--to", "de")["direction"] == "fr → de"
+    plain = tmp_path / "plain.txt"
+    plain.write_text((texts / "a.en").read_text(encoding="utf-8"), encoding="utf-8")
+    given = ["evaluate", str(folder), "--source", str(plain), "--reference", str(texts / "a.fr"), "--beam", "1"]
+    assert main(given) == 2
+    assert "say --from CODE --to CODE" in capsys.readouterr().err
+    assert main([*given, "--from", "en", "--threads", "1"]) == 0
+    assert capsys.readouterr().out.startswith("en → fr\n")
 
 
 def test_translate_says_what_it_takes_a_text_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -139,6 +155,42 @@ def test_translate_says_what_it_takes_a_text_for(folder: Path, capsys: pytest.Ca
     assert "de → fr was not among the directions" in capsys.readouterr().err
 
 
+def test_info_names_directions_and_the_base_of_an_adapter(
+    folder: Path, texts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    teach(texts, tmp_path / "adapter", TAUGHT[:1], ["adapt.rank=2"], start_from=folder)
+    assert main(["info", str(tmp_path / "adapter")]) == 0
+    said, digest = capsys.readouterr().out, weights_sha256(folder)
+    assert "It learned en → de, de → en, en → fr." in said
+    assert f"adapter of rank 2 of {folder}, whose weights have the sha256 {digest[:16]}." in said
+    assert main(["info", str(tmp_path / "adapter"), "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert (values["languages"], values["directions"]) == (["en", "de", "fr"], [list(pair) for pair in TAUGHT])
+    assert values["adapter"] == {"base": str(folder), "sha256": digest, "rank": 2}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("tokens", {"de": "2"}, "tokens"),
+        ("tokens", {"en": 3, "fr": 4}, "directions"),
+        ("begins", 1, "begins"),
+        ("directions", [["en", "it"]], "directions"),
+        ("directions", [], "tokens"),
+    ],
+)
+def test_a_damaged_file_of_languages_is_named_with_its_field(
+    folder: Path, tmp_path: Path, field: str, value: Any, words: str
+) -> None:
+    copytree(folder, tmp_path / "model", ignore=ignore_patterns("training", "manifest.json"))
+    path = tmp_path / "model" / LANGUAGES
+    values = json.loads(path.read_text(encoding="utf-8")) | {field: value}
+    values |= {} if value else {"tokens": {"en": 3}}
+    path.write_text(json.dumps(values), encoding="utf-8")
+    with refused(RegardError, path, words):
+        load_recipe_and_assets(tmp_path / "model")
+
+
 def test_precisions_are_measured_on_its_usual_language(folder: Path, texts: Path) -> None:
     told: list[str] = []
     made, _ = pack(folder, told=told.append)
@@ -147,7 +199,10 @@ def test_precisions_are_measured_on_its_usual_language(folder: Path, texts: Path
 
 
 def test_it_goes_out_and_comes_back_with_its_labels(folder: Path, tmp_path: Path) -> None:
-    assert main(["export", str(folder), str(tmp_path / "theirs"), "--to", "huggingface"]) == 0
+    (left,) = export_model(folder, tmp_path / "theirs", "huggingface")
+    assert (
+        left == "its caller puts the token of a language, the target's before a text; they are >>de<<, >>en<<, >>fr<<"
+    )
     assert main(["import", str(tmp_path / "theirs"), str(tmp_path / "back")]) == 0
     back, model = regard.load(tmp_path / "back"), regard.load(folder)
     assert (back.assets.languages.ids, back.assets.languages.begins) == (model.assets.languages.ids, False)
@@ -160,6 +215,30 @@ def test_it_goes_on_with_its_languages(folder: Path, texts: Path, tmp_path: Path
     assert made.assets.languages.directions == (*TAUGHT, ("de", "fr"), ("fr", "de"))
     assert made.assets.ngrams == regard.load(folder).assets.ngrams
     assert not made.between("de", "fr").is_zero_shot
+
+
+def test_of_one_pair_it_learns_and_keeps_all_others(folder: Path, texts: Path, tmp_path: Path) -> None:
+    made, base = teach(texts, tmp_path / "model", [("de", "en")], start_from=folder), regard.load(folder)
+    assert (made.assets.languages, made.direction) == (base.assets.languages, ("und", "de"))
+    assert made.guess_language(WORDS["fr"]).language == "fr"
+    prepared = PreparedPairs(tmp_path / "model" / "training" / "data")
+    first = prepared.source.gather(0, np.arange(1))[0][0]
+    assert (first, set(prepared.held_directions)) == (made.assets.languages.ids["en"], {("de", "en")})
+    lines = [
+        line for line in (tmp_path / "model" / "card.md").read_text(encoding="utf-8").splitlines() if "BLEU" in line
+    ]
+    assert [line.partition("BLEU")[0] for line in lines] == ["* de → en: "] * 2
+    for code, name in (("en", "x.src"), ("fr", "x.ref")):
+        (tmp_path / name).write_text((texts / f"a.{code}").read_text(encoding="utf-8"), encoding="utf-8")
+    files = {"source": [tmp_path / "x.src"], "target": [tmp_path / "x.ref"], "start_from": folder}
+    where = f"{tmp_path / 'x.src'} and {tmp_path / 'x.ref'}"
+    with refused(UsageError, where, "source_language"):
+        teach(texts, tmp_path / "other", [], **files)
+    made = teach(texts, tmp_path / "other", [], **files, source_language="en", target_language="fr")
+    assert (made.direction, set(PreparedPairs(tmp_path / "other/training/data").held_directions)) == (
+        ("und", "de"),
+        {("en", "fr")},
+    )
 
 
 def test_large_directions_may_be_drawn_less_often(texts: Path, tmp_path: Path) -> None:
@@ -178,13 +257,21 @@ def test_several_files_validate(texts: Path, tmp_path: Path) -> None:
 
 
 def test_corpora_of_the_same_languages_have_no_direction_of_their_own(texts: Path, tmp_path: Path) -> None:
-    (tmp_path / "b.txt").write_text("a\n")
-    same = open_corpora([texts / "a.en"] * 2, [texts / "a.de", tmp_path / "b.txt"])
-    assert directions_of(same, ("en", "de")) == ()
-    both = open_corpora([texts / "a.en", texts / "a.de"], [texts / "a.de", tmp_path / "b.txt"])
-    assert directions_of(both, ("en", "fr")) == (("en", "de"), ("de", "fr"))
-    with refused(UsageError, "b.txt", "columns"):
-        directions_of(both, ("en", "und"))
-    (tmp_path / "m.jsonl").write_text('{"en": "a", "fr": "b"}\n')
-    table = open_corpora([texts / "a.en"], [texts / "a.de"], [tmp_path / "m.jsonl"], "en,fr")
-    assert directions_of(table, ("en", "de")) == (("en", "de"), ("en", "fr"))
+    def found(source: list[str], target: list[str], usual: tuple[str, str], *pairs: Path) -> Any:
+        paths = [
+            [texts / name if name.startswith("a") else tmp_path / name for name in some] for some in (source, target)
+        ]
+        text = dict(zip(("source_language", "target_language"), usual, strict=True))
+        columns = "en,fr" if pairs else None
+        return find_directions(open_corpora(*paths, pairs, columns), [], Text.model_validate(text), None)
+
+    for name, text in (("b.txt", "a\n"), ("m.jsonl", '{"en": "a", "fr": "b"}\n')):
+        (tmp_path / name).write_text(text)
+    assert found(["a.en", "a.en"], ["a.de", "b.txt"], ("en", "de")) == ((), ("en", "de"))
+    assert found(["a.en"], ["a.de"], ("und", "fr")) == ((), ("en", "fr"))
+    both = ["a.en", "a.de"], ["a.de", "b.txt"]
+    assert found(*both, ("en", "fr")) == ((("en", "de"), ("de", "fr")), ("und", "de"))
+    with refused(UsageError, "b.txt", "columns", "source_language"):
+        found(*both, ("en", "und"))
+    table = found(["a.en"], ["a.de"], ("en", "de"), tmp_path / "m.jsonl")
+    assert table == ((("en", "de"), ("en", "fr")), ("en", "de"))

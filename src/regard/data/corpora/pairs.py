@@ -232,29 +232,6 @@ def direction_of(corpus: Corpus[TextPair]) -> Direction:
     return first, second
 
 
-def directions_of(corpora: Sequence[Corpus[TextPair]], usual: Direction) -> tuple[Direction, ...]:
-    """The direction of each corpus, where they are not all the same; else nothing.
-
-    Args:
-        corpora: that were read.
-        usual: the languages of a corpus that does not name its own.
-
-    Raises:
-        UsageError: there are several, and of one it is not known what it is translated into.
-    """
-    named = [direction_of(corpus) for corpus in corpora]
-    found = tuple(
-        (usual[0] if one == UNKNOWN else one, usual[1] if other == UNKNOWN else other) for one, other in named
-    )
-    if len(set(found)) < 2:
-        return ()
-    for corpus, codes in zip(corpora, found, strict=True):
-        if UNKNOWN in codes:
-            message = "the others are of several languages; of this it is not known: let its name end in it (.en, .de)"
-            raise UsageError(f"{message}, or name keys or languages by {Option('columns', 'en,de')}", corpus.name)
-    return found
-
-
 def _table(path: Path | str, columns: str | None) -> Corpus[TextPair]:
     if columns is None:
         return open_pairs(path)

@@ -210,7 +210,13 @@ class ModelFolderWriter:
 
     def _write(self, contents: checkpoint.Contents, lines: list[str], seconds: float) -> None:
         teaching = self.teaching
-        data = [*teaching.data_lines(), *left_out(teaching.prepared), *self.provenance.data_lines()]
+        known = getattr(teaching.task.assets, "languages", None)
+        data = [
+            *teaching.data_lines(),
+            *([known.sentence] if known else []),
+            *left_out(teaching.prepared),
+            *self.provenance.data_lines(),
+        ]
         count = count_parameters(teaching.model)
         made = self.provenance.training_lines(datetime.now(UTC), seconds)
         if self.base:

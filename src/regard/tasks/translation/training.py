@@ -24,7 +24,7 @@ from regard.data.batches.texts import PairBatches
 from regard.data.checks.findings import Finding, announce, pattern_draft
 from regard.data.checks.pairs import PairScan, report_pairs, vocabulary_drafts
 from regard.data.corpora.corpus import Corpus, Progress, TextPair
-from regard.data.corpora.pairs import direction_of, directions_of, open_corpora
+from regard.data.corpora.pairs import open_corpora
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import PairEncoder
 from regard.data.prepare.folder import PreparedPairs
@@ -35,7 +35,7 @@ from regard.decoding.hypotheses import Rows, Trace
 from regard.models.inputs import Pairs, pairs
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
-from regard.system.errors import Option, UsageError
+from regard.system.errors import UsageError
 from regard.tasks.engine import use_engine
 from regard.tasks.metrics.bleu import SAMPLES as SAMPLED
 from regard.tasks.metrics.bleu import TranslationScores, score
@@ -45,8 +45,9 @@ from regard.tasks.protocols import InputFiles, ShouldStop, TargetWriter, Task, r
 from regard.tasks.text.preparation import LANGUAGES
 from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, StoppableTrace, Tell, TrainingJob
 from regard.tasks.training.defaults import MORE, SizeDefaults
+from regard.tasks.translation.languages import find_directions
 from regard.tasks.translation.translator import Hypothesis, Translation
-from regard.text.language_tokens import ARGUMENTS, UNKNOWN_LANGUAGE, Direction, LanguageTokens, find_code
+from regard.text.language_tokens import Direction, LanguageTokens
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
 from regard.training.world import ALONE, World
@@ -382,26 +383,16 @@ class TranslationJob(TrainingJob):
         recipe = asked(1)
         refuse_weights(recipe.data.weights, len(learned))
         scanned, pairs = scan_pairs(learned, validation, tell, despite_check, given.processes)
-        text, known = recipe.text, given.begun.vocabularies.languages if given.begun else None
-        corpora, usual = [*learned, *validation], (text.source_language, text.target_language)
-        found = directions_of(corpora, usual) if known or not given.begun else ()
-        if len(set(taught := found[: len(learned)])) < 2:
-            found = ()
-        own = _own_languages(learned, text) if not found else {}
-        usual = own.get("text.source_language", usual[0]), own.get("text.target_language", usual[1])
-        for pair in set(found) or {usual}:
-            refuse_languages(pair, known)
-        if found and not known:
-            tokens = LanguageTokens(dict.fromkeys((target for _, target in taught), 0), False, taught)
-            for pair in found:
-                tokens.find(*pair, (Option("valid_source"), Option("valid_target")))
-        said = asked(pairs, _languages_of(taught) if found else own or None)
-        if said.data.temperature and (said.data.weights or not found):
+        directions, usual = find_directions(learned, validation, recipe.text, given.begun)
+        said = asked(pairs)
+        text = said.text.model_copy(update=dict(zip(LANGUAGES, usual, strict=True)))
+        said = said.model_copy(update={"text": text})
+        if said.data.temperature and (said.data.weights or not directions):
             message = "draws directions, of which there are several, in the place of weights"
             raise UsageError(message, "data.temperature")
-        if found and said.text.bpe_dropout:
+        if directions and said.text.bpe_dropout:
             raise UsageError("is for one direction, not for the tokens of several", "text.bpe_dropout")
-        return cls(said, scanned, tell, despite_check, found, pretrained=given.begun)
+        return cls(said, scanned, tell, despite_check, directions, pretrained=given.begun)
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedPairs:
         """The pairs as ids."""
@@ -467,9 +458,7 @@ class TranslationJob(TrainingJob):
         if self.pretrained:
             found = replace(self.pretrained.vocabularies, source=found.source, target=found.target)
         if (known := found.languages) and known.directions:
-            text = self.recipe.text
-            learned = prepared.directions or [(text.source_language, text.target_language)]
-            every = dict.fromkeys([*known.directions, *(pair for pair in learned if UNKNOWN_LANGUAGE not in pair)])
+            every = dict.fromkeys([*known.directions, *prepared.directions])
             found = replace(found, languages=replace(known, directions=tuple(every)))
         return replace(found, doubted_below=0.0)
 
@@ -479,32 +468,3 @@ class TranslationJob(TrainingJob):
         if self.pretrained is None:
             return self.training(task, prepared, paths)
         return AdaptedTraining(task, prepared, paths, self.pretrained.folder)
-
-
-def _languages_of(directions: Sequence[Direction]) -> dict[str, object]:
-    """The languages of a recipe of several directions: that of all sources, else none; and that of the first target."""
-    read = {source for source, _ in directions}
-    usual = [*(read if len(read) == 1 else {UNKNOWN_LANGUAGE}), *(target for _, target in directions[:1])]
-    return dict(zip((f"text.{name}" for name in LANGUAGES), usual, strict=True))
-
-
-def _own_languages(corpora: Sequence[Corpus[TextPair]], text: Text) -> dict[str, str]:
-    """The languages that all corpora name, as a translation memory does, where the recipe does not."""
-    named = {direction_of(corpus) for corpus in corpora}
-    codes = dict(zip((f"text.{name}" for name in LANGUAGES), named.pop() if len(named) == 1 else (), strict=False))
-    told = {f"text.{name}": getattr(text, name) for name in LANGUAGES}
-    return {name: code for name, code in codes.items() if told[name] == UNKNOWN_LANGUAGE != code}
-
-
-def refuse_languages(direction: Direction, known: LanguageTokens | None) -> None:
-    """Refuse languages that a translator of several does not know, or that nobody names.
-
-    Raises:
-        UsageError: so it is.
-    """
-    if known is None:
-        return
-    for code, argument in [*zip(direction, ARGUMENTS, strict=True)][0 if known.begins else 1 :]:
-        if code == UNKNOWN_LANGUAGE:
-            raise UsageError("the model knows several languages; say which it is to be", argument)
-        find_code(code, known.ids, argument)

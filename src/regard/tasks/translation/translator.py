@@ -21,7 +21,7 @@ from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others
 from regard.text.confidence import Side, UnseenWord, is_doubted
 from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction
-from regard.text.languages import cut, joiner, shorten_words
+from regard.text.languages import cut, joiner, primary, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 if TYPE_CHECKING:
@@ -93,15 +93,19 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         if from_ is to is None:
             return self
         tokens, arguments = self.assets.languages, (Option("from_"), Option("to"))
-        has_tokens = tokens and (tokens.begins or tokens.directions)
-        fixed = 0 if has_tokens else 1 if tokens else 2  # how many of both languages have no tokens
+        fixed = 2 if tokens is None else 0 if tokens.has_sources else 1  # how many of both languages have no tokens
         for said, known, argument in list(zip((from_, to), self.direction, arguments, strict=True))[:fixed]:
-            if said not in (None, known):
-                raise UsageError(f"{said!r} cannot be asked of a model of one language each way: {known}", argument)
+            if said is not None and primary(said) != primary(known):
+                knows = (
+                    "one language, which its folder does not name" if known == UNKNOWN_LANGUAGE else f"{known} alone"
+                )
+                verb = "writes" if argument.name == "to" else "reads"
+                raise UsageError(f"the model {verb} {knows}, not {said!r}; leave it out", argument)
         if tokens is None:
             return self
-        wanted = UNKNOWN_LANGUAGE if fixed else from_ or UNKNOWN_LANGUAGE, to or UNKNOWN_LANGUAGE
-        found = zip(tokens.find(*wanted, arguments), self.direction, strict=True)
+        found = zip(
+            tokens.find(from_ or UNKNOWN_LANGUAGE, to or UNKNOWN_LANGUAGE, arguments), self.direction, strict=True
+        )
         source, target = (usual if code == UNKNOWN_LANGUAGE else code for code, usual in found)
         return self.in_direction((source, target))
 
