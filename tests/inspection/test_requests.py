@@ -46,7 +46,7 @@ def test_a_whole_question() -> None:
 
 
 def test_what_is_not_said_is_as_usual() -> None:
-    nothing = dict.fromkeys(("model", "snapshot", "text", "target", "branch", "image", "changes", "window"))
+    nothing = dict.fromkeys(("model", "snapshot", "text", "target", "branch", "image", "changes", "window", "between"))
     assert read(Request, {}) == read(Request, nothing) == Request()
     assert AblationRequest().ablations == Ablations()
     assert split_fields(Request, {"kind": None}) == (Request(), {})

@@ -31,6 +31,12 @@ describe('an address', () => {
     for (const step of ['0', '-1', 'x']) expect(read(`#view=walk&step=${step}`)).not.toHaveProperty('step')
   })
 
+  it('says between which languages it translates, where they were chosen', () => {
+    for (const between of [['en', 'fr'], [null, 'fr'], ['en', null]] as [string | null, string | null][])
+      expect(read(written({ ...place, asked: [{ ...asked, between }] })).asked[0]).toMatchObject({ between })
+    expect(read(written(place)).asked[0]).not.toHaveProperty('between')
+  })
+
   it('says which part of a long text is seen, where one was chosen', () => {
     const found = (window: number | null) => read(written({ ...place, asked: [{ ...asked, window }, { ...asked, window: 12 }] })).asked.map((one) => one.window)
     expect(found(3)).toEqual([3, 12])

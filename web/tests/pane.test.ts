@@ -52,6 +52,15 @@ describe('a pane before a training', () => {
     expect(asked.length).toBe(1)
   })
 
+  it('translates into another language, and forgets what was forced', async () => {
+    const pane = new Pane(structuredClone({ ...ready, languages: [[], ['de', 'fr']] as [string[], string[]] }))
+    ;[pane.text, pane.target] = ['The cow', 'Die Kuh']
+    pane.translate(1, 'fr')
+    expect([pane.asked.between, pane.asked.target]).toEqual([[null, 'fr'], null])
+    await vi.runAllTimersAsync()
+    expect(asked).toEqual(['api/write The cow'])
+  })
+
   it('can ask kept weights before', async () => {
     const pane = new Pane(structuredClone({ ...learning, snapshots: ['step 1'] }))
     ;[pane.text, pane.snapshot] = ['The cow', 'step 1']

@@ -59,6 +59,8 @@ class AttendOptions:
         json: print one JSON object a sentence or image, with weights.
         device: cpu, cuda ...
         threads: processor threads.
+        from_: of a translator of several languages, the language of the text, as regard translate has it.
+        to: the language that it is translated into, likewise.
         beside: a second sentence to show below the first, for --token, or where one learned query looks.
         words: whole words instead of the vocabulary's pieces.
         target: the translation to look at, or another text to be written; default: what the model writes itself,
@@ -82,6 +84,8 @@ class AttendOptions:
     json: bool = False
     device: str | None = None
     threads: int | None = None
+    from_: Annotated[str | None, Parameter(name="--from", group=OF_TEXTS)] = None
+    to: Annotated[str | None, Parameter(group=OF_TEXTS)] = None
     beside: Annotated[str | None, Parameter(group=OF_TEXTS)] = None
     words: Annotated[bool, Parameter(group=OF_TEXTS)] = False
     target: Annotated[str | None, Parameter(group=OF_TEXTS)] = None
@@ -141,7 +145,7 @@ def attend(
         return
     from regard.tasks.kinds import reads_image
 
-    task = open_model(folder, options.device, options.threads, "attend")
+    task = _open(folder, options)
     shown = _image(task, text, options) if reads_image(task) else _texts(task, text, options)
     if options.json:
         for values in shown.values():
@@ -151,6 +155,17 @@ def attend(
         say(f"wrote {options.svg}")
     elif not options.json:
         result(shown.terminal(colour_scheme()))
+
+
+def _open(folder: Path, options: AttendOptions) -> Task:
+    """The model, a translator between the languages that are asked for."""
+    from regard.tasks.kinds import translates
+
+    task = open_model(folder, options.device, options.threads, "attend")
+    if translates(task):
+        return task.between(options.from_, options.to)
+    refuse_given(options, "is for translators", "from_", "to")
+    return task
 
 
 def _table(folder: Path, text: str | None, options: AttendOptions) -> None:
@@ -166,7 +181,7 @@ def _table(folder: Path, text: str | None, options: AttendOptions) -> None:
     from regard.tasks.images.classifier import some_images
     from regard.tasks.kinds import reads_image
 
-    task = open_model(folder, options.device, options.threads, "attend")
+    task = _open(folder, options)
     sources: Sequence[object]
     targets: list[str] | None = None
     if reads_image(task):
@@ -325,6 +340,7 @@ def _page(folder: Path, text: str, options: AttendOptions) -> str:
         request = WindowedRequest.of(models.load(0).task, text, options.target, options.window)
         _windows_note([request], options.window)
         asked |= {"text": text, "target": options.target, "window": options.window}
+        asked["between"] = [options.from_, options.to]
     return export_file(models, asked)[0].decode()
 
 

@@ -82,6 +82,7 @@ Heads = Annotated[
     Field(max_length=100_000, fail_fast=True),
     AfterValidator(lambda heads: tuple(sorted(set(heads)))),
 ]
+Code = Annotated[Text, Field(max_length=40)]
 Piece = Annotated[Whole, Field(le=2**31)]
 Pixel = Annotated[Whole, Field(le=65535)]
 Flag = Annotated[bool, Strict()]
@@ -140,11 +141,13 @@ class ModelRequest(BaseFields):
     Args:
         model: its number; ``snapshot``: kept weights of its run instead of the best.
         weights: the name that a look gave them, where other weights may not answer; no pass is another by it.
+        between: the languages of a translator of several; its usual ones where that says nothing.
     """
 
     model: Annotated[Whole, Field(le=10**6)] = 0
     snapshot: Text | None = None
     weights: Text | None = field(default=None, compare=False)
+    between: tuple[Code | None, Code | None] = (None, None)
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ class Request(ModelRequest):
     """The input of a pass.
 
     Args:
-        model, snapshot, weights: as of :class:`ModelRequest`.
+        model, snapshot, weights, between: as of :class:`ModelRequest`.
         text: what is read; ``window``: which part of it, from 1, where it is longer than the model reads.
         target: what is written, forced; ``branch``: the same by the numbers of its pieces.
         image: one that is there, or that was drawn.

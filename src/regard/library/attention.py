@@ -30,7 +30,7 @@ from regard.inspection.pictures.view import View
 from regard.inspection.questions.export import SQUARES, describe_changes, export_file
 from regard.inspection.requests import AblationRequest, Request, read
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.kinds import reads_image
+from regard.tasks.kinds import reads_image, translates
 from regard.tasks.protocols import Task
 from regard.text.counts import counted
 
@@ -265,7 +265,8 @@ def request(
             raise UsageError("expected an array of pixel values, height × width (× channels)", "text")
         asked: dict[str, object] = {"image": {"pixels": task.images([given])[0].ravel().tolist()}}
     else:
-        asked = {"text": given, "target": target, "window": window}
+        between = task.direction if translates(task) and task.assets.languages else None
+        asked = {"text": given, "target": target, "window": window, "between": between}
     if target is not None and task.info.writes != "text":
         raise UsageError("this model reads a text and writes none", "target")
     return replace(read(Request, asked), weights=weights, changes=changes)

@@ -225,6 +225,15 @@ def test_what_cannot_be_compared(run, recipes, texts, tmp_path) -> None:
         ({"recipes": [*recipes, silent]}, "text.vocabulary", "2000", "300"),
         ({"recipes": []}, None),
         ({"texts": replace(texts, test=(tmp_path / "gone", tmp_path / "gone"))}, "gone"),
+        (
+            {
+                "texts": replace(
+                    texts, sources=[*texts.sources, *texts.targets], targets=[*texts.targets, *texts.sources]
+                )
+            },
+            "source",
+            "several",
+        ),
         ({"output": "model"}, "model"),
         ({"output": "train.en"}, "train.en"),
     ):

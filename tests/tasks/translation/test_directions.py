@@ -13,6 +13,8 @@ from regard.cli import main
 from regard.config import Text
 from regard.data.corpora.pairs import open_corpora
 from regard.data.prepare.folder import PreparedPairs
+from regard.inspection.folders.models import Models
+from regard.inspection.questions.answers import answer, state
 from regard.runs import train as training
 from regard.runs.conversion import export_model
 from regard.runs.pack import pack
@@ -24,6 +26,7 @@ from regard.text.frame import FRAME
 from regard.text.language_tokens import LANGUAGES, LanguageTokens
 from regard.text.tokenizers.vocabulary import NGRAMS, SHORTLIST, Vocabularies
 from regard.training.checkpoints import output_folder
+from tests.inspection.payloads import unpack
 from tests.refusals import refused
 from tests.training.toy import Counting
 
@@ -189,6 +192,29 @@ def test_a_damaged_file_of_languages_is_named_with_its_field(
     path.write_text(json.dumps(values), encoding="utf-8")
     with refused(RegardError, path, words):
         load_recipe_and_assets(tmp_path / "model")
+
+
+def test_the_page_and_pictures_are_of_the_languages_that_are_asked_for(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models, text = Models([folder]), "der hund sieht"
+    assert state(models)["models"][0]["languages"] == [[], ["de", "en", "fr"]]  # type: ignore[index]
+
+    def look(**asked: Any) -> tuple[str, str]:
+        values, _ = unpack(answer(models, "look", {"text": text, **asked}))
+        return values["source"][0]["text"], values["output"]["text"]
+
+    model = regard.load(folder)
+    for code in ("fr", "en", "de"):
+        wanted = f">>{code}<<", model.translate(text, beam=1, to=code)
+        assert look(between=[None, code]) == wanted
+        record = model.between("de", code).attention(text)
+        assert record.keys.tokens[0] == wanted[0]
+        assert main(["attend", str(folder), text, "--to", code, "--json", "--kind", "cross"]) == 0
+        assert json.loads(capsys.readouterr().out)["keys"][0] == wanted[0]
+    assert look() == look(between=[None, "de"])
+    with refused(UsageError, "to", "'cs'"):
+        look(between=[None, "cs"])
 
 
 def test_precisions_are_measured_on_its_usual_language(folder: Path, texts: Path) -> None:

@@ -75,6 +75,7 @@ export function written(place: Place): string {
     if (asked.snapshot) set('snapshot', asked.snapshot)
     if (asked.text && asked.text.length <= ROOM) set('text', asked.text)
     if (asked.window) set('window', String(asked.window))
+    if (asked.between) set('between', asked.between.map((code) => code ?? '').join(' '))
     if (asked.target !== null && asked.target.length <= ROOM) set('target', asked.target)
     if (asked.image && 'number' in asked.image) set('image', String(asked.image.number))
     if (asked.changes.off.length) set('off', asked.changes.off.map((head) => head.join('.')).join(' '))
@@ -120,6 +121,8 @@ export function read(hash: string): Partial<Place> & { asked: Partial<Asked>[] }
     const window = whole(get('window'))
     if (window) asked.window = window
     if (get('target') !== null) asked.target = get('target')
+    const [from = '', to = ''] = (get('between') ?? '').split(' ')
+    if (from || to) asked.between = [from || null, to || null]
     const image = whole(get('image'))
     if (image !== null) asked.image = { number: image }
     const without = (get('without') ?? '').split(' ')

@@ -201,6 +201,7 @@ class Page {
     pane.text = asked.text ?? model.examples[number % Math.max(1, model.examples.length)] ?? ''
     pane.part = asked.window ?? null
     pane.target = asked.target ?? null
+    pane.between = model.languages ? (asked.between ?? null) : null
     pane.image = asked.image ?? null
     pane.changes = link.fitting(asked.changes ?? link.unchanged(), model)
     pane.refresh(0)
@@ -252,6 +253,7 @@ class Page {
       image: $state.snapshot(pane.image) as Asked['image'],
       changes: $state.snapshot(pane.changes),
       ...(pane.part === null ? {} : { window: pane.part }),
+      ...(pane.between === null ? {} : { between: $state.snapshot(pane.between) }),
     }))
     const { view, kind, layer, head, merge, whole, query, drawn, order, beside, step, exchanged } = this
     return { view, kind, layer, head, merge, whole, query, drawn, order, beside, step, exchanged, asked }

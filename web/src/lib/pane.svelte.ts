@@ -6,7 +6,7 @@ import { Latest } from './debounce'
 import { held } from './held.svelte'
 import { changed, fitting, unchanged } from './link'
 import { Look, type Shown } from './look'
-import type { Asked, Changes, Kind, LookValues, Model, WrittenToken } from './types'
+import type { Asked, Between, Changes, Kind, LookValues, Model, WrittenToken } from './types'
 
 /** Weights of heads that were asked for one by one, kept while the pass is the same. */
 const KEPT = 24
@@ -22,6 +22,8 @@ export class Pane {
   part = $state<number | null>(null)
   /** A translation to be taken as it stands; null: the model's own. */
   target = $state<string | null>(null)
+  /** The languages of a translator of several; null: its usual ones. */
+  between = $state<Between | null>(null)
   image = $state<Asked['image']>(null)
   changes = $state<Changes>(unchanged())
   /** The model's own writing, token by token; they come while it writes. */
@@ -87,6 +89,7 @@ export class Pane {
       image: this.image,
       changes: this.changes,
       window: this.part,
+      between: this.between,
     }) as Asked
   }
 
@@ -129,9 +132,9 @@ export class Pane {
   become(asked: Partial<Asked>): boolean {
     const snapshot = this.model.snapshots.includes(asked.snapshot ?? '') ? asked.snapshot! : null
     const changes = fitting(asked.changes ?? unchanged(), this.model)
-    const wanted = { snapshot, text: asked.text ?? this.text, target: asked.target ?? null, image: asked.image ?? this.image, changes, part: asked.window ?? null }
-    const { text, target, image, part } = this
-    if (JSON.stringify(wanted) === JSON.stringify({ snapshot: this.snapshot, text, target, image, changes: this.changes, part })) return false
+    const wanted = { snapshot, text: asked.text ?? this.text, target: asked.target ?? null, image: asked.image ?? this.image, changes, part: asked.window ?? null, between: asked.between ?? null }
+    const { text, target, image, part, between } = this
+    if (JSON.stringify(wanted) === JSON.stringify({ snapshot: this.snapshot, text, target, image, changes: this.changes, part, between })) return false
     Object.assign(this, wanted)
     this.refresh(0)
     return true
@@ -142,6 +145,13 @@ export class Pane {
     this.part = part
     this.target = null
     this.refresh(60)
+  }
+
+  /** Translate from another language, or into one; what was forced was in the one before. */
+  translate(side: number, code: string): void {
+    this.between = [side ? (this.between?.[0] ?? null) : code, side ? code : (this.between?.[1] ?? null)]
+    this.target = null
+    this.refresh(0)
   }
 
   /** Have the next pass bring the head to begin with. */

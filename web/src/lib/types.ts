@@ -40,6 +40,8 @@ export interface Model {
   writes: 'text' | 'continuation' | 'words' | 'classes' | 'tags' | 'nothing'
   sides: ('source' | 'target')[]
   labels: string[] | null
+  /** What a translator of several is told, the usual first: languages of sources that have tokens, and of targets. */
+  languages?: [string[], string[]] | null
   ready: boolean
   why: string | null
   snapshots: string[]
@@ -72,6 +74,8 @@ export interface Changes {
   mask: boolean
 }
 
+export type Between = [string | null, string | null]
+
 export interface Asked {
   model: number
   snapshot: string | null
@@ -82,6 +86,8 @@ export interface Asked {
   changes: Changes
   /** Which part of a text that is longer than the model reads, from 1; nothing: the one that suits. */
   window?: number | null
+  /** The languages of what is read and of what is written; nothing: the usual ones. */
+  between?: Between | null
   /** The name of the weights that are meant, as a look told it: others do not answer. */
   weights?: string | undefined
 }

@@ -8,7 +8,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from regard.system import kernels
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import RegardError, UsageError, option_name
 from regard.system.processor import usable_cores
 
 if TYPE_CHECKING:
@@ -163,4 +163,4 @@ def refuse_given(options: object, why: str, *names: str) -> None:
     """Raise a UsageError for the first of these options that was given."""
     for name in names:
         if (given := getattr(options, name)) is not None and given is not False:
-            raise UsageError(why, f"--{name.replace('_', '-')}")
+            raise UsageError(why, option_name(name))

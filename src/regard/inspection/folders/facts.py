@@ -19,6 +19,7 @@ from regard.data.prepare.shards import Shards
 from regard.inspection.folders.training_curves import LOG
 from regard.system import disk
 from regard.system.errors import RegardError
+from regard.text.language_tokens import LanguageTokens
 from regard.text.languages import UNKNOWN, primary
 from regard.text.lines import replace_surrogates
 from regard.text.tokenizers.vocabulary import TOKENIZER, read_tokenizer
@@ -63,7 +64,7 @@ LANGUAGES = {
 NOTHING: dict[str, object] = {
     "task": "", "family": "", "title": "Model in training", "kinds": {}, "stacks": [], "d_model": 0, "divisor": 1,
     "positions": False, "masked": [], "max_tokens": 0, "reads": "text", "writes": "nothing", "sides": [],
-    "labels": None, "keeps": "best", "image": None, "harder": {},
+    "labels": None, "languages": None, "keeps": "best", "image": None, "harder": {},
 }  # fmt: skip
 """The same for a model whose recipe is not written yet."""
 
@@ -275,6 +276,7 @@ def facts(recipe: Recipe, assets: Any) -> dict[str, object]:
         "writes": recipe.info.writes,
         "sides": sides(recipe),
         "labels": list(assets.labels) if recipe.info.has_labels else None,
+        "languages": languages(recipe, assets),
         "keeps": "newest" if recipe.training.select == "last" else "best",
         "image": image,
         "harder": regularisation(recipe),
@@ -292,6 +294,16 @@ def regularisation(recipe: Recipe) -> dict[str, float]:
         "adversarial": recipe.classification.adversarial,
     }
     return {name: share for name, share in shares.items() if share}
+
+
+def languages(recipe: Recipe, assets: Any) -> list[list[str]] | None:
+    """What a translator of several is told, the usual first: languages of sources that have tokens, and of targets."""
+    known: LanguageTokens | None = getattr(assets, "languages", None)
+    if known is None:
+        return None
+    usual = known.find(recipe.text.source_language, recipe.text.target_language)
+    read, written = (sorted(known.ids, key=lambda code: code != one) for one in usual)
+    return [read if known.begins else [], written]
 
 
 def title(recipe: Recipe) -> str:

@@ -18,6 +18,7 @@ from regard.inspection.folders.folder import Folder, Stamp, explain_os_errors, s
 from regard.inspection.folders.training_curves import TrainingCurves
 from regard.inspection.requests import ModelRequest, WeightsReplaced
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.kinds import translates
 
 if TYPE_CHECKING:
     from regard.tasks.images.classifier import ImageClassification
@@ -167,7 +168,7 @@ class LoadedModel:
     """
 
     task: Task
-    key: tuple[int, str | None, tuple[Stamp | None, ...]]
+    key: tuple[Any, ...]
 
     @property
     def weights(self) -> str:
@@ -232,8 +233,13 @@ class Models:
         return held
 
     def load_for(self, asked: ModelRequest) -> LoadedModel:
-        """Load the model of a request, as :meth:`load`."""
-        return self.load(asked.model, asked.snapshot, asked.weights)
+        """Load the model of a request, as :meth:`load`, for its languages."""
+        found = self.load(asked.model, asked.snapshot, asked.weights)
+        if not any(asked.between):
+            return found
+        if not translates(found.task):
+            raise UsageError("this model is no translator", "between")
+        return LoadedModel(found.task.between(*asked.between), (*found.key, asked.between))
 
     def load(self, number: int, snapshot: str | None = None, weights: str | None = None) -> LoadedModel:
         """Load a model with its best weights, or with a snapshot of its run.

@@ -99,7 +99,7 @@ def windows(task: TextModel, text: str) -> TextWindows:
     if translates(task):
         from regard.text.languages import cut  # as for translation (docs/decisions, text at use)
 
-        parts = cut(text, task.assets.source, limit, task.recipe.text.source_language)
+        parts = cut(text, task.assets.source, limit, task.direction[0])
         sizes = tuple(len(starts(part)) for part in parts)
         return TextWindows(tuple(parts), sizes, sum(sizes))
     if task.info.writes == "continuation":

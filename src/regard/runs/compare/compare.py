@@ -37,6 +37,7 @@ from regard.tasks.engine import use_engine
 from regard.tasks.model_folder import choose_device
 from regard.tasks.protocols import refuse_pipes
 from regard.tasks.training.base import StoppableTrace
+from regard.tasks.translation.languages import find_directions
 from regard.tasks.translation.training import TranslationJob, scan_pairs
 from regard.tasks.translation.translator import Translation
 from regard.training.checkpoints import resolved
@@ -305,6 +306,9 @@ def compare(
     machine = Machine(choose_device(device), threads)
     told(CHECKING)
     read, pairs = read.scan(told, despite_check)
+    if find_directions(read.learned, [], recipe_from_options(next(iter(wishes.values())), 1).text, None)[0]:
+        message = "translators of one direction are compared, but these files are of several; leave the others out"
+        raise UsageError(message, Option("source"))
     runs = [  # so ordered that there is soon something to compare: seed by seed, share by share
         Run(name, seed, share, recipe_from_options(wishes[name, seed], pairs))
         for seed in budget.seeds
