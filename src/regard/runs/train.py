@@ -18,7 +18,6 @@ from regard import tasks
 from regard.config import TASKS, Adapt, TaskInfo, recipe_from
 from regard.config.adapter import BASE
 from regard.models.build import outline
-from regard.models.low_rank import adapt
 from regard.runs.options import (
     RecipeOptions,
     language_notes,
@@ -150,8 +149,8 @@ def train(asked: TrainOptions) -> Any:
         data = named_files(*(getattr(asked, name) for name in places))
         if begun:
             data += ((f"{name_of(begun.folder)}/model.safetensors", begun.folder / "model.safetensors"),)
-        given = {name: value for name, value in vars(asked).items() if name not in UNNAMED}
-        inputs = RunInputs(shell_line("train", given), data, licence)
+        arguments = {name: value for name, value in vars(asked).items() if name not in UNNAMED}
+        inputs = RunInputs(shell_line("train", arguments), data, licence)
         return run(TrainingRun(output, job, machine, hooks, inputs), asked.resume, allow)
 
 
@@ -187,6 +186,8 @@ def _refuse_adapting(begun: Pretrained | None, info: TaskInfo, section: Adapt) -
         raise UsageError(f"adapts a model: name it by {Option('start_from')}", f"adapt.{min(section.deciding())}")
     if section.rank and (begun.folder / BASE).exists():
         raise UsageError("is an adapter itself; regard merge it first", Option("start_from", begun.folder))
+    from regard.models.low_rank import adapt  # few trainings need it
+
     with torch.device("meta"):
         pieces, target_pieces = begun.vocabularies.sizes
         adapt(outline(begun.recipe.model, pieces, 1, info.writes, target_pieces), section)
