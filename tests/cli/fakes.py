@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from regard.config import TASKS
+from regard.tasks.translation.alternatives import Alternative, WordAlternatives
 from regard.tasks.translation.translator import Hypothesis
 
 
@@ -47,6 +48,22 @@ class Shouts(Unaware):
     info = TASKS["translation"]
 
     def nbest(
-        self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1, scores: bool = True
+        self,
+        texts: list[str],
+        n: int = 1,
+        beam: int | None = None,
+        first: int = 1,
+        scores: bool = True,
+        prefixes: list[str] | None = None,
     ) -> list[list[Hypothesis]]:
-        return [[Hypothesis(text.upper() + "!" * i, (len(text), i), -0.5 - i) for i in range(n)] for text in texts]
+        given = zip(texts, prefixes or [""] * len(texts), strict=True)
+        whole = [begin + text.upper() for text, begin in given]
+        return [[Hypothesis(text + "!" * i, (len(text), i), -0.5 - i) for i in range(n)] for text in whole]
+
+    def sample(self, texts: list[str], n: int, *, seed: int, first: int, **given: Any) -> list[list[Hypothesis]]:
+        said = [f"{text.upper()} {seed} {number} {given['top_k']}" for number, text in enumerate(texts, first)]
+        return [[Hypothesis(f"{one}.{i}", (i,), -1.0) for i in range(n)] for one in said]
+
+    def alternatives(self, text: str, n: int, beam: int | None) -> list[WordAlternatives]:
+        others = tuple(Alternative(f"{text}{i}", f"all of {i}", 0.5 / (i + 1)) for i in range(n))
+        return [WordAlternatives(text.upper(), 0, len(text), others)]

@@ -116,13 +116,11 @@ def test_each_line_is_answered_while_the_pipe_stays_open_and_an_interrupt_is_qui
 
 def test_warnings_are_sentences_too(regard, loaded, recwarn, monkeypatch) -> None:
     class Warns(Shouts):
-        def nbest(
-            self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1, scores: bool = True
-        ) -> Any:
+        def nbest(self, texts: list[str], *given: Any, first: int = 1, **more: Any) -> Any:
             warnings.simplefilter("always")
             for line in range(first, first + len(texts)):
                 warnings.warn(f"line {line} is cut", stacklevel=2)
-            return super().nbest(texts, n, beam, first)
+            return super().nbest(texts, *given, first=first, **more)
 
     loaded(Warns())
     monkeypatch.setattr(bursts, "__defaults__", (2, 0.05))
@@ -162,6 +160,28 @@ def test_what_the_model_cannot_know_is_told_of_or_is_in_the_object(regard, loade
     first, second = map(json.loads, done.out.splitlines())
     assert (first["confidence"], first["unsure"], first["unseen"]) == (0.25, True, [["zebra", 0, 5]])
     assert (second["unsure"], second["unseen"], done.err) == (False, [], "")
+
+
+def test_translations_begin_with_the_lines_of_a_file(translate, tmp_path: Path) -> None:
+    (tmp_path / "begins.txt").write_text("Ja, \n\n")
+    assert translate("--prefix", tmp_path / "begins.txt", stdin=b"a\nb\n").out == "Ja, A\nB\n"
+    done = translate("--prefix", tmp_path / "begins.txt", "a", "b", "c")
+    assert done.code == 2
+    assert "begins.txt: has 2 lines, so text 3 has none" in done.err
+    assert "no such file" in translate("--prefix", tmp_path / "none.txt", "a").err
+
+
+def test_translations_are_drawn_and_other_words_shown(translate) -> None:
+    done = translate("--sample", "--seed", "4", "--top-k", "3", "--nbest", "2", "a", "b")
+    assert done.out.splitlines()[1:3] == ["1\t-1.0000\tA 4 1 3.1", "2\t-1.0000\tB 4 2 3.0"]
+    done = translate("--alternatives", "2", "a")
+    assert done.out.splitlines() == ["A", "  A\ta0\t0.50\tall of 0", "  A\ta1\t0.25\tall of 1"]
+    [whole] = map(json.loads, translate("--alternatives", "1", "--json", "a").out.splitlines())
+    other = {"word": "a0", "text": "all of 0", "probability": 0.5}
+    assert whole["alternatives"] == [{"word": "A", "begin": 0, "end": 1, "alternatives": [other]}]
+    for options in (["--top-k", "3"], ["--seed", "1"], ["--sample", "--beam", "2"]):
+        assert translate(*options, "a").code == 2
+    assert translate("--alternatives", "1", "--sample", "a").code == translate("--alternatives", "101", "a").code == 2
 
 
 class Letters(Unaware):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import product
+from hashlib import sha256
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -15,11 +16,14 @@ from regard.cli.io.answer_report import AnswerReport
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, Output, Precision, TextOptions
 from regard.cli.io.input_texts import Input, InputTexts, Text, refuse_document
 from regard.cli.io.lines import json_line, one_cell, one_line, piece_values, unseen_values
+from regard.cli.io.load_model import refuse_no_file
 from regard.cli.io.terminal import say, say_invalid_lines
 from regard.system.errors import RegardError, UsageError
+from regard.text.counts import counted
 
 if TYPE_CHECKING:
     from regard.tasks.protocols import TextModel
+    from regard.tasks.translation.alternatives import WordAlternatives
     from regard.tasks.translation.text_to_text.writer import Answer
     from regard.tasks.translation.translator import Hypothesis
 
@@ -92,6 +96,11 @@ def translate(
     from_: Annotated[str | None, Parameter(name="--from")] = None,
     beam: int | None = None,
     nbest: int = 1,
+    prefix: Path | None = None,
+    alternatives: int = 0,
+    sample: Annotated[bool, Parameter(group=DRAWING)] = False,
+    seed: Annotated[int | None, Parameter(group=DRAWING)] = None,
+    drawing: SamplingOptions = NO_SAMPLING,
     settings: Settings = None,
     json: bool = False,
     given: TextOptions = NO_OPTIONS,
@@ -108,6 +117,11 @@ def translate(
         beam: hypotheses kept while searching; 1 is fastest; default: the recipe's.
         nbest: show this many translations of each line, each as line number, score and text, separated by tabs;
             the beam is widened if necessary, and one given may not be narrower.
+        prefix: a file with a line for each text: what its translation begins with; empty lines prescribe nothing.
+        alternatives: show up to this many other words for each word of a translation, each with the best rest behind
+            it: below the translation, a line for each with word, other word, its probability and the whole text.
+        sample: draw translations (as many as --nbest) instead of searching for the most probable.
+        seed: another seed, other drawn translations; default: the recipe's.
         json: one JSON object a line, with text, tokens (their numbers), pieces (the same as text, ▁ is a space), score
             and confidence (the geometric mean of the tokens' probabilities), and, where the model folder knows them,
             with the words that training never saw (``unseen``: word, begin and end in characters) and whether the model
@@ -115,7 +129,14 @@ def translate(
     """
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
-    options = {"--to": to, "--from": from_, "--beam": beam, "--nbest": nbest, "--json": json, "--set": settings}
+    if not 0 <= alternatives <= MOST:
+        raise UsageError(f"{alternatives} must lie between 0 and {MOST}", "--alternatives")
+    if alternatives and (sample or nbest > 1 or prefix):
+        raise UsageError("are those of the best translation; leave --sample, --nbest, --prefix out", "--alternatives")
+    drawn, begins = _drawing_values(sample, beam, seed, drawing), _Prefixes.read(prefix)
+    options: dict[str, object] = {"--to": to, "--from": from_, "--beam": beam, "--nbest": nbest, "--json": json}
+    options |= {"--set": settings, "--prefix": begins.sha256, "--alternatives": alternatives}
+    options |= {"--sample": sample, "--seed": seed, **drawn}
     refuse_document(given.input)
     with Exchange("translate", folder, texts, given, options) as exchange:
         from regard.tasks.kinds import translates
@@ -134,18 +155,30 @@ def translate(
             found["confidence"] = round(one.confidence, 6)
             return found if one.unsure is None else {**found, "unsure": one.unsure}
 
-        def guessed(text: str) -> dict[str, object]:
-            guess = task.guess_language(text)
-            return {"source_language": guess.language, "source_confidence": round(guess.confidence, 6)} if guess else {}
+        def others(text: str) -> list[WordAlternatives]:
+            return task.alternatives(text, alternatives, beam)
+
+        def more(text: str) -> dict[str, object]:
+            found: dict[str, object] = {}
+            if guess := task.guess_language(text):
+                found = {"source_language": guess.language, "source_confidence": round(guess.confidence, 6)}
+            return {**found, "alternatives": list(map(asdict, others(text)))} if alternatives else found
+
+        def written(lines: list[str], first: int) -> list[list[Hypothesis]]:
+            asked: dict[str, Any] = {"first": first, "prefixes": begins.of(first, len(lines))}
+            if sample:
+                return task.sample(lines, nbest, seed=seed, **(asked | drawn))
+            return task.nbest(lines, nbest, beam, scores=json or nbest > 1 or exchange.given.by_hand, **asked)
 
         def answer(lines: list[str], first: int) -> Iterator[str]:
-            scores = json or nbest > 1 or exchange.given.by_hand
-            found = task.nbest(lines, n=nbest, beam=beam, first=first, scores=scores)
+            found = written(lines, first)
             if json:
-                return _objects(task, lines, found, values, "nbest" if nbest > 1 else None, guessed)
-            best, guesses = [best for best, *_ in found], list(map(task.guess_language, lines))
-            exchange.report.add(first, lines, task.unseen_words_batch(lines), best, guesses)
-            return _lines(found, nbest, first, one_line)
+                return _objects(task, lines, found, values, "nbest" if nbest > 1 else None, more)
+            if not sample:
+                best, guesses = [best for best, *_ in found], list(map(task.guess_language, lines))
+                exchange.report.add(first, lines, task.unseen_words_batch(lines), best, guesses)
+            shown = _lines(found, nbest, first, one_line)
+            return chain.from_iterable(map(_with_alternatives, shown, map(others, lines))) if alternatives else shown
 
         exchange.answer(answer)
 
@@ -185,11 +218,7 @@ def ask(
     for option, number in (("--n", n), ("--beam", beam)):
         if number is not None and not 1 <= number <= MOST:
             raise UsageError(f"{number} must lie between 1 and {MOST}", option)
-    drawn = drawing.values
-    if sample and beam is not None:
-        raise UsageError("is for searching, but --sample draws; leave one out", "--beam")
-    if not sample and (there := [name for name, value in {"seed": seed, **drawn}.items() if value is not None]):
-        raise UsageError("is for drawing; add --sample", "--" + there[0].replace("_", "-"))
+    drawn = _drawing_values(sample, beam, seed, drawing)
     options: dict[str, object] = {
         "--prefix": prefix,
         "--beam": beam,
@@ -238,6 +267,63 @@ def ask(
             return _lines(found, n, first, one_cell)
 
         exchange.answer(answer, warn_once)
+
+
+def _drawing_values(
+    sample: bool, beam: int | None, seed: int | None, drawing: SamplingOptions
+) -> dict[str, float | None]:
+    """The options of drawing by name.
+
+    Raises:
+        UsageError: some are given, but nothing is drawn; or a beam although something is.
+    """
+    drawn = drawing.values
+    if sample and beam is not None:
+        raise UsageError("is for searching, but --sample draws; leave one out", "--beam")
+    if not sample and (there := [name for name, value in {"seed": seed, **drawn}.items() if value is not None]):
+        raise UsageError("is for drawing; add --sample", "--" + there[0].replace("_", "-"))
+    return drawn
+
+
+@dataclass(frozen=True)
+class _Prefixes:
+    """What translations begin with: the lines of a file, or nothing."""
+
+    path: Path | None
+    lines: list[str]
+
+    @classmethod
+    def read(cls, path: Path | None) -> _Prefixes:
+        from regard.text.lines import lines
+
+        if path is not None:
+            refuse_no_file(path)
+        return cls(path, [] if path is None else list(lines(path)))
+
+    @property
+    def sha256(self) -> str | None:
+        """Of the lines."""
+        return sha256("\n".join(self.lines).encode("utf-8", "replace")).hexdigest() if self.path else None
+
+    def of(self, first: int, count: int) -> list[str] | None:
+        """Those of some texts, the first of which has a number (from 1).
+
+        Raises:
+            UsageError: there are not as many.
+        """
+        found = self.lines[first - 1 : first - 1 + count]
+        if self.path is not None and len(found) < count:
+            lines, text = counted(len(self.lines), "line"), first + len(found)
+            raise UsageError(f"has {lines}, so text {text} has none; an empty one prescribes nothing", str(self.path))
+        return None if self.path is None else found
+
+
+def _with_alternatives(line: str, words: list[WordAlternatives]) -> Iterator[str]:
+    """A translation, and a line for each other word."""
+    yield line
+    for one in words:
+        for other in one.alternatives:
+            yield f"  {one.word}\t{one_cell(other.word)}\t{other.probability:.2f}\t{one_line(other.text)}"
 
 
 def _objects(

@@ -370,6 +370,7 @@ def sample(
     firsts: Sequence[int] | None = None,
     limits: Sequence[int] | None = None,
     numbers: Sequence[int] | None = None,
+    prefixes: Sequence[Sequence[int]] | None = None,
     stop: Stop | None = None,
     scores: bool = True,
 ) -> list[list[Hypothesis]]:
@@ -385,6 +386,7 @@ def sample(
         firsts: the last token of each prompt; without them every row begins with the start symbol.
         limits: the most tokens of each source's outputs, ``</s>`` counted; default: as ``decoding`` has it.
         numbers: of the sources, all different, on which the draws depend; default: their places in the list.
+        prefixes: tokens that each source's outputs begin with; default: those of the symbols.
         stop: ends an output before the model does.
         scores: whether log-probabilities are wanted; at temperature 0 they may be NaN where they are not.
     """
@@ -392,7 +394,7 @@ def sample(
         raise UsageError(f"{samples} samples of a text cannot be drawn; at least one can", "samples")
     choose = random_sampling(decoding, seed, symbols.without, scores)
     scheduler = Scheduler(step, choose, decoding.model_copy(update={"beam": 1}), symbols, stop=stop)
-    enqueue(scheduler, sources, samples=samples, firsts=firsts, limits=limits, numbers=numbers)
+    enqueue(scheduler, sources, samples=samples, firsts=firsts, limits=limits, numbers=numbers, prefixes=prefixes)
     found = {(sentence.index, sentence.sample): sentence.best.hypotheses[0] for sentence in scheduler.run()}
     indices = range(len(sources)) if numbers is None else numbers
     return [[found[index, number] for number in range(samples)] for index in indices]

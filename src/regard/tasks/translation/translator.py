@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from regard.config import Recipe
-from regard.data.batches.batch import Packed
+from regard.config import Decoding, Recipe
+from regard.data.batches.batch import Ids, Packed
 from regard.decoding.hypotheses import Hypothesis as TokenHypothesis
 from regard.decoding.hypotheses import Symbols, Trace
-from regard.decoding.search import search
-from regard.system.errors import Option, UsageError
+from regard.decoding.search import sample, search
+from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.engine import engine_of, step_of, why_torch
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others
+from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others, sampling_options
 from regard.text.confidence import Side, UnseenWord, is_doubted
 from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction
 from regard.text.languages import cut, joiner, primary, shorten_words
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from regard.models.rnn import Rnn
     from regard.models.transformer import Transformer
     from regard.tasks.metrics.bleu import TranslationScores
+    from regard.tasks.translation.alternatives import WordAlternatives
     from regard.text.language_ngrams import LanguagePrediction
 
+Begins = list[tuple[int, ...]] | None
+"""Tokens that outputs begin with; ``None``: those of the language."""
 LONGEST_WORD = 4096
 """Characters of a word, in a text that must be cut, that are translated: no language has a longer one."""
 
@@ -118,7 +121,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             other.symbols = replace(other.symbols, prefix=prefix)
         return other
 
-    def _step(self) -> Any:
+    def step(self) -> Any:
         """The step of search, which keeps to the shortlist where that is asked for.
 
         Raises:
@@ -205,6 +208,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         trace: Trace | None = None,
         first: int = 1,
         scores: bool = True,
+        prefixes: Sequence[str] | None = None,
     ) -> list[list[Hypothesis]]:
         """The n best translations of each text, best first.
 
@@ -219,27 +223,135 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             trace: told of every step of the search, numbered by part.
             first: line number of the first text, for warnings.
             scores: whether they are wanted; a greedy search is faster without, and they may be NaN.
+            prefixes: what the translation of each text begins with, of a text that is cut that of its first part; it
+                counts as certain.
 
         Raises:
             UsageError: ``texts`` is no list of texts, or ``n`` and ``beam`` do not fit.
         """
-        refuse_others(texts)
+        decoding = self.decoding(n, beam)
+        if max_extra is not None:
+            decoding = decoding.model_copy(update={"max_extra": max_extra})
+
+        def written(sources: list[Ids], begins: Begins, numbers: list[int]) -> list[list[TokenHypothesis]]:
+            step, symbols = self.step(), self.symbols
+            return search(step, sources, decoding, symbols, nbest=n, prefixes=begins, trace=trace, scores=scores)
+
+        return self._outputs(texts, n, first, prefixes, written)
+
+    def sample(
+        self,
+        texts: Sequence[str],
+        n: int = 1,
+        *,
+        seed: int | None = None,
+        first: int = 1,
+        prefixes: Sequence[str] | None = None,
+        **options: Any,
+    ) -> list[list[Hypothesis]]:
+        """``n`` translations drawn for each text: a pure function of the seed, the text's number and the output's.
+
+        Args:
+            texts: as :meth:`nbest` has them, and ``first`` and ``prefixes``.
+            n: outputs of each.
+            seed: another seed, other outputs; default: the recipe's.
+            options: temperature, top_k, top_p, min_p, typical, repetition_penalty; default: the recipe's.
+
+        Raises:
+            UsageError: as :meth:`nbest`; or an option that is none of these, or a value that does not fit.
+        """
+        decoding = sampling_options(self.decoding(n, None), options, "sample")
+
+        def written(sources: list[Ids], begins: Begins, numbers: list[int]) -> list[list[TokenHypothesis]]:
+            return sample(
+                self.step(),
+                sources,
+                decoding,
+                self.symbols,
+                seed=self.recipe.seed if seed is None else seed,
+                samples=n,
+                numbers=numbers,
+                prefixes=begins,
+            )
+
+        return self._outputs(texts, n, first, prefixes, written)
+
+    def alternatives(self, text: str, n: int = 3, beam: int | None = None) -> list[WordAlternatives]:
+        """Other words for each word of the best translation, each with the best rest of the translation behind it.
+
+        Args:
+            text: one that the model reads at once.
+            n: alternatives of a word at most.
+            beam: hypotheses kept while searching; default: the recipe's.
+
+        Raises:
+            RegardError: the text is longer than that.
+        """
+        from regard.tasks.translation.alternatives import alternatives
+
+        sources = self.sources(text)
+        if len(sources) > 1:
+            raise RegardError(f"is cut into {len(sources)} parts; ask sentence by sentence", "text for alternatives")
+        own = self.decoding(1, beam), self.symbols, self.target_tokenizer, n
+        return alternatives(self.step(), sources[0], *own) if sources else []
+
+    def decoding(self, n: int, beam: int | None) -> Decoding:
+        """The recipe's decoding options with a beam for ``n`` outputs.
+
+        Raises:
+            UsageError: both do not fit.
+        """
         width = max(n, self.recipe.decoding.beam) if beam is None else beam
         if not isinstance(n, int) or not isinstance(width, int):
             raise UsageError(f"n and beam are whole numbers, not {n!r} and {width!r}")
         if not 1 <= n <= width <= 100:
             raise UsageError(f"{n} best of a beam of {width}: n must lie between 1 and the beam, the beam below 101")
-        extra = self.recipe.decoding.max_extra if max_extra is None else max_extra
-        decoding = self.recipe.decoding.model_copy(update={"beam": width, "max_extra": extra})
+        return self.recipe.decoding.model_copy(update={"beam": width})
+
+    def sources(self, text: str, line: int = 1) -> list[Ids]:
+        """The ids that the encoder reads of each part of a text; none of an empty one."""
+        return self._encode(self._parts(text, line))
+
+    def _encode(self, parts: Sequence[str]) -> list[Ids]:
+        found = self.vocabularies.source.ids_batch(parts, ended=self.assets.frame.ended)
+        return [np.append(self.before, ids) for ids in found] if self.before else found
+
+    def _outputs(
+        self,
+        texts: Sequence[str],
+        n: int,
+        first: int,
+        prefixes: Sequence[str] | None,
+        written: Callable[[list[Ids], Begins, list[int]], list[list[TokenHypothesis]]],
+    ) -> list[list[Hypothesis]]:
+        """What is written for the parts of texts, joined.
+
+        Args:
+            texts: the texts.
+            n: outputs of each at most.
+            first: number of the first.
+            prefixes: what the translation of each begins with.
+            written: from the sources of all parts, what their outputs begin with and a number of each to outputs.
+
+        Raises:
+            UsageError: ``texts`` is no list of texts, or there are not as many prefixes.
+        """
+        refuse_others(texts)
+        if prefixes is not None and len(prefixes) != len(texts):
+            raise UsageError(f"there are {len(prefixes)} for {len(texts)} texts; each text needs its own", "prefixes")
         parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
-        flat = [part for group in parts for part in group]
-        sources = self.vocabularies.source.ids_batch(flat, ended=self.assets.frame.ended)
-        if self.before:
-            sources = [np.append(self.before, ids) for ids in sources]
-        found: list[list[TokenHypothesis]] = []
-        if sources:
-            found = search(self._step(), sources, decoding, self.symbols, nbest=n, trace=trace, scores=scores)
-        results = iter(found)
+        sources = self._encode([part for group in parts for part in group])
+        begins: Begins = None
+        if prefixes is not None:
+            said, own = self.target_tokenizer.ids_batch(prefixes), self.symbols.prefix
+            firsts = [(*own, *ids.tolist()) for ids in said]
+            begins = [
+                own if place else begin
+                for begin, group in zip(firsts, parts, strict=True)
+                for place in range(len(group))
+            ]
+        numbers = [line + (place << 40) for line, group in enumerate(parts, first) for place in range(len(group))]
+        results = iter(written(sources, begins, numbers) if sources else [])
         return [self._nbest_of([next(results) for _ in group], n) for group in parts]
 
     def evaluate(
@@ -308,7 +420,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         if len(parts) > 1:
             longer = f"line {line} is longer than {limit} tokens and is cut into {len(parts):,} parts"
             more = f"; of words with more than {LONGEST_WORD:,} characters {left:,} are left out" if left else ""
-            warnings.warn(f"{longer}{more}: {text[:40] + '…'!r}", stacklevel=4)
+            warnings.warn(f"{longer}{more}: {text[:40] + '…'!r}", stacklevel=5)
         return parts
 
     def _nbest_of(self, parts: list[list[TokenHypothesis]], n: int) -> list[Hypothesis]:

@@ -1,0 +1,88 @@
+"""Other words at each word of a translation, what translations begin with, and translations that are drawn."""
+
+import numpy as np
+import pytest
+
+from regard.config import recipe_from
+from regard.decoding.search import search
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.translation.translator import Hypothesis, Translation
+from regard.text.tokenizers.vocabulary import learn_vocabularies
+from tests.refusals import refused
+
+RECIPE = {
+    "task": "translation",
+    "data": {"max_tokens": 24},
+    "model": {"encoder_layers": 1, "decoder_layers": 1, "d_model": 16, "d_ff": 16, "heads": 2},
+    "decoding": {"max_extra": 5, "beam": 3, "no_repeat_ngram": 1},
+}
+WORDS = "the dog cat runs sees house green old man tree der hund katze läuft sieht haus grün alt mann baum".split()
+SPACED = {f" {word}" for word in WORDS}
+TEXT = "the old dog sees the tree"
+
+
+@pytest.fixture(scope="module")
+def model() -> Translation:
+    """A translator with made-up weights, which writes whole words."""
+    draw = np.random.default_rng(1)
+    pairs = [(" ".join(draw.choice(WORDS, 6)), " ".join(draw.choice(WORDS, 6))) for _ in range(60)]
+    recipe, assets = recipe_from(RECIPE), learn_vocabularies(pairs, 340)
+    task = Translation(recipe, assets, Translation.build(recipe, assets.sizes, 5).eval())
+    words = [id for id in assets.target.ordinary.tolist() if assets.target.decode([id]) in SPACED]
+    never = np.setdiff1d(np.arange(assets.target.size), [*words, assets.target.end])
+    task.symbols = type(task.symbols)(assets.target.start, assets.target.end, tuple(never.tolist()))
+    return task
+
+
+def written(line: list[Hypothesis]) -> list[tuple[int, ...]]:
+    return [one.tokens for one in line]
+
+
+def test_the_rest_behind_another_word_is_that_of_a_search_that_begins_with_it(model: Translation) -> None:
+    [[best]], found = model.nbest([TEXT]), model.alternatives(TEXT, 2)
+    assert [one.word for one in found] == best.text.split()
+    assert [best.text[one.begin : one.end] for one in found] == best.text.split()
+    assert all(1 <= len(one.alternatives) <= 2 for one in found[:-1])
+    [source] = model.sources(TEXT)
+    step, symbols = model.step(), model.symbols
+    for place, one in enumerate(found):
+        for other in one.alternatives:
+            assert other.word != one.word
+            assert 0 < other.probability < 1
+            [token] = model.target_tokenizer.ids_batch([f" {other.word}"])[0].tolist()
+            prefix = (*best.tokens[:place], token)
+            [[rest]] = search(step, [source], model.recipe.decoding, symbols, prefixes=[prefix])
+            assert model.target_tokenizer.decode(rest.tokens) == other.text
+        probabilities = [other.probability for other in one.alternatives]
+        assert probabilities == sorted(probabilities, reverse=True)
+
+
+def test_alternatives_are_of_a_text_that_is_read_at_once(model: Translation) -> None:
+    assert model.alternatives(" ") == []
+    with refused(RegardError, "text for alternatives", "2 parts"), pytest.warns(UserWarning, match="is cut"):
+        model.alternatives(" ".join(WORDS * 2))
+
+
+def test_a_translation_begins_as_it_is_told_and_the_rest_is_the_searches(model: Translation) -> None:
+    begins = [" hund sieht", "", " baum"]
+    texts = [TEXT, "the man", " ".join(WORDS * 2)]
+    with pytest.warns(UserWarning, match="is cut"):
+        found = model.nbest(texts, 2, prefixes=begins)
+    assert all(one.text.startswith(begin) for line, begin in zip(found, begins, strict=True) for one in line)
+    assert written(found[1]) == written(model.nbest(texts[1:2], 2)[0])
+    assert written(found[0]) == written(model.nbest(texts[:1], 2, prefixes=begins[:1])[0])
+    with refused(UsageError, "prefixes", "2", "1"):
+        model.nbest([TEXT], prefixes=begins[:2])
+
+
+def test_what_is_drawn_depends_on_seed_line_and_number_alone(model: Translation) -> None:
+    texts = [TEXT, "the man", TEXT]
+    found = model.sample(texts, 3, seed=4, temperature=2.0)
+    assert len({one.text for line in found for one in line}) > 3
+    assert written(found[0]) != written(found[2])
+    assert written(found[2]) == written(model.sample([TEXT], 3, seed=4, temperature=2.0, first=3)[0])
+    assert written(found[0]) != written(model.sample(texts, 3, seed=5, temperature=2.0)[0])
+    cold = [line[0].tokens for line in model.sample(texts, temperature=0.0)]
+    assert cold == [line[0].tokens for line in model.nbest(texts, beam=1)]
+    with refused(UsageError, "beams", "sample"):
+        model.sample(texts, beams=3)
