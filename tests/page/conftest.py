@@ -12,7 +12,7 @@ import pytest
 
 import regard
 from tests.page.models import LESSONS, data_of, made
-from tests.page.odd import hostile, reads_long
+from tests.page.odd import hostile, polyglot, reads_long
 from tests.page.reading import TaskOf, Visit, opened
 from tests.page.view import BROWSERS, Watch, browsing, chromium, serving
 from tests.tasks.small_tasks import put, recurrent
@@ -63,12 +63,13 @@ def served_translator(_chromium: None, page_models: Path, tmp_path_factory: pyte
 
 @pytest.fixture(scope="session")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Models that are not as others: of long texts, without attention, and with names that are hostile."""
+    """Models that are not as others: of long texts, without attention, with names that are hostile, of languages."""
     folder = tmp_path_factory.mktemp("odd")
     return {
         "long": reads_long(folder),
         "inattentive": put(folder / "inattentive", recurrent(score="none")),
         "hostile": hostile(folder),
+        "languages": put(folder / "languages", polyglot()),
     }
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import regard
-from tests.tasks.small_tasks import LABELS, classifier, log, put
+from regard.text.language_tokens import LanguageTokens
+from tests.tasks.small_tasks import LABELS, classifier, log, put, translator
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 LETTERS = "abcdefghij"
@@ -26,6 +27,13 @@ def reads_long(folder: Path) -> Path:
     )
     regard.train(train=texts, output=folder / "long", recipe=LONG, steps=4, seed=1, threads=1, device="cpu")
     return folder / "long"
+
+
+def polyglot() -> Any:
+    """An untaught translator of three languages, which are told by a piece before the source."""
+    task = translator()
+    codes = LanguageTokens({"de": 330, "en": 331, "fr": 332}, False, (("de", "en"), ("en", "fr")))
+    return type(task)(task.recipe, dataclasses.replace(task.assets, languages=codes), task.model)
 
 
 def hostile(folder: Path) -> Path:

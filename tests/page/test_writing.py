@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import pytest
 
+import regard
 from regard.inspection.forward.outputs import Candidate, beam_search, prepare_search, scores
 from regard.inspection.forward.passes import probabilities
 from regard.inspection.forward.record import text_inputs
@@ -14,7 +17,8 @@ from tests.inspection.forward.small_scenes import top_candidates
 from tests.page.language import pairs
 from tests.page.numbers import clean, shows
 from tests.page.reading import BEFORE, TaskOf, Visit, names_of, rows
-from tests.page.view import Shown
+from tests.page.view import Shown, Watch
+from tests.tasks.small_tasks import SOURCE, TARGET
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator
@@ -109,3 +113,22 @@ def written(shown: Shown) -> list[list[str]]:
     """What is told of each token of the output: its name, and its probability."""
     titles: list[str] = shown.locator(".written").evaluate("line => [...line.children].map(one => one.title)")
     return [title.removeprefix("·").rsplit(": probability ", 1) for title in titles if title]
+
+
+def test_into_the_language_that_is_chosen(served_odd: str, view: Watch, odd: dict[str, Path]) -> None:
+    """It stands in the address, and what was forced before is not kept."""
+    model = regard.load(odd["languages"], device="cpu")
+    shown = view(served_odd, "#" + urlencode({"model": 3, "text": SOURCE, "target": TARGET}))
+    shown.settled()
+    into = shown.get_by_role("combobox", name="Translate into")
+    assert into.locator("option").all_inner_texts() == ["→ de", "→ en", "→ fr"]
+    assert not shown.get_by_role("combobox", name="Translate from").count()
+    for code in ("fr", "en"):
+        into.select_option(code)
+        shown.settled()
+        shown.wrote(model.translate(SOURCE, beam=1, to=code))
+        shown.wait_for_url(re.compile(rf"between=\+{code}"))
+    again = view(served_odd, "#" + shown.url.partition("#")[2])
+    again.settled()
+    again.wrote(model.translate(SOURCE, beam=1, to="en"))
+    assert again.get_by_role("combobox", name="Translate into").input_value() == "en"

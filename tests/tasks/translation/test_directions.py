@@ -267,6 +267,22 @@ def test_of_one_pair_it_learns_and_keeps_all_others(folder: Path, texts: Path, t
     )
 
 
+def test_the_label_stays_where_pieces_are_drawn(texts: Path, tmp_path: Path) -> None:
+    made = teach(texts, tmp_path / "model", TAUGHT, [SETTINGS[0], "text.bpe_dropout=0.5"])
+    prepared, tokens = PreparedPairs(tmp_path / "model" / "training" / "data"), made.assets.languages
+    targets = [
+        tokens.ids[target] for (_, target), size in zip(TAUGHT, prepared.sizes, strict=True) for _ in range(size)
+    ]
+    every, sources = np.arange(prepared.pairs), list[list[int]]()
+    for epoch in (0, 1):
+        ids_T, lengths_B = prepared.source.gather(epoch, every)
+        sources.append(ids_T.tolist())
+        assert ids_T[np.cumsum(lengths_B) - lengths_B].tolist() == targets
+        assert (np.isin(ids_T, [*tokens.ids.values()])).sum() == prepared.pairs
+        assert {2, 3, 4}.isdisjoint(prepared.target.gather(epoch, every)[0].tolist())
+    assert sources[0] != sources[1]
+
+
 def test_large_directions_may_be_drawn_less_often(texts: Path, tmp_path: Path) -> None:
     teach(texts, tmp_path / "model", TAUGHT, [SETTINGS[0], "data.temperature=5"])
 

@@ -132,16 +132,19 @@ class WordTable:
 
     def __init__(self, tokenizer: Tokenizer, segmenter: Segmenter, draws: int) -> None:
         self._tokenizer, self._segmenter, self._draws = tokenizer, segmenter, draws
-        self._number: dict[str, int] = {}
+        self._number: dict[str | int, int] = {}
         self._plain: list[int] = [1]
 
-    def words(self, text: str) -> tuple[Ids, int]:
-        """The numbers of a text's words, ``</s>`` last, and how many pieces they are without dropout."""
-        numbers = []
-        for word in self._tokenizer.words(text):
+    def words(self, text: str, before: Sequence[int] = ()) -> tuple[Ids, int]:
+        """The numbers of a text's words, ``</s>`` last, and how many pieces they are without dropout.
+
+        Pieces that stand ``before`` it, such as a language's, are a word each, which never varies.
+        """
+        numbers, every = [], list[str | int](before)
+        for word in every + self._tokenizer.words(text):
             if word not in self._number:
                 self._number[word] = len(self._plain)
-                self._plain.append(len(self._segmenter.plain(word)))
+                self._plain.append(1 if isinstance(word, int) else len(self._segmenter.plain(word)))
             numbers.append(self._number[word])
         numbers.append(0)
         return np.array(numbers, dtype=np.int64), sum(self._plain[number] for number in numbers)
@@ -156,13 +159,17 @@ class WordTable:
             begins = [0, 1]
             rows.add([np.array([self._tokenizer.end], dtype=np.int64)])
             for word in self._number:
-                found = draw_segmentations(self._segmenter.plain(word), self._segmenter.sample(word, self._draws))
-                rows.add([np.array(ids, dtype=np.int64) for ids in found])
+                rows.add([np.array(ids, dtype=np.int64) for ids in self._segmentations(word)])
                 begins.append(rows.count)
             first.write(np.array(begins, dtype="<i8").tobytes())
             entry, files = rows.close()
             files[first.name] = first.close()
         return {"rows": entry, "words": first.name}, files
+
+    def _segmentations(self, word: str | int) -> list[list[int]]:
+        if isinstance(word, int):
+            return [[word]]
+        return draw_segmentations(self._segmenter.plain(word), self._segmenter.sample(word, self._draws))
 
 
 @dataclass

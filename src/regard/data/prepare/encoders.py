@@ -183,10 +183,11 @@ class PairEncoder(Encoder[TextPair]):
 
     def encode(self, examples: Sequence[TextPair], part: str) -> list[Encoded]:
         if self._tables and part == "train":
-            sides = [[table.words(pair[side]) for pair in examples] for side, table in enumerate(self._tables)]
+            sided = enumerate(zip(self._tables, self._frame, strict=True))
+            sides = [[table.words(pair[side], before) for pair in examples] for side, (table, before) in sided]
         else:
-            sided = enumerate(zip(self._tokenizers, self._ended, strict=True))
-            ids = [one.ids_batch([pair[side] for pair in examples], ended) for side, (one, ended) in sided]
+            both = enumerate(zip(self._tokenizers, self._ended, strict=True))
+            ids = [one.ids_batch([pair[side] for pair in examples], ended) for side, (one, ended) in both]
             firsts = [np.array(tokens, np.int64) for tokens in self._frame]
             ids = [[np.append(first, row) for row in rows] for first, rows in zip(firsts, ids, strict=True)]
             sides = [[(row, len(row)) for row in rows] for rows in ids]

@@ -390,8 +390,6 @@ class TranslationJob(TrainingJob):
         if said.data.temperature and (said.data.weights or not directions):
             message = "draws directions, of which there are several, in the place of weights"
             raise UsageError(message, "data.temperature")
-        if directions and said.text.bpe_dropout:
-            raise UsageError("is for one direction, not for the tokens of several", "text.bpe_dropout")
         return cls(said, scanned, tell, despite_check, directions, pretrained=given.begun)
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedPairs:
