@@ -18,7 +18,6 @@ from regard.system.errors import RegardError, UsageError
 if TYPE_CHECKING:
     from regard.data.corpora.corpus import Corpus
     from regard.tasks.protocols import Divide, Task
-    from regard.tasks.translation.translator import Translation
 
 Scored = tuple[Mapping[str, object], list[str]]
 """Scores as plain values, and as lines."""
@@ -140,13 +139,14 @@ def _score(task: Task, asked: EvaluateOptions) -> Scored:
 
     divided = partial(divider, partial(answer_processes, asked.processes, asked.threads, task.device_name))
     if translates(task):
+        from regard.tasks.translation.languages import between_files
         from regard.text.lines import InvalidLines, matching_lines
 
         paths, notes = asked.both(), (InvalidLines(), InvalidLines())
         sources, references = matching_lines(*paths, notes)
         for path, mended in zip(paths, notes, strict=True):
             say_invalid_lines(str(path), mended)
-        task = _in_direction(task, asked)
+        task = between_files(task, paths, (asked.from_, asked.to))
         bleu = task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase, divide=divided())
         if not (task.assets.languages and task.assets.languages.directions):
             return bleu.to_dict(), bleu.lines()
@@ -161,26 +161,6 @@ def _score(task: Task, asked: EvaluateOptions) -> Scored:
         own = [getattr(asked, name) for name in kind.evaluate_options if name not in ("test", "columns")]
         found = judged.evaluate(corpus, *own, divide=divided())
         return found.to_dict(), found.lines()
-
-
-def _in_direction(task: Translation, asked: EvaluateOptions) -> Translation:
-    """The translator of the languages asked for; of one of several, else of those that the files' names end in.
-
-    Raises:
-        UsageError: it does not know them, or nobody says which they are.
-    """
-    from regard.text.languages import UNKNOWN, language_of
-
-    wanted, known = [asked.from_, asked.to], task.assets.languages
-    if known is None:
-        return task.between(*wanted)
-    ends = [language_of(path) for path in asked.both()]
-    first = 0 if known.has_sources else 1
-    wanted[first:] = [one or end for one, end in zip(wanted, ends, strict=True)][first:]
-    if UNKNOWN in wanted:
-        message = "the model translates several languages, and the files' names end in none (.en, .de)"
-        raise UsageError(f"{message}; say {'--to CODE' if first else '--from CODE --to CODE'}")
-    return task.between(*wanted)
 
 
 def _score_running_text(task: Task, corpus: Corpus[Any], stride: int | None, divide: Divide) -> Scored:

@@ -17,6 +17,7 @@ from regard.tasks.metrics.bleu import score
 from regard.tasks.model_folder import load_recipe_and_assets, open_without_torch, write_packed
 from regard.tasks.model_path import model_folder, weights_sha256
 from regard.tasks.text.precisions import PACKED, Measured, PrecisionFile, refuse_before, write
+from regard.tasks.translation.languages import between_files
 from regard.text.counts import counted
 from regard.text.lines import InvalidLines, matching_lines
 
@@ -49,22 +50,29 @@ def pack(
         RegardError: the folder is damaged, or the files do not match.
     """
     folder = model_folder(folder)
-    recipe, _ = load_recipe_and_assets(folder)
+    recipe, assets = load_recipe_and_assets(folder)
     if not PACKED & {*recipe.info.commands}:
         message = f"is {recipe.info.noun}; BLEU measures what translate and ask write; else give {Option('precision')}"
         raise UsageError(message, str(folder))
     _refuse_without_engine(folder, recipe)
-    tasks = {precision: open_without_torch(folder, "cpu", precision) for precision in get_args(Precision)}
+    tasks: dict[Precision, Any] = {one: open_without_torch(folder, "cpu", one) for one in get_args(Precision)}
     refuse_before(folder)
     sources, references = _validation(folder, source, reference, told)
-    if source is None and (held := _targets(folder)):  # a model of several directions writes its usual language
-        kept = [place for place, target in enumerate(held) if target == recipe.text.target_language]
+    target = recipe.text.target_language
+    if source and reference and recipe.info.learns_from == "pairs":
+        tasks = {name: between_files(task, (source, reference)) for name, task in tasks.items()}
+        target = tasks["fp32"].direction[1]
+    elif held := _held(folder):  # of several directions one is measured, the usual one where it was validated on
+        usual = next((pair for pair in held if pair[1] == target), held[0])
+        told_of, target = assets.languages.frame, usual[1]
+        kept = [place for place, pair in enumerate(held) if told_of(*pair) == told_of(*usual)]
         sources, references = ([texts[place] for place in kept] for texts in (sources, references))
+        tasks = {name: task.in_direction(usual) for name, task in tasks.items()}
     if len(sources) < FEW:
         told(f"{counted(len(sources), 'sentence')}: a score and a speed of so few say little")
     told(f"measuring {', '.join(tasks)} in turns on {counted(len(sources), 'sentence')}")
     found, seconds = _in_turns(tasks, sources)
-    scores = {name: score(texts, references, recipe.text.target_language, samples=0) for name, texts in found.items()}
+    scores = {name: score(texts, references, target, samples=0) for name, texts in found.items()}
     measured = {
         name: Measured(score=one.bleu, speed=len(sources) / max(seconds[name], 1e-9)) for name, one in scores.items()
     }
@@ -121,11 +129,11 @@ def _in_turns(
     return found, seconds
 
 
-def _targets(folder: Path) -> list[str]:
-    """The language of each reference that a run of several directions validated on; nothing of other runs."""
+def _held(folder: Path) -> list[tuple[str, str]]:
+    """The languages of each pair that a run of several directions validated on; nothing of other runs."""
     path = folder / "training" / "data" / INDEX
     held = disk.json_of(path).get("held", ()) if path.exists() else ()
-    return [target for _, target, count in held for _ in range(count)]
+    return [(source, target) for source, target, count in held for _ in range(count)]
 
 
 def _validation(

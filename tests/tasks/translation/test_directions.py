@@ -19,6 +19,7 @@ from regard.runs import train as training
 from regard.runs.conversion import export_model
 from regard.runs.pack import pack
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.metrics.bleu import score
 from regard.tasks.model_folder import load_recipe_and_assets
 from regard.tasks.model_path import weights_sha256
 from regard.tasks.translation.languages import find_directions
@@ -143,7 +144,7 @@ def test_evaluate_says_what_training_never_had(
     plain.write_text((texts / "a.en").read_text(encoding="utf-8"), encoding="utf-8")
     given = ["evaluate", str(folder), "--source", str(plain), "--reference", str(texts / "a.fr"), "--beam", "1"]
     assert main(given) == 2
-    assert "say --from CODE --to CODE" in capsys.readouterr().err
+    assert "evaluate with --from CODE --to CODE" in capsys.readouterr().err
     assert main([*given, "--from", "en", "--threads", "1"]) == 0
     assert capsys.readouterr().out.startswith("en → fr\n")
 
@@ -222,6 +223,14 @@ def test_precisions_are_measured_on_its_usual_language(folder: Path, texts: Path
     made, _ = pack(folder, told=told.append)
     assert made.sentences == 4
     assert any("4 sentences" in line for line in told)
+    files = texts / "a.de", texts / "a.fr"
+    model, sources = regard.load(folder).between("de", "fr"), files[0].read_text(encoding="utf-8").splitlines()
+    wanted = score(model.translate(sources), files[1].read_text(encoding="utf-8").splitlines(), "fr", samples=0)
+    assert pack(folder, *files)[0].measured["fp32"].score == pytest.approx(wanted.bleu)
+    plain = texts / "plain"
+    plain.write_text("a\n", encoding="utf-8")
+    with refused(UsageError, None, "do not end in theirs"):
+        pack(folder, plain, plain)
 
 
 def test_it_goes_out_and_comes_back_with_its_labels(folder: Path, tmp_path: Path) -> None:
@@ -250,6 +259,7 @@ def test_of_one_pair_it_learns_and_keeps_all_others(folder: Path, texts: Path, t
     prepared = PreparedPairs(tmp_path / "model" / "training" / "data")
     first = prepared.source.gather(0, np.arange(1))[0][0]
     assert (first, set(prepared.held_directions)) == (made.assets.languages.ids["en"], {("de", "en")})
+    assert pack(tmp_path / "model")[0].sentences == len(prepared.held_directions)
     lines = [
         line for line in (tmp_path / "model" / "card.md").read_text(encoding="utf-8").splitlines() if "BLEU" in line
     ]

@@ -1,9 +1,10 @@
-"""The languages that the corpora of a translator are in, and are translated into."""
+"""The languages that corpora and files of a translator are in, and are translated into."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regard.config import Text
@@ -11,9 +12,11 @@ from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.pairs import direction_of
 from regard.system.errors import Option, UsageError
 from regard.text.language_tokens import ARGUMENTS, UNKNOWN_LANGUAGE, Direction, LanguageTokens
+from regard.text.languages import language_of
 
 if TYPE_CHECKING:
     from regard.tasks.text.preparation import Pretrained
+    from regard.tasks.translation.translator import Translation
 
 VALIDATION = Option("valid_source"), Option("valid_target")
 
@@ -61,6 +64,26 @@ def find_directions(
         return found, (begun.recipe.text.source_language, begun.recipe.text.target_language)
     sources = {source for source, _ in found[:count]}
     return ((), usual) if one else (found, (sources.pop() if len(sources) == 1 else UNKNOWN_LANGUAGE, found[0][1]))
+
+
+def between_files(
+    task: Translation, files: tuple[Path, Path], asked: tuple[str | None, str | None] = (None, None)
+) -> Translation:
+    """A translator of the languages that are asked for; of one of several, else of those that files' names end in.
+
+    Raises:
+        UsageError: it does not know them, or nobody says which they are.
+    """
+    wanted, known = list(asked), task.assets.languages
+    if known is None:
+        return task.between(*wanted)
+    first = 0 if known.has_sources else 1
+    wanted[first:] = [one or language_of(path) for one, path in zip(asked, files, strict=True)][first:]
+    if UNKNOWN_LANGUAGE in wanted:
+        options = f"{Option('to', 'CODE')}" if first else f"{Option('from_', 'CODE')} {Option('to', 'CODE')}"
+        message = "the model translates several languages, and the files' names do not end in theirs (.en, .de)"
+        raise UsageError(f"{message}; rename them, or evaluate with {options}")
+    return task.between(*wanted)
 
 
 def _fill(first: Direction, second: Direction) -> Direction:
