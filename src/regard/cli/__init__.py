@@ -65,6 +65,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "regard encode model --input texts.txt --output vectors.jsonl",
         "regard encode model --each token --output vectors.npz < texts.txt",
     ),
+    "score": (
+        "regard score model --input source.txt --target target.txt",
+        'regard score lm "A man sleeps." "A man sleep."',
+    ),
     "evaluate": ("regard evaluate model --source test.en --reference test.de", "regard evaluate model --test test.csv"),
     "compare": ("regard compare *.toml --source a.en --target a.de --minutes 5 --output new",),
     "check": (
@@ -93,7 +97,7 @@ MODULES = {
     **dict.fromkeys(("classify", "tag", "fill"), "prediction"),
 }
 """The modules of commands that have none of their own name."""
-OF_TEXTS = ("translate", "ask", "classify", "tag", "generate", "fill", "encode", "attend")
+OF_TEXTS = ("translate", "ask", "classify", "tag", "generate", "fill", "encode", "attend", "score")
 """Commands that take texts as arguments."""
 BEGIN = ("regard demo", "regard train --source train.en --target train.de --output model")
 """First steps for new users."""

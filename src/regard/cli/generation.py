@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -14,12 +13,10 @@ from cyclopts import Group, Parameter
 
 from regard.cli.io.answer_report import AnswerReport
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, Output, Precision, TextOptions
-from regard.cli.io.input_texts import Input, InputTexts, Text, refuse_document
+from regard.cli.io.input_texts import Input, InputTexts, ParallelLines, Text, refuse_document
 from regard.cli.io.lines import json_line, one_cell, one_line, piece_values, unseen_values
-from regard.cli.io.load_model import refuse_no_file
 from regard.cli.io.terminal import say, say_invalid_lines
 from regard.system.errors import RegardError, UsageError
-from regard.text.counts import counted
 
 if TYPE_CHECKING:
     from regard.tasks.protocols import TextModel
@@ -133,7 +130,7 @@ def translate(
         raise UsageError(f"{alternatives} must lie between 0 and {MOST}", "--alternatives")
     if alternatives and (sample or nbest > 1 or prefix):
         raise UsageError("are those of the best translation; leave --sample, --nbest, --prefix out", "--alternatives")
-    drawn, begins = _drawing_values(sample, beam, seed, drawing), _Prefixes.read(prefix)
+    drawn, begins = _drawing_values(sample, beam, seed, drawing), ParallelLines.read(prefix)
     options: dict[str, object] = {"--to": to, "--from": from_, "--beam": beam, "--nbest": nbest, "--json": json}
     options |= {"--set": settings, "--prefix": begins.sha256, "--alternatives": alternatives}
     options |= {"--sample": sample, "--seed": seed, **drawn}
@@ -283,39 +280,6 @@ def _drawing_values(
     if not sample and (there := [name for name, value in {"seed": seed, **drawn}.items() if value is not None]):
         raise UsageError("is for drawing; add --sample", "--" + there[0].replace("_", "-"))
     return drawn
-
-
-@dataclass(frozen=True)
-class _Prefixes:
-    """What translations begin with: the lines of a file, or nothing."""
-
-    path: Path | None
-    lines: list[str]
-
-    @classmethod
-    def read(cls, path: Path | None) -> _Prefixes:
-        from regard.text.lines import lines
-
-        if path is not None:
-            refuse_no_file(path)
-        return cls(path, [] if path is None else list(lines(path)))
-
-    @property
-    def sha256(self) -> str | None:
-        """Of the lines."""
-        return sha256("\n".join(self.lines).encode("utf-8", "replace")).hexdigest() if self.path else None
-
-    def of(self, first: int, count: int) -> list[str] | None:
-        """Those of some texts, the first of which has a number (from 1).
-
-        Raises:
-            UsageError: there are not as many.
-        """
-        found = self.lines[first - 1 : first - 1 + count]
-        if self.path is not None and len(found) < count:
-            lines, text = counted(len(self.lines), "line"), first + len(found)
-            raise UsageError(f"has {lines}, so text {text} has none; an empty one prescribes nothing", str(self.path))
-        return None if self.path is None else found
 
 
 def _with_alternatives(line: str, words: list[WordAlternatives]) -> Iterator[str]:

@@ -66,7 +66,8 @@ class TaskInfo:
         """The commands that serve the task and not all others."""
         scored = ("evaluate",) if self.learns_from != "nothing" else ()
         encoded = ("encode",) if self.texts == 1 else ()
-        return tuple(dict.fromkeys((self.command, *encoded, "attend", *scored)))
+        writes = ("score",) if self.writes in ("text", "continuation") else ()
+        return tuple(dict.fromkeys((self.command, *writes, *encoded, "attend", *scored)))
 
     @property
     def has_labels(self) -> bool:

@@ -43,6 +43,24 @@ BITS, PROBES, LARGEST = 16, 4, 1 << 25
 """Of the filter: bits for a word, bits set by a word, and most bits (4 MiB)."""
 
 
+@dataclass(frozen=True)
+class ScoredText:
+    """A text as a model sees it: its pieces, and the natural logarithm of the probability each had, the end's last."""
+
+    pieces: tuple[str, ...]
+    log_probabilities: tuple[float, ...]
+
+    @property
+    def log_probability(self) -> float:
+        """Of the whole text."""
+        return sum(self.log_probabilities)
+
+    @property
+    def confidence(self) -> float:
+        """The geometric mean of the probabilities, 0 to 1."""
+        return confidence_of(self.log_probability, len(self.log_probabilities))
+
+
 def confidence_of(log_probability: float, tokens: int) -> float:
     """``exp(log_probability / tokens)``, from 0 to 1; NaN where the probability is not known.
 

@@ -1,5 +1,7 @@
 """Other words at each word of a translation, what translations begin with, and translations that are drawn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,23 @@ def test_what_is_drawn_depends_on_seed_line_and_number_alone(model: Translation)
     assert cold == [line[0].tokens for line in model.nbest(texts, beam=1)]
     with refused(UsageError, "beams", "sample"):
         model.sample(texts, beams=3)
+
+
+@pytest.mark.parametrize("begin", ["", " baum"])
+def test_what_was_written_has_the_score_that_search_gave_it(model: Translation, begin: str) -> None:
+    """What every output has to begin with counts for nothing."""
+    own = model.in_direction(model.direction)
+    own.symbols = replace(model.symbols, prefix=tuple(own.target_tokenizer.ids_batch([begin])[0].tolist()))
+    texts = [TEXT, *WORDS]
+    best = [(text, line[0]) for text, line in zip(texts, own.nbest(texts), strict=True) if line[0].finished]
+    assert len(best) > 2
+    skip = own.target_tokenizer.decode(own.symbols.prefix)
+    found = own.score([text for text, _ in best], [one.text.removeprefix(skip) for _, one in best])
+    for (_, one), scored in zip(best, found, strict=True):
+        assert len(scored.pieces) == len(one.tokens) + 1
+        total = scored.log_probability / ((5 + len(one.tokens) + len(own.symbols.prefix) + 1) / 6) ** 0.6
+        assert total == pytest.approx(one.score, rel=1e-5)
+    with refused(UsageError, "translations", "1", "4"):
+        own.score(texts[:4], ["a"])
+    with refused(RegardError, "line 3 of the texts"):
+        own.score(["a", " ".join(WORDS * 2)], ["a", "b"], first=2)

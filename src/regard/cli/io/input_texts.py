@@ -7,7 +7,9 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -165,3 +167,46 @@ def refuse_file_names(texts: Sequence[str]) -> None:
             raise UsageError("stdin is read where there are no texts, or by --input -", text)
         if os.path.exists(text) and not os.path.isdir(text):
             raise UsageError("is a file, but arguments are texts; give it as --input, or put its name after --", text)
+
+
+@dataclass(frozen=True)
+class ParallelLines:
+    """A line for each text, of a file, or nothing for any.
+
+    Args:
+        path: of the file.
+        lines: its lines.
+    """
+
+    path: Path | None
+    lines: list[str]
+
+    @classmethod
+    def read(cls, path: Path | None) -> ParallelLines:
+        """The lines of a file; invalid UTF-8 is replaced.
+
+        Raises:
+            UsageError: there is no such file.
+        """
+        from regard.text.lines import lines
+
+        if path is not None:
+            refuse_no_file(path)
+        return cls(path, [] if path is None else list(lines(path)))
+
+    @property
+    def sha256(self) -> str | None:
+        """Of the lines, on which results depend."""
+        return sha256("\n".join(self.lines).encode("utf-8", "replace")).hexdigest() if self.path else None
+
+    def of(self, first: int, count: int) -> list[str] | None:
+        """Those of some texts, the first of which has a number (from 1).
+
+        Raises:
+            UsageError: there are not as many.
+        """
+        found = self.lines[first - 1 : first - 1 + count]
+        if self.path is not None and len(found) < count:
+            lines = counted(len(self.lines), "line")
+            raise UsageError(f"has {lines}, so text {first + len(found)} has none", str(self.path))
+        return None if self.path is None else found

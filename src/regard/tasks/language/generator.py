@@ -20,6 +20,7 @@ from regard.tasks.assets import TextAssets
 from regard.tasks.engine import step_of
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.task import ROOM, Read, TextTask, inference_mode, read_as, refuse_others, sampling_options
+from regard.text.confidence import ScoredText
 from regard.text.counts import counted
 from regard.text.stop_strings import Decoder, StopStrings
 
@@ -48,19 +49,6 @@ class GeneratedText:
     tokens: tuple[int, ...]
     log_probability: float
     end: Literal["model", "stop", "limit"]
-
-
-@dataclass(frozen=True)
-class ScoredText:
-    """A text as a model sees it: its pieces, and the natural logarithm of the probability each had, the end's last."""
-
-    pieces: tuple[str, ...]
-    log_probabilities: tuple[float, ...]
-
-    @property
-    def log_probability(self) -> float:
-        """Of the whole text."""
-        return sum(self.log_probabilities)
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,15 @@ from regard.config import Decoding, Recipe, TaskInfo, check_value, override
 from regard.config.weights import TOO_LARGE
 from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sources
 from regard.data.corpora.corpus import Corpus
+from regard.decoding.hypotheses import Symbols
+from regard.decoding.scoring import score
 from regard.system.errors import Option, RegardError, UsageError
 from regard.system.kernels.packing import Precision
 from regard.system.threads import ended_threads
 from regard.tasks.assets import TextAssets
 from regard.tasks.protocols import Read as Read
 from regard.tasks.protocols import Unloaded
-from regard.text.confidence import SeenWords, Side, UnseenWord
+from regard.text.confidence import ScoredText, SeenWords, Side, UnseenWord
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 if TYPE_CHECKING:
@@ -272,6 +274,39 @@ def refuse_others(texts: object) -> None:
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise UsageError(f"a text must be str, not {type(text).__name__}", f"texts[{place}]")
+
+
+def score_outputs(
+    step: Any, sources: Sequence[Ids], outputs: Sequence[Ids], symbols: Symbols, tokenizer: AnyTokenizer, room: int
+) -> list[ScoredText]:
+    """How probable given outputs are, without what the symbols let every output begin with.
+
+    Args:
+        step: the model.
+        sources: ids with ``</s>``.
+        outputs: ids of one output of each, without symbols.
+        symbols: of the search.
+        tokenizer: of the outputs.
+        room: source tokens read at once.
+    """
+    whole = [np.array([*symbols.prefix, *ids.tolist(), symbols.end]) for ids in outputs]
+    skip, scored = len(symbols.prefix), []
+    for ids, log_probability_T in zip(whole, score(step, sources, whole, symbols.start, room), strict=True):
+        pieces = tuple(map(tokenizer.piece, ids[skip:].tolist()))
+        scored.append(ScoredText(pieces, tuple(log_probability_T[skip:].tolist())))
+    return scored
+
+
+def refuse_long(ids: Sequence[Ids], room: int, first: int, name: str) -> None:
+    """Raise if a text has more tokens than a model can read or write at once.
+
+    Raises:
+        RegardError: it has; names the line.
+    """
+    for number, one in enumerate(ids, first):
+        if len(one) > room:
+            where = f"line {number} of the {name}"
+            raise RegardError(f"has {len(one):,} tokens; at most {room:,} are read at once", where)
 
 
 def read_as(

@@ -18,8 +18,17 @@ from regard.decoding.search import sample, search
 from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.engine import engine_of, step_of, why_torch
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.task import BaseTask, Read, find_unseen, read_as, refuse_others, sampling_options
-from regard.text.confidence import Side, UnseenWord, is_doubted
+from regard.tasks.text.task import (
+    BaseTask,
+    Read,
+    find_unseen,
+    read_as,
+    refuse_long,
+    refuse_others,
+    sampling_options,
+    score_outputs,
+)
+from regard.text.confidence import ScoredText, Side, UnseenWord, is_doubted
 from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction
 from regard.text.languages import cut, joiner, primary, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
@@ -275,6 +284,29 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             )
 
         return self._outputs(texts, n, first, prefixes, written)
+
+    def score(self, texts: Sequence[str], translations: Sequence[str], first: int = 1) -> list[ScoredText]:
+        """How probable given translations are, token by token.
+
+        Args:
+            texts: each is read as a whole.
+            translations: one of each.
+            first: line number of the first text, for messages.
+
+        Raises:
+            UsageError: there are not as many.
+            RegardError: a text is too long to be read as a whole.
+        """
+        refuse_others(texts)
+        refuse_others(translations)
+        if len(texts) != len(translations):
+            raise UsageError(f"there are {len(translations)} for {len(texts)} texts", "translations")
+        sources, outputs = self._encode(texts), self.target_tokenizer.ids_batch(translations)
+        most = self.recipe.data.max_tokens
+        refuse_long(sources, most + 1, first, "texts")
+        refuse_long(outputs, most + self.recipe.decoding.max_extra, first, "translations")
+        room = self.recipe.decoding.tokens
+        return score_outputs(self.step(), sources, outputs, self.symbols, self.target_tokenizer, room)
 
     def alternatives(self, text: str, n: int = 3, beam: int | None = None) -> list[WordAlternatives]:
         """Other words for each word of the best translation, each with the best rest of the translation behind it.

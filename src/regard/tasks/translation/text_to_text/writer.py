@@ -23,9 +23,17 @@ from regard.tasks.engine import step_of
 from regard.tasks.metrics.bleu import AnswerScores, score_answers
 from regard.tasks.metrics.labels import FEW
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.task import Read, TextTask, decode_with_symbols, refuse_others, sampling_options, sentinel_gaps
+from regard.tasks.text.task import (
+    Read,
+    TextTask,
+    decode_with_symbols,
+    refuse_others,
+    sampling_options,
+    score_outputs,
+    sentinel_gaps,
+)
 from regard.tasks.translation.text_to_text.corpus import PrefixedPair, open_prefixed, prefix_list, with_prefix
-from regard.text.confidence import Side, is_doubted
+from regard.text.confidence import ScoredText, Side, is_doubted
 from regard.text.counts import counted
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
@@ -172,6 +180,28 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         drawn = sample(step_of(self), [*asked.values()], decoding, self.symbols, seed=seed, samples=n, numbers=[*asked])
         found = iter(drawn)
         return [[NOTHING] if one is None else list(map(self._answer, next(found))) for one in sources]
+
+    def score(self, texts: Sequence[str], outputs: Sequence[str], first: int = 1) -> list[ScoredText]:
+        """How probable given outputs are, token by token.
+
+        Args:
+            texts: as :meth:`nbest` has them.
+            outputs: one of each.
+            first: number of the first text.
+
+        Raises:
+            UsageError: there are not as many.
+            RegardError: a text is empty.
+        """
+        refuse_others(outputs)
+        if len(texts) != len(outputs):
+            raise UsageError(f"there are {len(outputs)} for {len(texts)} texts", "outputs")
+        sources = self._sources(texts, 1, first)
+        read = [one for one in sources if one is not None]
+        if len(read) < len(sources):
+            raise RegardError("is empty", f"text {first + sources.index(None)}")
+        ids, room = self.gaps.ids_batch(outputs), self.recipe.decoding.tokens
+        return score_outputs(step_of(self), read, ids, self.symbols, self.assets.tokenizer, room)
 
     def evaluate(
         self,
