@@ -176,7 +176,7 @@ def test_a_shortlist_is_kept_and_used_where_it_is_asked_for(kind: str, tmp_path:
         assert [*best[0].tokens, *[0] * best[0].finished] == expected
         differ += whole[0].tokens[:3] != best[0].tokens[:3]
     assert differ
-    for setting, word in (("text.joint=true", "text"), ("decoding.beam=0", "beam"), ("decoding.beems=2", "beam")):
+    for setting, word in (("text.joint=true", "text"), ("decoding.beam=0", "beam"), ("decoding.beams=2", "beam")):
         with refused(UsageError, None, word):
             ours.with_settings([setting])
     ours.engine = None
