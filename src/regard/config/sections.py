@@ -267,6 +267,12 @@ class Decoding(Section):
         "scores are divided",
     )
 
+    @property
+    def is_constrained(self) -> bool:
+        """Whether some tokens are kept from outputs, or cost more."""
+        kept = self.min_length or self.min_share or self.no_repeat_ngram
+        return bool(kept) or self.repetition_penalty != 1.0
+
 
 _OF_SPANS: JsonDict = {"only": {"spans": True}}
 

@@ -14,13 +14,12 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
-from regard.decoding.constraints import Constraints
 from regard.decoding.hypotheses import (
     NO_ROWS,
     Choice,
@@ -40,6 +39,9 @@ from regard.decoding.hypotheses import (
 from regard.decoding.step import MultiStep, MultiStepOutput, MultiStepRequest, State, Step
 from regard.decoding.strategies import Beam, Greedy, random_sampling
 from regard.system.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.decoding.constraints import Constraints
 
 
 @dataclass
@@ -74,11 +76,15 @@ class Scheduler:
     _rows: Rows = field(default=NO_ROWS, init=False)
     _state: Any = field(default=None, init=False)
     _multi_step: Callable[..., tuple[Any, MultiStepOutput, Any]] | None = field(init=False)
-    _constraints: Constraints = field(init=False)
+    _constraints: Constraints | None = field(init=False)
 
     def __post_init__(self) -> None:
         self._multi_step = getattr(self.step, "multi_step", None)
-        self._constraints = Constraints.of(self.decoding, self.symbols.end, isinstance(self.choose, Greedy | Beam))
+        self._constraints = None
+        if self.decoding.is_constrained:
+            from regard.decoding.constraints import Constraints
+
+            self._constraints = Constraints.of(self.decoding, self.symbols.end, isinstance(self.choose, Greedy | Beam))
 
     def put(
         self,
@@ -148,7 +154,8 @@ class Scheduler:
         else:
             self._state, found, answer = self._multi_step(self._state, asked)
             self._rows = self._rows.advance(found)
-        answer = self._constraints(self._rows, answer)
+        if self._constraints is not None:
+            answer = self._constraints(self._rows, answer)
         choice = self._rows.force(self.choose(self._rows, answer))
         grown = self._rows.extend(choice)
         ended_M = grown.token_N == self.symbols.end

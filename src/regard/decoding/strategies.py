@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
-from regard.decoding.constraints import tokens_so_far
 from regard.decoding.hypotheses import Choice, Choose, Floats, Ints, Rows
 from regard.decoding.step import Answer
 from regard.system.errors import RegardError
@@ -128,6 +127,8 @@ def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = (), 
     """
     if decoding.temperature == 0.0 and decoding.repetition_penalty == 1.0:
         return Greedy(without, scores)
+
+    from regard.decoding.constraints import tokens_so_far
 
     def choose(rows: Rows, answer: Answer) -> Choice:
         seen_NS = None if decoding.repetition_penalty == 1.0 else tokens_so_far(rows)

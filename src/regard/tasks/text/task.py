@@ -18,7 +18,6 @@ from regard.config.weights import TOO_LARGE
 from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sources
 from regard.data.corpora.corpus import Corpus
 from regard.decoding.hypotheses import Symbols
-from regard.decoding.scoring import score
 from regard.system.errors import Option, RegardError, UsageError
 from regard.system.kernels.packing import Precision
 from regard.system.threads import ended_threads
@@ -289,6 +288,8 @@ def score_outputs(
         tokenizer: of the outputs.
         room: source tokens read at once.
     """
+    from regard.decoding.scoring import score
+
     whole = [np.array([*symbols.prefix, *ids.tolist(), symbols.end]) for ids in outputs]
     skip, scored = len(symbols.prefix), []
     for ids, log_probability_T in zip(whole, score(step, sources, whole, symbols.start, room), strict=True):
