@@ -4,6 +4,7 @@ REGARD_TEST_THREADS gives each test more threads, REGARD_TEST_SEED other data (`
 luck.
 """
 
+import gc
 import os
 import random
 import signal
@@ -38,6 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
     profile = settings.get_profile("all" if config.getoption("--all") else "default")
     settings.register_profile("chosen", profile, derandomize=not SHIFT, database=None)
     settings.load_profile("chosen")
+
+
+def pytest_collection_finish() -> None:
+    """No collection of garbage looks at the tests and libraries again, nor copies them in forked processes."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

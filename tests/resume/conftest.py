@@ -1,11 +1,21 @@
 """Lets these tests share one toy task, and one small run of the whole."""
 
 import random
+from contextlib import suppress
+from importlib import import_module
 
 import pytest
 
 from regard.training.checkpoints.files import Files
 from tests.training.conftest import one_thread  # noqa: F401
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loaded():
+    """What a training loads late is there before processes are forked: each would load it anew."""
+    for name in ("torch._dynamo", "sacrebleu", "sklearn.svm", "sklearn.feature_extraction.text", "sklearn.pipeline"):
+        with suppress(ImportError):
+            import_module(name)
 
 
 @pytest.fixture(scope="module")

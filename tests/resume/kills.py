@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import torch._dynamo  # noqa: F401  # which an optimiser loads, in each process anew
-
 from regard.cli import main
 from regard.training.checkpoints.files import Files
 from tests.training.toy import in_child, lines, undated

@@ -67,6 +67,7 @@ def world(folder: Path) -> Path:
     """That data, recipes to compare, models of ours and of others, and checkpoints of a translator to average."""
     write(folder)
     small = "[text]\nvocabulary = 300\n[data]\nmax_tokens = 40\n[training]\ntokens = 128\n[decoding]\nbeam = 1\n"
+    small = f"{small}max_extra = 3\n"
     for name in ("none", "dot"):
         (folder / f"{name}.toml").write_text(f'{small}[model]\nfamily = "rnn"\nscore = "{name}"\nd_model = 8\n')
     for name, made in MODELS.items():

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
-import torch._dynamo
-import torch.distributed.tensor  # which an optimiser loads, in each process anew
 from torch._C._distributed_c10d import FileStore
 
 from regard.runs.workers.group import join, leave
@@ -20,6 +18,9 @@ DIED, FAILED = 9, 1
 
 def in_worlds(worlds: Sequence[World], work: Callable[[World], None]) -> list[int]:
     """Call ``work`` in a process for each world, the processes connected; their exit codes, 1 where one raised."""
+    import torch._dynamo
+    import torch.distributed.tensor  # which an optimiser loads, in each process anew
+
     with tempfile.TemporaryDirectory() as folder:
         store = str(Path(folder) / "store")
         children = [_fork(world, store, work) for world in worlds]

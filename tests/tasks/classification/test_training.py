@@ -154,7 +154,7 @@ def test_a_label_that_only_validation_has_counts_nothing_and_some_must_be_learne
         taught(tmp_path / "model", given, valid=strange)
     for name, more in (("without", []), ("with", [("a new text", "strange")])):
         path = written(tmp_path / f"{name}.csv", valid + more)
-        taught(tmp_path / name, given, valid=path)
+        taught(tmp_path / name, given, valid=path, steps=10)
         card = (tmp_path / name / "card.md").read_text()
         scores.append([line for line in card.splitlines() if line.startswith("* accuracy")])
     assert scores[0] == scores[1]
@@ -165,7 +165,7 @@ def test_the_recipe_of_a_model_begun_from_another_tells_how_its_text_is_cut(tmp_
     taught(tmp_path / "first", given, steps=1)
     (tmp_path / "trec.toml").write_text('task = "classification"\n[text]\nvocabulary = 4000\nlowercase = true\n')
     begun = {"start_from": tmp_path / "first", "recipe": tmp_path / "trec.toml"}
-    regard.train(train=given, output=tmp_path / "second", steps=1, **begun)
+    regard.train(train=given, output=tmp_path / "second", steps=1, threads=1, device="cpu", **begun)
     texts = [tomllib.loads((tmp_path / name / "recipe.toml").read_text())["text"] for name in ("first", "second")]
     for name in ("vocabulary", "units", "normalisation", "lowercase"):
         assert texts[0][name] == texts[1][name], name
