@@ -43,7 +43,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_finish() -> None:
     """No collection of garbage looks at the tests and libraries again, nor copies them in forked processes."""
-    gc.collect()
     gc.freeze()
 
 
@@ -72,6 +71,22 @@ def _nothing_is_timed() -> Iterator[None]:
         patch.setattr(measure, "time_ways", by_flags)
         patch.setattr(measure, "MOST", 2)  # steps by which a plan of so many passes says how long they take
         yield
+
+
+@pytest.fixture
+def compiled() -> None:
+    """Skips what needs the compiled kernels where there are none."""
+    from regard.system import kernels
+
+    if not kernels.available():
+        pytest.skip("no compiler was there when Regard was installed")
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What is kept between commands is kept here."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 @pytest.fixture(autouse=True)

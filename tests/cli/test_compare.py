@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 
+from tests.resume.small_commands import recipes
+
 
 @pytest.fixture
 def words(tmp_path: Path) -> list[str]:
     for part, numbers in (("train", range(60)), ("valid", range(60, 68))):
         (tmp_path / f"{part}.en").write_text("".join(f"the cat {i} sees a dog {i % 7}\n" for i in numbers))
         (tmp_path / f"{part}.de").write_text("".join(f"die Katze {i} sieht Hund {i % 7}\n" for i in numbers))
-    small = "[text]\nvocabulary = 300\n[data]\nmax_tokens = 40\n[training]\ntokens = 128\n[decoding]\nbeam = 1\nmax_extra = 3\n"
-    for name in ("none", "dot"):
-        model = f'[model]\nfamily = "rnn"\nscore = "{name}"\nd_model = 8\n'
-        (tmp_path / f"{name}.toml").write_text(small + model)
+    recipes(tmp_path)
     options = ["compare", str(tmp_path / "none.toml"), str(tmp_path / "dot.toml")]
     for side, code in (("source", "en"), ("target", "de")):
         options += [f"--{side}", str(tmp_path / f"train.{code}"), f"--valid-{side}", str(tmp_path / f"valid.{code}")]

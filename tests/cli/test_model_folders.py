@@ -10,12 +10,7 @@ from regard.system import kernels
 from tests.runs.test_pack import LINES, data
 from tests.tasks.small_tasks import SOURCE, classifier, put, translator, viewer
 
-
-@pytest.fixture(autouse=True)
-def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    if not kernels.available():
-        pytest.skip("no compiler was there when Regard was installed")
+pytestmark = pytest.mark.usefixtures("compiled", "own_cache")
 
 
 def test_the_validation_data_of_the_run_is_the_default(regard, tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """Lets these tests share one toy task, and one small run of the whole."""
 
 import random
-from contextlib import suppress
-from importlib import import_module
 
 import pytest
 
@@ -14,8 +12,7 @@ from tests.training.conftest import one_thread  # noqa: F401
 def _loaded():
     """What a training loads late is there before processes are forked: each would load it anew."""
     for name in ("torch._dynamo", "sacrebleu", "sklearn.svm", "sklearn.feature_extraction.text", "sklearn.pipeline"):
-        with suppress(ImportError):
-            import_module(name)
+        pytest.importorskip(name)
 
 
 @pytest.fixture(scope="module")

@@ -63,13 +63,18 @@ def write(folder: Path) -> Path:
     return folder
 
 
+def recipes(folder: Path) -> None:
+    """Two small recipes to compare."""
+    small = "[text]\nvocabulary = 300\n[data]\nmax_tokens = 40\n[training]\ntokens = 128\n[decoding]\nbeam = 1\n"
+    for name in ("none", "dot"):
+        model = f'[model]\nfamily = "rnn"\nscore = "{name}"\nd_model = 8\n'
+        (folder / f"{name}.toml").write_text(f"{small}max_extra = 3\n{model}")
+
+
 def world(folder: Path) -> Path:
     """That data, recipes to compare, models of ours and of others, and checkpoints of a translator to average."""
     write(folder)
-    small = "[text]\nvocabulary = 300\n[data]\nmax_tokens = 40\n[training]\ntokens = 128\n[decoding]\nbeam = 1\n"
-    small = f"{small}max_extra = 3\n"
-    for name in ("none", "dot"):
-        (folder / f"{name}.toml").write_text(f'{small}[model]\nfamily = "rnn"\nscore = "{name}"\nd_model = 8\n')
+    recipes(folder)
     for name, made in MODELS.items():
         put(folder / name, made())
         export_model(folder / name, folder / f"{name} of others")

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from regard.runs.pack import pack
-from regard.system import kernels
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_folder import open_without_torch
@@ -16,11 +15,7 @@ from tests.tasks.small_tasks import SOURCE, asker, classifier, put, translator
 LINES = [SOURCE, "The street", "was too tired because"] * 15
 
 
-@pytest.fixture(autouse=True)
-def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    if not kernels.available():
-        pytest.skip("no compiler was there when Regard was installed")
+pytestmark = pytest.mark.usefixtures("compiled", "own_cache")
 
 
 def data(folder: Path, model: Path) -> tuple[Path, Path]:

@@ -16,6 +16,7 @@ from regard.system import forks
 from regard.system.errors import RegardError, UsageError
 from regard.system.forks import SAFE, ForkedWorkers, MapReduce, alone, divide
 from tests.refusals import refused
+from tests.runs.workers.started import alive
 
 needs_copies = pytest.mark.skipif(not SAFE, reason="processes are not copied here")
 PROCESSES = [1, *(pytest.param(count, marks=needs_copies) for count in (2, 3))]
@@ -60,13 +61,6 @@ class Squares(MapReduce[int, int]):
 
     def merge(self, content: bytes) -> None:
         self.total += int(content)
-
-
-def alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize("count", PROCESSES)

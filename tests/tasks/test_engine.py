@@ -31,10 +31,7 @@ from tests.tasks.small_tasks import BOTH_TEXTS, GAPPED, SOURCE, SPANNED, classif
 TEXTS = [SOURCE, "The street", "", "was too tired because"]
 
 
-@pytest.fixture(autouse=True)
-def _compiled() -> None:
-    if not kernels.available():
-        pytest.skip("no compiler was there when Regard was installed")
+pytestmark = pytest.mark.usefixtures("compiled")
 
 
 def by_engine(task: Any) -> bool:

@@ -12,7 +12,6 @@ import pytest
 
 from regard.config.weights import read_header_and_metadata
 from regard.engine.weights import RecordingPacker
-from regard.system import kernels
 from regard.system.errors import RegardError
 from regard.system.kernels import packing
 from regard.tasks import model_folder, model_path
@@ -25,11 +24,7 @@ from tests.tasks.small_tasks import SOURCE, asker, put, speaker, translator
 LINES = [SOURCE, "The street", "was too tired because"]
 
 
-@pytest.fixture(autouse=True)
-def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    if not kernels.available():
-        pytest.skip("no compiler was there when Regard was installed")
+pytestmark = pytest.mark.usefixtures("compiled", "own_cache")
 
 
 @pytest.fixture

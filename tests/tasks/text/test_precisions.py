@@ -10,7 +10,6 @@ import pytest
 
 import regard
 from regard.config import FORMAT, checksum
-from regard.system import kernels
 from regard.system.errors import UsageError
 from regard.tasks.engine import step_of
 from regard.tasks.model_folder import open_without_torch
@@ -20,18 +19,7 @@ from regard.training.checkpoints.files import Files
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, asker, put, translator, viewer
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of the test's own."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def compiled() -> None:
-    if not kernels.available():
-        pytest.skip("no compiler was there when Regard was installed")
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def measured(folder: Path, bf16: float = 30.0, int8: float = 30.0) -> PrecisionFile:
@@ -109,12 +97,12 @@ def test_a_damaged_file_and_one_of_other_weights_are_told_of_and_not_believed(tm
 
 
 def test_where_the_folder_cannot_be_written_the_file_is_in_the_cache(
-    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, other = put(tmp_path / "m", translator()), put(tmp_path / "n", translator(key=6))
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != folder)
     path = write(folder, measured(folder))
-    assert path.is_relative_to(cache)
+    assert path.is_relative_to(own_cache)
     assert weights_sha256(folder) in path.name
     assert not (folder / FILE).exists()
     assert precision_of(folder, "auto") == "int8"
@@ -166,7 +154,7 @@ def test_of_derived_files_the_newest_is_the_first(tmp_path: Path, monkeypatch: p
     assert precisions.derived_files(tmp_path, "cd34", "speeds.json") == [beside]
 
 
-def test_where_the_folder_has_no_space_the_cache_holds_a_derived_file(tmp_path: Path, cache: Path) -> None:
+def test_where_the_folder_has_no_space_the_cache_holds_a_derived_file(tmp_path: Path, own_cache: Path) -> None:
     class Full(Files):
         def replace(self, path: Path, content: object) -> None:  # type: ignore[override]
             if path.parent == tmp_path:
@@ -174,4 +162,4 @@ def test_where_the_folder_has_no_space_the_cache_holds_a_derived_file(tmp_path: 
             super().replace(path, content)  # type: ignore[arg-type]
 
     path = precisions.write_derived(tmp_path, "ab12", "speeds.json", [b"kept"], Full())
-    assert path == cache / "regard" / "speeds" / "ab12.json"
+    assert path == own_cache / "regard" / "speeds" / "ab12.json"
