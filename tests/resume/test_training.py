@@ -357,6 +357,7 @@ def test_killed_behind_the_review_or_lost_it_is_the_same_run(corpus, replanned, 
     assert results(tmp_path / "lost") == results(output)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("reviews", [False, True])
 def test_a_run_from_before_there_were_reviews_or_final_scores_counted(corpus, tmp_path, reviews):
     """It goes on to its steps, or is planned anew as it was."""

@@ -83,7 +83,7 @@ def test_a_run_resumes_to_the_bit_and_is_used_and_goes_on(go_on: Any, tmp_path: 
     go_on(begun, settings, steps=4, processes=1, output=tmp_path / "whole")
     flag = StopAt(1)
     with pytest.raises(Stopped):
-        go_on(begun, settings, steps=4, should_stop=flag, reporter=flag.reporter, processes=2)
+        go_on(begun, settings, steps=4, should_stop=flag, reporter=flag.reporter, processes=1)
     made = go_on(begun, settings, steps=4, processes=2)
     raw = (tmp_path / "model" / MODEL).read_bytes()
     assert raw == (tmp_path / "whole" / MODEL).read_bytes()
