@@ -112,10 +112,17 @@ def place(seen, share, of):
     return random.Random(f"{share} of {of}").randrange(share * part, (share + 1) * part) + 1
 
 
-@pytest.mark.one_of(3)
-@pytest.mark.parametrize("share", range(3))
-def test_a_translator_killed_somewhere(corpus, tmp_path, never, share):
-    killed_and_resumed(partial(train, corpus), tmp_path / "model", place(never[1], share, 3), never[0])
+@pytest.fixture
+def runs(corpus, texts, never, classified):
+    """A translator's run and a classifier's, their operations, and what they leave."""
+    return (partial(train, corpus), never[1], never[0]), (partial(classify, texts), classified[1], classified[0][3])
+
+
+@pytest.mark.one_of(4)
+@pytest.mark.parametrize("share", range(4))
+def test_killed_somewhere(runs, tmp_path, share):
+    for run, seen, wanted in runs:
+        killed_and_resumed(run, tmp_path / "model", place(seen, share, 4), wanted)
 
 
 def test_an_adapter_killed_somewhere(corpus, tmp_path, never):
@@ -128,32 +135,22 @@ def test_an_adapter_killed_somewhere(corpus, tmp_path, never):
         killed_and_resumed(run, tmp_path / "model", place(seen, share, 3), wanted)
 
 
-@pytest.mark.one_of(4)
-@pytest.mark.parametrize("share", range(4))
-def test_a_classifier_killed_somewhere(texts, tmp_path, classified, share):
-    ended, seen = classified
-    killed_and_resumed(partial(classify, texts), tmp_path / "model", place(seen, share, 4), ended[3])
-
-
 @pytest.mark.one_of(3, minutes=0.1)
 @pytest.mark.parametrize("behind", [0, 1, None])
-def test_killed_while_it_is_fitted(texts, tmp_path, classified, behind):
+def test_killed_while_it_is_fitted(runs, tmp_path, behind):
     """Temperature and threshold are written when the weights are done: the last files of a run."""
-    ended, seen = classified
+    run, seen, wanted = runs[1]
     last = [number for number, operation in enumerate(seen, 1) if ".labels.json" in operation]
     number = len(seen) if behind is None else last[-1] + behind
-    killed_and_resumed(partial(classify, texts), tmp_path / "model", number, ended[3])
+    killed_and_resumed(run, tmp_path / "model", number, wanted)
 
 
 @pytest.mark.long(2)
 @pytest.mark.parametrize("share", range(32))
-def test_killed_anywhere(corpus, texts, tmp_path, never, classified, share):
-    for make, seen, wanted in (
-        (partial(train, corpus), never[1], never[0]),
-        (partial(classify, texts), classified[1], classified[0][3]),
-    ):
+def test_killed_anywhere(runs, tmp_path, share):
+    for run, seen, wanted in runs:
         for number in range(1 + share, len(seen) + 1, 32):
-            killed_and_resumed(make, tmp_path / "model", number, wanted)
+            killed_and_resumed(run, tmp_path / "model", number, wanted)
 
 
 def test_what_was_fitted_is_of_the_finished_run(texts, classified, tmp_path):
