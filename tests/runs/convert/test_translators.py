@@ -126,8 +126,8 @@ def test_the_numbers_read_are_those_of_their_tokenizer(both) -> None:
     kind, _, folder = both
     theirs = folders.tokenizer(kind, folder)
     ours = regard.load(folder / "ours", "cpu")
-    read, _ = frame(kind, ours)
-    given = [">>deu<< " + text if kind == "marian" else text for text in TEXTS]
+    read, _ = frame(kind, ours, MORE)
+    given = [">>deu<< " + text if kind == "marian" else text for text in MORE]
     known = slice(1 if kind == "nllb" else 0, None)  # of a folder without tokenizer.json they number its languages anew
     assert [list(ids)[known] for ids in theirs(given)["input_ids"]] == [ids[known] for ids in read]
     outputs = np.random.default_rng(1).integers(4, 90, (20, 7)).tolist()
