@@ -87,12 +87,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "export": ("regard export model elsewhere", "regard export model elsewhere --to ctranslate2"),
     "merge": ("regard merge adapter merged",),
     "pack": ("regard pack model", "regard pack model --source val.en --reference val.de"),
+    "tune": ("regard tune model", "regard tune model --source val.en --reference val.de --dry-run"),
     "slim": ("regard slim model --dry-run", "regard slim model"),
     "demo": ("regard demo --output demo", "regard demo --images --output digits"),
 }
 """The commands in the order of the help page, each with shell lines that show it."""
 MODULES = {
-    **dict.fromkeys(("average", "import", "export", "merge", "pack", "slim"), "model_folders"),
+    **dict.fromkeys(("average", "import", "export", "merge", "pack", "slim", "tune"), "model_folders"),
     **dict.fromkeys(("translate", "ask", "generate"), "generation"),
     **dict.fromkeys(("classify", "tag", "fill"), "prediction"),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from regard.config import Recipe
 from regard.data.prepare.folder import INDEX, VALIDATION
@@ -21,6 +21,7 @@ from regard.tasks.translation.languages import between_files
 from regard.text.counts import counted
 from regard.text.lines import InvalidLines, matching_lines
 
+Name = TypeVar("Name")
 BLOCK = 32
 """Sentences that a precision answers before the next one's turn."""
 FEW = 100
@@ -50,24 +51,14 @@ def pack(
         RegardError: the folder is damaged, or the files do not match.
     """
     folder = model_folder(folder)
-    recipe, assets = load_recipe_and_assets(folder)
+    recipe, _ = load_recipe_and_assets(folder)
     if not PACKED & {*recipe.info.commands}:
         message = f"is {recipe.info.noun}; BLEU measures what translate and ask write; else give {Option('precision')}"
         raise UsageError(message, str(folder))
     _refuse_without_engine(folder, recipe)
     tasks: dict[Precision, Any] = {one: open_without_torch(folder, "cpu", one) for one in get_args(Precision)}
     refuse_before(folder)
-    sources, references = _validation(folder, source, reference, told)
-    target = recipe.text.target_language
-    if source and reference and recipe.info.learns_from == "pairs":
-        tasks = {name: between_files(task, (source, reference)) for name, task in tasks.items()}
-        target = tasks["fp32"].direction[1]
-    elif held := _held(folder):  # of several directions one is measured, the usual one where it was validated on
-        usual = next((pair for pair in held if pair[1] == target), held[0])
-        told_of, target = assets.languages.frame, usual[1]
-        kept = [place for place, pair in enumerate(held) if told_of(*pair) == told_of(*usual)]
-        sources, references = ([texts[place] for place in kept] for texts in (sources, references))
-        tasks = {name: task.in_direction(usual) for name, task in tasks.items()}
+    tasks, sources, references, target = validation_data(folder, tasks, source, reference, told)
     if len(sources) < FEW:
         told(f"{counted(len(sources), 'sentence')}: a score and a speed of so few say little")
     told(f"measuring {', '.join(tasks)} in turns on {counted(len(sources), 'sentence')}")
@@ -127,6 +118,37 @@ def _in_turns(
             seconds[name] += time.process_time() - before
             found[name] += [hypotheses[0].text for hypotheses in answers]
     return found, seconds
+
+
+def validation_data(
+    folder: Path, tasks: Mapping[Name, Any], source: Path | None, reference: Path | None, told: Callable[[str], None]
+) -> tuple[dict[Name, Any], list[str], list[str], str]:
+    """What models of a folder are measured on: the models for its languages, sources, references, the target's code.
+
+    Args:
+        folder: of the model.
+        tasks: the model, perhaps in several precisions.
+        source, reference: the data, line by line; default: what the run of the folder validated on, of several
+            directions the usual one where it was validated on.
+        told: called with what is to be known of the data.
+
+    Raises:
+        UsageError: one file alone is given, or none and the run keeps no data.
+        RegardError: the files do not match, or are empty.
+    """
+    sources, references = _validation(folder, source, reference, told)
+    recipe, assets = (one := next(iter(tasks.values()))).recipe, one.assets
+    target = recipe.text.target_language
+    if source and reference and recipe.info.learns_from == "pairs":
+        tasks = {name: between_files(task, (source, reference)) for name, task in tasks.items()}
+        target = next(iter(tasks.values())).direction[1]
+    elif held := _held(folder):
+        usual = next((pair for pair in held if pair[1] == target), held[0])
+        told_of, target = assets.languages.frame, usual[1]
+        kept = [place for place, pair in enumerate(held) if told_of(*pair) == told_of(*usual)]
+        sources, references = ([texts[place] for place in kept] for texts in (sources, references))
+        tasks = {name: task.in_direction(usual) for name, task in tasks.items()}
+    return dict(tasks), sources, references, target
 
 
 def _held(folder: Path) -> list[tuple[str, str]]:

@@ -1,0 +1,66 @@
+"""Beam and length penalty by validation data: what is chosen, and what becomes of the folder."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import regard
+from regard.runs.tune import PENALTIES, Setting, choose, tune
+from regard.system.errors import RegardError, UsageError
+from regard.training.checkpoints import manifest
+from tests.refusals import refused
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "runs"
+TEXTS = ["a dog", "the man runs far", "x y z", "b"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A translator with made-up weights, texts, and what it writes of them with a beam of 2 and a penalty of 1.2."""
+    shutil.copytree(FIXTURES / "translator" / "model", tmp_path / "model")
+    model = regard.Translator.load(tmp_path / "model", "cpu").with_settings(["decoding.length_penalty=1.2"])
+    (tmp_path / "a").write_text("".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
+    written = model.translate(TEXTS, beam=2)
+    (tmp_path / "b").write_text("".join(f"{text or '?'}\n" for text in written), encoding="utf-8")
+    return tmp_path
+
+
+def test_the_best_setting_is_written_to_the_recipe(folder: Path) -> None:
+    before, lines = (folder / "model" / "recipe.toml").read_bytes(), list[str]()
+    given = folder / "model", folder / "a", folder / "b"
+    tried, chosen = tune(*given, dry_run=True)
+    assert (folder / "model" / "recipe.toml").read_bytes() == before
+    assert {one.length_penalty for one in tried} >= set(PENALTIES)
+    assert {one.beam for one in tried} == {1, 2, 4, 8}
+    assert len({(one.beam, one.length_penalty) for one in tried}) == len(tried)
+    assert (tried, chosen) == tune(*given, told=lines.append)
+    assert lines[0] == "4 sentences: a choice by so few says little of other texts"
+    assert lines[-1] == tried[-1].line
+    found = regard.Translator.load(folder / "model", "cpu").recipe.decoding
+    assert (found.beam, found.length_penalty) == (chosen.beam, chosen.length_penalty)
+    assert manifest.read_manifest(folder / "model" / manifest.NAME)["recipe.toml"].size == len(
+        (folder / "model" / "recipe.toml").read_bytes()
+    )
+    again, same = tune(*given, dry_run=True)
+    assert same.bleu >= chosen.bleu
+    assert again
+
+
+def test_a_wider_beam_has_to_gain() -> None:
+    def of(beam: int, bleu: float) -> Setting:
+        return Setting(beam, 0.6, bleu, 1.0)
+
+    assert choose([of(8, 30.3), of(1, 29.0), of(4, 30.25), of(2, 30.1)]).beam == 4
+    assert choose([of(1, 30.0), of(2, 30.05), of(4, 30.09)]).beam == 1
+    assert choose([of(1, 30.0), of(2, 29.0), of(4, 30.2)]).beam == 4
+
+
+def test_what_cannot_be_tuned_is_refused(folder: Path) -> None:
+    with refused(UsageError, FIXTURES / "classifier" / "model", "classif"):
+        tune(FIXTURES / "classifier" / "model")
+    with refused(UsageError, "reference", "missing"):
+        tune(folder / "model", folder / "a")
+    (folder / "b").write_text("one line\n")
+    with refused(RegardError):
+        tune(folder / "model", folder / "a", folder / "b")
