@@ -47,11 +47,28 @@ def test_a_line_for_each_pair(score: Any, tmp_path: Path) -> None:
     assert (done.code, "has 2 lines, so text 3 has none" in done.err) == (2, True)
 
 
+def test_lines_left_over_and_bytes_that_are_no_text_are_told(score: Any, tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_bytes(b"A\n\xff\nC\n")
+    done = score("--target", tmp_path / "out.txt", "a", "b").succeeds()
+    assert "has 3 lines for 2 texts" in done.err
+    assert "1 line was not valid UTF-8" in done.err
+    done = score("--target", tmp_path / "out.txt", "a", "b", "c").succeeds()
+    assert "lines for" not in done.err
+
+
+def test_what_is_read_is_never_written_over(score: Any, tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_text("A\n")
+    done = score("--target", tmp_path / "out.txt", "--output", tmp_path / "out.txt", "a")
+    assert (done.code, "is the input itself" in done.err) == (2, True)
+    assert (tmp_path / "out.txt").read_text() == "A\n"
+
+
 def test_a_language_model_is_given_texts_alone(score_text: Any, tmp_path: Path) -> None:
     assert score_text("abc").succeeds().out == f"-3.0000\t{math.exp(-1):.4f}\n"
     (tmp_path / "out.txt").write_text("A\n")
     done = score_text("--target", tmp_path / "out.txt", "a")
     assert (done.code, "--target: is for models" in done.err) == (2, True)
+    assert "is for translators" in score_text("a", "--to", "de").err
 
 
 def test_what_would_be_written_is_needed(score: Any) -> None:

@@ -51,6 +51,7 @@ def textbook(table, source, decoding, nbest, without=(), prefix=()):
     width, refill = decoding.beam, decoding.refill
     limit = len(source) + decoding.max_extra
     limit = min(limit, decoding.max_length or limit, math.ceil((decoding.max_share or limit) * len(source)))
+    limit = max(limit, len(prefix) + 1)
     least = min(max(decoding.min_length, math.ceil(decoding.min_share * len(source))), limit - 1)
     live, finished = [((), 0.0)], []
     for length in range(1, limit + 1):
@@ -135,6 +136,14 @@ def test_every_rule_and_each_pair_is_the_textbooks(table, sources, width, alpha,
         wanted = textbook(table, source, decoding, nbest, prefix=prefix)
         assert plain(hypotheses) == [(pytest.approx(score, rel=1e-12), *rest) for score, *rest in wanted]
         assert [hypotheses] == found_by(table, [source], decoding, nbest=nbest, prefixes=[prefix])
+
+
+def test_a_longest_output_holds_beside_a_limit_and_a_prefix_fits_in_any_case():
+    step, decoding = TableStep(Table(end=-30.0)), Decoding(beam=2, max_length=3)
+    [[found]] = search(step, [sentence(1)], decoding, symbols(step.table), limits=[9])
+    assert (len(found.tokens), found.finished) == (3, False)
+    [[found]] = search(step, [sentence(1)], decoding, symbols(step.table), prefixes=[(2, 3, 4, 5, 6)])
+    assert found.tokens[:5] == (2, 3, 4, 5, 6)
 
 
 @given(tables, sources.filter(bool))

@@ -130,12 +130,12 @@ def translate(
         raise UsageError(f"{alternatives} must lie between 0 and {MOST}", "--alternatives")
     if alternatives and (sample or nbest > 1 or prefix):
         raise UsageError("are those of the best translation; leave --sample, --nbest, --prefix out", "--alternatives")
-    drawn, begins = _drawing_values(sample, beam, seed, drawing), ParallelLines.read(prefix)
+    drawn, begins = _drawing_values(sample, beam, seed, drawing), ParallelLines.read("--prefix", prefix)
     options: dict[str, object] = {"--to": to, "--from": from_, "--beam": beam, "--nbest": nbest, "--json": json}
-    options |= {"--set": settings, "--prefix": begins.sha256, "--alternatives": alternatives}
+    options |= {"--set": settings, "--alternatives": alternatives}
     options |= {"--sample": sample, "--seed": seed, **drawn}
     refuse_document(given.input)
-    with Exchange("translate", folder, texts, given, options) as exchange:
+    with Exchange("translate", folder, texts, given, options, begins) as exchange:
         from regard.tasks.kinds import translates
 
         opened = exchange.open_model()
@@ -153,7 +153,11 @@ def translate(
             return found if one.unsure is None else {**found, "unsure": one.unsure}
 
         def others(text: str) -> list[WordAlternatives]:
-            return task.alternatives(text, alternatives, beam)
+            try:
+                return task.alternatives(text, alternatives, beam)
+            except RegardError as error:
+                say(f"no alternatives: {error}")
+                return []
 
         def more(text: str) -> dict[str, object]:
             found: dict[str, object] = {}
@@ -287,7 +291,7 @@ def _with_alternatives(line: str, words: list[WordAlternatives]) -> Iterator[str
     yield line
     for one in words:
         for other in one.alternatives:
-            yield f"  {one.word}\t{one_cell(other.word)}\t{other.probability:.2f}\t{one_line(other.text)}"
+            yield f"  {one_cell(one.word)}\t{one_cell(other.word)}\t{other.probability:.2f}\t{one_line(other.text)}"
 
 
 def _objects(

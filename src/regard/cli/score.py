@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -12,6 +12,9 @@ from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
 from regard.cli.io.input_texts import ParallelLines, Text
 from regard.cli.io.lines import json_line
 from regard.system.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.translation.translator import Translation
 
 
 def score(
@@ -37,17 +40,19 @@ def score(
         from_: the language of the texts, likewise.
         json: one JSON object a line, with pieces and log_probabilities (one for each, the end's last) too.
     """
-    outputs = ParallelLines.read(target)
-    options = {"--target": outputs.sha256, "--to": to, "--from": from_, "--json": json}
-    with Exchange("score", folder, texts, given, options) as exchange:
+    outputs = ParallelLines.read("--target", target)
+    options = {"--to": to, "--from": from_, "--json": json}
+    with Exchange("score", folder, texts, given, options, outputs) as exchange:
         from regard.tasks.kinds import answers_text, continues_text, translates
 
         task = exchange.open_model()
         if continues_text(task) == (target is not None):
             kinds = "is for models that read one text and write another"
             raise UsageError(kinds if target else "is needed: what would be written", "--target")
-        if translates(task) and (from_ or to):
-            task = task.between(from_, to)
+        if translates(task):
+            task = _in_direction(task, given.input, target, from_, to)
+        elif from_ or to:
+            raise UsageError("is for translators", "--to" if to else "--from")
 
         def answer(lines: list[str], first: int) -> Iterator[str]:
             if continues_text(task):
@@ -64,3 +69,14 @@ def score(
                     yield f"{total:.4f}\t{confidence:.4f}"
 
         exchange.answer(answer)
+
+
+def _in_direction(
+    task: Translation, source: Path | None, target: Path | None, from_: str | None, to: str | None
+) -> Translation:
+    """A translator of the languages that are asked for; of one of several, else of those that two files end in."""
+    from regard.tasks.translation.languages import between_files
+
+    if source is None or target is None:
+        return task.between(from_, to) if from_ or to else task
+    return between_files(task, (source, target), (from_, to))

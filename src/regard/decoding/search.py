@@ -105,7 +105,7 @@ class Scheduler:
         """
         begin = self.symbols.prefix if prefix is None else tuple(prefix)
         least, most = lengths(self.decoding, len(source) if first is None else 0)
-        limit = most if limit is None else limit
+        limit = max(len(begin) + 1, most if limit is None else min(limit, self.decoding.max_length or limit))
         least = min(least, limit - 1)  # an output can end
         self._waiting.append(Sentence(index, source, limit, NBest(nbest), first, sample, begin, least))
 

@@ -63,6 +63,9 @@ def test_alternatives_are_of_a_text_that_is_read_at_once(model: Translation) -> 
     assert model.alternatives(" ") == []
     with refused(RegardError, "text for alternatives", "2 parts"), pytest.warns(UserWarning, match="is cut"):
         model.alternatives(" ".join(WORDS * 2))
+    for n in (0, 2.5, 101):
+        with refused(UsageError, "n", str(n)):
+            model.alternatives(TEXT, n)
 
 
 def test_a_translation_begins_as_it_is_told_and_the_rest_is_the_searches(model: Translation) -> None:
@@ -75,6 +78,12 @@ def test_a_translation_begins_as_it_is_told_and_the_rest_is_the_searches(model: 
     assert written(found[0]) == written(model.nbest(texts[:1], 2, prefixes=begins[:1])[0])
     with refused(UsageError, "prefixes", "2", "1"):
         model.nbest([TEXT], prefixes=begins[:2])
+    with refused(UsageError, "texts[0]", "NoneType"):
+        model.nbest([TEXT], prefixes=[None])
+    with refused(RegardError, "line 1 of the prefixes", "25"):
+        model.nbest([TEXT], prefixes=[" hund" * 25])
+    longest = model.nbest(["a"], prefixes=[" hund" * 20])[0][0]
+    assert longest.text.startswith(" hund" * 20)
 
 
 def test_what_is_drawn_depends_on_seed_line_and_number_alone(model: Translation) -> None:

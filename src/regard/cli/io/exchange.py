@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 from cyclopts import Parameter
 
 from regard.cli.io.answer_report import AnswerReport
-from regard.cli.io.input_texts import Input, InputTexts
+from regard.cli.io.input_texts import NO_LINES, Input, InputTexts, ParallelLines
 from regard.cli.io.lines import bursts, chunks, encode_line, number_groups, poll_lines
 from regard.cli.io.load_model import check_threads, open_model, refuse_unwritable
 from regard.cli.io.terminal import Stop, progress, say, say_invalid_lines
@@ -51,12 +51,13 @@ class OutputFile:
     Args:
         output: a file, pipe or device; stdout where none is named, or ``-``.
         given: the input texts.
+        beside: lines that go with them.
 
     Raises:
-        UsageError: it cannot be written, or is also the input.
+        UsageError: it cannot be written, or is also an input.
     """
 
-    def __init__(self, output: Path | None, given: InputTexts) -> None:
+    def __init__(self, output: Path | None, given: InputTexts, beside: ParallelLines = NO_LINES) -> None:
         self.path = None if output is None or output == STDOUT else output
         self.file: Path | None = None
         """The path of a regular file; ``None`` if results are streamed."""
@@ -65,9 +66,9 @@ class OutputFile:
         refuse_unwritable(self.path, "--output")
         if descriptor(self.path) is None and (self.path.is_file() or not self.path.exists()):
             self.file = self.path.resolve()
-            read = given.stat
+            read = [one for one in (given.stat, beside.stat) if one is not None]
             for path in (self.file.with_name(self.file.name + end) for end in ("", ".partial", ".partial.log")):
-                if read is not None and path.exists() and os.path.samestat(read, path.stat()):
+                if path.exists() and any(os.path.samestat(one, path.stat()) for one in read):
                     raise UsageError("is the input itself; choose another --output", str(self.path))
 
     @contextlib.contextmanager
@@ -139,16 +140,23 @@ class Exchange:
         texts: arguments, each a text.
         given: where texts come from and answers go, and what the model runs on.
         options: those on which the results depend, by name.
+        beside: a line that goes with each text.
     """
 
     def __init__(
-        self, command: str, folder: Path, texts: Sequence[str], given: TextOptions, options: Mapping[str, object]
+        self,
+        command: str,
+        folder: Path,
+        texts: Sequence[str],
+        given: TextOptions,
+        options: Mapping[str, object],
+        beside: ParallelLines = NO_LINES,
     ) -> None:
         self.command, self.folder, self._options = command, folder, given
-        self.given = InputTexts(texts, given.input)
-        self.target = OutputFile(given.output, self.given)
+        self.given, self._beside = InputTexts(texts, given.input), beside
+        self.target = OutputFile(given.output, self.given, beside)
         self._device, self._by_engine = "cpu", False
-        self._about: dict[str, object] = {"command": command, **options}
+        self._about: dict[str, object] = {"command": command, **options, **beside.about}
         self._stop = Stop(EARLY, ASKED)
         self._in_blocks = self.given.steady or (given.processes or 1) > 1
         """Whether texts wait until many are there, instead of being answered as they arrive."""
@@ -191,6 +199,7 @@ class Exchange:
         if self.target.file is not None:
             self.keep(lambda texts, first: b"".join(map(encode_line, answer(texts, first))), joined)
             return
+        count = 0
         with self._lines() as lines, self.target.stream() as stream:
             texts = joined(lines)
             grouped = number_groups(chunks(texts) if self._in_blocks else bursts(texts))
@@ -200,6 +209,8 @@ class Exchange:
                         stream.write(part)
                     stream.flush()
                     self.report.close_group(len(group))
+                    count += len(group)
+        self._beside.tell_left(count)
         self.report.tell_all()
 
     @contextlib.contextmanager
@@ -272,14 +283,16 @@ class Exchange:
             if results.texts:
                 say(f"{self.target.path}: resuming after text {results.texts:,}")
                 self.report.before = results.texts
-            groups = number_groups(grouped(rest), results.texts + 1)
+            groups, count = number_groups(grouped(rest), results.texts + 1), results.texts
             with progress(results.texts, self.given.share) as shown, self._answers(content, groups) as answered:
                 for group, first, found in answered:
                     self._check()
                     results.add(group, content(group, first) if found is None else found)
                     shown.add(len(group), self.given.share)
                     self.report.close_group(len(group))
+                    count += len(group)
             results.finish(whole)
+        self._beside.tell_left(count)
         self.report.tell_all()
         say(f"wrote {self.target.path}")
 

@@ -17,7 +17,7 @@ from cyclopts import Parameter
 
 from regard.cli.io.lines import raw_lines
 from regard.cli.io.load_model import refuse_no_file
-from regard.cli.io.terminal import say
+from regard.cli.io.terminal import say, say_invalid_lines
 from regard.system.errors import UsageError
 from regard.text.counts import counted
 
@@ -174,30 +174,42 @@ class ParallelLines:
     """A line for each text, of a file, or nothing for any.
 
     Args:
+        option: that names the file.
         path: of the file.
         lines: its lines.
     """
 
-    path: Path | None
-    lines: list[str]
+    option: str = ""
+    path: Path | None = None
+    lines: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, path: Path | None) -> ParallelLines:
-        """The lines of a file; invalid UTF-8 is replaced.
+    def read(cls, option: str, path: Path | None) -> ParallelLines:
+        """The lines of a file; what is not valid UTF-8 is replaced, and told.
 
         Raises:
             UsageError: there is no such file.
         """
-        from regard.text.lines import lines
+        if path is None:
+            return cls(option)
+        from regard.text.lines import InvalidLines, lines
 
-        if path is not None:
-            refuse_no_file(path)
-        return cls(path, [] if path is None else list(lines(path)))
+        refuse_no_file(path)
+        notes = InvalidLines()
+        found = tuple(lines(path, notes))
+        say_invalid_lines(str(path), notes)
+        return cls(option, path, found)
 
     @property
-    def sha256(self) -> str | None:
-        """Of the lines, on which results depend."""
-        return sha256("\n".join(self.lines).encode("utf-8", "replace")).hexdigest() if self.path else None
+    def stat(self) -> os.stat_result | None:
+        """That of the file."""
+        return self.path.stat() if self.path else None
+
+    @property
+    def about(self) -> dict[str, object]:
+        """What results depend on: a fingerprint of the lines."""
+        held = "\n".join(self.lines).encode("utf-8", "replace")
+        return {self.option: sha256(held).hexdigest()} if self.path else {}
 
     def of(self, first: int, count: int) -> list[str] | None:
         """Those of some texts, the first of which has a number (from 1).
@@ -205,8 +217,18 @@ class ParallelLines:
         Raises:
             UsageError: there are not as many.
         """
-        found = self.lines[first - 1 : first - 1 + count]
+        found = list(self.lines[first - 1 : first - 1 + count])
         if self.path is not None and len(found) < count:
             lines = counted(len(self.lines), "line")
             raise UsageError(f"has {lines}, so text {first + len(found)} has none", str(self.path))
         return None if self.path is None else found
+
+    def tell_left(self, count: int) -> None:
+        """Say it if there are more lines than texts."""
+        if self.path is not None and len(self.lines) > count:
+            lines, texts = counted(len(self.lines), "line"), counted(count, "text")
+            say(f"warning: {self.path} has {lines} for {texts}; do they belong together?")
+
+
+NO_LINES = ParallelLines()
+"""Where nothing goes with the texts."""

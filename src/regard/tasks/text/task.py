@@ -134,6 +134,8 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
         Raises:
             UsageError: there is no such field, or it does not take the value.
         """
+        if "decoding" not in self.recipe.sections:
+            raise UsageError(f"{self.info.noun} searches for nothing, so no decoding.… can be set", SETTINGS)
         values = override({}, settings)
         if others := values.keys() - {"decoding"}:
             raise UsageError(f"{min(others)} is settled when a model is trained; decoding.… can be set", SETTINGS)

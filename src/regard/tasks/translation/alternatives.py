@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -71,12 +71,12 @@ class _Output:
         word, begin = spoken.strip(), len(before) + len(spoken) - len(spoken.lstrip())
         return word, begin, begin + len(word)
 
-    def others(self, start: int, step: TraceStep, n: int) -> Iterator[tuple[int, float]]:
+    def others(self, start: int, step: TraceStep, n: int) -> list[tuple[int, float]]:
         """At most ``n`` tokens that could begin another word at a place, and their probabilities."""
         pairs = zip(step.candidates[0], step.candidate_log_probabilities[0], strict=True)
         before, own = list(self.tokens[:start]), self.tokens[start]
         begin = [(token, round(math.exp(p), 6)) for token, p in pairs if token != own and self._begins(before, token)]
-        yield from begin[:n]
+        return begin[:n]
 
     def _begins(self, before: list[int], token: int) -> bool:
         return bool(self.tokenizer.word_starts([*before, token])[-1])

@@ -321,6 +321,9 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         """
         from regard.tasks.translation.alternatives import alternatives
 
+        refuse_others([text])
+        if not isinstance(n, int) or not 1 <= n <= 100:
+            raise UsageError(f"{n!r} alternatives cannot be given; ask for 1 to 100", "n")
         sources = self.sources(text)
         if len(sources) > 1:
             raise RegardError(f"is cut into {len(sources)} parts; ask sentence by sentence", "text for alternatives")
@@ -369,13 +372,17 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             UsageError: ``texts`` is no list of texts, or there are not as many prefixes.
         """
         refuse_others(texts)
-        if prefixes is not None and len(prefixes) != len(texts):
-            raise UsageError(f"there are {len(prefixes)} for {len(texts)} texts; each text needs its own", "prefixes")
+        if prefixes is not None:
+            refuse_others(prefixes)
+            if len(prefixes) != len(texts):
+                message = f"there are {len(prefixes)} for {len(texts)} texts; each text needs its own"
+                raise UsageError(message, "prefixes")
         parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
         sources = self._encode([part for group in parts for part in group])
         begins: Begins = None
         if prefixes is not None:
             said, own = self.target_tokenizer.ids_batch(prefixes), self.symbols.prefix
+            refuse_long(said, self.recipe.data.max_tokens, first, "prefixes")
             firsts = [(*own, *ids.tolist()) for ids in said]
             begins = [
                 own if place else begin

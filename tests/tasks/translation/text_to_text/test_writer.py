@@ -75,6 +75,24 @@ def test_of_a_long_text_the_end_is_not_read(model) -> None:
     assert found[0].tokens == best[0].tokens
 
 
+def test_given_outputs_are_scored_as_the_search_scores_its_own(model) -> None:
+    texts = [text for text in TEXTS if text.strip()]
+    best = [line[0] for line in model.nbest(texts)]
+    found = model.score([*texts, ""], [*(one.text for one in best), ""])
+    again = [ids(model, one.text).tolist() == [*one.tokens, model.symbols.end] for one in best]
+    for one, scored, same in zip(best, found, again, strict=False):
+        if one.finished and same:
+            assert math.exp(scored.log_probability) == pytest.approx(one.probability, rel=1e-4)
+    assert len(found[-1].pieces) == 1
+    long = f"{SOURCE} " * 900
+    with refused(RegardError, "line 2 of the texts"):
+        model.score(["a", long], ["a", "a"])
+    with refused(RegardError, "line 8 of the outputs"):
+        model.score(["a", "a"], ["a", long], first=7)
+    with refused(UsageError, "outputs", "1", "2"):
+        model.score(["a", "a"], ["a"])
+
+
 @pytest.mark.parametrize(
     ("call", "where"),
     [

@@ -27,6 +27,7 @@ from regard.tasks.text.task import (
     Read,
     TextTask,
     decode_with_symbols,
+    refuse_long,
     refuse_others,
     sampling_options,
     score_outputs,
@@ -185,23 +186,24 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         """How probable given outputs are, token by token.
 
         Args:
-            texts: as :meth:`nbest` has them.
+            texts: each is read as a whole.
             outputs: one of each.
             first: number of the first text.
 
         Raises:
             UsageError: there are not as many.
-            RegardError: a text is empty.
+            RegardError: a text is too long to be read as a whole.
         """
+        refuse_others(texts)
         refuse_others(outputs)
         if len(texts) != len(outputs):
             raise UsageError(f"there are {len(outputs)} for {len(texts)} texts", "outputs")
-        sources = self._sources(texts, 1, first)
-        read = [one for one in sources if one is not None]
-        if len(read) < len(sources):
-            raise RegardError("is empty", f"text {first + sources.index(None)}")
-        ids, room = self.gaps.ids_batch(outputs), self.recipe.decoding.tokens
-        return score_outputs(step_of(self), read, ids, self.symbols, self.assets.tokenizer, room)
+        tokenizer, most = self.assets.tokenizer, self.recipe.data.max_tokens
+        sources = [np.append(ids, tokenizer.end) for ids in self.gaps.ids_batch(texts)]
+        ids = self.gaps.ids_batch(outputs)
+        refuse_long(sources, most, first, "texts")
+        refuse_long(ids, most + self.recipe.decoding.max_extra, first, "outputs")
+        return score_outputs(step_of(self), sources, ids, self.symbols, tokenizer, self.recipe.decoding.tokens)
 
     def evaluate(
         self,
