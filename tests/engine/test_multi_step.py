@@ -45,7 +45,7 @@ def one_by_one(*given: Any, **options: Any) -> list[list[Hypothesis]]:
 
 def scheduled(fast: Any, decoding: Decoding) -> Scheduler:
     scheduler = Scheduler(fast, Beam(decoding.beam), decoding, Symbols(PIECES))
-    enqueue(scheduler, SOURCES, decoding.max_extra)
+    enqueue(scheduler, SOURCES)
     return scheduler
 
 
