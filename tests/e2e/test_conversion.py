@@ -92,6 +92,8 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path, regard: Run) -> None:
     (tmp_path / "taken" / "thesis.txt").write_text("years")
     for words, code, said in (
         (("import", "absent", "ours"), 1, f"{tmp_path / 'absent'}: no such folder"),
+        (("import", "pre", "ours"), 1, f"{tmp_path / 'pre'}: is a model of Regard already"),
+        (("import", "taken", "ours"), 1, f"{tmp_path / 'taken'}: has no config.json, nor the files of another kind"),
         (("import", "theirs", "taken"), 1, f"{tmp_path / 'taken'}: holds something already; name a new folder"),
         (("export", "theirs", "out"), 1, "is no model folder"),
         (("export", "pre", "out"), 2, "model.norm_place: BERT has no form for 'pre', only for post"),

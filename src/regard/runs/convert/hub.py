@@ -195,7 +195,7 @@ class HubFolder:
         """
         path = Path(path)
         if not path.is_dir():
-            raise RegardError("no such folder", str(path))
+            raise RegardError("no such folder or package", str(path))
         if not (path / CONFIG).exists():
             raise RegardError(f"has no {CONFIG}: is no model in Hugging Face's layout", str(path))
         return cls(path, Fields.of(path / CONFIG), Fields.of(path / GENERATION, optional=True))

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from regard.runs.convert.argos import is_argos, read_argos
 from regard.runs.convert.ctranslate2_import import is_ctranslate2, read_ctranslate2
-from regard.runs.convert.hub import refuse_links_out
+from regard.runs.convert.hub import CONFIG, refuse_links_out
 from regard.runs.convert.hub_import import ImportedModel, read_hub_model
 from regard.runs.convert.marian_import import is_marian, read_marian_model
 from regard.runs.convert.peft import is_peft, read_peft
-from regard.system.errors import Option, UsageError
+from regard.system.errors import Option, RegardError, UsageError
+from regard.tasks.model_folder import RECIPE
 
 READERS: tuple[tuple[Callable[[Path], bool], Callable[[Path, str | None], ImportedModel]], ...] = (
     (is_argos, read_argos),
@@ -42,4 +43,9 @@ def read_foreign_model(folder: Path, wanted: str | None = None, base: Path | Non
     for recognises, read in READERS:
         if recognises(folder):
             return read(folder, wanted)
+    if folder.exists() and not (folder / CONFIG).exists():
+        if (folder / RECIPE).exists():
+            raise RegardError("is a model of Regard already; use it as it is", str(folder))
+        kinds = "Hugging Face's layout (config.json), CTranslate2 (model.bin), Marian (.npz, .bin and .spm) or Argos"
+        raise RegardError(f"has no {CONFIG}, nor the files of another kind: {kinds} is read", str(folder))
     return read_hub_model(folder, wanted)
