@@ -32,8 +32,7 @@ from regard.data.checks.findings import (
     pattern_draft,
     percent,
 )
-from regard.data.corpora.corpus import EMPTY_HASH, Corpus, TextPair, text_hash
-from regard.data.corpora.memories import Memory
+from regard.data.corpora.corpus import EMPTY_HASH, Corpus, Records, TextPair, text_hash
 from regard.data.corpora.pairs import direction_of
 from regard.system.forks import join_parts, split_parts
 from regard.text.counts import counted
@@ -226,7 +225,7 @@ class PairScan(CheckScan[TextPair]):
         for kind, count in self.counts.items():
             if kind != "replacement" or not invalid:  # else we put it there ourselves
                 yield pattern_draft(kind, count, self.count * (1 + (kind in PATTERNS)), self.places[kind])
-        if isinstance(self.corpus, Memory) and (left := self.corpus.left_out):
+        if isinstance(self.corpus, Records) and (left := self.corpus.left_out):
             said = f"{counted(left, 'unit')} of {self.corpus.name} left out: without both texts, or not translated."
             yield draft("untranslated", "note", left, left / (left + self.count), said)
         if self.count:

@@ -115,6 +115,8 @@ class Records(ABC, Generic[ExampleT]):
 
     path: Path
     notes: tuple[InvalidLines, ...] = field(default=(), compare=False, kw_only=True)
+    left_out: int = field(default=0, compare=False, kw_only=True)
+    """Records that the latest pass passed over: they are no example."""
     _places: RecordOffsets = field(default_factory=RecordOffsets, compare=False, repr=False, kw_only=True)
 
     @property

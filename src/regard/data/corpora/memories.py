@@ -51,8 +51,6 @@ class Memory(Records[TextPair]):
     languages: tuple[str, str] | None = None
     found: tuple[str, str] | None = field(default=None, compare=False, kw_only=True)
     """The languages of the last unit that was read."""
-    left_out: int = field(default=0, compare=False, kw_only=True)
-    """Units passed over in the latest pass."""
 
     @abstractmethod
     def units(self, notes: InvalidLines) -> Iterator[Unit]:

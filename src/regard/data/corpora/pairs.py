@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 from regard.data.corpora.corpus import Corpus, Records, TextPair, plain_name
-from regard.data.corpora.memories import MEMORIES, Memory
 from regard.data.corpora.scan import LineBlock, add_notes
 from regard.system.errors import Option, RegardError, UsageError
 from regard.text.counts import counted
@@ -189,6 +188,8 @@ def open_pairs(
         return PairTable(source, columns)
     if name.endswith((".jsonl", ".ndjson", ".json")):
         return PairJsonLines(source, keys or PairJsonLines.keys)
+    from regard.data.corpora.memories import MEMORIES
+
     if kind := MEMORIES.get(Path(name).suffix):
         return kind(source, keys)
     raise UsageError(
@@ -227,6 +228,8 @@ def direction_of(corpus: Corpus[TextPair]) -> Direction:
     """The languages of a corpus, as its files, keys or units name them; of units once they were read."""
     if isinstance(corpus, TwoFiles):
         return language_of(corpus.source), language_of(corpus.target)
+    from regard.data.corpora.memories import Memory
+
     named = corpus.found if isinstance(corpus, Memory) else corpus.keys if isinstance(corpus, PairJsonLines) else None
     first, second = (code if code in CODES else UNKNOWN for code in map(primary, named or ("", "")))
     return first, second
