@@ -137,7 +137,7 @@ class ConstrainedAnswer:
         """
         more = self.banned_NF.shape[1] + self.seen_NS.shape[1]
         ids_NR, log_probability_NR = self.answer.best(k + more, without)
-        log_probability_NR = self._constrained(ids_NR, log_probability_NR)
+        log_probability_NR = self._apply(ids_NR, log_probability_NR)
         order_NR = np.lexsort((ids_NR, -log_probability_NR), axis=1)[:, :k]
         return np.take_along_axis(ids_NR, order_NR, 1), np.take_along_axis(log_probability_NR, order_NR, 1)
 
@@ -148,7 +148,7 @@ class ConstrainedAnswer:
 
     def of(self, tokens_N: Ints) -> Floats:
         """The log-probability of one given token per row."""
-        return self._constrained(tokens_N[:, None], self.answer.of(tokens_N)[:, None])[:, 0]
+        return self._apply(tokens_N[:, None], self.answer.of(tokens_N)[:, None])[:, 0]
 
     def sample(
         self,
@@ -166,13 +166,13 @@ class ConstrainedAnswer:
         """Every log-probability, ``log_probability_NV``."""
         log_probability_NV = self.answer.all()
         ids_NV = np.broadcast_to(np.arange(log_probability_NV.shape[1]), log_probability_NV.shape)
-        return self._constrained(ids_NV, log_probability_NV)
+        return self._apply(ids_NV, log_probability_NV)
 
     def context(self) -> Floats | None:
         """Cross-attention weights of this step."""
         return self.answer.context()
 
-    def _constrained(self, ids_NR: Ints, log_probability_NR: Floats) -> Floats:
+    def _apply(self, ids_NR: Ints, log_probability_NR: Floats) -> Floats:
         if self.penalty != 1.0:
             times_NR = np.where(_among(ids_NR, self.seen_NS), self.penalty, 1.0)
             log_probability_NR = log_probability_NR * times_NR

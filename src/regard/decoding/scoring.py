@@ -33,12 +33,13 @@ def score(step: Step[Any], sources: Sequence[Ints], outputs: Sequence[Ints], sta
 
 def _groups(sources: Sequence[Ints], outputs: Sequence[Ints], room: int) -> Iterator[list[int]]:
     """Indices of pairs that are read together, outputs of about the same length beside each other, longest first."""
-    group: list[int] = []
+    group, read = list[int](), 0
     for index in sorted(range(len(sources)), key=lambda i: (-len(outputs[i]), -len(sources[i]))):
-        if group and sum(len(sources[one]) for one in [*group, index]) > room:
+        if group and read + len(sources[index]) > room:
             yield group
-            group = []
+            group, read = [], 0
         group.append(index)
+        read += len(sources[index])
     if group:
         yield group
 

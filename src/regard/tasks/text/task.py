@@ -277,6 +277,19 @@ def refuse_others(texts: object) -> None:
             raise UsageError(f"a text must be str, not {type(text).__name__}", f"texts[{place}]")
 
 
+def refuse_unequal(given: Sequence[str], texts: Sequence[str], name: str) -> None:
+    """Raise a UsageError unless there is a text for each text.
+
+    Args:
+        given: as many, by their ``name``.
+        texts: a list of texts.
+    """
+    refuse_others(texts)
+    refuse_others(given)
+    if len(given) != len(texts):
+        raise UsageError(f"there are {len(given)} for {len(texts)} texts; each text needs its own", name)
+
+
 def score_outputs(
     step: Any, sources: Sequence[Ids], outputs: Sequence[Ids], symbols: Symbols, tokenizer: AnyTokenizer, room: int
 ) -> list[ScoredText]:

@@ -25,6 +25,7 @@ from regard.tasks.text.task import (
     read_as,
     refuse_long,
     refuse_others,
+    refuse_unequal,
     sampling_options,
     score_outputs,
 )
@@ -242,11 +243,11 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         if max_extra is not None:
             decoding = decoding.model_copy(update={"max_extra": max_extra})
 
-        def written(sources: list[Ids], begins: Begins, numbers: list[int]) -> list[list[TokenHypothesis]]:
+        def write(sources: list[Ids], begins: Begins, numbers: list[int]) -> list[list[TokenHypothesis]]:
             step, symbols = self.step(), self.symbols
             return search(step, sources, decoding, symbols, nbest=n, prefixes=begins, trace=trace, scores=scores)
 
-        return self._outputs(texts, n, first, prefixes, written)
+        return self._outputs(texts, n, first, prefixes, write)
 
     def sample(
         self,
@@ -271,7 +272,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         """
         decoding = sampling_options(self.decoding(n, None), options, "sample")
 
-        def written(sources: list[Ids], begins: Begins, numbers: list[int]) -> list[list[TokenHypothesis]]:
+        def write(sources: list[Ids], begins: Begins, numbers: list[int]) -> list[list[TokenHypothesis]]:
             return sample(
                 self.step(),
                 sources,
@@ -283,7 +284,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
                 prefixes=begins,
             )
 
-        return self._outputs(texts, n, first, prefixes, written)
+        return self._outputs(texts, n, first, prefixes, write)
 
     def score(self, texts: Sequence[str], translations: Sequence[str], first: int = 1) -> list[ScoredText]:
         """How probable given translations are, token by token.
@@ -297,10 +298,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             UsageError: there are not as many.
             RegardError: a text is too long to be read as a whole.
         """
-        refuse_others(texts)
-        refuse_others(translations)
-        if len(texts) != len(translations):
-            raise UsageError(f"there are {len(translations)} for {len(texts)} texts", "translations")
+        refuse_unequal(translations, texts, "translations")
         sources, outputs = self._encode(texts), self.target_tokenizer.ids_batch(translations)
         most = self.recipe.data.max_tokens
         refuse_long(sources, most + 1, first, "texts")
@@ -357,7 +355,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         n: int,
         first: int,
         prefixes: Sequence[str] | None,
-        written: Callable[[list[Ids], Begins, list[int]], list[list[TokenHypothesis]]],
+        write: Callable[[list[Ids], Begins, list[int]], list[list[TokenHypothesis]]],
     ) -> list[list[Hypothesis]]:
         """What is written for the parts of texts, joined.
 
@@ -366,17 +364,14 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             n: outputs of each at most.
             first: number of the first.
             prefixes: what the translation of each begins with.
-            written: from the sources of all parts, what their outputs begin with and a number of each to outputs.
+            write: from the sources of all parts, what their outputs begin with and a number of each to outputs.
 
         Raises:
             UsageError: ``texts`` is no list of texts, or there are not as many prefixes.
         """
         refuse_others(texts)
         if prefixes is not None:
-            refuse_others(prefixes)
-            if len(prefixes) != len(texts):
-                message = f"there are {len(prefixes)} for {len(texts)} texts; each text needs its own"
-                raise UsageError(message, "prefixes")
+            refuse_unequal(prefixes, texts, "prefixes")
         parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
         sources = self._encode([part for group in parts for part in group])
         begins: Begins = None
@@ -390,7 +385,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
                 for place in range(len(group))
             ]
         numbers = [line + (place << 40) for line, group in enumerate(parts, first) for place in range(len(group))]
-        results = iter(written(sources, begins, numbers) if sources else [])
+        results = iter(write(sources, begins, numbers) if sources else [])
         return [self._nbest_of([next(results) for _ in group], n) for group in parts]
 
     def evaluate(

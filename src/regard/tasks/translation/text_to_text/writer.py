@@ -29,6 +29,7 @@ from regard.tasks.text.task import (
     decode_with_symbols,
     refuse_long,
     refuse_others,
+    refuse_unequal,
     sampling_options,
     score_outputs,
     sentinel_gaps,
@@ -194,10 +195,7 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
             UsageError: there are not as many.
             RegardError: a text is too long to be read as a whole.
         """
-        refuse_others(texts)
-        refuse_others(outputs)
-        if len(texts) != len(outputs):
-            raise UsageError(f"there are {len(outputs)} for {len(texts)} texts", "outputs")
+        refuse_unequal(outputs, texts, "outputs")
         tokenizer, most = self.assets.tokenizer, self.recipe.data.max_tokens
         sources = [np.append(ids, tokenizer.end) for ids in self.gaps.ids_batch(texts)]
         ids = self.gaps.ids_batch(outputs)
