@@ -96,14 +96,15 @@ def vit(*, dtype: torch.dtype = torch.float64, key: int = 7, **choices: Any) -> 
 
 
 def settle(built: Transformer, pieces: int) -> None:
-    """Give batch norms the averages of a batch: without any, entries grow from layer to layer beyond all measure."""
+    """Give batch norms the averages of 200 pairs: those of a few make entries grow from layer to layer, to any size."""
     norms = [part for part in built.modules() if isinstance(part, BatchNorm)]
     if not norms:
         return
     for norm in norms:
         norm.momentum = 1.0
     with torch.no_grad():
-        built.train()(pairs(batch(sentences([7, 5, 8], 3, pieces), sentences([6, 8, 7], 4, pieces), pieces=pieces)))
+        lengths = np.random.default_rng(5).integers(1, 12, (2, 200)).tolist()
+        built.train()(pairs(batch(sentences(lengths[0], 3, pieces), sentences(lengths[1], 4, pieces), pieces=pieces)))
     for norm in norms:
         norm.momentum = BatchNorm.momentum
 
