@@ -37,7 +37,8 @@ constexpr long panel_bytes(Precision precision, long inner) {
          : precision == Precision::bf16 ? PANEL_LINE + inner * (PANEL_LINE / 2)  // the same, rows of half the size
                                         : (BYTES_HEAD + groups_of(inner)) * PANEL_LINE;  // heads of columns, fours of k
 }
-constexpr int MOST_X = 127, MOST_W = 63;  // of an entry that is a byte: 0 to 127 in x, -63 to 63 in W; see bytes.h
+constexpr int MOST_X = 127, MOST_W = 127;  // of an entry that is a byte: 0 to 127 in x, -127 to 127 in W
+constexpr int MOST_FOUR = 258;  // of the bytes of W, without signs, whose products one 16-bit number adds up; see bytes.h
 constexpr float SMALLEST = 1e-30f;         // what is nearer to zero is zero as a byte; rows and columns have one scale
 constexpr long MOST_INNER = 1L << 17;      // a sum of so many products of bytes is a 32-bit number
 

@@ -3,7 +3,7 @@
 //   fp32   biases | a row of 32 weights for every k
 //   bf16   biases | the same, each weight rounded to its upper 16 bits, to the nearest, ties to even
 //   int8   scales | biases | sums of a column's bytes | norms of its scaled bytes, all floats |
-//          for every four k 32 fours of bytes, one a column; weight = scale * byte, the largest of a column at 63
+//          for every four k 32 fours of bytes, one a column; weight = scale * byte
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,6 +15,8 @@
 namespace regard {
 
 namespace {
+
+constexpr float ROUNDED_FOUR = MOST_FOUR - 4 * 0.5f;  // that are then rounded
 
 uint16_t bf16_of(float x) {
   uint32_t bits;
@@ -70,6 +72,18 @@ uint32_t largest(const float* from, long count) {
   return most;
 }
 
+// The largest sum, without signs, of four weights whose products one 16-bit number adds up: halves of two fours.
+float largest_four(const float* from, long count) {
+  float most = 0.0f;
+  const auto sum = [&](long k) {
+    float total = 0.0f;
+    for (const long place : {k, k + 1, k + 4, k + 5}) total += place < count ? std::fabs(from[place]) : 0.0f;
+    return total;
+  };
+  for (long k = 0; k < count; k += 8) most = std::max({most, sum(k), sum(k + 2)});
+  return most;
+}
+
 void pack_bytes(const Pack& p) {
   std::vector<int8_t> bytes(static_cast<size_t>(4 * groups_of(p.inner)));  // of a column
   for (long n = 0; n < p.rows; n++) {
@@ -78,7 +92,8 @@ void pack_bytes(const Pack& p) {
     float most;
     std::memcpy(&most, &bits, sizeof most);
     const bool finite = std::isfinite(most);
-    const float factor = finite && most > SMALLEST ? MOST_W / most : 0.0f;
+    const float four = finite ? std::max(largest_four(from, p.inner), most * ROUNDED_FOUR / MOST_W) : 0.0f;
+    const float factor = finite && most > SMALLEST ? ROUNDED_FOUR / four : 0.0f;
     int sum = 0;
     long squares = 0;
     for (long k = 0; finite && k < p.inner; k++) {
@@ -91,7 +106,7 @@ void pack_bytes(const Pack& p) {
     if (!finite) std::fill(bytes.begin(), bytes.end(), int8_t{0});
     char* to = reinterpret_cast<char*>(head(p, n, BYTES_HEAD));
     for (long g = 0; g < groups_of(p.inner); g++) std::memcpy(to + g * PANEL_LINE, bytes.data() + 4 * g, 4);
-    const float scale = finite ? most / MOST_W : std::numeric_limits<float>::quiet_NaN();
+    const float scale = finite ? four / ROUNDED_FOUR : std::numeric_limits<float>::quiet_NaN();
     *head(p, n, 0) = scale;
     *head(p, n, 1) = p.bias_N ? p.bias_N[n] : 0.0f;
     *head(p, n, 2) = static_cast<float>(sum);

@@ -55,6 +55,15 @@ Floats whole(long rows, long size, int lowest, int most) {
   return found;
 }
 
+// The same for weights: the four that one 16-bit number adds up come to 254 at most beside the ends, and to 256 with them.
+Floats whole_weights(long rows, long inner) {
+  Floats found = whole(rows, inner, -63, 63);
+  for (long n = 0; n < rows; n++)
+    for (long k = 0; k < inner && k < 6; k++)
+      if (k % 4 < 2) found[static_cast<size_t>(n * inner + k)] = static_cast<float>((k < 4 ? MOST_W : 1) * (k % 2 ? -1 : 1));
+  return found;
+}
+
 // A packed matrix, and the same as rows.
 struct Weights {
   Floats weight_NK, bias_N;
@@ -62,7 +71,7 @@ struct Weights {
   long inner;
   Precision precision;
   Weights(long rows, long inner, Precision precision = Precision::fp32)
-      : weight_NK(precision == Precision::fp32 ? drawn(rows * inner) : whole(rows, inner, -MOST_W, MOST_W)),
+      : weight_NK(precision == Precision::fp32 ? drawn(rows * inner) : whole_weights(rows, inner)),
         bias_N(drawn(rows)),
         packed(static_cast<size_t>((rows + PANEL - 1) / PANEL * panel_bytes(precision, inner))),
         inner(inner),

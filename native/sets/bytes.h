@@ -1,9 +1,9 @@
 // The dot product of bytes: with amx.h the one place where instruction sets differ in more than their width.
 //
-// A lane holds four bytes. Those of x are 0 to 127 and those of w -63 to 63, so that four products add up to a 16-bit
-// number (4 * 127 * 63 < 2^15): no set saturates, signed and unsigned instructions agree, and all give the same sums.
-// Without an instruction for all of it two fours are added up before they are widened, since widening costs as much as
-// multiplying.
+// A lane holds four bytes. Those of x are 0 to 127, those of w -127 to 127, and packing sees to it that the four of w
+// whose products one 16-bit number adds up come to 258 at most without their signs (127 * 258 < 2^15): no set saturates,
+// signed and unsigned instructions agree, and all give the same sums. Without an instruction for all of it two fours are
+// added up before they are widened, since widening costs as much as multiplying.
 #pragma once
 
 #include "words.h"

@@ -38,7 +38,9 @@ def row_bytes(x):
 
 
 def column_bytes(weight):
-    step = np.abs(weight).max(1, keepdims=True) / 63
+    """Step and bytes of each column: the largest at 127, and the four that one 16-bit number adds up at 256 at most."""
+    fours = np.pad(np.abs(weight), ((0, 0), (0, -weight.shape[1] % 8))).reshape(len(weight), -1, 2, 2, 2).sum((2, 4))
+    step = np.maximum(np.abs(weight).max(1) / 127, fours.max((1, 2)) / 256)[:, None]
     return step, np.round(weight / np.where(step == 0, 1, step))
 
 
@@ -68,14 +70,20 @@ def test_a_product_loses_what_rounding_its_factors_loses(shape: tuple[int, int, 
 
 
 def test_whole_numbers_multiply_exactly_and_never_saturate() -> None:
-    """A row from 0 to 127 and a column to 63 are their own bytes; the sums are the largest there can be."""
+    """A row from 0 to 127 and a column to 127 whose fours come to 256 are their own bytes; sums are the largest."""
     random = np.random.default_rng(3)
     for rows, inner, columns in ((1, 1000, 40), (5, 403, 33), (14, 64, 70)):
         x = random.choice([0, 1, 63, 126, 127], (rows, inner)).astype(np.float32)
-        weight = random.choice([-63, -62, 1, 62, 63], (columns, inner)).astype(np.float32)
-        x[: rows // 2 + 1], weight[::2], weight[1::4] = 127, 63, -63
-        x[:, 0], x[:, 1], weight[:, 2] = 0, 127, 63
+        weight = random.choice([-64, -63, 1, 63, 64], (columns, inner)).astype(np.float32)
+        x[: rows // 2 + 1], weight[::2], weight[1::4] = 127, 64, -64
+        x[:, 0], x[:, 1], weight[:, 2:10] = 0, 127, [127, 1, 64, -64, -127, -1, -64, 64]
         assert (multiplied(x, weight, None, "int8") == x.astype(np.int64) @ weight.astype(np.int64).T).all()
+
+
+def test_a_four_that_rounds_up_does_not_saturate() -> None:
+    """127 times 258, and a little more elsewhere."""
+    weight = np.float32([[63.5, 64.5, 1, 1, 63.5, 64.5, 1, 1]])
+    assert multiplied(np.float32([[127] * 7 + [0]]), weight, None, "int8").tolist() == [[127 * (258 + 3)]]
 
 
 def test_bytes_are_the_steps_of_their_row_and_column() -> None:
