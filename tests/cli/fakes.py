@@ -9,6 +9,7 @@ import pytest
 
 from regard.config import TASKS
 from regard.tasks.translation.alternatives import Alternative, WordAlternatives
+from regard.tasks.translation.guard import GuardReport, judge
 from regard.tasks.translation.translator import Hypothesis
 
 
@@ -63,6 +64,9 @@ class Shouts(Unaware):
     def sample(self, texts: list[str], n: int, *, seed: int, first: int, **given: Any) -> list[list[Hypothesis]]:
         said = [f"{text.upper()} {seed} {number} {given['top_k']}" for number, text in enumerate(texts, first)]
         return [[Hypothesis(f"{one}.{i}", (i,), -1.0) for i in range(n)] for one in said]
+
+    def guard(self, texts: list[str], translations: list[str]) -> list[GuardReport]:
+        return [judge(text, said, None, {}) for text, said in zip(texts, translations, strict=True)]
 
     def alternatives(self, text: str, n: int, beam: int | None) -> list[WordAlternatives]:
         others = tuple(Alternative(f"{text}{i}", f"all of {i}", 0.5 / (i + 1)) for i in range(n))

@@ -184,6 +184,34 @@ def test_translations_are_drawn_and_other_words_shown(translate) -> None:
     assert translate("--alternatives", "1", "--sample", "a").code == translate("--alternatives", "101", "a").code == 2
 
 
+class Loops(Shouts):
+    """Repeats itself, but with a wide beam."""
+
+    recipe = SimpleNamespace(decoding=SimpleNamespace(beam=1))
+
+    def with_settings(self, settings: Any) -> "Loops":
+        return self
+
+    def nbest(self, texts: list[str], n: int = 1, beam: int | None = None, **more: Any) -> list[list[Hypothesis]]:
+        return [[Hypothesis(f"{text.upper()}{' X' * (beam is None) * 3}", (1,), -1.0)] for text in texts]
+
+
+def test_damaged_translations_are_told_of_or_searched_for_again(regard, loaded) -> None:
+    loaded(Loops())
+    done = regard("translate", "model", "--guard", "warn", stdin=b"a b c d\ne\n")
+    assert done.out == "A B C D X X X\nE X X X\n"
+    told = "regard: line 2 may be damaged: repeated: “X X”; longer than usual"
+    assert done.err.splitlines()[1:] == [told]
+    assert "line 1 may be damaged: repeated: “X X”" in done.err
+    done = regard("translate", "model", "--guard", "retry", stdin=b"a b c d\n\n")
+    assert (done.out, done.err) == ("A B C D\n\n", "")
+    [whole] = map(json.loads, regard("translate", "model", "--guard", "retry", "--json", "e f").out.splitlines())
+    assert (whole["text"], whole["guard"]["warnings"]) == ("E F", [])
+    assert [one["settings"] for one in whole["tried"]] == [[], ["decoding.beam=5"]]
+    assert whole["tried"][0]["score"] > whole["tried"][1]["score"] == whole["guard"]["score"]
+    assert "--sample draws" in regard("translate", "model", "--guard", "retry", "--sample", "a").err
+
+
 class Letters(Unaware):
     """Writes a text in capitals, a mark behind the less good ones; behind drawn ones seed, number and options."""
 

@@ -42,9 +42,17 @@ def test_less_than_usual_is_doubted_where_both_are_known() -> None:
 
 def test_the_file_gives_back_the_number(tmp_path: Path) -> None:
     assert read_doubted_below(tmp_path) is None
+    assert module.read_calibration(tmp_path) == module.NOT_CALIBRATED
     for below in (0.0, 0.9055, 1.0):
         (tmp_path / CONFIDENCE).write_bytes(confidence_content(below))
         assert read_doubted_below(tmp_path) == below
+    found = module.Calibration({"ratio": -0.1, "copy": 0.2})
+    (tmp_path / CONFIDENCE).write_bytes(confidence_content(0.5, found))
+    assert (read_doubted_below(tmp_path), module.read_calibration(tmp_path)) == (0.5, found)
+    for damaged in ("[1]", '{"doubted_below": 0.5, "guard": [1]}', '{"doubted_below": 0.5, "guard": {"copy": NaN}}'):
+        (tmp_path / CONFIDENCE).write_text(damaged)
+        with refused(Damaged, CONFIDENCE, "guard"):
+            module.read_calibration(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from cyclopts import Group, Parameter
 
@@ -95,6 +95,7 @@ def translate(
     nbest: int = 1,
     prefix: Path | None = None,
     alternatives: int = 0,
+    guard: Literal["warn", "retry"] | None = None,
     sample: Annotated[bool, Parameter(group=DRAWING)] = False,
     seed: Annotated[int | None, Parameter(group=DRAWING)] = None,
     drawing: SamplingOptions = NO_SAMPLING,
@@ -117,6 +118,9 @@ def translate(
         prefix: a file with a line for each text: what its translation begins with; empty lines prescribe nothing.
         alternatives: show up to this many other words for each word of a translation, each with the best rest behind
             it: below the translation, a line for each with word, other word, its probability and the whole text.
+        guard: warn: say of each damaged translation on stderr what speaks against it (words left out, loops, copies, an
+            unusual length, improbable words) and where, with --json in ``guard``; retry: search for these again, by a
+            beam and then without repetitions, and keep the soundest (``tried``).
         sample: draw translations (as many as --nbest) instead of searching for the most probable.
         seed: another seed, other drawn translations; default: the recipe's.
         json: one JSON object a line, with text, tokens (their numbers), pieces (the same as text, ▁ is a space), score
@@ -130,9 +134,11 @@ def translate(
         raise UsageError(f"{alternatives} must lie between 0 and {MOST}", "--alternatives")
     if alternatives and (sample or nbest > 1 or prefix):
         raise UsageError("are those of the best translation; leave --sample, --nbest, --prefix out", "--alternatives")
+    if guard == "retry" and sample:
+        raise UsageError("retry searches for a translation again, but --sample draws; leave one out", "--guard")
     drawn, begins = _drawing_values(sample, beam, seed, drawing), ParallelLines.read("--prefix", prefix)
     options: dict[str, object] = {"--to": to, "--from": from_, "--beam": beam, "--nbest": nbest, "--json": json}
-    options |= {"--set": settings, "--alternatives": alternatives}
+    options |= {"--set": settings, "--alternatives": alternatives, "--guard": guard}
     options |= {"--sample": sample, "--seed": seed, **drawn}
     refuse_document(given.input)
     with Exchange("translate", folder, texts, given, options, begins) as exchange:
@@ -150,6 +156,8 @@ def translate(
         def values(one: Hypothesis) -> dict[str, object]:
             found = {"text": one_line(one.text), **piece_values(task, one.tokens), "score": round(one.score, 6)}
             found["confidence"] = round(one.confidence, 6)
+            found |= {"guard": one.guard.to_dict()} if one.guard else {}
+            found |= {"tried": list(map(asdict, one.tried))} if one.tried else {}
             return found if one.unsure is None else {**found, "unsure": one.unsure}
 
         def others(text: str) -> list[WordAlternatives]:
@@ -171,10 +179,21 @@ def translate(
                 return task.sample(lines, nbest, seed=seed, **(asked | drawn))
             return task.nbest(lines, nbest, beam, scores=json or nbest > 1 or exchange.given.by_hand, **asked)
 
-        def answer(lines: list[str], first: int) -> Iterator[str]:
+        def guarded(lines: list[str], first: int) -> list[list[Hypothesis]]:
             found = written(lines, first)
+            if guard is None:
+                return found
+            from regard.tasks.translation.retry import guard_best, retry
+
+            if guard == "warn":
+                return guard_best(task, lines, found)
+            return retry(task, lines, found, beam, begins.of(first, len(lines)))
+
+        def answer(lines: list[str], first: int) -> Iterator[str]:
+            found = guarded(lines, first)
             if json:
                 return _objects(task, lines, found, values, "nbest" if nbest > 1 else None, more)
+            exchange.report.warn(first, [best.guard.sentence if best.guard else "" for best, *_ in found])
             if not sample:
                 best, guesses = [best for best, *_ in found], list(map(task.guess_language, lines))
                 exchange.report.add(first, lines, task.unseen_words_batch(lines), best, guesses)

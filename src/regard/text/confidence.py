@@ -17,7 +17,7 @@ import unicodedata
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
@@ -76,9 +76,39 @@ def is_doubted(confidence: float, below: float | None) -> bool | None:
     return None if not below or math.isnan(confidence) else confidence < below
 
 
-def confidence_content(below: float) -> bytes:
+@dataclass(frozen=True)
+class Calibration:
+    """What was fitted on the validation texts of a translator.
+
+    Args:
+        guard: the usual values of what speaks against a translation (``tasks/translation/guard.py``); empty where they
+            were not fitted.
+    """
+
+    guard: Mapping[str, float] = field(default_factory=dict)
+
+
+NOT_CALIBRATED = Calibration()
+
+
+def confidence_content(below: float, calibration: Calibration = NOT_CALIBRATED) -> bytes:
     """The bytes of :data:`CONFIDENCE`; ``below`` is 0 as long as nothing was fitted."""
-    return (json.dumps({"format": FORMAT, "doubted_below": below}) + "\n").encode()
+    more = {name: value for name, value in asdict(calibration).items() if value}
+    return (json.dumps({"format": FORMAT, "doubted_below": below, **more}) + "\n").encode()
+
+
+def read_calibration(folder: Path) -> Calibration:
+    """What else the file says; :data:`NOT_CALIBRATED` where there is none.
+
+    Raises:
+        RegardError: the file is damaged (:class:`Damaged`).
+    """
+    path = folder / CONFIDENCE
+    value = disk.json_of(path, error=Damaged) if path.exists() else {}
+    guard = value.get("guard", {}) if isinstance(value, dict) else None
+    if not isinstance(guard, dict) or not all(type(one) is float and math.isfinite(one) for one in guard.values()):
+        raise Damaged("is damaged: guard has no thresholds", str(path))
+    return Calibration(guard)
 
 
 def read_doubted_below(folder: Path) -> float | None:

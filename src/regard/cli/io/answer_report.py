@@ -73,6 +73,7 @@ class AnswerReport:
     def __init__(self, below: float | None, each: bool, tell: Callable[[str], None] = say) -> None:
         self._below, self._each, self._tell = below, each, tell
         self._group: list[tuple[int, list[str], float | None, bool, tuple[str, float] | None]] = []
+        self._damaged: list[tuple[int, str]] = []
         self._languages: dict[str, _Tally] = {}
         self._texts, self._unseen, self._unsure, self._empty = 0, _Tally(), _Tally(), _Tally()
         self.before = 0
@@ -105,15 +106,20 @@ class AnswerReport:
                 shown += ["…"] if len(known) > FEW else []
                 self._group.append((number, shown, answer.confidence if answer.unsure else None, empty, guess))
 
+    def warn(self, first: int, sentences: Sequence[str]) -> None:
+        """Note what speaks against each answer, nothing where it is empty; all of it is told."""
+        self._damaged += [(number, sentence) for number, sentence in enumerate(sentences, first) if sentence]
+
     def pack(self, answers: bytes | memoryview) -> bytes:
         """The answers of a group behind a line of what was noted of it, from a copy of this process."""
-        noted, self._group = json.dumps(self._group).encode(), []
+        noted, self._group, self._damaged = json.dumps([self._group, self._damaged]).encode(), [], []
         return b"".join([noted, b"\n", answers])
 
     def unpack(self, packed: bytes) -> bytes:
         """The answers, once the notes of another process are taken over."""
         noted, _, answers = packed.partition(b"\n")
-        self._group = [(*rest, guess and (guess[0], guess[1])) for *rest, guess in json.loads(noted)]
+        group, self._damaged = json.loads(noted)
+        self._group = [(*rest, guess and (guess[0], guess[1])) for *rest, guess in group]
         return answers
 
     def close_group(self, texts: int) -> None:
@@ -136,7 +142,9 @@ class AnswerReport:
                 told.append("the model wrote nothing")
             for sentence in told if self._each else ():
                 self._tell(f"line {number}: {sentence}")
-        self._group, self._texts = [], self._texts + texts
+        for number, sentence in self._damaged:
+            self._tell(f"line {number} may be damaged: {sentence}")
+        self._group, self._damaged, self._texts = [], [], self._texts + texts
 
     def tell_all(self) -> None:
         """Tell of all texts in a line or two, where they were not told of one by one."""

@@ -29,6 +29,7 @@ from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
 from regard.tasks.model_path import MODEL, RECIPE, model_folder, verify_with_base, with_base
 from regard.tasks.training.defaults import ADAPTED, IMPORTED, LOW_RANK, SMALL, pool_fields
+from regard.text.confidence import NOT_CALIBRATED
 from regard.text.languages import UNKNOWN
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies, sample
@@ -71,7 +72,7 @@ class Pretrained:
             RegardError: one is damaged.
         """
         with with_base(self.folder) as whole:
-            return replace(Vocabularies.load(whole), seen=None, doubted_below=None)
+            return replace(Vocabularies.load(whole), seen=None, doubted_below=None, calibration=NOT_CALIBRATED)
 
     @property
     def languages(self) -> dict[str, str]:

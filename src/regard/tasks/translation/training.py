@@ -6,7 +6,7 @@ import json
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -47,6 +47,7 @@ from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, St
 from regard.tasks.training.defaults import MORE, SizeDefaults
 from regard.tasks.translation.languages import find_directions
 from regard.tasks.translation.translator import Hypothesis, Translation
+from regard.text.confidence import NOT_CALIBRATED
 from regard.text.language_tokens import Direction, LanguageTokens
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
@@ -285,12 +286,21 @@ class TranslationTraining(TeacherForcing[Translation]):
         named = ", ".join(f"{' → '.join(pair)} ({size:,})" for pair, size in sizes.items())
         return [*lines, f"Directions: {named}."] if sizes else lines
 
+    def _read_by(self, task: Translation) -> Iterator[tuple[Translation, str, str]]:
+        """The validation pairs, each with the translator of its direction."""
+        for pair, texts in zip(self.prepared.held_directions, self.prepared.validation_pairs(), strict=True):
+            yield task.in_direction(pair) if pair else task, *texts
+
     def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
         """BLEU and chrF on the validation pairs, searched as it will be used."""
+        from regard.tasks.translation.calibration import calibrate
+
         assert isinstance(task, Translation)
         places = range(self.prepared.validation_source.count)
         references = [reference for _, reference in self.prepared.validation_pairs()]
         said = final_outputs(task, partial(self.nbest, task, places), references, should_stop)
+        check = StoppableTrace(should_stop).record
+        task.assets = replace(task.assets, calibration=calibrate(self._read_by(task), check))
         beam, lines = task.recipe.decoding.beam, list[str]()
         for pair, scores in self._by_direction(said, references, places).items():
             head = f"{' → '.join(pair)}: " if pair else ""
@@ -458,7 +468,7 @@ class TranslationJob(TrainingJob):
         if (known := found.languages) and known.directions:
             every = dict.fromkeys([*known.directions, *prepared.directions])
             found = replace(found, languages=replace(known, directions=tuple(every)))
-        return replace(found, doubted_below=0.0)
+        return replace(found, doubted_below=0.0, calibration=NOT_CALIBRATED)
 
     def teach(self, task: Task, prepared: Any, paths: ProductPaths) -> TranslationTraining:
         """The training task; of a model that goes on it scores that one too."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from regard.models.transformer import Transformer
     from regard.tasks.metrics.bleu import TranslationScores
     from regard.tasks.translation.alternatives import WordAlternatives
+    from regard.tasks.translation.guard import GuardReport
+    from regard.tasks.translation.retry import Attempt
     from regard.text.language_ngrams import LanguagePrediction
 
 Begins = list[tuple[int, ...]] | None
@@ -61,6 +63,8 @@ class Hypothesis:
         confidence: the geometric mean of its tokens' probabilities, 0 to 1; of a text that was cut the least of a part.
             NaN where scores were not asked for.
         unsure: whether that is less than usual on the validation texts; ``None`` where the folder does not say.
+        guard: what speaks against it, where that was asked for.
+        tried: the searches for it, where it was searched for again.
     """
 
     text: str
@@ -69,6 +73,8 @@ class Hypothesis:
     finished: bool = True
     confidence: float = 1.0
     unsure: bool | None = None
+    guard: GuardReport | None = field(default=None, compare=False)
+    tried: tuple[Attempt, ...] = field(default=(), compare=False)
 
 
 class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
@@ -305,6 +311,24 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         refuse_long(outputs, most + self.recipe.decoding.max_extra, first, "translations")
         room = self.recipe.decoding.tokens
         return score_outputs(self.step(), sources, outputs, self.symbols, self.target_tokenizer, room)
+
+    def guard(self, texts: Sequence[str], translations: Sequence[str]) -> list[GuardReport]:
+        """What speaks against given translations: omissions, repetitions, copies, lengths, improbable tokens.
+
+        Args:
+            texts: any.
+            translations: one of each, the model's own or others.
+
+        Raises:
+            UsageError: there are not as many.
+        """
+        from regard.tasks.translation.forced_pass import forced_pass
+        from regard.tasks.translation.guard import judge
+
+        refuse_unequal(translations, texts, "translations")
+        usual = self.assets.calibration.guard
+        read = (forced_pass(self, *pair) for pair in zip(texts, translations, strict=True))
+        return [judge(source, output, forced, usual) for source, output, forced in read]
 
     def alternatives(self, text: str, n: int = 3, beam: int | None = None) -> list[WordAlternatives]:
         """Other words for each word of the best translation, each with the best rest of the translation behind it.

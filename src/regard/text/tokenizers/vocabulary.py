@@ -12,7 +12,17 @@ from regard.system import disk
 from regard.system.errors import RegardError
 from regard.system.forks import join_parts, split_parts
 from regard.system.keys import generator
-from regard.text.confidence import CONFIDENCE, WORDS, SeenWords, confidence_content, read_doubted_below, read_seen_words
+from regard.text.confidence import (
+    CONFIDENCE,
+    NOT_CALIBRATED,
+    WORDS,
+    Calibration,
+    SeenWords,
+    confidence_content,
+    read_calibration,
+    read_doubted_below,
+    read_seen_words,
+)
 from regard.text.frame import FRAME, PLAIN, TextFrame, read_frame
 from regard.text.language_tokens import LANGUAGES, LanguageTokens, read_languages
 from regard.text.tokenizers.byte_pieces import ChunkCounter, Normalisation, Units
@@ -92,6 +102,7 @@ class Vocabularies:
         languages: their tokens, of a translator of several.
         frame: what else stands around texts.
         ngrams: by which the language of a text is told, of a translator that learned several.
+        calibration: what else was fitted on the validation texts.
         shortlist: target pieces that source pieces are translated by, where the model came with such a list.
     """
 
@@ -100,6 +111,7 @@ class Vocabularies:
     joint: bool
     seen: SeenWords | None = field(default=None, compare=False)
     doubted_below: float | None = field(default=None, compare=False)
+    calibration: Calibration = field(default=NOT_CALIBRATED, compare=False)
     languages: LanguageTokens | None = None
     frame: TextFrame = PLAIN
     ngrams: LanguageNgrams | None = field(default=None, compare=False)
@@ -127,7 +139,7 @@ class Vocabularies:
         if self.seen:
             found[WORDS] = self.seen.content
         if self.doubted_below is not None:
-            found[CONFIDENCE] = confidence_content(self.doubted_below)
+            found[CONFIDENCE] = confidence_content(self.doubted_below, self.calibration)
         if self.frame != PLAIN:
             found[FRAME] = self.frame.content
         if self.shortlist:
@@ -160,14 +172,14 @@ class Vocabularies:
             RegardError: no tokenizer is there, or one is damaged.
         """
         folder = Path(folder)
-        more: tuple[Any, ...] = (read_seen_words(folder), read_doubted_below(folder), read_languages(folder))
-        more += (read_frame(folder), _read_ngrams(folder / NGRAMS))
+        more: tuple[Any, ...] = (read_seen_words(folder), read_doubted_below(folder), read_calibration(folder))
+        more += (languages := read_languages(folder), read_frame(folder), _read_ngrams(folder / NGRAMS))
         joint = (folder / TOKENIZER).exists()
         if not joint and not (folder / SOURCE).exists():
             raise RegardError(f"holds neither {TOKENIZER} nor {SOURCE}; is it a model folder?", str(folder))
         source = read_tokenizer(folder / (TOKENIZER if joint else SOURCE))
         target = source if joint else read_tokenizer(folder / TARGET)
-        _refuse_outside(more[2], (source.size, target.size), str(folder / LANGUAGES))
+        _refuse_outside(languages, (source.size, target.size), str(folder / LANGUAGES))
         more += (_read_shortlist(folder / SHORTLIST, (source.size, target.size)),)
         return cls(source, target, joint, *more)
 

@@ -1,0 +1,88 @@
+"""Damaged translations searched for again: by a beam, then without repetitions and omissions; the soundest is kept."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from regard.tasks.translation.guard import GuardReport
+
+if TYPE_CHECKING:
+    from regard.tasks.translation.translator import Hypothesis, Translation
+
+BEAM = 5
+"""Of the searches after the first."""
+SETTINGS = (("decoding.no_repeat_ngram=3",),)
+"""What is tried after a beam, one after the other."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A search for a translation: how it differed from the first, and what came of it."""
+
+    settings: tuple[str, ...]
+    text: str
+    score: float
+
+
+def guard_best(task: Translation, texts: Sequence[str], found: Sequence[list[Hypothesis]]) -> list[list[Hypothesis]]:
+    """The same, the best of each text with its report.
+
+    Args:
+        task: the model.
+        texts: the sources.
+        found: outputs of each, the best first.
+    """
+    reports = task.guard(texts, [best.text for best, *_ in found])
+    return [[replace(best, guard=report), *others] for (best, *others), report in zip(found, reports, strict=True)]
+
+
+def retry(
+    task: Translation,
+    texts: Sequence[str],
+    found: Sequence[list[Hypothesis]],
+    beam: int | None = None,
+    prefixes: Sequence[str] | None = None,
+) -> list[list[Hypothesis]]:
+    """The same; what the guard warns of is searched for again until it warns no more, and the soundest is kept.
+
+    Args:
+        task, texts, found: as :func:`guard_best` has them.
+        beam: of the first search; default: the recipe's.
+        prefixes: what each translation begins with.
+    """
+    best = guard_best(task, texts, found)
+    tried = [[_attempt((), one[0])] for one in best]
+    for settings in _plans(beam or task.recipe.decoding.beam):
+        places = [place for place, one in enumerate(best) if _report(one[0]).warnings]
+        some = [texts[place] for place in places]
+        begins = None if prefixes is None else [prefixes[place] for place in places]
+        with warnings.catch_warnings(action="ignore"):  # the first search told of long texts
+            again = task.with_settings(settings).nbest(
+                some, max(map(len, found)), max(BEAM, beam or 0), prefixes=begins
+            )
+        for place, other in zip(places, guard_best(task, some, again), strict=True):
+            tried[place].append(_attempt(settings, other[0]))
+            if _report(other[0]).score < _report(best[place][0]).score:
+                best[place] = other
+    return [
+        [replace(one[0], tried=tuple(attempts) if len(attempts) > 1 else ()), *one[1:]]
+        for one, attempts in zip(best, tried, strict=True)
+    ]
+
+
+def _plans(beam: int) -> list[tuple[str, ...]]:
+    """Settings of the searches that are tried."""
+    wider = () if beam > 1 else (f"decoding.beam={BEAM}",)
+    return [*([wider] if wider else []), *((*wider, *one) for one in SETTINGS)]
+
+
+def _attempt(settings: tuple[str, ...], best: Hypothesis) -> Attempt:
+    return Attempt(settings, best.text, round(_report(best).score, 4))
+
+
+def _report(best: Hypothesis) -> GuardReport:
+    assert best.guard is not None
+    return best.guard

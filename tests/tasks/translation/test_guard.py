@@ -1,0 +1,132 @@
+"""What speaks against a translation: by plain loops over words and over the model's own attention."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.models.captured_attention import weights_of
+from regard.system.errors import UsageError
+from regard.tasks.translation.calibration import calibrate
+from regard.tasks.translation.forced_pass import forced_pass
+from regard.tasks.translation.guard import DEFAULT, LEAST, ForcedPass, GuardReport, fit, judge, repeated
+from regard.tasks.translation.retry import retry
+from regard.tasks.translation.translator import Hypothesis
+from tests.refusals import refused
+from tests.tasks.small_tasks import SOURCE, TARGET, recurrent, translator
+
+
+def warned(source: str, output: str, forced: ForcedPass | None = None) -> dict[str, list[str]]:
+    found = judge(source, output, forced, {})
+    return {one.kind: found.texts(one) for one in found.warnings}
+
+
+def test_words_tell_of_loops_copies_and_lengths() -> None:
+    source = "The old dog sees the tree in the garden of Anna Smith in 2019."
+    assert warned(source, "Der alte Hund sieht den Baum im Garten von Anna Smith im Jahr 2019.") == {}
+    assert warned("a b c d e f", "a2 b2 x x x e2 f2") == {"repetition": ["x x"]}
+    assert warned("very very old old", "sehr sehr alt alt") == {}
+    looped = "Der Hund sieht den Baum und der Hund sieht den Baum"
+    assert warned(source, looped) == {"repetition": ["der Hund sieht den Baum"]}
+    left = "Der alte Hund sees the tree im Garten von Anna Smith."
+    assert warned(source, left) == {"copy": ["sees the tree"]}
+    assert warned(source, "Der Hund.") == {"short": []}
+    assert warned("The dog.", "Der Hund und was er sonst noch so alles sah.") == {"long": []}
+    assert warned("", "") == {}
+
+
+def test_repeated_words_are_those_of_its_definition() -> None:
+    draw = np.random.default_rng(3)
+    for _ in range(200):
+        words = draw.choice(list("abc"), draw.integers(0, 12)).tolist()
+        wanted = [False] * len(words)
+        for place in range(len(words)):
+            for size in (1, 2):
+                if place >= size and words[place : place + size] == words[place - size : place]:
+                    wanted[place : place + size] = [True] * size
+            before = [words[first : first + 3] for first in range(place - 2)]
+            if len(words) >= place + 3 and words[place : place + 3] in before:
+                wanted[place : place + 3] = [True] * 3
+        assert repeated(words).tolist() == wanted
+
+
+def test_the_model_tells_of_words_left_out_and_of_improbable_ones() -> None:
+    places = [(0, 2), (3, 5), (6, 7), (7, 8), (0, 0)]
+    forced = ForcedPass(places, [(0, 2), (3, 5)], np.array([0.9, 0.02, 0.08, 0.05, 1.0]), np.array([-1.0, -13]), -8.0)
+    found = judge("ab cd ef", "xy zw", forced, {})
+    coverage = [0.9, 0.02, 0.08 + 0.05]
+    missing, improbable = found.features[-2:]
+    assert missing.value == pytest.approx(-sum(map(math.log, coverage)) / 3, abs=1e-5)
+    assert (found.texts(missing), found.texts(improbable)) == (["cd ef"], ["zw"])
+    assert found.score == pytest.approx(sum(max(0.0, one.value / DEFAULT[one.kind]) for one in found.features))
+    assert found.sentence.startswith("words that nothing was written for: “cd ef”; improbable: “zw”")
+    nothing = ForcedPass(places, [(0, 2), (3, 5)], np.full(5, np.nan), np.array([-1.0, -1]), -1.0)
+    assert not judge("ab cd ef", "xy zw", nothing, {}).warnings
+
+
+@pytest.mark.parametrize("made", [translator, recurrent])
+def test_a_forced_pass_is_the_models_own_attention_and_probabilities(made: Any) -> None:
+    task = made()
+    pairs = [(SOURCE, TARGET), ("too tired", "zu müde")]
+    for source, output in pairs:
+        _, _, forced = forced_pass(task, source, output)
+        assert forced is not None
+        [scored] = task.score([source], [output])
+        wanted = [*forced.log_probability_T.tolist(), forced.log_probability * len(scored.pieces)]
+        assert wanted[:-1] == pytest.approx(scored.log_probabilities[:-1], rel=1e-4)
+        assert wanted[-1] == pytest.approx(scored.log_probability, rel=1e-4)
+        [ids], written = task.sources(source), [task.symbols.start, *task.target_tokenizer.ids_batch([output])[0]]
+        layers = weights_of(task.model, task.recipe.model.family, [ids.tolist()], [written])["cross"]
+        coverage = [layer[0][head, :, :].sum(0).numpy() for layer in layers for head in range(len(layer[0]))]
+        assert forced.coverage_S == pytest.approx(np.mean(coverage, axis=0), rel=1e-5)
+        assert [len(forced.source_places), len(forced.output_places)] == [len(ids), len(written) - 1]
+    alone = [task.guard([source], [output])[0] for source, output in pairs]
+    assert task.guard(*map(list, zip(*pairs, strict=True))) == alone
+    assert not task.guard([SOURCE * 5], [TARGET])[0].read
+    with refused(UsageError, "translations", "1", "2"):
+        task.guard(["a", "b"], ["a"])
+
+
+def test_thresholds_are_what_few_sound_pairs_exceed() -> None:
+    draw = np.random.default_rng(5)
+    lengths = draw.normal(80, 12, 400).astype(int).tolist()
+    pairs = [(" ".join("ab" * 40), " ".join(f"x{i}" for i in range(length)), None) for length in lengths]
+    found = fit(pairs)
+    assert found.keys() == DEFAULT.keys()
+    assert {name: found[name] for name in ("repetition", "copy")} == {n: LEAST[n] for n in ("repetition", "copy")}
+    reports = [judge(*pair, found) for pair in pairs]
+    assert 0 < sum(bool(one.warnings) for one in reports) <= 2 * 0.01 * len(pairs)
+    assert all(one.fitted for one in reports)
+    assert fit(pairs[:99]) == {}
+    task = translator()
+    assert calibrate((task, SOURCE, TARGET) for _ in range(120)).guard.keys() == DEFAULT.keys()
+
+
+class Searched:
+    """A task whose searches find what it is told, and whose guard counts exclamation marks."""
+
+    def __init__(self, found: dict[tuple[str, ...], list[str]], settings: tuple[str, ...] = ()) -> None:
+        self.found, self.settings = found, settings
+
+    def with_settings(self, settings: tuple[str, ...]) -> "Searched":
+        return Searched(self.found, settings)
+
+    def nbest(self, texts: list[str], n: int, beam: int, prefixes: Any) -> list[list[Hypothesis]]:
+        return [[Hypothesis(self.found[self.settings][int(text)], (), 0.0)] for text in texts]
+
+    def guard(self, texts: list[str], outputs: list[str]) -> list[GuardReport]:
+        return [judge("a b c d", f"A B{' X' * output.count('!')} C", None, {}) for output in outputs]
+
+
+def test_the_soundest_of_several_searches_is_kept() -> None:
+    beam, block = ("decoding.beam=5",), ("decoding.beam=5", "decoding.no_repeat_ngram=3")
+    found = {beam: ["-", "b!!!!", "c"], block: ["-", "d!!!", "-"]}
+    first = [[Hypothesis(text, (), 0.0)] for text in ("a", "b!!!!!", "c!!!")]
+    task: Any = Searched(found)
+    kept = retry(task, ["0", "1", "2"], first, beam=1)
+    assert [one[0].text for one in kept] == ["a", "d!!!", "c"]
+    assert [[each.text for each in one[0].tried] for one in kept] == [[], ["b!!!!!", "b!!!!", "d!!!"], ["c!!!", "c"]]
+    assert [one.settings for one in kept[1][0].tried] == [(), beam, block]
+    wide = Searched({block[1:]: ["-", "e", "e"]})
+    assert [one[0].text for one in retry(wide, ["0", "1", "2"], first, beam=4)] == ["a", "e", "e"]  # type: ignore[arg-type]
