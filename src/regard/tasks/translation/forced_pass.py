@@ -13,11 +13,11 @@ from regard.tasks.translation.guard import ForcedPass
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from regard.tasks.translation.translator import Translation
+    from regard.tasks.protocols import TargetWriter
 
 
 @inference_mode
-def forced_pass(task: Translation, source: str, output: str) -> tuple[str, str, ForcedPass | None]:
+def forced_pass(task: TargetWriter, source: str, output: str) -> tuple[str, str, ForcedPass | None]:
     """Source and output as the tokenizers have them, and what a translator says of the pair.
 
     Pairs are read one by one, so that none depends on the others.

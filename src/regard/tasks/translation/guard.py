@@ -154,6 +154,15 @@ class GuardReport:
         return {"score": round(self.score, 4), "warnings": warnings, "fitted": self.fitted, "read": self.read}
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """A search for a translation: how it differed from the first, and what came of it."""
+
+    settings: tuple[str, ...]
+    text: str
+    score: float
+
+
 def judge(source: str, output: str, forced: ForcedPass | None, thresholds: Mapping[str, float]) -> GuardReport:
     """What speaks against an output.
 

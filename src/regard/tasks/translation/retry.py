@@ -4,27 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from regard.tasks.translation.guard import GuardReport
-
-if TYPE_CHECKING:
-    from regard.tasks.translation.translator import Hypothesis, Translation
+from regard.tasks.translation.guard import Attempt, GuardReport
+from regard.tasks.translation.translator import Hypothesis, Translation
 
 BEAM = 5
 """Of the searches after the first."""
 SETTINGS = (("decoding.no_repeat_ngram=3",),)
 """What is tried after a beam, one after the other."""
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """A search for a translation: how it differed from the first, and what came of it."""
-
-    settings: tuple[str, ...]
-    text: str
-    score: float
 
 
 def guard_best(task: Translation, texts: Sequence[str], found: Sequence[list[Hypothesis]]) -> list[list[Hypothesis]]:

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from regard.models.transformer import Transformer
     from regard.tasks.metrics.bleu import TranslationScores
     from regard.tasks.translation.alternatives import WordAlternatives
-    from regard.tasks.translation.guard import GuardReport
-    from regard.tasks.translation.retry import Attempt
+    from regard.tasks.translation.guard import Attempt, GuardReport
     from regard.text.language_ngrams import LanguagePrediction
 
 Begins = list[tuple[int, ...]] | None
