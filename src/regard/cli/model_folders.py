@@ -44,7 +44,7 @@ def import_(
     """
     from regard.runs.conversion import import_model
 
-    found = import_model(folder, output, task, base)
+    found = import_model(folder, output, task, base, say)
     result(f"The model is in {output}, for the task {found.name}. To use it:\n\n  {example(found.info, output)}\n")
 
 

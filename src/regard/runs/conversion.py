@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,7 +45,11 @@ NEEDED = ("ctranslate2", "transformers")
 
 
 def import_model(
-    folder: Path | str, output: Path | str, task: str | None = None, base: Path | str | None = None
+    folder: Path | str,
+    output: Path | str,
+    task: str | None = None,
+    base: Path | str | None = None,
+    tell: Callable[[str], None] = lambda note: None,
 ) -> Task:
     """Import a model that others made as a model folder, and load it.
 
@@ -55,6 +59,7 @@ def import_model(
         output: must not exist, be empty, or hold this very model already.
         task: that it is to be for, where there is a choice; default: what the folder says.
         base: of a LoRA, in Hugging Face's layout; default: the folder beside it that it names.
+        tell: called with what users of the model should know, if there is anything.
 
     Raises:
         UsageError: such a model is not for that task, or a base is not there.
@@ -80,6 +85,8 @@ def import_model(
         model_writer.CARD: [text.encode()],
         **{name: [content] for name, content in assets.contents.items()},
     }
+    if found.note:
+        tell(found.note)
     with fresh_folder(output) as fresh:
         manifest.replace(fresh, contents, Files())
         return load(fresh, "cpu")  # what cannot be loaded is not left there

@@ -53,7 +53,9 @@ def pack(path: Path, parts: dict[str, bytes], kind: int = zipfile.ZIP_DEFLATED) 
 
 def test_texts_are_translated_as_by_argos(parts: dict[str, bytes], tmp_path: Path) -> None:
     package = pack(tmp_path / "en_de.argosmodel", parts)
-    import_model(package, tmp_path / "ours")
+    told: list[str] = []
+    import_model(package, tmp_path / "ours", tell=told.append)
+    assert not told
     ours = regard.load(tmp_path / "ours", "cpu").with_settings(["decoding.length_penalty=0.0"])
     assert (ours.recipe.text.source_language, ours.recipe.text.target_language) == ("en", "de")
     with zipfile.ZipFile(package) as held:

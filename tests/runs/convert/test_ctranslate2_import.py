@@ -57,7 +57,9 @@ def assert_same(ours: Translation, theirs: list[tuple[list[str], float]], texts:
 @pytest.mark.parametrize("kind", VARIANTS)
 def test_tokens_and_scores_are_theirs_in_and_out(kind: str, tmp_path: Path) -> None:
     folders.write(tmp_path / "theirs", **VARIANTS[kind])
-    import_model(tmp_path / "theirs", tmp_path / "ours")
+    told: list[str] = []
+    import_model(tmp_path / "theirs", tmp_path / "ours", tell=told.append)
+    assert "between blanks" in told[0]
     texts = folders.sentences()
     read = [[*text.split(), *["</s>"] * (kind == "zero")] for text in texts]
     for beam in (1, 4):

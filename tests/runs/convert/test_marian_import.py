@@ -184,9 +184,15 @@ def test_a_shortlist_is_kept_and_used_where_it_is_asked_for(kind: str, tmp_path:
         ours.with_settings(["decoding.shortlist=true"]).translate("a")
 
 
-def test_damaged_shortlists_are_refused(tmp_path: Path) -> None:
+def test_damaged_shortlists_are_refused_and_so_are_several(tmp_path: Path) -> None:
     folders.write("student", tmp_path)
     path, whole = tmp_path / "lex.50.50.ende.s2t.bin", folders.shortlist([[5, 6]] * 120, 9)
+    for name in (path.name, "lex.50.50.deen.s2t.bin", "lex.50.50.ende.s2t.bin.gz"):
+        (tmp_path / name).write_bytes(whole)
+    with refused(RegardError, tmp_path, "lex.50.50.deen.s2t.bin, lex.50.50.ende.s2t.bin;"):
+        read_foreign_model(tmp_path)
+    for name in ("lex.50.50.deen.s2t.bin", f"{path.name}.gz"):
+        (tmp_path / name).unlink()
     cut, far = whole[:-4], folders.shortlist([[5, 120]] * 120, 9)
     back = whole[:56] + (99).to_bytes(8, "little") + whole[64:]
     for content in (

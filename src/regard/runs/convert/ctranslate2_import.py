@@ -118,7 +118,9 @@ def read_ctranslate2(
     kinds = {one.type for one in held.variables.values() if one.shape}
     whole = ", its int8 or int16 weights made float32" if kinds & {torch.int8, torch.int16} else ""
     words = f"CTranslate2's layout (version {held.version} of its files{whole})"
-    return ImportedModel(recipe, weights, vocabularies, layout=words, file=OF_CTRANSLATE2)
+    split = isinstance(vocabularies.source, HuggingFaceTokenizer) and not (folder / FILE).exists()
+    note = f"no tokenizer ({', '.join(MODELS)}) lies beside the model: texts are tokens between blanks" if split else ""
+    return ImportedModel(recipe, weights, vocabularies, layout=words, file=OF_CTRANSLATE2, note=note)
 
 
 def _symbols(held: ModelFile, config: Fields) -> Symbols:

@@ -61,6 +61,7 @@ class ImportedModel:
         scale: of pixel values, for a model of images.
         layout: whose layout the folder has, in words.
         file: the file of the folder that tells it from others.
+        note: what its users should know.
     """
 
     recipe: Recipe
@@ -70,6 +71,7 @@ class ImportedModel:
     scale: Scale | None = None
     layout: str = "Hugging Face's layout"
     file: str = CONFIG
+    note: str = ""
 
 
 def read_hub_model(folder: Path | str, wanted: str | None = None) -> ImportedModel:

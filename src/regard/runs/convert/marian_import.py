@@ -142,9 +142,12 @@ def _vocabularies(folder: Path, said: Fields) -> tuple[Path, Path]:
 
 def _shortlist(folder: Path, sizes: tuple[int, int]) -> Shortlist | None:
     """The list of likely pieces, where there is one."""
-    for path in (_refuse_packed(path) for path in sorted(folder.glob("lex.*bin*"))):
-        return Shortlist.of(disk.content(path), sizes, str(path))
-    return None
+    every = sorted(folder.glob("lex.*bin*"))
+    paths = [path for path in every if path.suffix not in PACKED] or every
+    if len(paths) > 1:
+        names = ", ".join(path.name for path in paths)
+        raise RegardError(f"has several lists of likely pieces: {names[:200]}; keep one", str(folder))
+    return Shortlist.of(disk.content(_refuse_packed(paths[0])), sizes, str(paths[0])) if paths else None
 
 
 def _refuse_packed(path: Path) -> Path:

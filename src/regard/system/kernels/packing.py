@@ -18,8 +18,8 @@ PANEL = 32
 """Columns of a panel."""
 LINE = 64
 """Bytes of a cache line, at which panels begin."""
-LAYOUT = "2"
-"""Of panels, raised whenever ``native/kernels/packing.cpp`` orders them otherwise: files of packed matrices name it."""
+LAYOUT = "3"
+"""Of panels, raised whenever ``native/kernels/packing.cpp`` packs otherwise: files of packed matrices name it."""
 
 
 class Packer:
