@@ -46,4 +46,9 @@ def test_the_best_and_given_ones(k: int, without: tuple[int, ...]) -> None:
     np.testing.assert_allclose(log_probability_Nk, known_Nk, atol=1e-5)
     np.testing.assert_allclose(found.all(), expected.all(), atol=1e-5)
     np.testing.assert_allclose(found.of(np.array([0, 8, 3, 3])), expected.of(np.array([0, 8, 3, 3])), atol=1e-5)
+    tokens_NF = np.array([[0, 8], [3, -1], [-1, -1], [2, 2]])
+    several_NF = np.where(tokens_NF < 0, -np.inf, np.take_along_axis(expected.all(), tokens_NF, 1))
+    for one in (found, answers()[0]):
+        np.testing.assert_allclose(one.of_several(tokens_NF), several_NF, atol=1e-5)
+    np.testing.assert_array_equal(found.of_several(tokens_NF)[1:2, :1], one.of_several(tokens_NF)[1:2, :1])
     assert found.context() is None

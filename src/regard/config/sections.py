@@ -251,6 +251,13 @@ class Decoding(Section):
     no_repeat_ngram: int = only_if_set(
         "no sequence of so many tokens occurs twice in an output; 0: any may", 0, ge=0, le=100
     )
+    term_bonus: float = only_if_set(
+        "a search for outputs that rather contain given terms: what the log-probability of an output is raised by for "
+        "each token of a term that it has; 0: they contain them",
+        0.0,
+        ge=0.0,
+        le=100.0,
+    )
     tokens: int = Field(8192, ge=16, description="source tokens times beam decoded at once")
     temperature: float = Field(1.0, ge=0.0, le=100.0, description="sampling: scores are divided by it; 0 is greedy")
     top_k: int = Field(0, ge=0, description="sampling: only the k most probable pieces; 0: all")

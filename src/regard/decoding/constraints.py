@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from regard.config import Decoding
 from regard.decoding.hypotheses import Floats, Ints, Rows
-from regard.decoding.step import Answer
+from regard.decoding.step import Answer, log_probabilities
 
 Constraint = Callable[[Rows], Ints]
 """The tokens that each row may not continue with, ``banned_NF``; -1 where a row has fewer."""
@@ -149,6 +149,10 @@ class ConstrainedAnswer:
     def of(self, tokens_N: Ints) -> Floats:
         """The log-probability of one given token per row."""
         return self._apply(tokens_N[:, None], self.answer.of(tokens_N)[:, None])[:, 0]
+
+    def of_several(self, tokens_NF: Ints) -> Floats:
+        """The log-probabilities of several given tokens per row; minus infinity for -1."""
+        return self._apply(tokens_NF, log_probabilities(self.answer, tokens_NF))
 
     def sample(
         self,

@@ -8,13 +8,16 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.decoding.step import Answer, MultiStepOutput
 from regard.text.confidence import confidence_of
+
+if TYPE_CHECKING:
+    from regard.decoding.terms import Terms
 
 Number = TypeVar("Number", np.int64, np.float64)
 Length = TypeVar("Length", float, NDArray[np.float64])
@@ -85,6 +88,10 @@ class Symbols:
     """What outputs begin with."""
 
 
+MORE_ROWS = 3
+"""Rows of a sentence with terms beyond the beam: better outputs for less than twice the time of a beam of 5."""
+
+
 @dataclass(frozen=True)
 class Sentence:
     """A sentence under search, named by ``index``, and by ``sample`` where several are drawn of one source."""
@@ -104,12 +111,18 @@ class Sentence:
     """What its outputs begin with."""
     least: int = 0
     """The least tokens of an output, ``</s>`` not counted."""
+    terms: Terms | None = None
+    """What its outputs contain."""
 
     @property
     def tokens(self) -> int:
         """Tokens a row keeps in memory: the source; for language models also the output."""
         own = self.limit if self.first is not None or not len(self.source) else 0
         return len(self.source) + own
+
+    def width(self, beam: int) -> int:
+        """Its rows at most: of one with terms a few more than the beam, if their progress tells so many apart."""
+        return beam if self.terms is None else max(beam, min(self.terms.banks, beam + MORE_ROWS))
 
 
 @dataclass(frozen=True)

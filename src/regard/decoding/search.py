@@ -25,6 +25,7 @@ from regard.decoding.hypotheses import (
     Choice,
     Choose,
     Chosen,
+    Floats,
     Hypothesis,
     Ints,
     Length,
@@ -42,6 +43,7 @@ from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.decoding.constraints import Constraints
+    from regard.decoding.terms import Terms
 
 
 @dataclass
@@ -77,9 +79,11 @@ class Scheduler:
     _state: Any = field(default=None, init=False)
     _multi_step: Callable[..., tuple[Any, MultiStepOutput, Any]] | None = field(init=False)
     _constraints: Constraints | None = field(init=False)
+    _reach: Callable[[Rows], Floats] | None = field(init=False)
 
     def __post_init__(self) -> None:
         self._multi_step = getattr(self.step, "multi_step", None)
+        self._reach = getattr(self.choose, "reach", None)  # where a log-probability may rise as a row grows
         self._constraints = None
         if self.decoding.is_constrained:
             from regard.decoding.constraints import Constraints
@@ -96,18 +100,22 @@ class Scheduler:
         first: int | None = None,
         sample: int = 0,
         prefix: Sequence[int] | None = None,
+        terms: Terms | None = None,
     ) -> None:
         """Queue a sentence; ``index`` is its name, ``limit`` the most tokens (``</s>`` counted) of its outputs.
 
         ``first`` is the last token of a prompt whose others are ``source`` (which may be empty); the start symbol if it
         is not given. ``sample`` numbers the samples of one source. Outputs begin with the tokens of ``prefix``, or
-        where there is none with those of the symbols. Without a limit it is that of :func:`lengths`.
+        where there is none with those of the symbols. Without a limit it is that of :func:`lengths`, and more by what
+        ``terms`` need, which have room in any case.
         """
         begin = self.symbols.prefix if prefix is None else tuple(prefix)
         least, most = lengths(self.decoding, len(source) if first is None else 0)
-        limit = max(len(begin) + 1, most if limit is None else min(limit, self.decoding.max_length or limit))
+        need = 0 if terms is None else terms.banks - 1
+        limit = (most if limit is None else limit) + need
+        limit = max(len(begin) + need + 1, min(limit, self.decoding.max_length or limit))
         least = min(least, limit - 1)  # an output can end
-        self._waiting.append(Sentence(index, source, limit, NBest(nbest), first, sample, begin, least))
+        self._waiting.append(Sentence(index, source, limit, NBest(nbest), first, sample, begin, least, terms))
 
     @property
     def idle(self) -> bool:
@@ -211,12 +219,12 @@ class Scheduler:
         if not self._waiting:
             return
         budget, beam = self.decoding.tokens, self.decoding.beam
-        free = budget - beam * sum(sentence.tokens for sentence in self._rows.sentences)
+        free = budget - sum(sentence.width(beam) * sentence.tokens for sentence in self._rows.sentences)
         if self._rows.count and free < self.refill * budget:
             return
         entering: list[Sentence] = []
         while self._waiting:
-            cost = beam * self._waiting[0].tokens
+            cost = self._waiting[0].width(beam) * self._waiting[0].tokens
             if cost > free and (entering or self._rows.count):
                 break
             entering.append(self._waiting.popleft())
@@ -255,7 +263,8 @@ class Scheduler:
         if self.decoding.stopping == "first":
             within_M &= bar_B[grown.sentence_N] == -np.inf
         penalty_B = self._penalty(limit_B)
-        bound_M = grown.log_probability_N / penalty_B[grown.sentence_N]
+        most_M = grown.log_probability_N if self._reach is None else self._reach(grown)
+        bound_M = most_M / penalty_B[grown.sentence_N]
         bar_M = bar_B[grown.sentence_N]
         return within_M & ((bound_M > bar_M) | (bar_M == -np.inf))
 
@@ -308,6 +317,7 @@ def search(
     prefixes: Sequence[Sequence[int]] | None = None,
     trace: Trace | None = None,
     scores: bool = True,
+    terms: Sequence[Terms | None] | None = None,
 ) -> list[list[Hypothesis]]:
     """The n best hypotheses of each source, best first, in the order of the sources.
 
@@ -324,16 +334,27 @@ def search(
         trace: records every step, if given; it slows the search.
         scores: whether scores and log-probabilities are wanted. Without them greedy search is faster where an engine
             computes, and they may be NaN; tokens are the same.
+        terms: what the outputs of each source contain, ``None`` where nothing is asked for.
     """
     if not 1 <= nbest <= decoding.beam:
         raise UsageError(f"nbest {nbest} must lie between 1 and the beam, {decoding.beam}", "nbest")
-    wanted = scores or trace is not None
-    end = symbols.end if decoding.refill else None
-    choose = Greedy(symbols.without, wanted) if decoding.beam == 1 else Beam(decoding.beam, symbols.without, end)
+    choose = _strategy(decoding, symbols, scores or trace is not None, terms or ())
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
-    enqueue(scheduler, sources, nbest=nbest, firsts=firsts, limits=limits, prefixes=prefixes)
-    found = {sentence.index: sentence.best.hypotheses for sentence in scheduler.run()}
+    enqueue(scheduler, sources, nbest=nbest, firsts=firsts, limits=limits, prefixes=prefixes, terms=terms)
+    plain = getattr(choose, "without_bonus", lambda one, _: one)
+    found = {sentence.index: [plain(one, sentence) for one in sentence.best.hypotheses] for sentence in scheduler.run()}
     return [found[index] for index in range(len(sources))]
+
+
+def _strategy(decoding: Decoding, symbols: Symbols, scores: bool, terms: Sequence[Terms | None]) -> Choose:
+    """The search for the best outputs."""
+    if some := next(filter(None, terms), None):
+        from regard.decoding.term_beam import TermBeam, TermBonusBeam
+
+        return (TermBonusBeam if decoding.term_bonus else TermBeam)(decoding, symbols, some.letters)
+    if decoding.beam == 1:
+        return Greedy(symbols.without, scores)
+    return Beam(decoding.beam, symbols.without, symbols.end if decoding.refill else None)
 
 
 def enqueue(
@@ -346,12 +367,14 @@ def enqueue(
     limits: Sequence[int] | None = None,
     numbers: Sequence[int] | None = None,
     prefixes: Sequence[Sequence[int]] | None = None,
+    terms: Sequence[Terms | None] | None = None,
 ) -> None:
     """Put every source into a scheduler, ``samples`` times, under its number, or its place in the list.
 
     Longest first: the last rows to run are then short ones, and memory is largest at the start.
     """
-    for name, given in (("firsts", firsts), ("limits", limits), ("numbers", numbers), ("prefixes", prefixes)):
+    each = {"firsts": firsts, "limits": limits, "numbers": numbers, "prefixes": prefixes, "terms": terms}
+    for name, given in each.items():
         if given is not None and len(given) != len(sources):
             raise UsageError(f"there are {len(given)} for {len(sources)} sources; each source needs its own", name)
     if limits is not None and min(limits, default=1) < 1:
@@ -363,7 +386,8 @@ def enqueue(
         prefix = prefixes[index] if prefixes else None
         for number in range(samples):
             key = numbers[index] if numbers else index
-            scheduler.put(key, source, limit, nbest, first=first, sample=number, prefix=prefix)
+            own = terms[index] if terms else None
+            scheduler.put(key, source, limit, nbest, first=first, sample=number, prefix=prefix, terms=own)
 
 
 def sample(

@@ -67,6 +67,18 @@ class Answer(Protocol):
         """Cross-attention weights of this step, ``weight_NHS`` (S = longest memory), if requested at the start."""
 
 
+def log_probabilities(answer: Answer, tokens_NF: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The log-probabilities of several given tokens per row; minus infinity for -1, where a row has fewer.
+
+    An answer may offer ``of_several``, which computes them at once.
+    """
+    if of_several := getattr(answer, "of_several", None):
+        found: NDArray[np.float64] = of_several(tokens_NF)
+        return found
+    columns = [answer.of(np.maximum(tokens_N, 0)) for tokens_N in tokens_NF.T]
+    return np.where(tokens_NF < 0, -np.inf, np.array(columns).reshape(tokens_NF.shape[::-1]).T)
+
+
 class Step(Protocol[State]):
     """A model that generates, one token a row at a time. The state handed in is consumed; use the one handed back."""
 

@@ -75,7 +75,7 @@ class Beam:
         place_M = _best_of_sentences(total_Nk, rows, looked_at)
         if self.end is not None:
             sentence_M = rows.sentence_N[place_M // total_Nk.shape[1]]
-            place_M = place_M[_refill(ids_Nk.take(place_M) == self.end, sentence_M, self.width)]
+            place_M = place_M[refill_places(ids_Nk.take(place_M) == self.end, sentence_M, self.width)]
         row_M = place_M // total_Nk.shape[1]
         return Choice(row_M, ids_Nk.take(place_M), log_probability_Nk.take(place_M))
 
@@ -97,7 +97,7 @@ def _best_of_sentences(total_Nk: Floats, rows: Rows, width: int) -> Ints:
     return (order_BW + (first_B * k)[:, None])[possible_BW]  # sentences' rows lie one after another
 
 
-def _refill(ends_M: NDArray[np.bool_], sentence_M: Ints, width: int) -> NDArray[np.bool_]:
+def refill_places(ends_M: NDArray[np.bool_], sentence_M: Ints, width: int | Ints) -> NDArray[np.bool_]:
     """Of the candidates of sentences, best first: the first ``width`` that do not end, and what ends before these."""
     begins_M = np.diff(sentence_M, prepend=-1) != 0
     first_M = np.maximum.accumulate(np.where(begins_M, np.arange(len(sentence_M)), 0))

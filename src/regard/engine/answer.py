@@ -26,15 +26,21 @@ class Output:
 
     def __init__(self, weight_VD: Floats, pack: Packer = FP32, bias_V: Floats | None = None) -> None:
         self.pieces = len(weight_VD)
+        self._weight_VD, self._bias_V = weight_VD, bias_V  # mostly views of the file
         self.project = Linear([weight_VD], [bias_V], pack=pack)
         self._screen = pack([weight_VD], [bias_V], "int8") if pack.precision == "fp32" else self.project.packed
         self._masks: dict[tuple[int, ...], NDArray[np.uint8]] = {}
 
-    def best(self, hidden_ND: Floats, k: int, without: Sequence[int]) -> tuple[Ids, Scores]:
-        """Ids and log-probabilities of the k best of each row, those ``without`` left out."""
+    def best(
+        self, hidden_ND: Floats, k: int, without: Sequence[int], log_sum_N: Scores | None = None
+    ) -> tuple[Ids, Scores]:
+        """Ids and log-probabilities of the k best of each row, those ``without`` left out.
+
+        ``log_sum_N``, if given, is filled with what the scores' exponentials add up to, its logarithm.
+        """
         rows, k = len(hidden_ND), min(k, self.pieces)
         ids_Nk, score_Nk = np.empty((rows, k), np.int32), np.empty((rows, k), np.float32)
-        log_sum_N = np.empty(rows)
+        log_sum_N = np.empty(rows) if log_sum_N is None else log_sum_N
         packed, mask_V = self.project.packed, self._mask(tuple(without))
         _native.vocabulary(hidden_ND, packed, self.pieces, mask_V, ids_Nk, score_Nk, log_sum_N)
         return np.maximum(ids_Nk, 0).astype(np.int64), score_Nk - log_sum_N[:, None]
@@ -45,6 +51,11 @@ class Output:
         mask_V = self._mask(tuple(without))
         _native.argmax(hidden_ND, self._screen, self.project.packed, self.pieces, mask_V, id_N)
         return id_N
+
+    def scores_of(self, hidden_MD: Floats, token_M: Ids) -> Floats:
+        """The score of one token for each row, in fp32 whatever the precision; a row does not depend on the others."""
+        score_M = np.einsum("md,md->m", hidden_MD, self._weight_VD[token_M], dtype=np.float64)
+        return (score_M if self._bias_V is None else score_M + self._bias_V[token_M]).astype(np.float32)
 
     def scores(self, hidden_ND: Floats) -> Floats:
         """Every score, ``score_NV``."""
@@ -76,10 +87,12 @@ class FastAnswer:
         self.hidden_ND = hidden_ND
         self._output = output
         self._score_NV: Floats | None = None
+        self._log_sum_N: Scores | None = None
 
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[Ids, Scores]:
         """The k most probable tokens of each row, best first, ties to the smaller id."""
-        return self._output.best(self.hidden_ND, k, without)
+        self._log_sum_N = np.empty(len(self.hidden_ND))
+        return self._output.best(self.hidden_ND, k, without, self._log_sum_N)
 
     def most_probable(self, without: Sequence[int] = ()) -> Ids:
         """The most probable token of each row, ties to the smaller id; -1 where none is left, or a score is none."""
@@ -89,6 +102,20 @@ class FastAnswer:
         """The log-probability of one given token per row."""
         score_NV = self._scores()
         return score_NV[np.arange(len(tokens_N)), tokens_N] - _log_sum(score_NV)
+
+    def of_several(self, tokens_NF: Ids) -> Scores:
+        """The log-probabilities of a few given tokens per row; minus infinity for -1.
+
+        Only these are computed, in fp32; in other precisions :meth:`best` differs by its rounding.
+        """
+        if self._log_sum_N is None:
+            self.best(1)
+        assert self._log_sum_N is not None
+        row_M, place_M = np.nonzero(tokens_NF >= 0)
+        found_NF = np.full(tokens_NF.shape, -np.inf)
+        score_M = self._output.scores_of(self.hidden_ND[row_M], tokens_NF[row_M, place_M])
+        found_NF[row_M, place_M] = score_M - self._log_sum_N[row_M]
+        return found_NF
 
     def sample(
         self,
