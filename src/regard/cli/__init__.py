@@ -69,6 +69,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "regard score model --input source.txt --target target.txt",
         'regard score lm "A man sleeps." "A man sleep."',
     ),
+    "align": (
+        "regard align model --input source.txt --target target.txt",
+        "regard align model --input source.txt --target target.txt --tune",
+    ),
     "evaluate": ("regard evaluate model --source test.en --reference test.de", "regard evaluate model --test test.csv"),
     "compare": ("regard compare *.toml --source a.en --target a.de --minutes 5 --output new",),
     "check": (
@@ -98,7 +102,7 @@ MODULES = {
     **dict.fromkeys(("classify", "tag", "fill"), "prediction"),
 }
 """The modules of commands that have none of their own name."""
-OF_TEXTS = ("translate", "ask", "classify", "tag", "generate", "fill", "encode", "attend", "score")
+OF_TEXTS = ("translate", "ask", "classify", "tag", "generate", "fill", "encode", "attend", "score", "align")
 """Commands that take texts as arguments."""
 BEGIN = ("regard demo", "regard train --source train.en --target train.de --output model")
 """First steps for new users."""

@@ -50,7 +50,7 @@ def score(
             kinds = "is for models that read one text and write another"
             raise UsageError(kinds if target else "is needed: what would be written", "--target")
         if translates(task):
-            task = _in_direction(task, given.input, target, from_, to)
+            task = in_direction(task, given.input, target, from_, to)
         elif from_ or to:
             raise UsageError("is for translators", "--to" if to else "--from")
 
@@ -71,7 +71,7 @@ def score(
         exchange.answer(answer)
 
 
-def _in_direction(
+def in_direction(
     task: Translation, source: Path | None, target: Path | None, from_: str | None, to: str | None
 ) -> Translation:
     """A translator of the languages that are asked for; of one of several, else of those that two files end in."""

@@ -67,7 +67,8 @@ class TaskInfo:
         scored = ("evaluate",) if self.learns_from != "nothing" else ()
         encoded = ("encode",) if self.texts == 1 else ()
         writes = ("score",) if self.writes in ("text", "continuation") else ()
-        return tuple(dict.fromkeys((self.command, *writes, *encoded, "attend", *scored)))
+        aligns = ("align",) if self.learns_from == "pairs" else ()
+        return tuple(dict.fromkeys((self.command, *writes, *aligns, *encoded, "attend", *scored)))
 
     @property
     def has_labels(self) -> bool:

@@ -259,6 +259,15 @@ class Decoding(Section):
         le=100.0,
     )
     tokens: int = Field(8192, ge=16, description="source tokens times beam decoded at once")
+    alignment_layer: int | None = only_if_set(
+        "the decoder's layer whose cross-attention aligns words, from 1; regard align --tune chooses it; default: the "
+        "last but one, the mean of its heads, in the step that predicts a word",
+        ge=1,
+    )
+    alignment_head: int = only_if_set("its head, from 1; 0: the mean of all", 0, ge=0)
+    alignment_step: Literal["predicts", "reads"] = only_if_set(
+        "whether attention is that of the step that predicts a word or of the one that reads it", "predicts"
+    )
     temperature: float = Field(1.0, ge=0.0, le=100.0, description="sampling: scores are divided by it; 0 is greedy")
     top_k: int = Field(0, ge=0, description="sampling: only the k most probable pieces; 0: all")
     top_p: float = Field(1.0, gt=0.0, le=1.0, description="sampling: nucleus of this probability")

@@ -24,7 +24,7 @@ from regard.tasks.translation.translator import Translation
 
 
 class Translator(Translation, Model):
-    """A translator: :meth:`translate`, :meth:`nbest`, :meth:`sample`, :meth:`alternatives`, :meth:`evaluate`."""
+    """A translator: :meth:`translate`, :meth:`nbest`, :meth:`sample`, :meth:`align`, :meth:`evaluate`."""
 
 
 class TextToText(writer.TextToText, Model):

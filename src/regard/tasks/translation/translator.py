@@ -35,6 +35,7 @@ from regard.text.languages import cut, joiner, primary, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 if TYPE_CHECKING:
+    from regard.data.alignment.links import Links
     from regard.engine.stack import Texts
     from regard.models.inputs import Tokens
     from regard.models.rnn import Rnn
@@ -305,11 +306,15 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         """
         refuse_unequal(translations, texts, "translations")
         sources, outputs = self._encode(texts), self.target_tokenizer.ids_batch(translations)
+        self._refuse_long(sources, outputs, first)
+        room = self.recipe.decoding.tokens
+        return score_outputs(self.step(), sources, outputs, self.symbols, self.target_tokenizer, room)
+
+    def _refuse_long(self, sources: Sequence[Ids], outputs: Sequence[Ids], first: int) -> None:
+        """Raise if a text, or a translation, has more tokens than are read or written at once."""
         most = self.recipe.data.max_tokens
         refuse_long(sources, most + 1, first, "texts")
         refuse_long(outputs, most + self.recipe.decoding.max_extra, first, "translations")
-        room = self.recipe.decoding.tokens
-        return score_outputs(self.step(), sources, outputs, self.symbols, self.target_tokenizer, room)
 
     def guard(self, texts: Sequence[str], translations: Sequence[str]) -> list[GuardReport]:
         """What speaks against given translations: omissions, repetitions, copies, lengths, improbable tokens.
@@ -350,6 +355,27 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             raise RegardError(f"is cut into {len(sources)} parts; ask sentence by sentence", "text for alternatives")
         own = self.decoding(1, beam), self.symbols, self.target_tokenizer, n
         return alternatives(self.step(), sources[0], *own) if sources else []
+
+    def align(self, texts: Sequence[str], translations: Sequence[str], first: int = 1) -> list[Links]:
+        """Which words of each text and of its translation belong together, by cross-attention; torch computes it.
+
+        Words are what stands between blanks, counted from 0. The recipe says whose attention it is
+        (``decoding.alignment_layer``), else it is the mean of the last layer but one.
+
+        Args:
+            texts: each is read as a whole.
+            translations: one of each.
+            first: line number of the first text, for messages.
+
+        Raises:
+            UsageError: there are not as many.
+            RegardError: a text is too long to be read as a whole.
+        """
+        from regard.tasks.translation.align import align
+
+        refuse_unequal(translations, texts, "translations")
+        self._refuse_long(self._encode(texts), self.target_tokenizer.ids_batch(translations), first)
+        return align(self, texts, translations, first)
 
     def decoding(self, n: int, beam: int | None) -> Decoding:
         """The recipe's decoding options with a beam for ``n`` outputs.

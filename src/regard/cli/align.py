@@ -1,0 +1,114 @@
+"""``regard align``: which words of texts and of their translations belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
+from regard.cli.io.input_texts import ParallelLines, Text
+from regard.cli.io.terminal import result, say
+from regard.cli.score import in_direction
+from regard.system.errors import RegardError, UsageError
+from regard.text.tags import SEPARATOR
+
+if TYPE_CHECKING:
+    from regard.tasks.translation.translator import Translation
+
+
+def align(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *texts: Text,
+    target: Path | None = None,
+    to: str | None = None,
+    from_: Annotated[str | None, Parameter(name="--from")] = None,
+    tune: bool = False,
+    given: TextOptions = NO_OPTIONS,
+) -> None:
+    """Say which words of texts and of given translations belong together, a line out for each: 0-0 1-2 2-1.
+
+    Words are what stands between blanks, counted from 0, the source's first. A translation's word is linked to the word
+    that the model attends to most when it is given the translation. Which head aligns words is chosen by a small
+    lexical model, which needs no gold standard and is learned from the pairs: of the files of a run with --tune, which
+    writes the choice to the recipe; else, where the recipe has none, of the files at hand, if they have 200 lines.
+
+    Args:
+        folder: of a translator.
+        target: a file with a translation for each text; default: they stand behind a tab in the line of the text.
+        to: the language of the translations, as translate has it.
+        from_: the language of the texts, likewise.
+        tune: choose the head by --input and --target, write it to the recipe of the model, and align nothing.
+    """
+    outputs = ParallelLines.read("--target", target)
+    if tune:
+        _tune(folder, given.input, outputs)
+        return
+    with Exchange("align", folder, texts, given, {"--to": to, "--from": from_}, outputs) as exchange:
+        from regard.data.alignment.links import write_links
+        from regard.tasks.kinds import translates
+
+        task = exchange.open_model()
+        assert translates(task)
+        task = _with_head(in_direction(task, given.input, target, from_, to), given.input, outputs)
+
+        def answer(lines: list[str], first: int) -> Iterator[str]:
+            translations = outputs.of(first, len(lines))
+            if translations is None:
+                lines, translations = _split(lines, first)
+            yield from map(write_links, task.align(lines, translations, first))
+
+        exchange.answer(answer)
+
+
+def _split(lines: list[str], first: int) -> tuple[list[str], list[str]]:
+    """Texts and the translations behind their tabs.
+
+    Raises:
+        RegardError: a line has none, or several; with its number.
+    """
+    pairs = [line.split(SEPARATOR) for line in lines]
+    for number, pair in enumerate(pairs, first):
+        if len(pair) != 2:
+            message = f"has {len(pair) - 1} tabs; text and translation stand on each side of one, or give --target"
+            raise RegardError(message, f"line {number}")
+    return [source for source, _ in pairs], [translation for _, translation in pairs]
+
+
+def _both(source: Path, outputs: ParallelLines) -> tuple[list[str], list[str]]:
+    """The lines of both files.
+
+    Raises:
+        UsageError: one has more than the other.
+    """
+    texts, translations = ParallelLines.read("--input", source).lines, outputs.lines
+    if len(texts) != len(translations):
+        message = f"has {len(translations):,} lines, but {source} has {len(texts):,}; each text needs its own"
+        raise UsageError(message, str(outputs.path))
+    return list(texts), list(translations)
+
+
+def _tune(folder: Path, source: Path | None, outputs: ParallelLines) -> None:
+    if source is None or outputs.path is None:
+        raise UsageError("needs the files --input and --target, to choose by", "--tune")
+    from regard.runs.align import tune_alignment
+
+    head, agreement, usual = tune_alignment(folder, *_both(source, outputs))
+    result(f"{head}: {agreement:.1%} of its links are those of the lexical model, of the usual choice's {usual:.1%}")
+
+
+def _with_head(task: Translation, source: Path | None, outputs: ParallelLines) -> Translation:
+    """The translator as it is where a head is known; else with one that files at hand show, if they are long enough."""
+    from regard.tasks.translation.align import LEAST, choose_head, is_known
+
+    if is_known(task.recipe):
+        return task
+    if source is None or not source.is_file() or len(outputs.lines) < LEAST:
+        say("the mean of the last layer but one aligns words; align --tune finds a better head by a few hundred pairs")
+        return task
+    head, *_ = choose_head(task, *_both(source, outputs))
+    say(f"{head} aligns words here, chosen by these pairs; align --tune writes such a choice to the recipe")
+    return task.with_settings(head.settings)

@@ -1,0 +1,56 @@
+"""Word alignments: links between words of two texts, their file format, and how far they are from a gold standard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from regard.system.errors import RegardError
+from regard.text.lines import lines
+
+Links = frozenset[tuple[int, int]]
+"""Pairs of a source word and a target word that translate each other, counted from 0."""
+_LINK = re.compile(r"([0-9]{1,9})([-?])([0-9]{1,9})")
+
+
+def write_links(links: Links) -> str:
+    """Links on one line, as Moses and fast_align write them: ``0-0 1-2 2-1``."""
+    return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
+def read_gold(line: str, where: str = "") -> tuple[Links, Links]:
+    """The sure links of a line and the possible ones, the sure among them; ``0?1`` is possible only [Och03 §6].
+
+    Raises:
+        RegardError: it holds something else.
+    """
+    found = [_LINK.fullmatch(word) for word in line.split()]
+    pairs = [(kind[2], (int(kind[1]), int(kind[3]))) for kind in found if kind]
+    if len(pairs) < len(found):
+        wrong = line.split()[found.index(None)]
+        raise RegardError(f"{wrong[:20]!r} is no link; links are like 0-0 1-2, or 1?2 where it is only possible", where)
+    return frozenset(link for kind, link in pairs if kind == "-"), frozenset(link for _, link in pairs)
+
+
+def read_links(path: Path) -> list[Links]:
+    """The links of every line of a file, sure and possible alike.
+
+    Raises:
+        RegardError: a line holds something else; with its number.
+    """
+    return [read_gold(line, f"{path}:{number}")[1] for number, line in enumerate(lines(path), 1)]
+
+
+def alignment_error_rate(found: Sequence[Links], gold: Sequence[tuple[Links, Links]]) -> float:
+    """``1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)`` over all sentences, 0 to 1; smaller is better [Och03 §6, eq. 42].
+
+    Args:
+        found: A, of each sentence.
+        gold: S and P, sure and possible links; P holds S.
+    """
+    right = total = 0
+    for links, (sure, possible) in zip(found, gold, strict=True):
+        right += len(links & sure) + len(links & possible)
+        total += len(links) + len(sure)
+    return 1.0 - right / total if total else 0.0

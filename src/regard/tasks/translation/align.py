@@ -1,0 +1,207 @@
+"""Words of a text and of its translation that belong together, by the cross-attention of the model that translates.
+
+Words are what stands between blanks. The weight between two words is the mean over the pieces of the target word of
+the largest weight on a piece of the source word; pieces without a letter or a digit count only in words that have none.
+A target word is linked to the source word with the largest weight. Attention is read in the step that predicts a piece,
+or in the next one, which reads it [Chen20 §4.1]; which step, layer and head is best depends on the model.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config import Recipe
+from regard.data.alignment.hmm import WordAligner
+from regard.data.alignment.links import Links, alignment_error_rate
+from regard.system.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.protocols import Read, TargetWriter
+
+Step = Literal["predicts", "reads"]
+Weights = NDArray[np.float32]
+CHOSEN_BY = 1000
+"""Pairs by which a head is chosen at most."""
+LEAST = 200
+"""Pairs without which no head is chosen."""
+AT_ONCE = 32
+"""Pairs that are read at once."""
+NO_LINKS: Links = frozenset()
+_WORD = re.compile(r"\S+")
+_AROUND = re.compile(r"^[\W_]+|[\W_]+$")
+
+
+@dataclass(frozen=True)
+class AlignmentHead:
+    """The attention that shows which words belong together.
+
+    Args:
+        layer: of the decoder, from 1.
+        head: from 1; 0: the mean of all.
+        step: that which predicts a piece, or reads it.
+    """
+
+    layer: int
+    head: int = 0
+    step: Step = "predicts"
+
+    @classmethod
+    def of(cls, recipe: Recipe, layers: int) -> AlignmentHead:
+        """That of the recipe, else the mean of the last layer but one [Garg19 §3.1].
+
+        Raises:
+            UsageError: the model has no such layer.
+        """
+        asked = recipe.decoding
+        if asked.alignment_layer is None:
+            return cls(max(1, layers - 1))
+        if asked.alignment_layer > layers:
+            message = f"there is no layer {asked.alignment_layer}; the decoder has {layers}"
+            raise UsageError(message, "decoding.alignment_layer")
+        return cls(asked.alignment_layer, asked.alignment_head, asked.alignment_step)
+
+    @property
+    def settings(self) -> list[str]:
+        """The same as settings of the recipe."""
+        values = {"layer": self.layer, "head": self.head, "step": f'"{self.step}"'}
+        return [f"decoding.alignment_{name}={value}" for name, value in values.items()]
+
+    def __str__(self) -> str:
+        which = f"head {self.head}" if self.head else "the mean of its heads"
+        return f"layer {self.layer}, {which}, in the step that {self.step} a word"
+
+
+def is_known(recipe: Recipe) -> bool:
+    """Whether a head was chosen."""
+    return recipe.decoding.alignment_layer is not None
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case, without the punctuation around them, unless they are nothing else."""
+    return [(_AROUND.sub("", word) or word).lower() for word in text.split()]
+
+
+def align(task: TargetWriter, texts: Sequence[str], translations: Sequence[str], first: int = 1) -> list[Links]:
+    """The links of each text and its translation; none where one of them is empty."""
+    found, given = [NO_LINKS] * len(texts), zip(texts, translations, strict=True)
+    places = [place for place, pair in enumerate(given) if pair[0].split() and pair[1].split()]
+    pairs = [(texts[place], translations[place]) for place in places]
+    for place, weight_SLHJI in zip(places, _weights(task, pairs, [first + place for place in places]), strict=True):
+        if weight_SLHJI is not None:
+            found[place] = _links(_of_head(weight_SLHJI, AlignmentHead.of(task.recipe, weight_SLHJI.shape[1])))
+    return found
+
+
+def choose_head(
+    task: TargetWriter, texts: Sequence[str], translations: Sequence[str]
+) -> tuple[AlignmentHead, float, float]:
+    """The head whose links are most like those of a lexical model, which is learned from all the pairs.
+
+    Returns:
+        The head, and how many of both's links agree (F1, 0 to 1): its own, and those of the usual choice.
+
+    Raises:
+        UsageError: there are too few pairs.
+    """
+    if len(texts) < LEAST:
+        raise UsageError(f"{len(texts)} pairs are too few to choose a head by; {LEAST} are needed", "pairs")
+    sources, targets = list(map(words_of, texts)), list(map(words_of, translations))
+    known = WordAligner(sources, targets).align(sources[:CHOSEN_BY], targets[:CHOSEN_BY])
+    pairs = list(zip(texts[:CHOSEN_BY], translations[:CHOSEN_BY], strict=True))
+    places = [place for place, links in enumerate(known) if links]
+    weights = _weights(task, [pairs[place] for place in places], [place + 1 for place in places])
+    links: dict[AlignmentHead, list[Links]] = {}
+    gold: list[tuple[Links, Links]] = []
+    layers = 1
+    for place, weight_SLHJI in zip(places, weights, strict=True):
+        if weight_SLHJI is None:
+            continue
+        gold.append((known[place], known[place]))
+        _, layers, heads, _, _ = weight_SLHJI.shape
+        for head in _every_head(layers, heads):
+            links.setdefault(head, []).append(_links(_of_head(weight_SLHJI, head)))
+    agreement = {head: 1 - alignment_error_rate(some, gold) for head, some in links.items()}
+    best = max(agreement, key=agreement.__getitem__)
+    return best, agreement[best], agreement[AlignmentHead(max(1, layers - 1))]
+
+
+def _every_head(layers: int, heads: int) -> Iterator[AlignmentHead]:
+    for step in get_args(Step):
+        for layer in range(1, layers + 1):
+            yield from (AlignmentHead(layer, head, step) for head in range(heads + 1))
+
+
+def _of_head(weight_SLHJI: Weights, head: AlignmentHead) -> Weights:
+    """``weight_JI`` of a head.
+
+    Raises:
+        UsageError: there is no such head.
+    """
+    weight_HJI: Weights = weight_SLHJI[get_args(Step).index(head.step), head.layer - 1]
+    if head.head > len(weight_HJI):
+        raise UsageError(f"there is no head {head.head}; the layer has {len(weight_HJI)}", "decoding.alignment_head")
+    return weight_HJI[head.head - 1] if head.head else weight_HJI.mean(0)
+
+
+def _links(weight_JI: Weights) -> Links:
+    """Each target word and the source word with the largest weight; the first of equal ones."""
+    seeing = weight_JI.max(1) > 0
+    return frozenset((int(weight_JI[j].argmax()), int(j)) for j in np.flatnonzero(seeing))
+
+
+def _weights(task: TargetWriter, pairs: Sequence[tuple[str, str]], numbers: Sequence[int]) -> Iterator[Weights | None]:
+    """``weight_SLHJI`` between the words of each pair: steps, layers, heads, target words, source words.
+
+    ``None`` where a normalised text has other words than the text itself, which is told.
+    """
+    from regard.models.captured_attention import weights_of
+
+    family = task.recipe.model.family
+    for begin in range(0, len(pairs), AT_ONCE):
+        some = pairs[begin : begin + AT_ONCE]
+        reads = [(task.reads(text), task.reads_target(translation)) for text, translation in some]
+        sources = [[id for id, _, _ in read[1]] for read, _ in reads]
+        targets = [[task.symbols.start, *(id for id, _, _ in written[1])] for _, written in reads]
+        layers = weights_of(task.model, family, sources, targets)["cross"]
+        for place, (pair, (read, written)) in enumerate(zip(some, reads, strict=True)):
+            weight_LHQK = np.stack([layer[place].float().cpu().numpy() for layer in layers])
+            word_K, word_Q = _words(*read), _words(*written)
+            if [len(text.split()) for text in pair] != [len(read[0].split()), len(written[0].split())]:
+                number = numbers[begin + place]
+                warnings.warn(f"line {number} is normalised to other words, and gets no links", stacklevel=5)
+                yield None
+                continue
+            steps = [weight_LHQK[:, :, :-1], weight_LHQK[:, :, 1:]]
+            yield np.stack([_between_words(weight_LHQK, word_Q, word_K, pair) for weight_LHQK in steps])
+
+
+def _words(text: str, read: Sequence[Read]) -> list[int]:
+    """The word of each piece; -1 for a symbol, and for a piece of punctuation in a word that has letters."""
+    ends = [found.end() for found in _WORD.finditer(text)]
+    spans = [(end - len(text[begin:end].lstrip()), end) for _, begin, end in read]
+    words = [int(np.searchsorted(ends, begin, "right")) if begin < end else -1 for begin, end in spans]
+    spoken = [any(map(str.isalnum, text[begin:end])) for begin, end in spans]
+    core = {word for word, has in zip(words, spoken, strict=True) if has}
+    return [word if has or word not in core else -1 for word, has in zip(words, spoken, strict=True)]
+
+
+def _between_words(
+    weight_LHQK: Weights, word_Q: Sequence[int], word_K: Sequence[int], pair: tuple[str, str]
+) -> Weights:
+    """``weight_LHJI``: the largest over a source word's pieces, the mean over a target word's; 0 without pieces."""
+    words_I, words_J = (len(text.split()) for text in pair)
+    largest_LHQI = np.zeros((*weight_LHQK.shape[:3], words_I), np.float32)
+    for piece, word in enumerate(word_K):
+        if word >= 0:
+            np.maximum(largest_LHQI[..., word], weight_LHQK[..., piece], out=largest_LHQI[..., word])
+    is_of_QJ = np.asarray(word_Q)[:, None] == np.arange(words_J)
+    mean_QJ = (is_of_QJ / np.maximum(is_of_QJ.sum(0), 1)).astype(np.float32)
+    found: Weights = np.einsum("lhqi,qj->lhji", largest_LHQI, mean_QJ)
+    return found
