@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -72,6 +73,21 @@ def guarded(task: Any, sources: list[str], outputs: list[str], name: str) -> Row
     return row
 
 
+def word_errors(task: Any, sources: list[str], references: list[str]) -> Row:
+    """Expected calibration error of words, in ten bins: of their pieces' probabilities, and of what these map to."""
+    from regard.tasks.metrics.calibration import expected_calibration_error
+    from regard.tasks.translation.word_confidence import in_reference
+
+    raw, mapped, right = list[float](), list[float](), list[bool]()
+    for [best], reference in zip(task.nbest(sources), references, strict=True):
+        words = task.words(best)
+        raw += [math.exp(word.confidence) for word in task.word_log_probabilities(best)]
+        mapped += [word.confidence for word in words]
+        right += in_reference([word.text for word in words], reference)
+    errors = (expected_calibration_error(np.array(one), np.array(right), 10) for one in (raw, mapped))
+    return {"words": len(right), "calibration error before, after": [round(error, 4) for error in errors]}
+
+
 def main() -> None:
     """Fit, judge, print."""
     import regard
@@ -85,12 +101,14 @@ def main() -> None:
     asked = made.parse_args()
     task: Any = regard.load(asked.model, "cpu")
     valid, test = ([list(lines(path)) for path in pair] for pair in (asked.validation, asked.test))
-    fitted = calibrate((task, *pair) for pair in zip(*valid, strict=True))
+    best = [one for one, *_ in task.nbest(valid[0])]
+    fitted = calibrate((task, *pair) for pair in zip(*valid, best, strict=True))
     task.assets = dataclasses.replace(task.assets, calibration=fitted)
     sources, references = (texts[:COUNT] for texts in test)
     print(json.dumps(fitted.guard))
     for name, outputs in (("references", references), ("own translations", task.translate(sources))):
         print(json.dumps(guarded(task, sources, outputs, name)), flush=True)
+    print(json.dumps(word_errors(task, *test)))
 
 
 if __name__ == "__main__":

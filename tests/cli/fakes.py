@@ -11,6 +11,8 @@ from regard.config import TASKS
 from regard.tasks.translation.alternatives import Alternative, WordAlternatives
 from regard.tasks.translation.guard import GuardReport, judge
 from regard.tasks.translation.translator import Hypothesis
+from regard.tasks.translation.word_confidence import Word
+from regard.text.confidence import NOT_CALIBRATED
 
 
 def answering(command: str, task: Callable[[], Any]) -> Any:
@@ -27,7 +29,7 @@ def answering(command: str, task: Callable[[], Any]) -> Any:
 class Unaware:
     """A model whose folder says neither what training read nor which confidence is usual."""
 
-    assets = SimpleNamespace(doubted_below=None)
+    assets = SimpleNamespace(doubted_below=None, calibration=NOT_CALIBRATED)
     target_tokenizer = SimpleNamespace(piece=lambda id: f"▁{id}")
     device = device_name = "cpu"
     engine = None
@@ -64,6 +66,9 @@ class Shouts(Unaware):
     def sample(self, texts: list[str], n: int, *, seed: int, first: int, **given: Any) -> list[list[Hypothesis]]:
         said = [f"{text.upper()} {seed} {number} {given['top_k']}" for number, text in enumerate(texts, first)]
         return [[Hypothesis(f"{one}.{i}", (i,), -1.0) for i in range(n)] for one in said]
+
+    def words(self, translation: Hypothesis) -> list[Word]:
+        return [Word(translation.text, 0, len(translation.text), 0.5)]
 
     def guard(self, texts: list[str], translations: list[str]) -> list[GuardReport]:
         return [judge(text, said, None, {}) for text, said in zip(texts, translations, strict=True)]

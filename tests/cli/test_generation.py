@@ -22,7 +22,7 @@ from regard.cli.io.lines import bursts
 from regard.config import TASKS
 from regard.tasks.translation.text_to_text.writer import NOTHING, Answer
 from regard.tasks.translation.translator import Hypothesis
-from regard.text.confidence import SeenWords
+from regard.text.confidence import NOT_CALIBRATED, SeenWords
 from tests.cli.fakes import Shouts, Unaware, answering
 
 translate = answering("translate", Shouts)
@@ -58,7 +58,9 @@ def test_lines_out_are_lines_in(translate, given: bytes, expected: str, told: tu
 
 def test_json_is_one_object_a_line_and_nbest_is_number_score_and_text(translate) -> None:
     values = [json.loads(line) for line in translate("--json", stdin=b"a\n\n").out.splitlines()]
-    assert values[0] == {"text": "A", "tokens": [1, 0], "pieces": ["▁1", "▁0"], "score": -0.5, "confidence": 1.0}
+    words = {"words": [{"text": "A", "begin": 0, "end": 1, "confidence": 0.5}], "calibrated": False}
+    whole = {"text": "A", "tokens": [1, 0], "pieces": ["▁1", "▁0"], "score": -0.5, "confidence": 1.0}
+    assert values[0] == whole | words
     assert values[1]["text"] == ""
     value = json.loads(translate("--json", "--nbest", "2", stdin=b"a\n").out)
     assert (value["text"], [h["text"] for h in value["nbest"]]) == ("A", ["A", "A!"])
@@ -131,7 +133,7 @@ def test_warnings_are_sentences_too(regard, loaded, recwarn, monkeypatch) -> Non
 
 def test_what_the_model_cannot_know_is_told_of_or_is_in_the_object(regard, loaded) -> None:
     class Knows(Shouts):
-        assets = SimpleNamespace(doubted_below=0.6)
+        assets = SimpleNamespace(doubted_below=0.6, calibration=NOT_CALIBRATED)
         asked: ClassVar[list[bool]] = []
 
         def unseen_words(self, text: str) -> Any:

@@ -47,6 +47,19 @@ def test_the_best_setting_is_written_to_the_recipe(folder: Path) -> None:
     assert again
 
 
+def test_of_a_hundred_pairs_what_is_usual_is_fitted(folder: Path) -> None:
+    for name in "ab":
+        (folder / name).write_text((folder / name).read_text(encoding="utf-8") * 25, encoding="utf-8")
+    given = folder / "model", folder / "a", folder / "b"
+    tune(*given, dry_run=True)
+    assert not regard.Translator.load(folder / "model", "cpu").assets.calibration.guard
+    tune(*given)
+    assets = regard.Translator.load(folder / "model", "cpu").assets
+    assert {"ratio", "omission", "improbable"} < assets.calibration.guard.keys()
+    assert assets.doubted_below > 0
+    manifest.verify(folder / "model", extra=True)
+
+
 def test_a_wider_beam_has_to_gain() -> None:
     def of(beam: int, bleu: float) -> Setting:
         return Setting(beam, 0.6, bleu, 1.0)

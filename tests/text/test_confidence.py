@@ -46,12 +46,16 @@ def test_the_file_gives_back_the_number(tmp_path: Path) -> None:
     for below in (0.0, 0.9055, 1.0):
         (tmp_path / CONFIDENCE).write_bytes(confidence_content(below))
         assert read_doubted_below(tmp_path) == below
-    found = module.Calibration({"ratio": -0.1, "copy": 0.2})
+    found = module.Calibration({"ratio": -0.1, "copy": 0.2}, ((-2.5, 0.3), (-0.1, 0.9)))
     (tmp_path / CONFIDENCE).write_bytes(confidence_content(0.5, found))
     assert (read_doubted_below(tmp_path), module.read_calibration(tmp_path)) == (0.5, found)
     for damaged in ("[1]", '{"doubted_below": 0.5, "guard": [1]}', '{"doubted_below": 0.5, "guard": {"copy": NaN}}'):
         (tmp_path / CONFIDENCE).write_text(damaged)
         with refused(Damaged, CONFIDENCE, "guard"):
+            module.read_calibration(tmp_path)
+    for words in ("[1]", "[[1, 2], [0, 3]]", "[[1, 2], [3, NaN]]", "[[1, 2, 3]]", "3"):
+        (tmp_path / CONFIDENCE).write_text(f'{{"doubted_below": 0.5, "words": {words}}}')
+        with refused(Damaged, CONFIDENCE, "words"):
             module.read_calibration(tmp_path)
 
 

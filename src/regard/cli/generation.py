@@ -124,9 +124,10 @@ def translate(
         sample: draw translations (as many as --nbest) instead of searching for the most probable.
         seed: another seed, other drawn translations; default: the recipe's.
         json: one JSON object a line, with text, tokens (their numbers), pieces (the same as text, ▁ is a space), score
-            and confidence (the geometric mean of the tokens' probabilities), and, where the model folder knows them,
-            with the words that training never saw (``unseen``: word, begin and end in characters) and whether the model
-            is ``unsure``: less confident than usual on the validation texts; and the guessed ``source_language``.
+            and confidence (the geometric mean of the tokens' probabilities), ``words`` with theirs (where
+            ``calibrated``, the probability that the word stands in a reference), and, where the model folder knows
+            them, with the words that training never saw (``unseen``: word, begin and end in characters) and whether the
+            model is ``unsure``: less confident than usual on the validation texts; and the guessed ``source_language``.
     """
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
@@ -156,6 +157,8 @@ def translate(
         def values(one: Hypothesis) -> dict[str, object]:
             found = {"text": one_line(one.text), **piece_values(task, one.tokens), "score": round(one.score, 6)}
             found["confidence"] = round(one.confidence, 6)
+            found["words"] = list(map(asdict, task.words(one)))
+            found["calibrated"] = bool(task.assets.calibration.words)
             found |= {"guard": one.guard.to_dict()} if one.guard else {}
             found |= {"tried": list(map(asdict, one.tried))} if one.tried else {}
             return found if one.unsure is None else {**found, "unsure": one.unsure}

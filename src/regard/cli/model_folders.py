@@ -205,7 +205,9 @@ def tune(
     """Choose beam and length penalty on validation data, and write them to the recipe of a model.
 
     Length penalties from 0 to 1.6 are tried with the beam of the recipe, then beams from 1 to 8 with the best of them.
-    The narrowest beam is taken that no wider one beats by 0.1 BLEU. Choose on validation data, never on a test set.
+    The narrowest beam is taken that no wider one beats by 0.1 BLEU. Of a translator, with 100 sentences or more, it is
+    also fitted what it doubts, what --guard warns of, and what confidences of words mean. Choose on validation data,
+    never on a test set.
 
     Args:
         folder: of a model of the task translation or text-to-text.

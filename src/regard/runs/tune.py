@@ -1,9 +1,10 @@
-"""Chooses how a model searches, its beam and its length penalty, on validation data."""
+"""Chooses how a model searches, its beam and its length penalty, on validation data; and fits what it is sure of."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 from regard.config import recipe_toml
@@ -12,8 +13,13 @@ from regard.system import kernels
 from regard.system.errors import UsageError
 from regard.system.processor import usable_cores
 from regard.tasks.metrics.bleu import score
+from regard.tasks.metrics.calibration import doubted_below
 from regard.tasks.model_folder import RECIPE, load, load_recipe_and_assets, open_without_torch
 from regard.tasks.model_path import model_folder
+from regard.tasks.translation.calibration import calibrate
+from regard.tasks.translation.guard import FEW as FITTED
+from regard.tasks.translation.translator import Translation
+from regard.text.confidence import CONFIDENCE, confidence_content
 from regard.text.counts import counted
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files
@@ -60,6 +66,9 @@ def tune(
 ) -> tuple[list[Setting], Setting]:
     """Try length penalties with the recipe's beam, then beams with the best of them, and write the best to the recipe.
 
+    Of a translator and 100 pairs or more it also fits, as the end of a training does, below which confidence outputs
+    are doubted, what the guard warns of, and confidences of words.
+
     Args:
         folder: of a model that translates or answers.
         source, reference: the validation data, line by line; default: what the run of the folder validated on.
@@ -102,11 +111,24 @@ def tune(
         measure(beam, best.length_penalty)
     chosen = choose([one for one in tried if one.length_penalty == best.length_penalty])
     changed = (chosen.beam, chosen.length_penalty) != (own.beam, own.length_penalty)
-    if changed and not dry_run:
-        decoding = own.model_copy(update={"beam": chosen.beam, "length_penalty": chosen.length_penalty})
-        content = recipe_toml(recipe.model_copy(update={"decoding": decoding})).encode()
-        manifest.replace(folder, {RECIPE: [content]}, Files())
+    decoding = own.model_copy(update={"beam": chosen.beam, "length_penalty": chosen.length_penalty})
+    recipe = recipe.model_copy(update={"decoding": decoding})
+    contents = {RECIPE: [recipe_toml(recipe).encode()]} if changed else {}
+    if recipe.info.learns_from == "pairs" and len(sources) >= FITTED:
+        told("fitting what the guard and confidences of words mean")
+        settings = [f"decoding.length_penalty={chosen.length_penalty}", f"decoding.beam={chosen.beam}"]
+        contents[CONFIDENCE] = [_fit_confidence(tasks[""].with_settings(settings), sources, references)]
+    if contents and not dry_run:
+        manifest.replace(folder, contents, Files())
     return tried, chosen
+
+
+def _fit_confidence(task: Translation, sources: list[str], references: list[str]) -> bytes:
+    """The file of what is usual of a model's translations, fitted to these pairs."""
+    best = [one for one, *_ in task.nbest(sources)]
+    right = [one.text.strip() == wanted.strip() for one, wanted in zip(best, references, strict=True)]
+    found = calibrate(zip(repeat(task), sources, references, best, strict=False))
+    return confidence_content(doubted_below([one.confidence for one in best], right), found)
 
 
 def choose(settings: list[Setting]) -> Setting:

@@ -83,9 +83,11 @@ class Calibration:
     Args:
         guard: the usual values of what speaks against a translation (``tasks/translation/guard.py``); empty where they
             were not fitted.
+        words: log-probabilities of words, and the probabilities that they stand in a reference; both rise.
     """
 
     guard: Mapping[str, float] = field(default_factory=dict)
+    words: tuple[tuple[float, float], ...] = ()
 
 
 NOT_CALIBRATED = Calibration()
@@ -108,7 +110,14 @@ def read_calibration(folder: Path) -> Calibration:
     guard = value.get("guard", {}) if isinstance(value, dict) else None
     if not isinstance(guard, dict) or not all(type(one) is float and math.isfinite(one) for one in guard.values()):
         raise Damaged("is damaged: guard has no thresholds", str(path))
-    return Calibration(guard)
+    try:
+        words = tuple((float(given), float(found)) for given, found in value.get("words", ()))
+    except (TypeError, ValueError):
+        words = ((math.nan, 0.0),)
+    sides = list(zip(*words, strict=True))
+    if not all(math.isfinite(number) for side in sides for number in side) or any(list(s) != sorted(s) for s in sides):
+        raise Damaged("is damaged: words has no rising numbers", str(path))
+    return Calibration(guard, words)
 
 
 def read_doubted_below(folder: Path) -> float | None:

@@ -194,4 +194,5 @@ def test_the_confidence_that_one_output_in_a_hundred_lacks_becomes_an_asset(prep
     assert below == pytest.approx(np.quantile(confidences, 0.01), rel=1e-3)
     assert [one.unsure for one in found] == [one.confidence < below for one in found]
     assert sum(one.unsure for one in found) == 2
+    assert task.assets.calibration.guard
     assert task.assets.contents["confidence.json"] == confidence_content(below, task.assets.calibration)

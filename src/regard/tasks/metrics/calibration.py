@@ -1,4 +1,4 @@
-"""Temperature scaling, out-of-scope thresholds and doubted outputs, all fitted on validation texts.
+"""Temperature scaling, isotonic maps, out-of-scope thresholds and doubted outputs, all fitted on validation texts.
 
 Framework-free: logits and probabilities are arrays.
 """
@@ -158,6 +158,28 @@ def doubted_below(confidences: Sequence[float], right: Sequence[bool]) -> float:
     if len(found) * UNUSUAL < 1 or not np.isfinite(found).all():
         return 0.0
     return float(f"{np.quantile(found, UNUSUAL):.4g}")
+
+
+def monotone_map(given_B: Floats, right_B: NDArray[np.bool_], bins: int = 20) -> tuple[tuple[float, float], ...]:
+    """What numbers say of being right, both rising: isotonic regression over bins of equal counts [Zadrozny02].
+
+    Args:
+        given_B: the larger, the more probable it is right.
+        right_B: whether it is.
+        bins: at most; neighbours in which the share of right ones would fall are joined.
+
+    Returns:
+        To five digits; none where a bin would have fewer than 50.
+    """
+    if len(given_B) < 50 * bins or not np.isfinite(given_B).all():
+        return ()
+    kept: list[Floats] = []  # sums of given and of right, and counts
+    for part in np.array_split(given_B.argsort(kind="stable"), bins):
+        kept.append(np.array([given_B[part].sum(), right_B[part].sum(), len(part)]))
+        while len(kept) > 1 and kept[-2][1] * kept[-1][2] >= kept[-1][1] * kept[-2][2]:
+            last = kept.pop()
+            kept[-1] = kept[-1] + last
+    return tuple((float(f"{given / n:.5g}"), float(f"{right / n:.5g}")) for given, right, n in kept)
 
 
 def sure(texts: int) -> float:

@@ -191,7 +191,7 @@ def final_outputs(
     nbest: Callable[..., list[list[Any]]],
     references: Sequence[str],
     should_stop: ShouldStop,
-) -> list[str]:
+) -> list[Any]:
     """What the finished model writes for the validation texts; below which confidence it is doubted goes to its assets.
 
     Args:
@@ -207,7 +207,7 @@ def final_outputs(
     best = [found[0] for found in nbest(trace=StoppableTrace(should_stop))]
     right = [one.text.strip() == wanted.strip() for one, wanted in zip(best, references, strict=True)]
     task.assets = replace(task.assets, doubted_below=doubted_below([one.confidence for one in best], right))
-    return [one.text for one in best]
+    return best
 
 
 class ValidationSearch(Trace):
@@ -298,10 +298,12 @@ class TranslationTraining(TeacherForcing[Translation]):
         assert isinstance(task, Translation)
         places = range(self.prepared.validation_source.count)
         references = [reference for _, reference in self.prepared.validation_pairs()]
-        said = final_outputs(task, partial(self.nbest, task, places), references, should_stop)
+        best = final_outputs(task, partial(self.nbest, task, places), references, should_stop)
         check = StoppableTrace(should_stop).record
-        task.assets = replace(task.assets, calibration=calibrate(self._read_by(task), check))
+        found = zip(self._read_by(task), best, strict=True)
+        task.assets = replace(task.assets, calibration=calibrate(((*one, other) for one, other in found), check))
         beam, lines = task.recipe.decoding.beam, list[str]()
+        said = [one.text for one in best]
         for pair, scores in self._by_direction(said, references, places).items():
             head = f"{' → '.join(pair)}: " if pair else ""
             lines.append(f"* {head}BLEU {scores.bleu:.2f} (beam {beam}; `{scores.bleu_signature}`)")

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from regard.tasks.metrics.bleu import TranslationScores
     from regard.tasks.translation.alternatives import WordAlternatives
     from regard.tasks.translation.guard import Attempt, GuardReport
+    from regard.tasks.translation.word_confidence import Word
     from regard.text.language_ngrams import LanguagePrediction
 
 Begins = list[tuple[int, ...]] | None
@@ -65,6 +66,7 @@ class Hypothesis:
         unsure: whether that is less than usual on the validation texts; ``None`` where the folder does not say.
         guard: what speaks against it, where that was asked for.
         tried: the searches for it, where it was searched for again.
+        parts: what was written for each part of a text that was cut; else one.
     """
 
     text: str
@@ -75,6 +77,7 @@ class Hypothesis:
     unsure: bool | None = None
     guard: GuardReport | None = field(default=None, compare=False)
     tried: tuple[Attempt, ...] = field(default=(), compare=False)
+    parts: tuple[TokenHypothesis, ...] = field(default=(), compare=False, repr=False)
 
 
 class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
@@ -334,6 +337,28 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         read = (forced_pass(self, *pair) for pair in zip(texts, translations, strict=True))
         return [judge(source, output, forced, usual) for source, output, forced in read]
 
+    def words(self, translation: Hypothesis) -> list[Word]:
+        """The words of a translation that was searched for with scores, each with its confidence.
+
+        It is the probability that the word stands in a reference, as fitted on the validation texts; where nothing was
+        fitted (``assets.calibration.words`` is empty), the product of its pieces' probabilities.
+        """
+        from regard.tasks.translation.word_confidence import confidences
+
+        return confidences(self.word_log_probabilities(translation), self.assets.calibration.words)
+
+    def word_log_probabilities(self, translation: Hypothesis) -> list[Word]:
+        """The same words, each with the sum of the log-probabilities of its pieces."""
+        from regard.tasks.translation.word_confidence import log_probabilities
+
+        found: list[Word] = []
+        begin, between = 0, len(joiner(self.direction[1]))
+        for part in translation.parts:
+            text, words = log_probabilities(self.target_tokenizer, part, len(self.symbols.prefix))
+            found += [replace(word, begin=begin + word.begin, end=begin + word.end) for word in words]
+            begin += len(text) + between
+        return found
+
     def alternatives(self, text: str, n: int = 3, beam: int | None = None) -> list[WordAlternatives]:
         """Other words for each word of the best translation, each with the best rest of the translation behind it.
 
@@ -523,6 +548,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
                     all(one.finished for one in chosen),
                     confidence,
                     is_doubted(confidence, self.assets.doubted_below),
+                    parts=tuple(chosen),
                 )
             )
         return found

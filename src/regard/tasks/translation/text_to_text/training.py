@@ -93,7 +93,7 @@ class TextToTextTraining(TeacherForcing[TextToText]):
         assert isinstance(task, TextToText)
         examples = [one for one in self.prepared.validation_examples() if not one.is_empty]
         sources, targets = [with_prefix(one.source, one.prefix) for one in examples], [one.target for one in examples]
-        said = final_outputs(task, partial(task.nbest, sources), targets, should_stop)
+        said = [one.text for one in final_outputs(task, partial(task.nbest, sources), targets, should_stop)]
         found = score_answers(said, targets, [one.prefix for one in examples])
         return [f"* {line}" for line in (f"beam {task.recipe.decoding.beam}", *found.lines())]
 
