@@ -36,6 +36,7 @@ class EvaluateOptions:
         from_: of a translator of several languages, the language of the sentences, such as de; default: as the file's
             extension says. One score is of one direction, which training need not have had.
         to: the language of the reference, likewise.
+        with_: another translator of the same languages and vocabulary, as regard translate has it.
         test: a file that any other model is tested on: labelled texts or images, tagged texts, or running text.
         columns: where things stand in it, as regard train has it.
         beam: hypotheses kept while searching; default: the recipe's.
@@ -54,6 +55,7 @@ class EvaluateOptions:
     reference: Path | None = None
     from_: Annotated[str | None, Parameter(name="--from")] = None
     to: str | None = None
+    with_: Annotated[list[Path] | None, Parameter(name="--with")] = None
     test: list[Path] | None = None
     columns: str | None = None
     beam: int | None = None
@@ -123,6 +125,11 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
     instead = "give --test" if "test" in mine else "give --source and --reference"
     others = [one.name for one in fields(options) if one.name not in (*mine, *COMMON)]
     refuse_given(options, f"is not for {task.info.noun}; {instead}", *others)
+    if options.with_:
+        from regard.tasks.text.ensemble import with_models
+
+        others = {path: open_model(path, options.device, options.threads, "evaluate") for path in options.with_}
+        task = with_models(task, folder, others)
     values, lines = _score(task, options)
     if options.json:
         result_json(values)

@@ -39,6 +39,11 @@ SETTINGS_HELP = (
     "decoding.KEY=VALUE, another value than the recipe's: length_penalty, min_length, max_length, no_repeat_ngram, "
     "repetition_penalty, stopping, shortlist (of a student of Marian, and faster); docs/generate.md names all."
 )
+WITH_HELP = (
+    "another model folder of the same task, languages and vocabulary; may be given several times. Each token is chosen "
+    "by the mean of the probabilities of all models."
+)
+With = Annotated[list[Path] | None, Parameter(name="--with", help=WITH_HELP)]
 Settings = Annotated[list[str] | None, Parameter(name="--set", help=SETTINGS_HELP)]
 Number = Annotated[float | None, Parameter(group=DRAWING)]
 Whole = Annotated[int | None, Parameter(group=DRAWING)]
@@ -94,6 +99,7 @@ def translate(
     beam: int | None = None,
     nbest: int = 1,
     prefix: Path | None = None,
+    with_: With = None,
     alternatives: int = 0,
     guard: Literal["warn", "retry"] | None = None,
     sample: Annotated[bool, Parameter(group=DRAWING)] = False,
@@ -144,9 +150,11 @@ def translate(
     refuse_document(given.input)
     with Exchange("translate", folder, texts, given, options, begins) as exchange:
         from regard.tasks.kinds import translates
+        from regard.tasks.text.ensemble import with_models
 
         opened = exchange.open_model()
         assert translates(opened)
+        opened = with_models(opened, folder, {path: exchange.open_beside("--with", path) for path in with_ or ()})
         task = opened.between(from_, to) if from_ or to else opened
         if task.is_zero_shot:
             say(f"{' → '.join(task.direction)} was not among the directions of the training")

@@ -258,6 +258,19 @@ class Decoding(Section):
         ge=0.0,
         le=100.0,
     )
+    groups: int = only_if_set(
+        "the beam is divided into so many groups, each of which keeps away from the tokens of those before it "
+        "[Vijayakumar18]; 1: it is not",
+        1,
+        ge=1,
+        le=100,
+    )
+    diversity: float = only_if_set(
+        "groups: a log-probability falls by it for each row of the groups before that takes the token at this step",
+        0.5,
+        ge=0.0,
+        le=100.0,
+    )
     tokens: int = Field(8192, ge=16, description="source tokens times beam decoded at once")
     alignment_layer: int | None = only_if_set(
         "the decoder's layer whose cross-attention aligns words, from 1; regard align --tune chooses it; default: the "

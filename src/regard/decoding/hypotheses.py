@@ -113,6 +113,8 @@ class Sentence:
     """The least tokens of an output, ``</s>`` not counted."""
     terms: Terms | None = None
     """What its outputs contain."""
+    copies: int = 1
+    """Samples that enter together, numbered from ``sample``."""
 
     @property
     def tokens(self) -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -57,6 +57,8 @@ class Scheduler:
         trace: records every step, if given.
         stop: ends outputs that the model would continue, e.g. at a stop string; such an output
             is not ``finished``, and keeps all its tokens.
+        groups: of a diverse beam, the copies of a sentence. They enter together, and a group goes on with all its rows
+            as long as one of them may still lead to a better output of this group.
     """
 
     refill: ClassVar[float] = 0.25
@@ -74,6 +76,7 @@ class Scheduler:
     symbols: Symbols
     trace: Trace | None = None
     stop: Stop | None = None
+    groups: int = 1
     _waiting: deque[Sentence] = field(default_factory=deque, init=False)
     _rows: Rows = field(default=NO_ROWS, init=False)
     _state: Any = field(default=None, init=False)
@@ -82,7 +85,7 @@ class Scheduler:
     _reach: Callable[[Rows], Floats] | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self._multi_step = getattr(self.step, "multi_step", None)
+        self._multi_step = getattr(self.step, "multi_step", None) if self.groups == 1 else None
         self._reach = getattr(self.choose, "reach", None)  # where a log-probability may rise as a row grows
         self._constraints = None
         if self.decoding.is_constrained:
@@ -101,13 +104,14 @@ class Scheduler:
         sample: int = 0,
         prefix: Sequence[int] | None = None,
         terms: Terms | None = None,
+        copies: int = 1,
     ) -> None:
         """Queue a sentence; ``index`` is its name, ``limit`` the most tokens (``</s>`` counted) of its outputs.
 
         ``first`` is the last token of a prompt whose others are ``source`` (which may be empty); the start symbol if it
-        is not given. ``sample`` numbers the samples of one source. Outputs begin with the tokens of ``prefix``, or
-        where there is none with those of the symbols. Without a limit it is that of :func:`lengths`, and more by what
-        ``terms`` need, which have room in any case.
+        is not given. ``sample`` numbers the samples of one source, of which there are ``copies`` from this number on.
+        Outputs begin with the tokens of ``prefix``, or where there is none with those of the symbols. Without a limit
+        it is that of :func:`lengths`, and more by what ``terms`` need, which have room in any case.
         """
         begin = self.symbols.prefix if prefix is None else tuple(prefix)
         least, most = lengths(self.decoding, len(source) if first is None else 0)
@@ -115,7 +119,15 @@ class Scheduler:
         limit = (most if limit is None else limit) + need
         limit = max(len(begin) + need + 1, min(limit, self.decoding.max_length or limit))
         least = min(least, limit - 1)  # an output can end
-        self._waiting.append(Sentence(index, source, limit, NBest(nbest), first, sample, begin, least, terms))
+        sentence = Sentence(index, source, limit, NBest(nbest), first, sample, begin, least, terms, copies)
+        self._waiting.extend([sentence] if copies == 1 else self._divide(sentence))
+
+    def _divide(self, sentence: Sentence) -> Iterator[Sentence]:
+        """The copies of a sentence, as many together as the budget has room for."""
+        room = max(self.groups, self.decoding.tokens // (self.decoding.beam * max(1, sentence.tokens)))
+        for number in range(0, sentence.copies, room):
+            copies, best = min(room, sentence.copies - number), NBest(sentence.best.size)
+            yield replace(sentence, best=best, sample=sentence.sample + number, copies=copies)
 
     @property
     def idle(self) -> bool:
@@ -177,6 +189,9 @@ class Scheduler:
             over_M = ended_M | np.array([self.stop(token_T[:length]) for token_T, length in rows], np.bool_)
         self._finish(grown, ended_M, over_M)
         live_M = ~over_M & self._can_improve(grown)
+        if self.groups > 1:
+            able_B = np.bincount(grown.sentence_N[live_M], minlength=len(grown.sentences)) > 0
+            live_M = ~over_M & able_B[grown.sentence_N]
         if self.trace is not None:
             self.trace.record(self._rows, answer, choice, ended_M, live_M)
         closed = self._close(grown, live_M)
@@ -224,7 +239,7 @@ class Scheduler:
             return
         entering: list[Sentence] = []
         while self._waiting:
-            cost = self._waiting[0].width(beam) * self._waiting[0].tokens
+            cost = self._waiting[0].copies * self._waiting[0].width(beam) * self._waiting[0].tokens
             if cost > free and (entering or self._rows.count):
                 break
             entering.append(self._waiting.popleft())
@@ -233,7 +248,20 @@ class Scheduler:
             return
         sources = [sentence.source for sentence in entering]
         self._state = self.step.admit(self._state, sources) if self._rows.count else self.step.start(sources)
+        if any(sentence.copies > 1 for sentence in entering):
+            entering = self._copy(entering)
         self._rows = self._rows.open(entering, self.symbols.start)
+
+    def _copy(self, entering: list[Sentence]) -> list[Sentence]:
+        """The copies of sentences, each with a row of its own in the state."""
+        before, copies_B = self._rows.count, [sentence.copies for sentence in entering]
+        row_M = np.append(np.arange(before), before + np.arange(len(entering)).repeat(copies_B))
+        self._state = self.step.select(self._state, row_M)
+        return [
+            replace(sentence, best=NBest(sentence.best.size), sample=sentence.sample + number, copies=1)
+            for sentence in entering
+            for number in range(sentence.copies)
+        ]
 
     def _finish(self, grown: Rows, ended_M: NDArray[np.bool_], over_M: NDArray[np.bool_]) -> None:
         """Rows that ended in ``</s>`` or were stopped, and are good enough, become hypotheses of their sentence."""
@@ -338,9 +366,14 @@ def search(
     """
     if not 1 <= nbest <= decoding.beam:
         raise UsageError(f"nbest {nbest} must lie between 1 and the beam, {decoding.beam}", "nbest")
+    given: dict[str, Any] = {"firsts": firsts, "limits": limits, "prefixes": prefixes}
+    if decoding.groups > 1:
+        if trace is not None or any(terms or ()):
+            raise UsageError("groups go neither with terms nor with a trace; set decoding.groups=1", "decoding.groups")
+        return _search_groups(step, sources, decoding, symbols, nbest, **given)
     choose = _strategy(decoding, symbols, scores or trace is not None, terms or ())
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
-    enqueue(scheduler, sources, nbest=nbest, firsts=firsts, limits=limits, prefixes=prefixes, terms=terms)
+    enqueue(scheduler, sources, nbest=nbest, terms=terms, **given)
     plain = getattr(choose, "without_bonus", lambda one, _: one)
     found = {sentence.index: [plain(one, sentence) for one in sentence.best.hypotheses] for sentence in scheduler.run()}
     return [found[index] for index in range(len(sources))]
@@ -355,6 +388,20 @@ def _strategy(decoding: Decoding, symbols: Symbols, scores: bool, terms: Sequenc
     if decoding.beam == 1:
         return Greedy(symbols.without, scores)
     return Beam(decoding.beam, symbols.without, symbols.end if decoding.refill else None)
+
+
+def _search_groups(
+    step: Step[State], sources: Sequence[Ints], decoding: Decoding, symbols: Symbols, nbest: int, **given: Any
+) -> list[list[Hypothesis]]:
+    """The same by groups of a beam, each of which keeps as many outputs as it is wide: fewer are the first of more."""
+    from regard.decoding.diverse import best_of_groups, diverse_beam
+
+    choose, groups = diverse_beam(decoding, symbols), decoding.groups
+    own = decoding.model_copy(update={"beam": choose.width})
+    scheduler = Scheduler(step, choose, own, symbols, groups=groups)
+    enqueue(scheduler, sources, nbest=choose.width, samples=groups, **given)
+    found = {(sentence.index, sentence.sample): sentence.best.hypotheses for sentence in scheduler.run()}
+    return [best_of_groups([found[index, group] for group in range(groups)], nbest) for index in range(len(sources))]
 
 
 def enqueue(
@@ -384,10 +431,8 @@ def enqueue(
         first = None if firsts is None else firsts[index]
         limit = None if limits is None else limits[index]
         prefix = prefixes[index] if prefixes else None
-        for number in range(samples):
-            key = numbers[index] if numbers else index
-            own = terms[index] if terms else None
-            scheduler.put(key, source, limit, nbest, first=first, sample=number, prefix=prefix, terms=own)
+        key, own = numbers[index] if numbers else index, terms[index] if terms else None
+        scheduler.put(key, source, limit, nbest, first=first, prefix=prefix, terms=own, copies=samples)
 
 
 def sample(

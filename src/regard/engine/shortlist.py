@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
+from regard.decoding.sampling import sample
 from regard.decoding.step import MultiStepOutput, MultiStepRequest
-from regard.engine.answer import FastAnswer, Output, Scores, sample
+from regard.engine.answer import FastAnswer, Output, Scores
 from regard.engine.layers import Ids
 from regard.engine.transformer import FastState, FastTransformer
 from regard.system.kernels.packing import Floats, Packer

@@ -74,7 +74,15 @@ def engine_of(task: Task) -> Any:
 
 
 def step_of(task: Task, **options: int) -> Any:
-    """The step function of a task: its engine, or the model's, which is given the options."""
+    """The step function of a task: its engine, or the model's, which is given the options; or that of an ensemble."""
+    if task.others:
+        from regard.decoding.ensemble import EnsembleStep
+
+        return EnsembleStep([_step_of(one, **options) for one in (task, *task.others)])
+    return _step_of(task, **options)
+
+
+def _step_of(task: Task, **options: int) -> Any:
     if (step := engine_of(task)) is not None:
         return step
     from regard.models.decoding import stepper

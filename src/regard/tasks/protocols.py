@@ -126,6 +126,8 @@ class Task(Protocol):
     """A loaded model with its assets; each task has its own class."""
 
     recipe: Recipe
+    others: tuple[Any, ...]
+    """Models whose probabilities are averaged with those of this one."""
 
     @property
     def info(self) -> TaskInfo:

@@ -187,6 +187,14 @@ class Exchange:
         self._about |= {"engine": self._by_engine, "precision": task.precision if self._by_engine else "fp32"}
         return task
 
+    def open_beside(self, option: str, path: Path) -> Task:
+        """Load another model for the same command, which an option names."""
+        from regard.tasks.model_path import fingerprint
+
+        asked = self._options
+        self._about[f"{option} {path}"] = fingerprint(path)
+        return open_model(path, asked.device, asked.threads, self.command, asked.precision)
+
     def answer(
         self, answer: Callable[[list[str], int], Iterable[str]], joined: Callable[[Iterator[str]], Iterator[str]] = iter
     ) -> None:

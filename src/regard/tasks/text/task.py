@@ -101,6 +101,8 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
     """Gives a step that computes in the model's place (``tasks/engine``)."""
     precision: Precision = "fp32"
     """How the engine stores weights."""
+    others: tuple[Any, ...] = ()
+    """Models whose probabilities are averaged with those of this one (:meth:`with_models`)."""
 
     def __init__(self, recipe: Recipe, assets: AnyAssets, model: AnyModel | Unloaded[AnyModel]) -> None:
         self.recipe, self.assets, self._model = recipe, assets, model
@@ -145,6 +147,25 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
         other, decoding = copy(self), self.recipe.decoding.model_copy(update=chosen)
         other.recipe = self.recipe.model_copy(update={"decoding": decoding})
         return other
+
+    def with_models(self, others: Iterable[Any]) -> Self:
+        """An ensemble of this model and others of its vocabulary: tokens are chosen by the mean of probabilities.
+
+        Everything else, such as the recipe's section ``decoding``, is that of this one.
+
+        Raises:
+            UsageError: it searches for nothing, or one is not a model of the same task, languages and vocabulary.
+        """
+        from regard.tasks.text.ensemble import difference
+
+        if "decoding" not in self.recipe.sections:
+            raise UsageError(f"{self.info.noun} searches for nothing; ensembles are of models that write", "others")
+        ensemble = copy(self)
+        ensemble.others = (*self.others, *others)
+        for place, other in enumerate(ensemble.others):
+            if differs := difference(self, other):
+                raise UsageError(f"{differs} than the first model", f"others[{place}]")
+        return ensemble
 
 
 class TextTask(BaseTask[AnyTextAssets, AnyModel]):

@@ -84,7 +84,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
     """A translator, ready to use; its assets are the vocabularies of both languages."""
 
     assets_class = Vocabularies
-    evaluate_options = ("source", "reference", "from_", "to", "beam", "lowercase")
+    evaluate_options = ("source", "reference", "from_", "to", "with_", "beam", "lowercase")
 
     def __init__(
         self, recipe: Recipe, assets: Vocabularies, model: Transformer | Rnn | Unloaded[Transformer | Rnn]
@@ -144,10 +144,12 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         """The step of search, which keeps to the shortlist where that is asked for.
 
         Raises:
-            UsageError: the model has none, or is not computed by the engine.
+            UsageError: the model has none, is not computed by the engine, or is an ensemble.
         """
         if not self.recipe.decoding.shortlist:
             return step_of(self)
+        if self.others:
+            raise UsageError("an ensemble chooses among all pieces; leave it out", "decoding.shortlist")
         if (shortlist := self.assets.shortlist) is None:
             message = "the model has no list of likely pieces; put its lex.*.bin beside it and import it again"
             raise UsageError(message, "decoding.shortlist")
