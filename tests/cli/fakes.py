@@ -73,6 +73,6 @@ class Shouts(Unaware):
     def guard(self, texts: list[str], translations: list[str]) -> list[GuardReport]:
         return [judge(text, said, None, {}) for text, said in zip(texts, translations, strict=True)]
 
-    def alternatives(self, text: str, n: int, beam: int | None) -> list[WordAlternatives]:
+    def alternatives(self, text: str, n: int, beam: int | None, best: Any) -> list[WordAlternatives]:
         others = tuple(Alternative(f"{text}{i}", f"all of {i}", 0.5 / (i + 1)) for i in range(n))
         return [WordAlternatives(text.upper(), 0, len(text), others)]

@@ -184,6 +184,31 @@ def test_translations_are_drawn_and_other_words_shown(translate) -> None:
     for options in (["--top-k", "3"], ["--seed", "1"], ["--sample", "--beam", "2"]):
         assert translate(*options, "a").code == 2
     assert translate("--alternatives", "1", "--sample", "a").code == translate("--alternatives", "101", "a").code == 2
+    assert "--set decoding.repetition_penalty" in translate("--repetition-penalty", "2", "a").err
+    many = translate("--sample", "--nbest", "101", "a")
+    assert (many.code, "beam" in many.err, "101 translations cannot be drawn" in many.err) == (2, False, True)
+
+
+class Chooses(Shouts):
+    """Says what it was asked for."""
+
+    def mbr(self, texts: list[str], n: int, beam: int | None, **given: Any) -> list[list[Hypothesis]]:
+        said = f"{n} {beam} {given.get('seed')} {given.get('top_k')}"
+        return [[Hypothesis(f"{text} {said} {i}", (i,), -1.0, utility=50.0 - i) for i in range(n)] for text in texts]
+
+
+def test_translations_are_chosen_by_minimum_bayes_risk(regard, loaded) -> None:
+    loaded(Chooses())
+    assert regard("translate", "model", "--mbr", "3", "--seed", "7", "--top-k", "5", "a").out == "a 3 None 7 5 0\n"
+    done = regard("translate", "model", "--mbr", "3", "--beam", "4", "--nbest", "2", "--json", "a")
+    [whole] = map(json.loads, done.out.splitlines())
+    assert [(one["text"], one["utility"]) for one in whole["nbest"]] == [
+        ("a 3 4 None None 0", 50),
+        ("a 3 4 None None 1", 49),
+    ]
+    for wrong in (["1"], ["101"], ["2", "--nbest", "3"], ["2", "--reverse", "x"], ["2", "--alternatives", "1"]):
+        assert regard("translate", "model", "--mbr", *wrong, "a").code == 2
+    assert "--sample" in regard("translate", "model", "--mbr", "3", "--beam", "4", "--seed", "7", "a").err
 
 
 class Loops(Shouts):

@@ -128,8 +128,8 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
     if options.with_:
         from regard.tasks.text.ensemble import with_models
 
-        others = {path: open_model(path, options.device, options.threads, "evaluate") for path in options.with_}
-        task = with_models(task, folder, others)
+        more = {path: open_model(path, options.device, options.threads, "evaluate") for path in options.with_}
+        task = with_models(task, folder, more)
     values, lines = _score(task, options)
     if options.json:
         result_json(values)

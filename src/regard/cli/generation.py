@@ -101,6 +101,8 @@ def translate(
     prefix: Path | None = None,
     with_: With = None,
     alternatives: int = 0,
+    mbr: int = 0,
+    reverse: Path | None = None,
     guard: Literal["warn", "retry"] | None = None,
     sample: Annotated[bool, Parameter(group=DRAWING)] = False,
     seed: Annotated[int | None, Parameter(group=DRAWING)] = None,
@@ -124,6 +126,10 @@ def translate(
         prefix: a file with a line for each text: what its translation begins with; empty lines prescribe nothing.
         alternatives: show up to this many other words for each word of a translation, each with the best rest behind
             it: below the translation, a line for each with word, other word, its probability and the whole text.
+        mbr: show of this many candidates that which is most like the others (minimum Bayes risk): of drawn ones, or
+            with --beam of the best; with --nbest the next ones after it, too.
+        reverse: the model folder of a translator of the reverse direction: the hypotheses of the beam, or the drawn
+            translations, are ranked by its probability of the text, too. A wider --beam gives it more to choose from.
         guard: warn: say of each damaged translation on stderr what speaks against it (words left out, loops, copies, an
             unusual length, improbable words) and where, with --json in ``guard``; retry: search for these again, by a
             beam and then without repetitions, and keep the soundest (``tried``).
@@ -133,19 +139,28 @@ def translate(
             and confidence (the geometric mean of the tokens' probabilities), ``words`` with theirs (where
             ``calibrated``, the probability that the word stands in a reference), and, where the model folder knows
             them, with the words that training never saw (``unseen``: word, begin and end in characters) and whether the
-            model is ``unsure``: less confident than usual on the validation texts; and the guessed ``source_language``.
+            model is ``unsure``: less confident than usual on the validation texts; the guessed ``source_language``; and
+            with --mbr the expected ``utility``, 0 to 100.
     """
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
     if not 0 <= alternatives <= MOST:
         raise UsageError(f"{alternatives} must lie between 0 and {MOST}", "--alternatives")
-    if alternatives and (sample or nbest > 1 or prefix):
-        raise UsageError("are those of the best translation; leave --sample, --nbest, --prefix out", "--alternatives")
-    if guard == "retry" and sample:
-        raise UsageError("retry searches for a translation again, but --sample draws; leave one out", "--guard")
-    drawn, begins = _drawing_values(sample, beam, seed, drawing), ParallelLines.read("--prefix", prefix)
+    if alternatives and (sample or nbest > 1 or prefix or mbr or reverse):
+        left_out = "--sample, --nbest, --prefix, --mbr and --reverse"
+        raise UsageError(f"are those of the best translation; leave {left_out} out", "--alternatives")
+    if guard == "retry" and (sample or mbr):
+        raise UsageError("retry searches again, but --sample draws and --mbr ranks; leave them out", "--guard")
+    if mbr and not max(2, nbest) <= mbr <= MOST:
+        raise UsageError(f"{mbr} candidates; give 2 to {MOST}, and no fewer than --nbest", "--mbr")
+    if mbr and reverse:
+        raise UsageError("ranks by another score than --mbr; leave one out", "--reverse")
+    if sample and nbest > MOST:
+        raise UsageError(f"{nbest} translations cannot be drawn; ask for 1 to {MOST}", "--nbest")
+    draws = sample or (mbr > 0 and beam is None)
+    drawn, begins = _drawing_values(sample, beam, seed, drawing, draws), ParallelLines.read("--prefix", prefix)
     options: dict[str, object] = {"--to": to, "--from": from_, "--beam": beam, "--nbest": nbest, "--json": json}
-    options |= {"--set": settings, "--alternatives": alternatives, "--guard": guard}
+    options |= {"--set": settings, "--alternatives": alternatives, "--guard": guard, "--mbr": mbr}
     options |= {"--sample": sample, "--seed": seed, **drawn}
     refuse_document(given.input)
     with Exchange("translate", folder, texts, given, options, begins) as exchange:
@@ -159,6 +174,10 @@ def translate(
         if task.is_zero_shot:
             say(f"{' → '.join(task.direction)} was not among the directions of the training")
         task = task.with_settings(settings) if settings else task
+        if reverse:
+            behind = exchange.open_beside("--reverse", reverse)
+            assert translates(behind)
+            task = task.with_reverse(behind)
         if not json:
             exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
 
@@ -167,25 +186,28 @@ def translate(
             found["confidence"] = round(one.confidence, 6)
             found["words"] = list(map(asdict, task.words(one)))
             found["calibrated"] = bool(task.assets.calibration.words)
+            found |= {} if one.utility is None else {"utility": round(one.utility, 4)}
             found |= {"guard": one.guard.to_dict()} if one.guard else {}
             found |= {"tried": list(map(asdict, one.tried))} if one.tried else {}
             return found if one.unsure is None else {**found, "unsure": one.unsure}
 
-        def others(text: str) -> list[WordAlternatives]:
+        def others(text: str, found: Sequence[Hypothesis]) -> list[WordAlternatives]:
             try:
-                return task.alternatives(text, alternatives, beam)
+                return task.alternatives(text, alternatives, beam, found[0])
             except RegardError as error:
                 say(f"no alternatives: {error}")
                 return []
 
-        def more(text: str) -> dict[str, object]:
-            found: dict[str, object] = {}
+        def more(text: str, found: Sequence[Hypothesis]) -> dict[str, object]:
+            known: dict[str, object] = {}
             if guess := task.guess_language(text):
-                found = {"source_language": guess.language, "source_confidence": round(guess.confidence, 6)}
-            return {**found, "alternatives": list(map(asdict, others(text)))} if alternatives else found
+                known = {"source_language": guess.language, "source_confidence": round(guess.confidence, 6)}
+            return {**known, "alternatives": list(map(asdict, others(text, found)))} if alternatives else known
 
         def written(lines: list[str], first: int) -> list[list[Hypothesis]]:
             asked: dict[str, Any] = {"first": first, "prefixes": begins.of(first, len(lines))}
+            if mbr:
+                return [line[:nbest] for line in task.mbr(lines, mbr, beam, seed=seed, **(asked | drawn))]
             if sample:
                 return task.sample(lines, nbest, seed=seed, **(asked | drawn))
             return task.nbest(lines, nbest, beam, scores=json or nbest > 1 or exchange.given.by_hand, **asked)
@@ -205,11 +227,15 @@ def translate(
             if json:
                 return _objects(task, lines, found, values, "nbest" if nbest > 1 else None, more)
             exchange.report.warn(first, [best.guard.sentence if best.guard else "" for best, *_ in found])
-            if not sample:
+            if not draws:
                 best, guesses = [best for best, *_ in found], list(map(task.guess_language, lines))
                 exchange.report.add(first, lines, task.unseen_words_batch(lines), best, guesses)
             shown = _lines(found, nbest, first, one_line)
-            return chain.from_iterable(map(_with_alternatives, shown, map(others, lines))) if alternatives else shown
+            return (
+                chain.from_iterable(map(_with_alternatives, shown, map(others, lines, found)))
+                if alternatives
+                else shown
+            )
 
         exchange.answer(answer)
 
@@ -301,9 +327,9 @@ def ask(
 
 
 def _drawing_values(
-    sample: bool, beam: int | None, seed: int | None, drawing: SamplingOptions
+    sample: bool, beam: int | None, seed: int | None, drawing: SamplingOptions, draws: bool | None = None
 ) -> dict[str, float | None]:
-    """The options of drawing by name.
+    """The options of drawing by name; ``draws`` says whether something is drawn, as --sample does where it is None.
 
     Raises:
         UsageError: some are given, but nothing is drawn; or a beam although something is.
@@ -311,8 +337,11 @@ def _drawing_values(
     drawn = drawing.values
     if sample and beam is not None:
         raise UsageError("is for searching, but --sample draws; leave one out", "--beam")
-    if not sample and (there := [name for name, value in {"seed": seed, **drawn}.items() if value is not None]):
-        raise UsageError("is for drawing; add --sample", "--" + there[0].replace("_", "-"))
+    draws = sample if draws is None else draws
+    if not draws and (there := [name for name, value in {"seed": seed, **drawn}.items() if value is not None]):
+        searching = "; in a search it is --set decoding.repetition_penalty=NUMBER"
+        also = searching if there[0] == "repetition_penalty" else ""
+        raise UsageError(f"is for drawing; add --sample{also}", "--" + there[0].replace("_", "-"))
     return drawn
 
 
@@ -330,13 +359,13 @@ def _objects(
     found: list[list[Written]],
     values: Callable[[Written], dict[str, object]],
     several: str | None,
-    more: Callable[[str], dict[str, object]] = lambda text: {},
+    more: Callable[[str, list[Written]], dict[str, object]] = lambda text, written: {},
 ) -> Iterator[str]:
     """A JSON object for each text: the best that was written, all of it under a name, unseen words, and more."""
     for text, written in zip(texts, found, strict=True):
         each = [values(one) for one in written]
         nbest: dict[str, object] = {several: each} if several else {}
-        yield json_line({**each[0], **nbest, **unseen_values(task, text), **more(text)})
+        yield json_line({**each[0], **nbest, **unseen_values(task, text), **more(text, written)})
 
 
 def _lines(

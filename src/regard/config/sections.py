@@ -271,6 +271,18 @@ class Decoding(Section):
         ge=0.0,
         le=100.0,
     )
+    distinct: bool = only_if_set(
+        "several outputs of a search differ in more than case, punctuation and spaces; the beam becomes wider for "
+        "texts where it has too few such",
+        False,
+    )
+    utility: Literal["chrf", "bleu"] = only_if_set("minimum Bayes risk: what outputs are compared by", "chrf")
+    reverse_weight: float = only_if_set(
+        "what the log-probability by a model of the reverse direction counts beside a model's own",
+        0.5,
+        ge=0.0,
+        le=100.0,
+    )
     tokens: int = Field(8192, ge=16, description="source tokens times beam decoded at once")
     alignment_layer: int | None = only_if_set(
         "the decoder's layer whose cross-attention aligns words, from 1; regard align --tune chooses it; default: the "

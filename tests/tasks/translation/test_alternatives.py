@@ -59,6 +59,22 @@ def test_the_rest_behind_another_word_is_that_of_a_search_that_begins_with_it(mo
         assert probabilities == sorted(probabilities, reverse=True)
 
 
+def test_a_best_translation_that_is_known_is_not_searched_for_again(model: Translation, monkeypatch) -> None:
+    [[best]], asked = model.nbest([TEXT]), []
+
+    def counted(*given, **options):
+        asked.append(options)
+        return search(*given, **options)
+
+    monkeypatch.setattr("regard.tasks.translation.alternatives.search", counted)
+    assert model.alternatives(TEXT, 2, best=best) == model.alternatives(TEXT, 2)
+    assert len(asked) == 2 + 3
+
+
+def test_a_blank_behind_a_given_beginning_is_the_next_words(model: Translation) -> None:
+    assert model.nbest([TEXT], prefixes=[" hund \t"]) == model.nbest([TEXT], prefixes=[" hund"])
+
+
 def test_alternatives_are_of_a_text_that_is_read_at_once(model: Translation) -> None:
     assert model.alternatives(" ") == []
     with refused(RegardError, "text for alternatives", "2 parts"), pytest.warns(UserWarning, match="is cut"):

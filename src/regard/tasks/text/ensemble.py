@@ -24,13 +24,13 @@ def with_models(task: AnyTask, folder: Path, others: Mapping[Path, Task]) -> Any
     return task.with_models(others.values()) if others else task
 
 
-def difference(task: Task, other: Task) -> str:
+def difference(first: Any, other: Task) -> str:
     """In what a model differs from another so that both are no ensemble, as what stands before "than"; else empty."""
-    if task.name != other.name:
+    if first.name != other.name:
         return f"is {other.info.noun} and so of another task"
-    if task.assets.sha256 != other.assets.sha256 or _symbols(task) != _symbols(other):
+    if first.assets.sha256 != other.assets.sha256 or _symbols(first) != _symbols(other):
         return "has another vocabulary"
-    return "translates other languages" if _languages(task) != _languages(other) else ""
+    return "translates other languages" if _languages(first) != _languages(other) else ""
 
 
 def _symbols(task: Task) -> tuple[object, ...]:

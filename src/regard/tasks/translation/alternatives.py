@@ -83,7 +83,13 @@ class _Output:
 
 
 def alternatives(
-    step: Step[Any], source: Ints, decoding: Decoding, symbols: Symbols, tokenizer: AnyTokenizer, n: int
+    step: Step[Any],
+    source: Ints,
+    decoding: Decoding,
+    symbols: Symbols,
+    tokenizer: AnyTokenizer,
+    n: int,
+    best: Sequence[int] | None = None,
 ) -> list[WordAlternatives]:
     """Other words for each word of the best translation of a source.
 
@@ -96,13 +102,15 @@ def alternatives(
         symbols: start, ``</s>``, what is never produced, and the language's tokens.
         tokenizer: of the target.
         n: alternatives of a word at most.
+        best: the tokens of the best translation, without those of the symbols, where it is known.
     """
     skip, sources = len(symbols.prefix), [source]
-    [[best]] = search(step, sources, decoding, symbols)
-    own = _Output(tokenizer, best.tokens[skip:])
+    if best is None:
+        best = search(step, sources, decoding, symbols)[0][0].tokens[skip:]
+    own, whole = _Output(tokenizer, best), (*symbols.prefix, *best)
     trace = Trace(CANDIDATES * n, (*symbols.without, symbols.end))
     greedy = decoding.model_copy(update={"beam": 1})
-    search(step, sources, greedy, symbols, prefixes=[best.tokens], limits=[len(best.tokens) + 1], trace=trace)
+    search(step, sources, greedy, symbols, prefixes=[whole], limits=[len(whole) + 1], trace=trace)
     steps = trace[0][skip:]
     asked = [(start, *other) for start in own.starts for other in own.others(start, steps[start], n)]
     prefixes = [(*symbols.prefix, *own.tokens[:start], token) for start, token, _ in asked]

@@ -18,6 +18,7 @@ from regard.decoding.search import sample, search
 from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.engine import engine_of, step_of, why_torch
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
+from regard.tasks.text.distinct import search_distinct
 from regard.tasks.text.task import (
     BaseTask,
     Read,
@@ -29,6 +30,7 @@ from regard.tasks.text.task import (
     sampling_options,
     score_outputs,
 )
+from regard.tasks.translation.reverse import facing, rerank
 from regard.text.confidence import ScoredText, Side, UnseenWord, is_doubted
 from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction
 from regard.text.languages import cut, joiner, primary, shorten_words
@@ -65,6 +67,7 @@ class Hypothesis:
             NaN where scores were not asked for.
         unsure: whether that is less than usual on the validation texts; ``None`` where the folder does not say.
         guard: what speaks against it, where that was asked for.
+        utility: how much it is like the other candidates, 0 to 100, where minimum Bayes risk chose it.
         tried: the searches for it, where it was searched for again.
         parts: what was written for each part of a text that was cut; else one.
     """
@@ -76,6 +79,7 @@ class Hypothesis:
     confidence: float = 1.0
     unsure: bool | None = None
     guard: GuardReport | None = field(default=None, compare=False)
+    utility: float | None = None
     tried: tuple[Attempt, ...] = field(default=(), compare=False)
     parts: tuple[TokenHypothesis, ...] = field(default=(), compare=False, repr=False)
 
@@ -84,6 +88,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
     """A translator, ready to use; its assets are the vocabularies of both languages."""
 
     assets_class = Vocabularies
+    reverse: Translation | None = None
+    """A model of the reverse direction (:meth:`with_reverse`)."""
     evaluate_options = ("source", "reference", "from_", "to", "with_", "beam", "lowercase")
 
     def __init__(
@@ -255,6 +261,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             decoding = decoding.model_copy(update={"max_extra": max_extra})
 
         def write(sources: list[Ids], begins: Begins, numbers: list[int]) -> list[list[TokenHypothesis]]:
+            if self.reverse or (n > 1 and decoding.distinct):
+                return self._search_wider(sources, begins, n, decoding)
             step, symbols = self.step(), self.symbols
             return search(step, sources, decoding, symbols, nbest=n, prefixes=begins, trace=trace, scores=scores)
 
@@ -281,10 +289,12 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         Raises:
             UsageError: as :meth:`nbest`; or an option that is none of these, or a value that does not fit.
         """
-        decoding = sampling_options(self.decoding(n, None), options, "sample")
+        if not isinstance(n, int) or not 1 <= n <= 100:
+            raise UsageError(f"{n!r} translations cannot be drawn; ask for 1 to 100", "n")
+        decoding = sampling_options(self.recipe.decoding, options, "sample")
 
         def write(sources: list[Ids], begins: Begins, numbers: list[int]) -> list[list[TokenHypothesis]]:
-            return sample(
+            found = sample(
                 self.step(),
                 sources,
                 decoding,
@@ -294,8 +304,64 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
                 numbers=numbers,
                 prefixes=begins,
             )
+            return rerank(self, sources, found) if self.reverse else found
 
         return self._outputs(texts, n, first, prefixes, write)
+
+    def mbr(
+        self,
+        texts: Sequence[str],
+        n: int = 32,
+        beam: int | None = None,
+        *,
+        seed: int | None = None,
+        first: int = 1,
+        prefixes: Sequence[str] | None = None,
+        **options: Any,
+    ) -> list[list[Hypothesis]]:
+        """Minimum Bayes risk: of ``n`` candidates for each text that which is most like the others [Eikema22].
+
+        Args:
+            texts: as :meth:`nbest` has them, and ``first`` and ``prefixes``.
+            n: candidates of each: drawn as by :meth:`sample`, with ``seed`` and ``options``; with a beam the n best.
+            beam: hypotheses kept while searching for candidates.
+
+        Returns:
+            Every different candidate with its ``utility``, the best first: the mean of its sentence scores against the
+            others, chrF or BLEU as ``decoding.utility`` says.
+
+        Raises:
+            UsageError: as both.
+        """
+        from regard.tasks.metrics.utility import by_utility
+
+        if beam is None:
+            found = self.sample(texts, n, seed=seed, first=first, prefixes=prefixes, **options)
+        else:
+            found = self.nbest(texts, n, beam, first=first, prefixes=prefixes)
+        utility, language = self.recipe.decoding.utility, self.direction[1]
+        ranked = [by_utility([one.text for one in line], utility, language) for line in found]
+        return [
+            [replace(line[place], utility=mean) for place, mean in order]
+            for line, order in zip(found, ranked, strict=True)
+        ]
+
+    def with_reverse(self, reverse: Translation) -> Translation:
+        """This translator, whose n-best lists and samples are ranked by a model of the reverse direction, too.
+
+        The score of an output is ``log p(y|x) + decoding.reverse_weight · log p(x|y)``; of a search all hypotheses of
+        the beam are ranked, so a wider one gives more to choose from.
+
+        Args:
+            reverse: reads the language that this one writes, and writes that which it reads.
+
+        Raises:
+            UsageError: it does not.
+        """
+        other = copy(self)
+        other.reverse = reverse
+        facing(other, reverse)
+        return other
 
     def score(self, texts: Sequence[str], translations: Sequence[str], first: int = 1) -> list[ScoredText]:
         """How probable given translations are, token by token.
@@ -361,13 +427,16 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             begin += len(text) + between
         return found
 
-    def alternatives(self, text: str, n: int = 3, beam: int | None = None) -> list[WordAlternatives]:
+    def alternatives(
+        self, text: str, n: int = 3, beam: int | None = None, best: Hypothesis | None = None
+    ) -> list[WordAlternatives]:
         """Other words for each word of the best translation, each with the best rest of the translation behind it.
 
         Args:
             text: one that the model reads at once.
             n: alternatives of a word at most.
             beam: hypotheses kept while searching; default: the recipe's.
+            best: the best translation, where it is known already.
 
         Raises:
             RegardError: the text is longer than that.
@@ -381,7 +450,24 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         if len(sources) > 1:
             raise RegardError(f"is cut into {len(sources)} parts; ask sentence by sentence", "text for alternatives")
         own = self.decoding(1, beam), self.symbols, self.target_tokenizer, n
-        return alternatives(self.step(), sources[0], *own) if sources else []
+        return alternatives(self.step(), sources[0], *own, None if best is None else best.tokens) if sources else []
+
+    def _search_wider(
+        self, sources: list[Ids], begins: Begins, n: int, decoding: Decoding
+    ) -> list[list[TokenHypothesis]]:
+        """All hypotheses of the beam, ranked by the reverse model; or the n best distinct ones."""
+        step, skip = self.step(), len(self.symbols.prefix)
+
+        def find(places: Sequence[int], width: int) -> list[list[TokenHypothesis]]:
+            own, asked = decoding.model_copy(update={"beam": width}), [sources[place] for place in places]
+            prefixes = None if begins is None else [begins[place] for place in places]
+            found = search(step, asked, own, self.symbols, nbest=width, prefixes=prefixes)
+            return rerank(self, asked, found) if self.reverse else found
+
+        if n == 1 or not decoding.distinct:
+            return find(range(len(sources)), decoding.beam)
+        decode = self.target_tokenizer.decode
+        return search_distinct(find, len(sources), n, decoding.beam, lambda tokens: decode(tokens[skip:]))
 
     def align(self, texts: Sequence[str], translations: Sequence[str], first: int = 1) -> list[Links]:
         """Which words of each text and of its translation belong together, by cross-attention; torch computes it.
@@ -452,7 +538,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         sources = self._encode([part for group in parts for part in group])
         begins: Begins = None
         if prefixes is not None:
-            said, own = self.target_tokenizer.ids_batch(prefixes), self.symbols.prefix
+            said = self.target_tokenizer.ids_batch([one.rstrip() for one in prefixes])  # a word brings its space
+            own = self.symbols.prefix
             refuse_long(said, self.recipe.data.max_tokens, first, "prefixes")
             firsts = [(*own, *ids.tolist()) for ids in said]
             begins = [

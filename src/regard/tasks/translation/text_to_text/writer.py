@@ -23,6 +23,7 @@ from regard.tasks.engine import step_of
 from regard.tasks.metrics.bleu import AnswerScores, score_answers
 from regard.tasks.metrics.labels import FEW
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
+from regard.tasks.text.distinct import search_distinct
 from regard.tasks.text.task import (
     Read,
     TextTask,
@@ -332,7 +333,22 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         decoding = self.decoding(k, beam)
         if max_extra is not None:
             decoding = decoding.model_copy(update={"max_extra": max_extra})
+        if k > 1 and decoding.distinct:
+            return self._search_distinct(sources, k, decoding)
         return search(step_of(self), sources, decoding, self.symbols, nbest=k, trace=trace, scores=scores)
+
+    def _search_distinct(self, sources: Sequence[Ids], k: int, decoding: Decoding) -> list[list[Hypothesis]]:
+        """The ``k`` best outputs that differ in more than case, punctuation and spaces."""
+        step, tokenizer = step_of(self), self.assets.tokenizer
+
+        def text(tokens: tuple[int, ...]) -> str:
+            return decode_with_symbols(tokenizer, tokens, tokenizer.sentinels)
+
+        def find(places: Sequence[int], width: int) -> list[list[Hypothesis]]:
+            own = decoding.model_copy(update={"beam": width})
+            return search(step, [sources[place] for place in places], own, self.symbols, nbest=width)
+
+        return search_distinct(find, len(sources), k, decoding.beam, text)
 
     def _sources(self, texts: Sequence[str], n: int, first: int) -> list[Ids | None]:
         """The ids of each text with ``</s>``, cut to those of training; None for a blank one."""
