@@ -132,7 +132,7 @@ def translate(
             translations, are ranked by its probability of the text, too. A wider --beam gives it more to choose from.
         guard: warn: say of each damaged translation on stderr what speaks against it (words left out, loops, copies, an
             unusual length, improbable words) and where, with --json in ``guard``; retry: search for these again, by a
-            beam and then without repetitions, and keep the soundest (``tried``).
+            beam, then without repetitions, then by a coverage penalty, and keep the soundest (``tried``).
         sample: draw translations (as many as --nbest) instead of searching for the most probable.
         seed: another seed, other drawn translations; default: the recipe's.
         json: one JSON object a line, with text, tokens (their numbers), pieces (the same as text, ▁ is a space), score

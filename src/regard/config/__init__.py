@@ -14,6 +14,7 @@ from regard.config.families import RnnSection as RnnSection
 from regard.config.families import TransformerSection as TransformerSection
 from regard.config.families import VitSection as VitSection
 from regard.config.reading import LEFT as LEFT
+from regard.config.reading import changed_section as changed_section
 from regard.config.reading import check_value as check_value
 from regard.config.reading import did_you_mean as did_you_mean
 from regard.config.reading import dump_toml as dump_toml

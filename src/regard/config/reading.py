@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from regard.config.families import FAMILIES, Model
 from regard.config.recipe import TASKS, Recipe
-from regard.config.sections import FORMAT, Section
+from regard.config.sections import FORMAT, Decoding, Section
 from regard.system import disk
 from regard.system.errors import Option, UsageError
 
@@ -245,6 +245,18 @@ def check_value(name: str, value: object, where: str, family: str | None = None)
                 said = _sentence({**own, "loc": place})
                 alone = where == Option(place[-1])  # an option says itself which field it is
                 raise UsageError(said.removeprefix(f"{name}: ") if alone else said, where) from None
+
+
+def changed_section(section: Decoding, changes: Mapping[str, object], where: str) -> Decoding:
+    """A section with other values, each of which it takes.
+
+    Raises:
+        UsageError: they do not go together.
+    """
+    try:
+        return section.model_validate({**section.model_dump(exclude_unset=True), **changes})
+    except ValidationError as error:
+        raise UsageError(_sentence(error.errors()[0]), where) from None
 
 
 def _place(error: ErrorDetails) -> tuple[str, ...]:

@@ -234,6 +234,13 @@ class Decoding(Section):
     length_penalty_by: Literal["gnmt", "power"] = only_if_set(
         "gnmt: ((5 + length) / 6) ** alpha; power: length ** alpha, as in Marian, CTranslate2 and transformers", "gnmt"
     )
+    coverage_penalty: float = only_if_set(
+        "beta: how much worse an output is that attends little to some tokens of its source [Wu16]; torch computes "
+        "then, as the engine keeps no attention",
+        0.0,
+        ge=0.0,
+        le=10.0,
+    )
     stopping: Literal["exact", "first"] = only_if_set(
         "exact: a search ends when nothing can become better than what ended; first: when as many outputs as are "
         "wanted have ended, which is faster and may miss a better one",
@@ -307,6 +314,14 @@ class Decoding(Section):
         description="pieces that occurred before: their log-probabilities are multiplied by it; of samples, positive "
         "scores are divided",
     )
+
+    @model_validator(mode="after")
+    def _go_together(self) -> Self:
+        if self.coverage_penalty and self.shortlist:
+            raise ValueError("shortlist is the engine's, which keeps no attention for coverage_penalty; leave one out")
+        if self.coverage_penalty and self.term_bonus:
+            raise ValueError("term_bonus is taken off a score again, and coverage_penalty with it; leave one out")
+        return self
 
     @property
     def is_constrained(self) -> bool:

@@ -304,12 +304,15 @@ class Rows:
             rows.longest,
         )
 
-    def hypothesis(self, row: int, penalty: float, finished: bool) -> Hypothesis:
-        """Row ``row``, whose histories are written, as a hypothesis; ``</s>`` at its end is not among its tokens."""
+    def hypothesis(self, row: int, penalty: float, finished: bool, added: float = 0.0) -> Hypothesis:
+        """Row ``row``, whose histories are written, as a hypothesis; ``</s>`` at its end is not among its tokens.
+
+        ``added`` to its score is what its coverage counts.
+        """
         length, log_probability = int(self.length_N[row]), float(self.log_probability_N[row])
         return Hypothesis(
             tokens=tuple(self.tokens_NT[row, : length - finished].tolist()),
-            score=log_probability / penalty,
+            score=log_probability / penalty + added,
             log_probability=log_probability,
             token_log_probabilities=tuple(self.token_log_probability_NT[row, :length].tolist()),
             finished=finished,

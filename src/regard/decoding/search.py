@@ -83,6 +83,7 @@ class Scheduler:
     _multi_step: Callable[..., tuple[Any, MultiStepOutput, Any]] | None = field(init=False)
     _constraints: Constraints | None = field(init=False)
     _reach: Callable[[Rows], Floats] | None = field(init=False)
+    _added_M: Floats | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._multi_step = getattr(self.step, "multi_step", None) if self.groups == 1 else None
@@ -92,6 +93,10 @@ class Scheduler:
             from regard.decoding.constraints import Constraints
 
             self._constraints = Constraints.of(self.decoding, self.symbols.end, isinstance(self.choose, Greedy | Beam))
+        if self.decoding.coverage_penalty:
+            from regard.decoding.coverage import CoverageStep
+
+            self.step = CoverageStep(self.step)
 
     def put(
         self,
@@ -187,6 +192,8 @@ class Scheduler:
         if self.stop is not None:
             rows = zip(grown.tokens_NT, grown.length_N.tolist(), strict=True)
             over_M = ended_M | np.array([self.stop(token_T[:length]) for token_T, length in rows], np.bool_)
+        if self.decoding.coverage_penalty:
+            self._added_M = self._state.penalty(self.decoding.coverage_penalty)[choice.parents()]
         self._finish(grown, ended_M, over_M)
         live_M = ~over_M & self._can_improve(grown)
         if self.groups > 1:
@@ -268,8 +275,9 @@ class Scheduler:
         for row in over_M.nonzero()[0].tolist():
             best = grown.sentences[grown.sentence_N[row]].best
             penalty = self._penalty(float(grown.length_N[row]))
-            if float(grown.log_probability_N[row]) / penalty > best.bar or len(best.hypotheses) < best.size:
-                best.add(grown.hypothesis(row, penalty, finished=bool(ended_M[row])))
+            added = 0.0 if self._added_M is None else float(self._added_M[row])
+            if float(grown.log_probability_N[row]) / penalty + added > best.bar or len(best.hypotheses) < best.size:
+                best.add(grown.hypothesis(row, penalty, bool(ended_M[row]), added))
 
     def _penalty(self, length: Length) -> Length:
         """The length penalty of the recipe."""
@@ -281,7 +289,8 @@ class Scheduler:
         A log-probability only falls as a row grows, and the length penalty is largest at the limit; so
         ``log_probability / penalty(limit)`` bounds every score a row can still reach. A row whose bound does not exceed
         the worst of the n best finished ones can leave alone and change nothing: all rows of a sentence are equally
-        long, so whatever it would crowd out of the beam, or let in, has a smaller bound still.
+        long, so whatever it would crowd out of the beam, or let in, has a smaller bound still. A coverage penalty is
+        at most 0, and rises as attention comes; so it does not move the bound.
         """
         limit_B = np.array([sentence.limit for sentence in grown.sentences], np.float64)
         within_M = grown.length_N < limit_B.take(grown.sentence_N)
@@ -304,10 +313,13 @@ class Scheduler:
             sentence = grown.sentences[place]
             if not sentence.best.hypotheses:
                 # Without any continuation (all of them excluded) the rows before this step are what there is.
-                rows = grown if (grown.sentence_N == place).any() else self._rows.with_histories()
+                rows, added_M = grown, self._added_M
+                if not (grown.sentence_N == place).any():
+                    rows, added_M = self._rows.with_histories(), None
                 for row in np.flatnonzero(rows.sentence_N == place).tolist():
                     penalty = self._penalty(max(1.0, float(rows.length_N[row])))
-                    sentence.best.add(rows.hypothesis(row, penalty, finished=False))
+                    added = 0.0 if added_M is None else float(added_M[row])
+                    sentence.best.add(rows.hypothesis(row, penalty, False, added))
             closed.append(sentence)
         return closed
 

@@ -83,7 +83,8 @@ def step_of(task: Task, **options: int) -> Any:
 
 
 def _step_of(task: Task, **options: int) -> Any:
-    if (step := engine_of(task)) is not None:
+    covers = "decoding" in task.recipe.sections and task.recipe.decoding.coverage_penalty
+    if not covers and (step := engine_of(task)) is not None:
         return step
     from regard.models.decoding import stepper
 

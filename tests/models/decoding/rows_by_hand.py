@@ -85,7 +85,8 @@ def compare_weights(model: Any, point: str, heads: int) -> None:
     for row, ((source, read), token) in enumerate(zip(rows.rows, tokens, strict=True)):
         with capture([point]) as heard:
             all_at_once(model, source, [*read, token])
-        assert_near(weight_NHS[row, :, : len(source)], heard[point][-1][:, -1], 1e-9)
+        wanted_HS = np.concatenate([layer[-1][:, -1] for layer in heard.values()])
+        assert_near(weight_NHS[row, :, : len(source)], wanted_HS, 1e-9)
         assert not weight_NHS[row, :, len(source) :].any()
     assert stepper(model).step(stepper(model).start(SOURCES), np.array([PIECES] * 3))[1].context() is None
 

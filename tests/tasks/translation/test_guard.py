@@ -121,6 +121,7 @@ class Searched:
 
 
 def test_the_soundest_of_several_searches_is_kept() -> None:
+    """The penalty is for models that attend."""
     beam, block = ("decoding.beam=5",), ("decoding.beam=5", "decoding.no_repeat_ngram=3")
     found = {beam: ["-", "b!!!!", "c"], block: ["-", "d!!!", "-"]}
     first = [[Hypothesis(text, (), 0.0)] for text in ("a", "b!!!!!", "c!!!")]
@@ -131,3 +132,20 @@ def test_the_soundest_of_several_searches_is_kept() -> None:
     assert [one.settings for one in kept[1][0].tried] == [(), beam, block]
     wide = Searched({block[1:]: ["-", "e", "e"]})
     assert [one[0].text for one in retry(wide, ["0", "1", "2"], first, beam=4)] == ["a", "e", "e"]  # type: ignore[arg-type]
+
+
+def test_the_last_search_is_by_a_coverage_penalty() -> None:
+    task = translator(decoder_layers=1)
+    task.recipe = task.recipe.model_copy(update={"decoding": task.recipe.decoding.model_copy(update={"beam": 2})})
+    [kept] = retry(task, [SOURCE], task.nbest([SOURCE]))
+    assert [one.settings[:1] for one in kept[0].tried[1:]] == [
+        ("decoding.no_repeat_ngram=3",),
+        ("decoding.coverage_penalty=0.4",),
+    ]
+    assert kept[0].guard is not None
+    assert kept[0].guard.score == pytest.approx(min(one.score for one in kept[0].tried), abs=1e-4)
+    wanted = task.with_settings(["decoding.coverage_penalty=0.4", "decoding.beam=5"]).nbest([SOURCE])
+    assert kept[0].tried[-1].text == wanted[0][0].text
+    for other in ("shortlist=true", "term_bonus=1"):
+        with refused(UsageError, "settings", other.partition("=")[0], "coverage_penalty"):
+            task.with_settings(["decoding.coverage_penalty=0.4", f"decoding.{other}"])

@@ -87,7 +87,7 @@ class NextTokenScores:
         return (self._score_NV.double() - self._log_sum_N1()).cpu().numpy()
 
     def context(self) -> NDArray[np.float64] | None:
-        """Cross-attention weights of the last layer, ``weight_NHS``, or None if not requested.
+        """Cross-attention weights of all layers' heads, ``weight_NHS``, or None if not requested.
 
         Those of a sentence with a shorter memory end in zeros.
         """

@@ -43,7 +43,7 @@ class TransformerStepper:
     """One token a row at a time, for search.
 
     Args:
-        weights: also hand out the last layer's cross-attention weights with each answer.
+        weights: also hand out the cross-attention weights of all layers with each answer.
     """
 
     model_class: ClassVar[type[Transformer]] = Transformer
@@ -97,14 +97,13 @@ class TransformerStepper:
         layout, cross_layout = self._layouts(state, lengths_N, longest)
         places_N = lengths_N + torch.arange(count, device=self.device) * state.pasts[0].stride
         decoder = self.model.decoder
-        last = f"decoder.{len(decoder.layers) - 1}.cross.weight"
-        with hooks.capture([last] if self.weights else []) as heard:
+        with hooks.capture(["decoder.*.cross.weight"] if self.weights else []) as heard:
             x_ND = decoder.input(torch.from_numpy(tokens_N).to(self.device), lengths_N, longest)
             for layer, past, memory in zip(decoder.layers, state.pasts, state.memories, strict=True):
                 x_ND = layer.step(x_ND, past, memory, places_N, layout, cross_layout)  # type: ignore[operator]
         score_NV = self.model.scores(decoder.final(x_ND))
         state.lengths_N = state.lengths_N + 1
-        return state, NextTokenScores(score_NV, heard.get(last, []))
+        return state, NextTokenScores(score_NV, [torch.cat(layers) for layers in zip(*heard.values(), strict=True)])
 
     @torch.inference_mode()
     def select(self, state: TransformerState, rows_M: NDArray[np.int64]) -> TransformerState:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Self, TypeV
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config import Decoding, Recipe, TaskInfo, check_value, override
+from regard.config import Decoding, Recipe, TaskInfo, changed_section, check_value, override
 from regard.config.weights import TOO_LARGE
 from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sources
 from regard.data.corpora.corpus import Corpus
@@ -144,7 +144,7 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
         chosen = values.get("decoding", {})
         for name, value in chosen.items():
             check_value(f"decoding.{name}", value, SETTINGS)
-        other, decoding = copy(self), self.recipe.decoding.model_copy(update=chosen)
+        other, decoding = copy(self), changed_section(self.recipe.decoding, chosen, SETTINGS)
         other.recipe = self.recipe.model_copy(update={"decoding": decoding})
         return other
 

@@ -1,4 +1,4 @@
-"""Damaged translations searched for again: by a beam, then without repetitions and omissions; the soundest is kept."""
+"""Damaged translations searched for again: by a beam, without repetitions, by coverage; the soundest is kept."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from regard.tasks.translation.translator import Hypothesis, Translation
 
 BEAM = 5
 """Of the searches after the first."""
-SETTINGS = (("decoding.no_repeat_ngram=3",),)
-"""What is tried after a beam, one after the other."""
+NO_REPEAT = ("decoding.no_repeat_ngram=3",)
+COVERAGE = ("decoding.coverage_penalty=0.4", "decoding.shortlist=false", "decoding.term_bonus=0")
+SETTINGS = (NO_REPEAT, COVERAGE)
+"""What is tried after a beam, one after the other; the second where the model has attention between both texts."""
 
 
 def guard_best(task: Translation, texts: Sequence[str], found: Sequence[list[Hypothesis]]) -> list[list[Hypothesis]]:
@@ -44,7 +46,7 @@ def retry(
     best = guard_best(task, texts, found)
     tried = [[_attempt((), one[0])] for one in best]
     for settings in _plans(beam or task.recipe.decoding.beam):
-        places = [place for place, one in enumerate(best) if _report(one[0]).warnings]
+        places = [place for place, one in enumerate(best) if _may_mend(_report(one[0]), settings)]
         some = [texts[place] for place in places]
         begins = None if prefixes is None else [prefixes[place] for place in places]
         with warnings.catch_warnings(action="ignore"):  # the first search told of long texts
@@ -65,6 +67,12 @@ def _plans(beam: int) -> list[tuple[str, ...]]:
     """Settings of the searches that are tried."""
     wider = () if beam > 1 else (f"decoding.beam={BEAM}",)
     return [*([wider] if wider else []), *((*wider, *one) for one in SETTINGS)]
+
+
+def _may_mend(report: GuardReport, settings: tuple[str, ...]) -> bool:
+    """Whether a translation is searched for again, and so."""
+    attends = any(one.kind == "omission" for one in report.features)
+    return bool(report.warnings) and (attends or COVERAGE[0] not in settings)
 
 
 def _attempt(settings: tuple[str, ...], best: Hypothesis) -> Attempt:
