@@ -1,3 +1,4 @@
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -290,3 +291,47 @@ def test_a_beam_keeps_what_was_stopped_beside_what_finished():
     for hypothesis in sentence.best.hypotheses:
         assert 3 not in hypothesis.tokens[:-1]
         assert hypothesis.finished == (hypothesis.tokens[-1:] != (3,))
+
+
+RULED = [
+    {"min_length": 2},
+    {"no_repeat_ngram": 1},
+    {"min_length": 1, "top_k": 2},
+    {"no_repeat_ngram": 1, "top_p": 0.7},
+    {"min_length": 2, "no_repeat_ngram": 2, "temperature": 1.5, "min_p": 0.1},
+]
+
+
+@pytest.mark.parametrize("without", [(), (2,)])
+@pytest.mark.parametrize("settings", RULED)
+def test_whole_outputs_under_rules_come_as_often_as_they_should(settings, without):
+    """χ² of whole outputs of a small chain against their exact probabilities, what is banned without any."""
+    table, count, limit, source = Table(4, seed=5, end=0.3), 2000, 4, (3, END)
+    decoding = Decoding(**settings, max_extra=limit - len(source))
+    exact = outputs_of(table, source, decoding, limit, without)
+    assert sum(exact.values()) == pytest.approx(1.0)
+    [found] = drawn(table, [np.array(source)], decoding, *without, samples=count)
+    seen = Counter(one.tokens + (END,) * one.finished for one in found)
+    assert seen.keys() <= exact.keys()
+    often = {output: p for output, p in exact.items() if p * count >= 5}
+    rest = 1.0 - sum(often.values())
+    cells = [(seen[output], p) for output, p in often.items()]
+    cells += [(count - sum(seen[output] for output in often), rest)] if rest * count >= 1 else []
+    square = sum((observed - p * count) ** 2 / (p * count) for observed, p in cells)
+    freedom = len(cells) - 1
+    assert square < freedom + 4 * np.sqrt(2 * freedom) + 4
+
+
+def outputs_of(table, source, decoding, limit, without, tokens=(), p=1.0):
+    """The exact probability of every output: rules, filters and the chain in plain loops."""
+    if tokens[-1:] == (END,) or len(tokens) == limit:
+        return {tokens: p}
+    n, banned = decoding.no_repeat_ngram, set(without)
+    ngrams = {tokens[i : i + n] for i in range(len(tokens) - n + 1)} if n else set()
+    banned |= {one for one in range(table.vocabulary) if n and (*tokens, one)[-n:] in ngrams}
+    banned |= {END} if len(tokens) < decoding.min_length else set()
+    odds = chances(table.log_probabilities(source, tokens), decoding, tuple(banned))
+    found = {} if odds else {tokens: p}
+    for token, q in odds.items():
+        found |= outputs_of(table, source, decoding, limit, without, (*tokens, token), p * q)
+    return found

@@ -55,26 +55,33 @@ class EnsembleAnswer:
     answers: Sequence[Answer]
 
     @cached_property
+    def _every_ANV(self) -> list[Floats]:
+        return [answer.all() for answer in self.answers]
+
+    @cached_property
     def _log_probability_NV(self) -> Floats:
-        every_ANV = [answer.all() for answer in self.answers]
-        highest_NV = np.maximum(np.maximum.reduce(every_ANV), np.finfo(np.float64).min)
-        total_NV = np.exp(every_ANV[0] - highest_NV)
-        for log_probability_NV in every_ANV[1:]:
-            total_NV += np.exp(log_probability_NV - highest_NV)
-        with np.errstate(divide="ignore"):
-            return highest_NV + np.log(total_NV / len(every_ANV))
+        return _log_mean(self._every_ANV)
 
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[Ints, Floats]:
-        """The k most probable tokens of each row, best first, ties to the smaller id."""
-        log_probability_NV = self._without(without)
-        k = min(k, log_probability_NV.shape[1])
-        ids_Nk = np.argpartition(-log_probability_NV, k - 1, axis=1)[:, :k]
-        least_N = np.take_along_axis(log_probability_NV, ids_Nk, 1).min(1)
-        if ((log_probability_NV >= least_N[:, None]).sum(1) != k).any():  # which of equal ones are taken is open
-            ids_Nk = np.argsort(-log_probability_NV, axis=1, kind="stable")[:, :k]
-        best_Nk = np.take_along_axis(log_probability_NV, ids_Nk, 1)
-        order_Nk = np.lexsort((ids_Nk, -best_Nk), axis=1)
-        return np.take_along_axis(ids_Nk, order_Nk, 1), np.take_along_axis(best_Nk, order_Nk, 1)
+        """The k most probable tokens of each row, best first, ties to the smaller id.
+
+        The k best of one model have at least its share of the mean, so what all models find less probable than that is
+        not among the k best.
+        """
+        shares = (answer.best(k, without)[1] for answer in self.answers)
+        least = [best_Nk[:, -1] if best_Nk.shape[1] == k else np.full(len(best_Nk), -np.inf) for best_Nk in shares]
+        bar_N = np.maximum.reduce(least) - np.log(len(self.answers)) - 1e-3  # log-probabilities are rounded
+        able_NV = np.logical_or.reduce([~(one_NV < bar_N[:, None]) for one_NV in self._every_ANV])
+        able_NV[:, list(without)] = False
+        row_M, id_M = able_NV.nonzero()
+        count_N = np.count_nonzero(able_NV, axis=1)
+        column_M = np.arange(len(row_M)) - (count_N.cumsum() - count_N)[row_M]
+        ids_NR = np.zeros((len(able_NV), count_N.max(initial=1)), np.int64)
+        log_probability_NR = np.full(ids_NR.shape, -np.inf)
+        ids_NR[row_M, column_M] = id_M
+        log_probability_NR[row_M, column_M] = _log_mean([one[row_M, id_M] for one in self._every_ANV])
+        order_Nk = np.lexsort((ids_NR, -log_probability_NR), axis=1)[:, :k]
+        return np.take_along_axis(ids_NR, order_Nk, 1), np.take_along_axis(log_probability_NR, order_Nk, 1)
 
     def most_probable(self, without: Sequence[int] = ()) -> Ints:
         """The most probable token of each row, ties to the smaller id; -1 where none is left, or a score is none."""
@@ -112,3 +119,13 @@ class EnsembleAnswer:
         log_probability_NV = self._log_probability_NV.copy()
         log_probability_NV[:, list(without)] = -np.inf
         return log_probability_NV
+
+
+def _log_mean(every: Sequence[Floats]) -> Floats:
+    """The logarithm of the mean of probabilities, entry by entry."""
+    highest_X = np.maximum(np.maximum.reduce(every), np.finfo(np.float64).min)
+    total_X = np.exp(every[0] - highest_X)
+    for log_probability_X in every[1:]:
+        total_X += np.exp(log_probability_X - highest_X)
+    with np.errstate(divide="ignore"):
+        return highest_X + np.log(total_X / len(every))

@@ -33,17 +33,39 @@ def sample(
         score_NV[row_M, banned_NF[row_M, place_M]] = -np.inf
     if decoding.temperature == 0.0:
         return np.where(score_NV.max(1) == -np.inf, -1, score_NV.argmax(1))  # ties to the smaller id
-    order_NV = np.broadcast_to(np.arange(score_NV.shape[1]), score_NV.shape)
+    order_NV = None
+    sorted_NV = score_NV
     if decoding.top_k or decoding.top_p < 1.0:
         order_NV = np.argsort(-score_NV, axis=1, kind="stable")  # ties to the smaller id
-    sorted_NV = np.take_along_axis(score_NV, order_NV, axis=1)
-    sorted_NV = filter_logits(sorted_NV, decoding)
-    sum_NV = _probabilities(sorted_NV).cumsum(1, dtype=np.float64)
-    bound_N = uniform_N * sum_NV[:, -1]
-    # The first sum above the number: a token without probability adds nothing, so it is never the first.
-    place_N = np.minimum((sum_NV <= bound_N[:, None]).sum(1), sum_NV.shape[1] - 1)
-    token_N = np.take_along_axis(order_NV, place_N[:, None], axis=1)[:, 0]
+        sorted_NV = np.take_along_axis(score_NV, order_NV, axis=1)
+    place_N = _draw(filter_logits(sorted_NV, decoding), uniform_N)
+    token_N = place_N if order_NV is None else np.take_along_axis(order_NV, place_N[:, None], axis=1)[:, 0]
     return np.where(score_NV.max(1) == -np.inf, -1, token_N)
+
+
+def _draw(score_NV: Floats, uniform_N: NDArray[np.float64]) -> Ids:
+    """The place in each row where the running sum of the probabilities passes ``uniform``.
+
+    Where few tokens are left, only these are summed: the others add nothing.
+    """
+    left_NV = score_NV > -np.inf
+    count_N = np.count_nonzero(left_NV, axis=1)
+    if 4 * count_N.max(initial=1) >= score_NV.shape[1]:
+        return _first_above(score_NV, uniform_N)
+    row_M, place_M = left_NV.nonzero()
+    column_M = np.arange(len(row_M)) - (count_N.cumsum() - count_N)[row_M]
+    place_NR = np.zeros((len(score_NV), count_N.max(initial=1)), np.int64)
+    score_NR = np.full(place_NR.shape, -np.inf, score_NV.dtype)
+    place_NR[row_M, column_M], score_NR[row_M, column_M] = place_M, score_NV[row_M, place_M]
+    return np.take_along_axis(place_NR, _first_above(score_NR, uniform_N)[:, None], axis=1)[:, 0]
+
+
+def _first_above(score_NR: Floats, uniform_N: NDArray[np.float64]) -> Ids:
+    """The first sum above the number: a token without probability adds nothing, so it is never the first."""
+    with np.errstate(invalid="ignore"):
+        sum_NR = np.exp(score_NR - score_NR.max(1)[:, None]).cumsum(1, dtype=np.float64)
+    bound_N = uniform_N * sum_NR[:, -1]
+    return np.minimum((sum_NR <= bound_N[:, None]).sum(1), sum_NR.shape[1] - 1)
 
 
 def filter_logits(score_NV: Floats, decoding: Decoding) -> Floats:
@@ -62,8 +84,7 @@ def filter_logits(score_NV: Floats, decoding: Decoding) -> Floats:
         outside_NV[:, 0] = False
         score_NV = np.where(outside_NV, -np.inf, score_NV)
     if decoding.min_p > 0.0:
-        probability_NV = _probabilities(score_NV)
-        score_NV = np.where(probability_NV < decoding.min_p * probability_NV.max(1)[:, None], -np.inf, score_NV)
+        score_NV = np.where(score_NV < np.log(decoding.min_p), -np.inf, score_NV)  # the largest score is zero
     if decoding.typical < 1.0:
         score_NV = _keep_typical(score_NV, decoding.typical)
     return score_NV
