@@ -38,7 +38,7 @@ from regard.decoding.hypotheses import (
     length_penalty,
 )
 from regard.decoding.step import MultiStep, MultiStepOutput, MultiStepRequest, State, Step
-from regard.decoding.strategies import Beam, Greedy, random_sampling
+from regard.decoding.strategies import Beam, Greedy, RandomSampling, random_sampling
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ class Scheduler:
         if self.decoding.is_constrained:
             from regard.decoding.constraints import Constraints
 
-            self._constraints = Constraints.of(self.decoding, self.symbols.end, isinstance(self.choose, Greedy | Beam))
+            searches = not isinstance(self.choose, RandomSampling)
+            self._constraints = Constraints.of(self.decoding, self.symbols.end, searches)
         if self.decoding.coverage_penalty:
             from regard.decoding.coverage import CoverageStep
 

@@ -113,8 +113,9 @@ def numbers(log_probability: Floats) -> Floats:
     return log_probability
 
 
-def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = (), scores: bool = True) -> Choose:
-    """Each row continues with one random token; at temperature 0 with the most probable one, as in greedy search.
+@dataclass(frozen=True)
+class RandomSampling:
+    """Each row continues with one random token.
 
     The log-probabilities noted are those of the model, before temperature, limits and penalty. The repetition penalty
     sees the row's own tokens and its prompt, if any; not a source in another language.
@@ -123,23 +124,35 @@ def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = (), 
         decoding: temperature, limits and penalty.
         seed: another seed, other tokens.
         without: tokens that are never drawn.
-        scores: as for :class:`Greedy`, which this is at temperature 0 without a penalty.
     """
-    if decoding.temperature == 0.0 and decoding.repetition_penalty == 1.0:
-        return Greedy(without, scores)
 
-    from regard.decoding.constraints import tokens_so_far
+    decoding: Decoding
+    seed: int
+    without: Sequence[int] = ()
 
-    def choose(rows: Rows, answer: Answer) -> Choice:
-        seen_NS = None if decoding.repetition_penalty == 1.0 else tokens_so_far(rows)
-        token_N = answer.sample(uniforms(rows, seed), decoding, without, seen_NS)
+    def __call__(self, rows: Rows, answer: Answer) -> Choice:
+        """The token of each row that has one left."""
+        from regard.decoding.constraints import tokens_so_far
+
+        seen_NS = None if self.decoding.repetition_penalty == 1.0 else tokens_so_far(rows)
+        token_N = answer.sample(uniforms(rows, self.seed), self.decoding, self.without, seen_NS)
         log_probability_N = numbers(answer.of(np.maximum(token_N, 0)))
         if token_N.min() >= 0:
             return Choice(None, token_N, log_probability_N)
         row_M = np.flatnonzero(token_N >= 0)
         return Choice(row_M, token_N[row_M], log_probability_N[row_M])
 
-    return choose
+
+def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = (), scores: bool = True) -> Choose:
+    """Sampling as a recipe's section has it; at temperature 0 without a penalty it is greedy search.
+
+    Args:
+        decoding, seed, without: as for :class:`RandomSampling`.
+        scores: as for :class:`Greedy`.
+    """
+    if decoding.temperature == 0.0 and decoding.repetition_penalty == 1.0:
+        return Greedy(without, scores)
+    return RandomSampling(decoding, seed, without)
 
 
 def uniforms(rows: Rows, seed: int) -> Floats:
