@@ -10,11 +10,11 @@ from regard.tasks.translation.guard import Attempt, GuardReport
 from regard.tasks.translation.translator import Hypothesis, Translation
 
 BEAM = 5
-"""Of the searches after the first."""
+"""Of the searches after a greedy one."""
 NO_REPEAT = ("decoding.no_repeat_ngram=3",)
 COVERAGE = ("decoding.coverage_penalty=0.4", "decoding.shortlist=false", "decoding.term_bonus=0")
 SETTINGS = (NO_REPEAT, COVERAGE)
-"""What is tried after a beam, one after the other; the second where the model has attention between both texts."""
+"""What is tried after a beam, one after the other; the second where one model has attention between both texts."""
 
 
 def guard_best(task: Translation, texts: Sequence[str], found: Sequence[list[Hypothesis]]) -> list[list[Hypothesis]]:
@@ -45,14 +45,14 @@ def retry(
     """
     best = guard_best(task, texts, found)
     tried = [[_attempt((), one[0])] for one in best]
-    for settings in _plans(beam or task.recipe.decoding.beam):
+    beam, n = beam or task.recipe.decoding.beam, max(map(len, found), default=1)
+    width = max(n, beam if beam > 1 else BEAM)
+    for settings in _plans(beam, SETTINGS[:1] if task.others else SETTINGS):
         places = [place for place, one in enumerate(best) if _may_mend(_report(one[0]), settings)]
         some = [texts[place] for place in places]
         begins = None if prefixes is None else [prefixes[place] for place in places]
         with warnings.catch_warnings(action="ignore"):  # the first search told of long texts
-            again = task.with_settings(settings).nbest(
-                some, max(map(len, found)), max(BEAM, beam or 0), prefixes=begins
-            )
+            again = task.with_settings(settings).nbest(some, n, width, prefixes=begins)
         for place, other in zip(places, guard_best(task, some, again), strict=True):
             tried[place].append(_attempt(settings, other[0]))
             if _report(other[0]).score < _report(best[place][0]).score:
@@ -63,10 +63,10 @@ def retry(
     ]
 
 
-def _plans(beam: int) -> list[tuple[str, ...]]:
+def _plans(beam: int, kinds: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Settings of the searches that are tried."""
     wider = () if beam > 1 else (f"decoding.beam={BEAM}",)
-    return [*([wider] if wider else []), *((*wider, *one) for one in SETTINGS)]
+    return [*([wider] if wider else []), *((*wider, *one) for one in kinds)]
 
 
 def _may_mend(report: GuardReport, settings: tuple[str, ...]) -> bool:
