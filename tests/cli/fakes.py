@@ -29,7 +29,7 @@ def answering(command: str, task: Callable[[], Any]) -> Any:
 class Unaware:
     """A model whose folder says neither what training read nor which confidence is usual."""
 
-    assets = SimpleNamespace(doubted_below=None, calibration=NOT_CALIBRATED)
+    assets = SimpleNamespace(doubted_below=None, calibration=NOT_CALIBRATED, terms=None)
     target_tokenizer = SimpleNamespace(piece=lambda id: f"▁{id}")
     device = device_name = "cpu"
     engine = None

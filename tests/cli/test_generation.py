@@ -133,7 +133,7 @@ def test_warnings_are_sentences_too(regard, loaded, recwarn, monkeypatch) -> Non
 
 def test_what_the_model_cannot_know_is_told_of_or_is_in_the_object(regard, loaded) -> None:
     class Knows(Shouts):
-        assets = SimpleNamespace(doubted_below=0.6, calibration=NOT_CALIBRATED)
+        assets = SimpleNamespace(doubted_below=0.6, calibration=NOT_CALIBRATED, terms=None)
         asked: ClassVar[list[bool]] = []
 
         def unseen_words(self, text: str) -> Any:

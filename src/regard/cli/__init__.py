@@ -34,6 +34,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'regard translate model "A man sleeps." "Two dogs run."',
         "regard translate model --input in.txt.gz --output out.txt",
         "regard translate model --beam 5 --nbest 3 < in.txt",
+        "regard translate model --terms terms.tsv --protect < in.txt",
     ),
     "ask": (
         'regard ask model "sort: d a c b"',
@@ -92,12 +93,13 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "merge": ("regard merge adapter merged",),
     "pack": ("regard pack model", "regard pack model --source val.en --reference val.de"),
     "tune": ("regard tune model", "regard tune model --source val.en --reference val.de --dry-run"),
+    "terms": ("regard terms model", "regard terms model --add terms.tsv", 'regard terms model --remove "hot dog"'),
     "slim": ("regard slim model --dry-run", "regard slim model"),
     "demo": ("regard demo --output demo", "regard demo --images --output digits"),
 }
 """The commands in the order of the help page, each with shell lines that show it."""
 MODULES = {
-    **dict.fromkeys(("average", "import", "export", "merge", "pack", "slim", "tune"), "model_folders"),
+    **dict.fromkeys(("average", "import", "export", "merge", "pack", "slim", "tune", "terms"), "model_folders"),
     **dict.fromkeys(("translate", "ask", "generate"), "generation"),
     **dict.fromkeys(("classify", "tag", "fill"), "prediction"),
 }

@@ -15,6 +15,7 @@ from regard.cli.io.answer_report import AnswerReport
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, Output, Precision, TextOptions
 from regard.cli.io.input_texts import Input, InputTexts, ParallelLines, Text, refuse_document
 from regard.cli.io.lines import json_line, one_cell, one_line, piece_values, unseen_values
+from regard.cli.io.term_options import NO_TERM_OPTIONS, TermOptions
 from regard.cli.io.terminal import say, say_invalid_lines
 from regard.system.errors import RegardError, UsageError
 
@@ -37,7 +38,7 @@ PROMPTS = (
 DRAWING = Group("Drawing", sort_key=1)
 SETTINGS_HELP = (
     "decoding.KEY=VALUE, another value than the recipe's: length_penalty, min_length, max_length, no_repeat_ngram, "
-    "repetition_penalty, stopping, shortlist (of a student of Marian, and faster); docs/generate.md names all."
+    "repetition_penalty, stopping, term_bonus, shortlist (of a student of Marian, faster); docs/generate.md names all."
 )
 WITH_HELP = (
     "another model folder of the same task, languages and vocabulary; may be given several times. Each token is chosen "
@@ -104,6 +105,7 @@ def translate(
     mbr: int = 0,
     reverse: Path | None = None,
     guard: Literal["warn", "retry"] | None = None,
+    wording: TermOptions = NO_TERM_OPTIONS,
     sample: Annotated[bool, Parameter(group=DRAWING)] = False,
     seed: Annotated[int | None, Parameter(group=DRAWING)] = None,
     drawing: SamplingOptions = NO_SAMPLING,
@@ -162,6 +164,8 @@ def translate(
     options: dict[str, object] = {"--to": to, "--from": from_, "--beam": beam, "--nbest": nbest, "--json": json}
     options |= {"--set": settings, "--alternatives": alternatives, "--guard": guard, "--mbr": mbr}
     options |= {"--sample": sample, "--seed": seed, **drawn}
+    unsearched = {"--alternatives": alternatives, "--sample": sample, "--mbr": draws}
+    options |= wording.about(*[name for name, given in unsearched.items() if given])
     refuse_document(given.input)
     with Exchange("translate", folder, texts, given, options, begins) as exchange:
         from regard.tasks.kinds import translates
@@ -170,6 +174,10 @@ def translate(
         opened = exchange.open_model()
         assert translates(opened)
         opened = with_models(opened, folder, {path: exchange.open_beside("--with", path) for path in with_ or ()})
+        if terms := wording.terminology(opened.assets.terms):
+            opened.terminology = terms
+        elif opened.assets.terms and draws:
+            say("the model's terms are kept by searches only, not in what is drawn")
         task = opened.between(from_, to) if from_ or to else opened
         if task.is_zero_shot:
             say(f"{' → '.join(task.direction)} was not among the directions of the training")

@@ -1,4 +1,4 @@
-"""``regard average``, ``import``, ``export``, ``merge``, ``slim``, ``pack``, ``tune``: folders made of others."""
+"""``regard average``, ``import``, ``export``, ``merge``, ``slim``, ``pack``, ``tune``, ``terms``: model folders."""
 
 from __future__ import annotations
 
@@ -226,3 +226,35 @@ def tune(
     else:
         own = f"decoding.beam = {chosen.beam}, decoding.length_penalty = {chosen.length_penalty:g}"
         result(f"{own}: BLEU {chosen.bleu:.2f}")
+
+
+def terms(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *,
+    add: Path | None = None,
+    remove: list[str] | None = None,
+    json: bool = False,
+) -> None:
+    """Show the terms that a translator's outputs contain, or change them; they are in terms.tsv of its folder.
+
+    A term is a line with source, tab and target, other forms behind |, or = for what is kept as it is. Lines that
+    begin with # say nothing.
+
+    Args:
+        folder: of a model of the task translation.
+        add: a file of terms, which are added; they take the place of those with the same source.
+        remove: the source of a term, as written; may be given several times.
+        json: print one JSON object.
+    """
+    if add is not None:
+        refuse_no_file(add)
+    from regard.tasks.translation.term_folder import edit_terms
+
+    found = edit_terms(folder, add, remove or ())
+    if json:
+        result_json({"terms": list(map(asdict, found.entries))})
+    elif found.lines:
+        result("\n".join(found.lines))
+    else:
+        say("there are no terms; add some by --add FILE")

@@ -115,6 +115,8 @@ class Sentence:
     """What its outputs contain."""
     copies: int = 1
     """Samples that enter together, numbered from ``sample``."""
+    forbidden: tuple[tuple[int, ...], ...] = ()
+    """Sequences of tokens that its outputs do not have."""
 
     @property
     def tokens(self) -> int:

@@ -111,21 +111,25 @@ class Scheduler:
         prefix: Sequence[int] | None = None,
         terms: Terms | None = None,
         copies: int = 1,
+        forbidden: tuple[tuple[int, ...], ...] = (),
     ) -> None:
         """Queue a sentence; ``index`` is its name, ``limit`` the most tokens (``</s>`` counted) of its outputs.
 
         ``first`` is the last token of a prompt whose others are ``source`` (which may be empty); the start symbol if it
         is not given. ``sample`` numbers the samples of one source, of which there are ``copies`` from this number on.
         Outputs begin with the tokens of ``prefix``, or where there is none with those of the symbols. Without a limit
-        it is that of :func:`lengths`, and more by what ``terms`` need, which have room in any case.
+        it is that of :func:`lengths`, and more by what ``terms`` need, which have room in any case. ``forbidden`` are
+        sequences of tokens.
         """
+        if forbidden:
+            self._forbid()
         begin = self.symbols.prefix if prefix is None else tuple(prefix)
         least, most = lengths(self.decoding, len(source) if first is None else 0)
         need = 0 if terms is None else terms.banks - 1
         limit = (most if limit is None else limit) + need
         limit = max(len(begin) + need + 1, min(limit, self.decoding.max_length or limit))
         least = min(least, limit - 1)  # an output can end
-        sentence = Sentence(index, source, limit, NBest(nbest), first, sample, begin, least, terms, copies)
+        sentence = Sentence(index, source, limit, NBest(nbest), first, sample, begin, least, terms, copies, forbidden)
         self._waiting.extend([sentence] if copies == 1 else self._divide(sentence))
 
     def _divide(self, sentence: Sentence) -> Iterator[Sentence]:
@@ -134,6 +138,15 @@ class Scheduler:
         for number in range(0, sentence.copies, room):
             copies, best = min(room, sentence.copies - number), NBest(sentence.best.size)
             yield replace(sentence, best=best, sample=sentence.sample + number, copies=copies)
+
+    def _forbid(self) -> None:
+        """From now on look at what sentences forbid."""
+        from regard.decoding.constraints import Constraints
+        from regard.decoding.forbidden import forbidden_tokens
+
+        known = self._constraints or Constraints()
+        if forbidden_tokens not in known.given:
+            self._constraints = replace(known, given=(*known.given, forbidden_tokens))
 
     @property
     def idle(self) -> bool:
@@ -359,6 +372,7 @@ def search(
     trace: Trace | None = None,
     scores: bool = True,
     terms: Sequence[Terms | None] | None = None,
+    forbidden: Sequence[tuple[tuple[int, ...], ...]] | None = None,
 ) -> list[list[Hypothesis]]:
     """The n best hypotheses of each source, best first, in the order of the sources.
 
@@ -376,17 +390,19 @@ def search(
         scores: whether scores and log-probabilities are wanted. Without them greedy search is faster where an engine
             computes, and they may be NaN; tokens are the same.
         terms: what the outputs of each source contain, ``None`` where nothing is asked for.
+        forbidden: sequences of tokens that the outputs of each source do not have.
     """
     if not 1 <= nbest <= decoding.beam:
         raise UsageError(f"nbest {nbest} must lie between 1 and the beam, {decoding.beam}", "nbest")
     given: dict[str, Any] = {"firsts": firsts, "limits": limits, "prefixes": prefixes}
     if decoding.groups > 1:
-        if trace is not None or any(terms or ()):
-            raise UsageError("groups go neither with terms nor with a trace; set decoding.groups=1", "decoding.groups")
+        if trace is not None or forbidden or any(terms or ()):
+            message = "groups go neither with terms and forbidden words nor with a trace; set decoding.groups=1"
+            raise UsageError(message, "decoding.groups")
         return _search_groups(step, sources, decoding, symbols, nbest, **given)
     choose = _strategy(decoding, symbols, scores or trace is not None, terms or ())
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
-    enqueue(scheduler, sources, nbest=nbest, terms=terms, **given)
+    enqueue(scheduler, sources, nbest=nbest, terms=terms, forbidden=forbidden, **given)
     plain = getattr(choose, "without_bonus", lambda one, _: one)
     found = {sentence.index: [plain(one, sentence) for one in sentence.best.hypotheses] for sentence in scheduler.run()}
     return [found[index] for index in range(len(sources))]
@@ -428,13 +444,14 @@ def enqueue(
     numbers: Sequence[int] | None = None,
     prefixes: Sequence[Sequence[int]] | None = None,
     terms: Sequence[Terms | None] | None = None,
+    forbidden: Sequence[tuple[tuple[int, ...], ...]] | None = None,
 ) -> None:
     """Put every source into a scheduler, ``samples`` times, under its number, or its place in the list.
 
     Longest first: the last rows to run are then short ones, and memory is largest at the start.
     """
-    each = {"firsts": firsts, "limits": limits, "numbers": numbers, "prefixes": prefixes, "terms": terms}
-    for name, given in each.items():
+    each = {"firsts": firsts, "limits": limits, "numbers": numbers, "prefixes": prefixes}
+    for name, given in {**each, "terms": terms, "forbidden": forbidden}.items():
         if given is not None and len(given) != len(sources):
             raise UsageError(f"there are {len(given)} for {len(sources)} sources; each source needs its own", name)
     if limits is not None and min(limits, default=1) < 1:
@@ -444,8 +461,12 @@ def enqueue(
         first = None if firsts is None else firsts[index]
         limit = None if limits is None else limits[index]
         prefix = prefixes[index] if prefixes else None
-        key, own = numbers[index] if numbers else index, terms[index] if terms else None
-        scheduler.put(key, source, limit, nbest, first=first, prefix=prefix, terms=own, copies=samples)
+        key = numbers[index] if numbers else index
+        rules: dict[str, Any] = {
+            "terms": terms[index] if terms else None,
+            "forbidden": forbidden[index] if forbidden else (),
+        }
+        scheduler.put(key, source, limit, nbest, first=first, prefix=prefix, copies=samples, **rules)
 
 
 def sample(

@@ -141,9 +141,11 @@ class TermBonusBeam(TermBeam):
             progress, before = terms.after(progress, token, kind_V[token]), need
             need = terms.need(progress)
             each[place] -= self.decoding.term_bonus * (before - need)
-        whole, alpha = sum(each), self.decoding.length_penalty
-        penalty = length_penalty(float(max(1, len(each))), alpha, self.decoding.length_penalty_by)
-        return replace(one, token_log_probabilities=tuple(each), log_probability=whole, score=whole / penalty)
+        gain, alpha = self.decoding.term_bonus * (terms.banks - 1 - need), self.decoding.length_penalty
+        score = one.score - gain / length_penalty(float(max(1, len(each))), alpha, self.decoding.length_penalty_by)
+        return replace(
+            one, token_log_probabilities=tuple(each), log_probability=one.log_probability - gain, score=score
+        )
 
 
 def _ranks(sentence_M: Ints, bank_M: Ints, order_M: Ints) -> Ints:

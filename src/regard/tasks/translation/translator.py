@@ -45,11 +45,13 @@ if TYPE_CHECKING:
     from regard.tasks.metrics.bleu import TranslationScores
     from regard.tasks.translation.alternatives import WordAlternatives
     from regard.tasks.translation.guard import Attempt, GuardReport
+    from regard.tasks.translation.terms import Terminology
     from regard.tasks.translation.word_confidence import Word
     from regard.text.language_ngrams import LanguagePrediction
 
 Begins = list[tuple[int, ...]] | None
 """Tokens that outputs begin with; ``None``: those of the language."""
+Found = list[list[TokenHypothesis]]
 LONGEST_WORD = 4096
 """Characters of a word, in a text that must be cut, that are translated: no language has a longer one."""
 
@@ -105,6 +107,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         self.before, prefix = tokens.frame(*self.direction) if tokens else (assets.frame.before, assets.frame.prefix)
         """Tokens before each text: of its language, or of that of its translation."""
         self.symbols = Symbols(target.start, target.end, tuple(never.tolist()), prefix)
+        self.terminology: Terminology | None = None
+        """What translations that are searched for contain and what they do not; default: what its folder says."""
         self.source_tokenizer: AnyTokenizer = assets.source
         self.target_tokenizer: AnyTokenizer = assets.target
 
@@ -205,14 +209,32 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
 
     @overload
     def translate(
-        self, text: str, beam: int | None = None, *, from_: str | None = None, to: str | None = None
+        self,
+        text: str,
+        beam: int | None = None,
+        *,
+        from_: str | None = None,
+        to: str | None = None,
+        terms: Terminology | None = None,
     ) -> str: ...
     @overload
     def translate(
-        self, text: list[str], beam: int | None = None, *, from_: str | None = None, to: str | None = None
+        self,
+        text: list[str],
+        beam: int | None = None,
+        *,
+        from_: str | None = None,
+        to: str | None = None,
+        terms: Terminology | None = None,
     ) -> list[str]: ...
     def translate(
-        self, text: str | list[str], beam: int | None = None, *, from_: str | None = None, to: str | None = None
+        self,
+        text: str | list[str],
+        beam: int | None = None,
+        *,
+        from_: str | None = None,
+        to: str | None = None,
+        terms: Terminology | None = None,
     ) -> str | list[str]:
         """The best translation of a text, or of each text of a list.
 
@@ -220,9 +242,10 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             text: one text or several; an empty one stays empty.
             beam: hypotheses kept while searching; 1 is greedy; default: the recipe's.
             from_, to: as :meth:`between` has them.
+            terms: as :meth:`nbest` has them.
         """
         texts, task = [text] if isinstance(text, str) else text, self.between(from_, to)
-        best = [hypotheses[0].text for hypotheses in task.nbest(texts, 1, beam, scores=False)]
+        best = [hypotheses[0].text for hypotheses in task.nbest(texts, 1, beam, scores=False, terms=terms)]
         return best[0] if isinstance(text, str) else best
 
     def nbest(
@@ -236,6 +259,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         first: int = 1,
         scores: bool = True,
         prefixes: Sequence[str] | None = None,
+        terms: Terminology | None = None,
     ) -> list[list[Hypothesis]]:
         """The n best translations of each text, best first.
 
@@ -252,6 +276,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             scores: whether they are wanted; a greedy search is faster without, and they may be NaN.
             prefixes: what the translation of each text begins with, of a text that is cut that of its first part; it
                 counts as certain.
+            terms: what translations contain and what they do not; what cannot be had is told by a warning. Default:
+                :attr:`terminology`.
 
         Raises:
             UsageError: ``texts`` is no list of texts, or ``n`` and ``beam`` do not fit.
@@ -260,11 +286,24 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         if max_extra is not None:
             decoding = decoding.model_copy(update={"max_extra": max_extra})
 
-        def write(sources: list[Ids], begins: Begins, numbers: list[int]) -> list[list[TokenHypothesis]]:
-            if self.reverse or (n > 1 and decoding.distinct):
-                return self._search_wider(sources, begins, n, decoding)
+        own = self._terminology() if terms is None else terms
+
+        def write(sources: list[Ids], begins: Begins, numbers: list[int], parts: list[str]) -> Found:
             step, symbols = self.step(), self.symbols
-            return search(step, sources, decoding, symbols, nbest=n, prefixes=begins, trace=trace, scores=scores)
+
+            def some(places: Sequence[int], **rules: Any) -> Found:
+                given = [sources[place] for place in places]
+                rules["prefixes"] = begins and [begins[place] for place in places]
+                if self.reverse or (n > 1 and decoding.distinct):
+                    return self._search_wider(given, rules, n, decoding)
+                return search(step, given, decoding, symbols, nbest=n, trace=trace, scores=scores, **rules)
+
+            if not own:
+                return some(range(len(sources)))
+            from regard.tasks.translation.terms import TermSearch
+
+            given = self.recipe, symbols, self.target_tokenizer, self.direction
+            return TermSearch(own, *given)(sources, parts, numbers, some)
 
         return self._outputs(texts, n, first, prefixes, write)
 
@@ -293,7 +332,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             raise UsageError(f"{n!r} translations cannot be drawn; ask for 1 to 100", "n")
         decoding = sampling_options(self.recipe.decoding, options, "sample")
 
-        def write(sources: list[Ids], begins: Begins, numbers: list[int]) -> list[list[TokenHypothesis]]:
+        def write(sources: list[Ids], begins: Begins, numbers: list[int], parts: list[str]) -> Found:
             found = sample(
                 self.step(),
                 sources,
@@ -453,15 +492,15 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         return alternatives(self.step(), sources[0], *own, None if best is None else best.tokens) if sources else []
 
     def _search_wider(
-        self, sources: list[Ids], begins: Begins, n: int, decoding: Decoding
+        self, sources: list[Ids], rules: dict[str, Any], n: int, decoding: Decoding
     ) -> list[list[TokenHypothesis]]:
         """All hypotheses of the beam, ranked by the reverse model; or the n best distinct ones."""
         step, skip = self.step(), len(self.symbols.prefix)
 
         def find(places: Sequence[int], width: int) -> list[list[TokenHypothesis]]:
             own, asked = decoding.model_copy(update={"beam": width}), [sources[place] for place in places]
-            prefixes = None if begins is None else [begins[place] for place in places]
-            found = search(step, asked, own, self.symbols, nbest=width, prefixes=prefixes)
+            each: dict[str, Any] = {name: given and [given[place] for place in places] for name, given in rules.items()}
+            found = search(step, asked, own, self.symbols, nbest=width, **each)
             return rerank(self, asked, found) if self.reverse else found
 
         if n == 1 or not decoding.distinct:
@@ -507,6 +546,13 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         """The ids that the encoder reads of each part of a text; none of an empty one."""
         return self._encode(self._parts(text, line))
 
+    def _terminology(self) -> Terminology | None:
+        if self.terminology is None and self.assets.terms:
+            from regard.tasks.translation.terms import Terminology
+
+            self.terminology = Terminology(self.assets.terms)
+        return self.terminology
+
     def _encode(self, parts: Sequence[str]) -> list[Ids]:
         found = self.vocabularies.source.ids_batch(parts, ended=self.assets.frame.ended)
         return [np.append(self.before, ids) for ids in found] if self.before else found
@@ -517,7 +563,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         n: int,
         first: int,
         prefixes: Sequence[str] | None,
-        write: Callable[[list[Ids], Begins, list[int]], list[list[TokenHypothesis]]],
+        write: Callable[[list[Ids], Begins, list[int], list[str]], Found],
     ) -> list[list[Hypothesis]]:
         """What is written for the parts of texts, joined.
 
@@ -526,7 +572,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             n: outputs of each at most.
             first: number of the first.
             prefixes: what the translation of each begins with.
-            write: from the sources of all parts, what their outputs begin with and a number of each to outputs.
+            write: from the sources of all parts, what these begin with, a number and the text of each to outputs.
 
         Raises:
             UsageError: ``texts`` is no list of texts, or there are not as many prefixes.
@@ -535,7 +581,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         if prefixes is not None:
             refuse_unequal(prefixes, texts, "prefixes")
         parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
-        sources = self._encode([part for group in parts for part in group])
+        every = [part for group in parts for part in group]
+        sources = self._encode(every)
         begins: Begins = None
         if prefixes is not None:
             said = self.target_tokenizer.ids_batch([one.rstrip() for one in prefixes])  # a word brings its space
@@ -548,7 +595,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
                 for place in range(len(group))
             ]
         numbers = [line + (place << 40) for line, group in enumerate(parts, first) for place in range(len(group))]
-        results = iter(write(sources, begins, numbers) if sources else [])
+        results = iter(write(sources, begins, numbers, every) if sources else [])
         return [self._nbest_of([next(results) for _ in group], n) for group in parts]
 
     def evaluate(

@@ -31,14 +31,15 @@ from regard.text.tokenizers.tokenizer import Tokenizer, extend, learn_counted, p
 if TYPE_CHECKING:
     from regard.text.language_ngrams import LanguageNgrams
     from regard.text.shortlist import Shortlist
+    from regard.text.terms import TermList
     from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
     from regard.text.tokenizers.sentencepiece import SentencePieceTokenizer
 
 Item = TypeVar("Item")
 CHUNK = 4096
 TOKENIZER, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
-NGRAMS, SHORTLIST = "languages.ngrams.json", "shortlist.bin"
-"""Files that few model folders have, of several languages or a student; only there their modules are loaded."""
+NGRAMS, SHORTLIST, TERMS = "languages.ngrams.json", "shortlist.bin", "terms.tsv"
+"""Files that few model folders have, of several languages, a student or terms; only there their modules are loaded."""
 PAD = 0
 """The pad piece of a T5."""
 AnyTokenizer: TypeAlias = "Tokenizer | HuggingFaceTokenizer | SentencePieceTokenizer"
@@ -104,6 +105,7 @@ class Vocabularies:
         ngrams: by which the language of a text is told, of a translator that learned several.
         calibration: what else was fitted on the validation texts.
         shortlist: target pieces that source pieces are translated by, where the model came with such a list.
+        terms: what its translations contain, where ``regard terms`` put a list beside it.
     """
 
     source: AnyTokenizer
@@ -116,6 +118,7 @@ class Vocabularies:
     frame: TextFrame = PLAIN
     ngrams: LanguageNgrams | None = field(default=None, compare=False)
     shortlist: Shortlist | None = field(default=None, compare=False)
+    terms: TermList | None = field(default=None, compare=False)
 
     @property
     def sha256(self) -> str:
@@ -144,6 +147,8 @@ class Vocabularies:
             found[FRAME] = self.frame.content
         if self.shortlist:
             found[SHORTLIST] = self.shortlist.content
+        if self.terms:
+            found[TERMS] = self.terms.content
         return found | self.language_files
 
     @property
@@ -180,7 +185,7 @@ class Vocabularies:
         source = read_tokenizer(folder / (TOKENIZER if joint else SOURCE))
         target = source if joint else read_tokenizer(folder / TARGET)
         _refuse_outside(languages, (source.size, target.size), str(folder / LANGUAGES))
-        more += (_read_shortlist(folder / SHORTLIST, (source.size, target.size)),)
+        more += (_read_shortlist(folder / SHORTLIST, (source.size, target.size)), _read_terms(folder / TERMS))
         return cls(source, target, joint, *more)
 
 
@@ -197,6 +202,15 @@ def _read_ngrams(path: Path) -> LanguageNgrams | None:
     from regard.text.language_ngrams import read_ngrams
 
     return read_ngrams(path)
+
+
+def _read_terms(path: Path) -> TermList | None:
+    if not path.exists():
+        return None
+    from regard.text.terms import TermList
+
+    disk.refuse_irregular(path)
+    return TermList.read(path)
 
 
 def _read_shortlist(path: Path, sizes: tuple[int, int]) -> Shortlist | None:

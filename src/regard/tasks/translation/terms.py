@@ -1,0 +1,246 @@
+"""What translations must contain, keep and avoid: terms of texts as tokens for the search, and what came of them."""
+
+from __future__ import annotations
+
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from regard.config import Recipe
+from regard.data.batches.batch import Ids
+from regard.decoding.hypotheses import Hypothesis, Symbols
+from regard.decoding.terms import Form, Letters, Term, Terms
+from regard.system.errors import Option, UsageError
+from regard.tasks.text.task import decode_with_offsets
+from regard.text.language_tokens import Direction
+from regard.text.languages import WITHOUT_SPACES, primary
+from regard.text.lines import row_lines
+from regard.text.terms import NO_TERMS, PROTECTED, Phrases, TermList, count, is_letter
+from regard.text.tokenizers.vocabulary import AnyTokenizer
+
+ROUNDS = 20
+"""Searches at most for a translation without what is forbidden."""
+LINE = (1 << 40) - 1
+"""The line in the number of a part of a text."""
+Found = list[list[Hypothesis]]
+
+
+@dataclass(frozen=True)
+class WantedTerm:
+    """A term that a text has: its source as it stands there, what its translation has one of, and how often."""
+
+    source: str
+    forms: tuple[str, ...]
+    times: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.source!r} → {'|'.join(self.forms)!r}" + (f" {self.times} times" if self.times > 1 else "")
+
+
+@dataclass(frozen=True)
+class Terminology:
+    """What translations contain and what they do not.
+
+    Args:
+        terms: where a text has a source of these, its translation has one of the forms.
+        protect: numbers, addresses, placeholders and tags of a text come out unchanged.
+        forbidden: words and phrases of no translation; in small letters in any case.
+
+    Raises:
+        UsageError: a term's forms are all forbidden.
+    """
+
+    terms: TermList = NO_TERMS
+    protect: bool = False
+    forbidden: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        banned = Phrases(self.forbidden, True)
+        for entry in self.terms.entries if self.forbidden else ():
+            if entry.forms and all(any(banned.find(form)) for form in entry.forms):
+                message = f"all forms of the term {entry.source!r} are forbidden; change one of the lists"
+                raise UsageError(message, Option("forbid"))
+
+    @classmethod
+    def read(
+        cls, terms: Path | None = None, protect: bool = False, forbid: Path | None = None, own: TermList | None = None
+    ) -> Terminology:
+        """That of files: a list of terms, or else ``own``, and one of words and phrases, a line each.
+
+        Raises:
+            RegardError: a file cannot be read, or a line of it is none.
+        """
+        read = map(str.strip, row_lines(forbid)) if forbid else ()
+        banned = tuple(line for line in read if line and not line.startswith("#"))
+        return cls(TermList.read(terms) if terms else own or NO_TERMS, protect, banned)
+
+    def __bool__(self) -> bool:
+        return bool(self.terms.entries or self.protect or self.forbidden)
+
+    @cached_property
+    def _sources(self) -> dict[bool, Phrases]:
+        sources = [entry.source for entry in self.terms.entries]
+        return {spaced: Phrases(sources, spaced) for spaced in (False, True)}
+
+    def wanted(self, text: str, language: str) -> list[WantedTerm]:
+        """The terms of a text in a language, in the order of the text."""
+        text, entries = " ".join(unicodedata.normalize("NFC", text).split()), self.terms.entries
+        taken = [one.span() for one in PROTECTED.finditer(text)] if self.protect else []
+        found: list[tuple[int, str, tuple[str, ...]]] = []
+        found += [(begin, text[begin:end], (text[begin:end],)) for begin, end in taken]
+        for one in self._sources[has_spaces(language)].find(text, taken) if entries else ():
+            source = text[one.begin : one.end]
+            found.append((one.begin, source, entries[one.place].forms or (source,)))
+        named, number = dict[tuple[str, ...], str](), dict[tuple[str, ...], int]()
+        for _, source, forms in sorted(found):
+            named.setdefault(forms, source)
+            number[forms] = number.get(forms, 0) + 1
+        return [WantedTerm(source, forms, number[forms]) for forms, source in named.items()]
+
+
+def has_spaces(language: str) -> bool:
+    """Whether a language has spaces between words."""
+    return primary(language) not in WITHOUT_SPACES
+
+
+class FormTokens:
+    """The tokens of a term's forms.
+
+    Args:
+        tokenizer: of the translations.
+        never: tokens that no translation has.
+        spaced: whether there is space between words.
+    """
+
+    def __init__(self, tokenizer: AnyTokenizer, never: Sequence[int], spaced: bool) -> None:
+        self._tokenizer, self._never, self._before = tokenizer, frozenset(never), "x " if spaced else "、"
+        self._base = tokenizer.ids_batch([self._before.strip()])[0].tolist()
+        names = ["" if alone else tokenizer.piece(id) for id, alone in enumerate(tokenizer.alone_V.tolist())]
+        part = [bool(name) and tokenizer.is_byte(id) for id, name in enumerate(names)]
+        sides = [[bool(name) and is_letter(name[side], spaced) for name in names] for side in (0, -1)]
+        self.letters = Letters(*(np.array(side) | np.array(part) for side in sides))
+
+    def of(self, form: str) -> tuple[Form, ...]:
+        """Those of a form behind a space or another character, and at the beginning; none if it cannot be written."""
+        behind, first = (ids.tolist() for ids in self._tokenizer.ids_batch([self._before + form, form]))
+        forms = [behind[len(self._base) :]] if behind[: len(self._base)] == self._base else []
+        return tuple(dict.fromkeys(tuple(ids) for ids in [*forms, first] if self._writes(ids, form)))
+
+    def _writes(self, ids: Sequence[int], form: str) -> bool:
+        return bool(ids) and self._never.isdisjoint(ids) and self._tokenizer.decode(ids).strip() == form
+
+
+@lru_cache(maxsize=4)
+def form_tokens(tokenizer: AnyTokenizer, never: tuple[int, ...], spaced: bool) -> FormTokens:
+    """Those of a tokenizer, made once."""
+    return FormTokens(tokenizer, never, spaced)
+
+
+class TermSearch:
+    """Searches for translations of parts of texts that keep to a terminology, and says what does not.
+
+    Args:
+        own: the terminology.
+        recipe: of the translator.
+        symbols: of its search.
+        tokenizer: of its translations.
+        direction: both languages.
+
+    Raises:
+        UsageError: the model keeps to a list of likely pieces.
+    """
+
+    def __init__(
+        self, own: Terminology, recipe: Recipe, symbols: Symbols, tokenizer: AnyTokenizer, direction: Direction
+    ) -> None:
+        if recipe.decoding.shortlist:
+            raise UsageError("terms may need pieces outside of it; leave one of both out", "decoding.shortlist")
+        self._own, self._recipe, self._tokenizer, self._source = own, recipe, tokenizer, direction[0]
+        self._spaced, self._skip = has_spaces(direction[1]), len(symbols.prefix)
+        self._tokens = form_tokens(tokenizer, symbols.without, self._spaced)
+        self._banned = Phrases(own.forbidden, self._spaced)
+
+    def __call__(
+        self, sources: Sequence[Ids], texts: Sequence[str], numbers: Sequence[int], search: Callable[..., Found]
+    ) -> Found:
+        """What is found.
+
+        Args:
+            sources: the ids of parts of texts.
+            texts: these parts.
+            numbers: of each, its line in it.
+            search: from places of parts, the ``terms`` of each and what is ``forbidden`` in it to their outputs.
+        """
+        lines, some = [number & LINE for number in numbers], list[list[tuple[WantedTerm, Term]]]()
+        for source, text, line in zip(sources, texts, lines, strict=True):
+            written = list(self._writable(self._own.wanted(text, self._source), line))
+            some.append(self._fitting(written, self._room(len(source)), line))
+        terms = [Terms(tuple(term for _, term in one), self._tokens.letters) if one else None for one in some]
+        found = self._without_forbidden(search(range(len(terms)), terms=terms), terms, search)
+        for line, one, outputs in zip(lines, some, found, strict=True):
+            self._tell(line, one, outputs[0])
+        return found
+
+    def _without_forbidden(self, found: Found, terms: list[Terms | None], search: Callable[..., Found]) -> Found:
+        """The same, searched for again where something forbidden is in it, without the tokens that it is in."""
+        places, found = list(range(len(terms))), list(found)
+        banned: list[set[Form]] = [set() for _ in places]
+        for _ in range(ROUNDS if self._own.forbidden else 0):
+            places = [place for place in places if self._ban(found[place], banned[place])]
+            if not places:
+                break
+            forbidden = [tuple(sorted(banned[place])) for place in places]
+            again = search(places, terms=[terms[place] for place in places], forbidden=forbidden)
+            for place, outputs in zip(places, again, strict=True):
+                found[place] = outputs
+        return found
+
+    def _room(self, source: int) -> float:
+        """How many tokens an output may have in which terms stand, its end counted."""
+        decoding, places = self._recipe.decoding, getattr(self._recipe.model, "known_positions", np.inf)
+        most = np.inf if decoding.max_length is None else decoding.max_length - self._skip
+        return float(min(most, places - source - decoding.max_extra))
+
+    def _writable(self, wanted: list[WantedTerm], line: int) -> Iterator[tuple[WantedTerm, Term]]:
+        """The terms of a text that have a form which pieces spell, and which is not forbidden."""
+        for one in wanted:
+            allowed = [form for form in one.forms if not any(self._banned.find(form))]
+            if forms := tuple(dict.fromkeys(ids for form in allowed for ids in self._tokens.of(form))):
+                yield one, Term(forms, one.times)
+            else:
+                _warn(f"line {line}: no form of the term {one} can be written, so it is left out")
+
+    def _fitting(self, some: list[tuple[WantedTerm, Term]], room: float, line: int) -> list[tuple[WantedTerm, Term]]:
+        """The first of these terms that an output has room for."""
+        while some and Terms(tuple(term for _, term in some), self._tokens.letters).banks > room:
+            _warn(f"line {line}: there is no room for the term {some[-1][0]}, so it is left out")
+            some = some[:-1]
+        return some
+
+    def _ban(self, outputs: Sequence[Hypothesis], banned: set[Form]) -> bool:
+        """Whether outputs have what is forbidden; the tokens that they have it in are banned."""
+        before = len(banned)
+        for tokens in (one.tokens[self._skip :] for one in outputs):
+            text, read = decode_with_offsets(self._tokenizer, tokens, ())
+            for one in self._banned.find(text):
+                ids = [id for id, begin, end in read if begin < one.end and one.begin < end]
+                banned.add(tuple(ids))
+        return len(banned) > before
+
+    def _tell(self, line: int, some: list[tuple[WantedTerm, Term]], best: Hypothesis) -> None:
+        """Say what a translation lacks, and what it has although it is forbidden."""
+        text = unicodedata.normalize("NFC", self._tokenizer.decode(best.tokens))
+        for one, _ in some if not self._recipe.decoding.term_bonus else ():
+            if count(one.forms, text, self._spaced) < one.times:
+                _warn(f"line {line}: the translation lacks the term {one}; other rules or terms leave no room for it")
+        for found in self._banned.find(text):
+            _warn(f"line {line}: {text[found.begin : found.end]!r} is forbidden; no translation was found without it")
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, stacklevel=2)
