@@ -249,6 +249,8 @@ class Recipe(Section):
         if self.classification.ngrams and not (single and self.classification.kind != "regression"):
             instead = "leave it out; a model of before that has n-grams beside it must be trained again"
             raise ValueError(f"classification.ngrams is for labels of single texts; {instead}")
+        if self.training.guided_alignment and (self.info.learns_from != "pairs" or self.model.family != "transformer"):
+            raise ValueError("training.guided_alignment is for translators of the family transformer")
         if self.training.patience is not None and self.training.schedule in ("cosine", "linear"):
             raise ValueError("training.patience acts only on schedules without an end (noam, inverse_square_root)")
         if self.training.weight_decay and self.training.optimiser == "adam":

@@ -135,6 +135,13 @@ class Training(Section):
     )
     clip: float = Field(1.0, ge=0.0, description="largest gradient norm; 0 = no clipping")
     label_smoothing: float = Field(0.1, ge=0.0, lt=1.0, description="probability mass given to all other pieces")
+    guided_alignment: float = only_if_set(
+        "translation: how much the loss counts by which one head learns to attend to the words that a lexical model, "
+        "learned from the pairs before, aligns [Garg19]; 0.05 in the paper; 0 = none",
+        0.0,
+        ge=0.0,
+        le=100.0,
+    )
     precision: Literal["auto", "fp32", "mixed"] = Field(
         "auto",
         description="mixed: products in bf16, weights and residual stream in fp32; auto: whichever trains faster here",

@@ -10,7 +10,6 @@ from regard.data.alignment.hmm import (
     NULL,
     UNSEEN,
     WIDEST,
-    Block,
     Floats,
     Ints,
     TranslationTable,
@@ -26,7 +25,7 @@ TARGETS = [np.array(words) for words in ([1, 2], [3, 1, 2], [2], [1, 3], [2, 1, 
 def made_table(seed: int) -> TranslationTable:
     """A table with made-up numbers."""
     draw = np.random.default_rng(seed)
-    table = TranslationTable.learn(SOURCES, TARGETS, 0)
+    table = TranslationTable.of(SOURCES, TARGETS)
     return table.normalised(draw.random(len(table.probability_E1)) + 0.1, draw.random(2 * WIDEST + 1) + 0.1)
 
 
@@ -64,18 +63,13 @@ def every_alignment(table: TranslationTable, source: Ints, target: Ints) -> tupl
     return found / total, jumps / total, float(np.log(total))
 
 
-def rows_of(block: Block, posterior_NJZ: Floats) -> dict[int, Floats]:
-    lengths = block.length_N.tolist()
-    return {row: posterior_NJZ[n, : lengths[n]] for n, row in enumerate(block.rows_N.tolist())}
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_the_chain_is_the_sum_over_all_its_paths(seed: int) -> None:
     table = made_table(seed)
     seen = 0
     for block in table.blocks(SOURCES, TARGETS):
         posterior_NJZ, jump_II, likelihood = markov(table, block)
-        found = rows_of(block, posterior_NJZ)
+        found = dict(block.rows(posterior_NJZ))
         wanted = {row: every_alignment(table, SOURCES[row], TARGETS[row]) for row in found}
         for row, (posterior, _, _) in wanted.items():
             np.testing.assert_allclose(found[row], posterior, rtol=1e-9)
@@ -90,7 +84,7 @@ def test_model_1_is_that_of_plain_loops() -> None:
     for block in table.blocks(SOURCES, TARGETS):
         posterior_NJZ, _, likelihood = model_1(table, block)
         logs = []
-        for row, posterior in rows_of(block, posterior_NJZ).items():
+        for row, posterior in block.rows(posterior_NJZ):
             words = len(SOURCES[row])
             for j, word in enumerate(TARGETS[row].tolist()):
                 scores = [NULL * translation(table, 0, word)]
@@ -107,7 +101,7 @@ def test_a_step_of_em_never_lowers_the_likelihood(model: object) -> None:
     chosen = model_1 if model is model_1 else markov
     draw = np.random.default_rng(5)
     sources, targets = ([draw.integers(1, 9, draw.integers(1, 7)) for _ in range(40)] for _ in range(2))
-    table = TranslationTable.learn(sources, targets, 0)
+    table = TranslationTable.of(sources, targets)
     jump_W, blocks = draw.random(2 * WIDEST + 1) + 0.1, list(table.blocks(sources, targets))
     likelihoods = []
     for _ in range(15):

@@ -1,7 +1,8 @@
 """Word alignment by statistics: IBM Model 1 [Brown93 §4.1], then a hidden Markov model [Vogel96], both by EM.
 
 Each target word is a translation of one source word, the state of a Markov chain whose steps depend on how far they go;
-or of none (NULL), where the chain waits [Och03 §2.1.2]. Both directions are learned, and their posteriors averaged.
+or of none (NULL), where the chain waits [Och03 §2.1.2]. Both directions learn to agree [Liang06]; links are by the mean
+of their posteriors.
 
 Sentences with as many source words are computed together. The letters of shapes are N sentences, J target words, I
 source words, Z one more for NULL, which is first; E entries of the table of translations, and W widths of a jump.
@@ -33,7 +34,7 @@ CELLS = 1 << 20
 """Pairs of words that are computed at once."""
 LONGEST = 200
 """Words of a sentence; longer ones are not learned from, and have no links."""
-LEARNED = 200_000
+LEARNED = 100_000
 """Pairs of sentences that are learned from, the first ones."""
 AT_ONCE = 10_000
 """Pairs of sentences that are aligned at once."""
@@ -55,6 +56,11 @@ class Block:
         places: NDArray[np.bool_] = np.arange(self.entry_NJZ.shape[1]) < self.length_N[:, None]
         return places
 
+    def rows(self, posterior_NJZ: Floats) -> Iterator[tuple[int, Floats]]:
+        """Each sentence's place, and what is of its target words alone, which is no copy."""
+        for place, (row, length) in enumerate(zip(self.rows_N.tolist(), self.length_N.tolist(), strict=True)):
+            yield row, posterior_NJZ[place, :length]
+
 
 @dataclass(frozen=True)
 class TranslationTable:
@@ -73,26 +79,25 @@ class TranslationTable:
     targets: int
 
     @classmethod
-    def learn(cls, sources: Sequence[Ints], targets: Sequence[Ints], iterations: int = ITERATIONS) -> TranslationTable:
-        """The table of pairs of sentences, of words numbered from 1, by EM."""
+    def of(cls, sources: Sequence[Ints], targets: Sequence[Ints]) -> TranslationTable:
+        """The table of pairs of sentences, of words numbered from 1, in which each translation is equally probable."""
         size = 1 + max((int(words.max()) for words in targets if len(words)), default=0)
         key_E = np.unique(np.concatenate([np.zeros(0, np.int64), *_keys(sources, targets, size)]))
-        table = cls(key_E, np.append(np.ones(len(key_E)), UNSEEN), np.ones(2 * WIDEST + 1), size)
-        blocks = list(table.blocks(sources, targets))
-        table = table.normalised(table.probability_E1)
-        for model in [model_1] * iterations + [markov] * iterations:
-            table, _ = table.improved(model, blocks)
-        return table
+        even = cls(key_E, np.append(np.ones(len(key_E)), UNSEEN), np.ones(2 * WIDEST + 1), size)
+        return even.normalised(even.probability_E1)
 
     def improved(self, model: Model, blocks: Sequence[Block]) -> tuple[TranslationTable, float]:
         """The table after one step of EM, and the log-likelihood of the blocks before it."""
-        count_E1, jump_W, likelihood = np.zeros_like(self.probability_E1), np.full_like(self.jump_W, UNSEEN), 0.0
-        for block in blocks:
-            posterior_NJZ, jump_II, own = model(self, block)
+        expected = [model(self, block) for block in blocks]
+        return self.counted(blocks, expected), sum(likelihood for _, _, likelihood in expected)
+
+    def counted(self, blocks: Sequence[Block], expected: Sequence[Expected]) -> TranslationTable:
+        """The table of what is expected in each block."""
+        count_E1, jump_W = np.zeros_like(self.probability_E1), np.full_like(self.jump_W, UNSEEN)
+        for block, (posterior_NJZ, jump_II, _) in zip(blocks, expected, strict=True):
             np.add.at(count_E1, block.entry_NJZ.ravel(), posterior_NJZ.ravel())
             np.add.at(jump_W, widths(len(jump_II)).ravel(), jump_II.ravel())
-            likelihood += own
-        return self.normalised(count_E1, jump_W), likelihood
+        return self.normalised(count_E1, jump_W)
 
     def normalised(self, count_E1: Floats, jump_W: Floats | None = None) -> TranslationTable:
         """The table of such counts: those of each source word sum to one."""
@@ -130,14 +135,40 @@ class TranslationTable:
         """``posterior_JI`` of each pair: how probable it is that a target word translates a source word."""
         found = [np.zeros((len(target), len(source))) for source, target in zip(sources, targets, strict=True)]
         for block in self.blocks(sources, targets):
-            posterior_NJZ, _, _ = markov(self, block)
-            for place, row in enumerate(block.rows_N.tolist()):
-                found[row] = posterior_NJZ[place, : block.length_N[place], 1:]
+            for row, posterior_JZ in block.rows(markov(self, block)[0]):
+                found[row] = posterior_JZ[:, 1:]
         return found
 
 
-Model = Callable[[TranslationTable, Block], tuple[Floats, Floats, float]]
-"""From a table and sentences to ``posterior_NJZ``, expected jumps, and the log-likelihood."""
+Expected = tuple[Floats, Floats, float]
+"""``posterior_NJZ`` of sentences, expected jumps, and the log-likelihood."""
+Model = Callable[[TranslationTable, Block], Expected]
+
+
+def learn_both(sources: Sequence[Ints], targets: Sequence[Ints]) -> tuple[TranslationTable, TranslationTable]:
+    """The tables of both directions: each learns Model 1 alone, then both chains together [Liang06 §3]."""
+    tables = TranslationTable.of(sources, targets), TranslationTable.of(targets, sources)
+    blocks = list(tables[0].blocks(sources, targets)), list(tables[1].blocks(targets, sources))
+    for _ in range(ITERATIONS):
+        tables = tables[0].improved(model_1, blocks[0])[0], tables[1].improved(model_1, blocks[1])[0]
+    for _ in range(ITERATIONS):
+        there, back = ([markov(table, block) for block in some] for table, some in zip(tables, blocks, strict=True))
+        _agree(blocks, there, back)
+        tables = tables[0].counted(blocks[0], there), tables[1].counted(blocks[1], back)
+    return tables
+
+
+def _agree(blocks: tuple[list[Block], list[Block]], there: list[Expected], back: list[Expected]) -> None:
+    """Both directions expect a link by the product of their posteriors [Liang06 eq. 6]; changed in place."""
+    others = {
+        row: posterior_JZ
+        for block, one in zip(blocks[1], back, strict=True)
+        for row, posterior_JZ in block.rows(one[0])
+    }
+    for block, one in zip(blocks[0], there, strict=True):
+        for row, posterior_JZ in block.rows(one[0]):
+            posterior_JZ[:, 1:] *= others[row][:, 1:].T
+            others[row][:, 1:] = posterior_JZ[:, 1:].T
 
 
 def _keys(sources: Sequence[Ints], targets: Sequence[Ints], size: int) -> Iterator[Ints]:
@@ -154,7 +185,7 @@ def widths(words: int) -> Ints:
     return found
 
 
-def model_1(table: TranslationTable, block: Block) -> tuple[Floats, Floats, float]:
+def model_1(table: TranslationTable, block: Block) -> Expected:
     """``posterior_NJZ`` of IBM Model 1, no jumps, and the log-likelihood."""
     score_NJZ = table.probability_E1[block.entry_NJZ]
     words = score_NJZ.shape[2] - 1
@@ -163,7 +194,7 @@ def model_1(table: TranslationTable, block: Block) -> tuple[Floats, Floats, floa
     return score_NJZ * (block.real_NJ / total_NJ)[:, :, None], np.zeros((1, 1)), float(np.log(total_NJ).sum())
 
 
-def markov(table: TranslationTable, block: Block) -> tuple[Floats, Floats, float]:
+def markov(table: TranslationTable, block: Block) -> Expected:
     """``posterior_NJZ`` and ``jump_II``, how often each jump is expected, by forward and backward passes; the same."""
     score_NJZ, real_NJ = table.probability_E1[block.entry_NJZ], block.real_NJ
     null_NJ1, word_NJI = score_NJZ[:, :, :1] * NULL, score_NJZ[:, :, 1:] * (1 - NULL)
@@ -216,7 +247,7 @@ class WordAligner:
         sides = sources[:LEARNED], targets[:LEARNED]
         self._sides = _Numbers(sides[0]), _Numbers(sides[1])
         source, target = (numbers.of(side) for numbers, side in zip(self._sides, sides, strict=True))
-        self._tables = TranslationTable.learn(source, target), TranslationTable.learn(target, source)
+        self._tables = learn_both(source, target)
 
     def align(self, sources: Sequence[Words], targets: Sequence[Words]) -> list[Links]:
         """The links of each pair of sentences whose posterior, the mean of both directions, is at least one half."""

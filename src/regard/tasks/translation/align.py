@@ -54,18 +54,23 @@ class AlignmentHead:
 
     @classmethod
     def of(cls, recipe: Recipe, layers: int) -> AlignmentHead:
-        """That of the recipe, else the mean of the last layer but one [Garg19 §3.1].
+        """That of the recipe, or that which training guided; else the mean of the last layer but one [Garg19 §4.1].
 
         Raises:
             UsageError: the model has no such layer.
         """
         asked = recipe.decoding
         if asked.alignment_layer is None:
-            return cls(max(1, layers - 1))
+            return cls.guided(layers) if recipe.training.guided_alignment else cls(max(1, layers - 1))
         if asked.alignment_layer > layers:
             message = f"there is no layer {asked.alignment_layer}; the decoder has {layers}"
             raise UsageError(message, "decoding.alignment_layer")
         return cls(asked.alignment_layer, asked.alignment_head, asked.alignment_step)
+
+    @classmethod
+    def guided(cls, layers: int) -> AlignmentHead:
+        """The head that training guides: the first of the last layer but one, in the step that has read the word."""
+        return cls(max(1, layers - 1), 1, "reads")
 
     @property
     def settings(self) -> list[str]:
@@ -79,8 +84,8 @@ class AlignmentHead:
 
 
 def is_known(recipe: Recipe) -> bool:
-    """Whether a head was chosen."""
-    return recipe.decoding.alignment_layer is not None
+    """Whether a head was chosen, or guided in training."""
+    return recipe.decoding.alignment_layer is not None or recipe.training.guided_alignment > 0
 
 
 def words_of(text: str) -> list[str]:

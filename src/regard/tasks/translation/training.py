@@ -54,6 +54,8 @@ from regard.training.objective import Done, Loss, Sample, Validation, ignore_pro
 from regard.training.world import ALONE, World
 
 if TYPE_CHECKING:
+    from regard.data.alignment.prepared import PreparedLinks
+    from regard.tasks.translation.guided import GuidedAlignment
     from regard.tasks.translation.text_to_text.writer import Answer, TextToText
 
 SAMPLES = 3
@@ -238,6 +240,24 @@ class TranslationTraining(TeacherForcing[Translation]):
         SizeDefaults(MORE, "tiny", 3, {"training": {"tokens": 2048, "warmup": 100}}),
     )
 
+    def __init__(self, task: Translation, prepared: PreparedPairs, paths: ProductPaths) -> None:
+        super().__init__(task, prepared, paths)
+        self.guided: GuidedAlignment | None = None
+        if weight := task.recipe.training.guided_alignment:
+            from regard.tasks.translation.guided import GuidedAlignment  # few trainings need it
+
+            layers = getattr(task.recipe.model, "decoder_layers", 1)
+            self.guided = GuidedAlignment(weight, links_of(prepared), prepared.vocabularies, layers)
+
+    def loss(self, batch: PairBatch) -> Loss:
+        """The same; in training with that of the head that is guided, if one is."""
+        if self.guided is None or not self.model.training:
+            return super().loss(batch)
+        inputs = pairs(batch, self.task.device)
+        hidden_TD, guided = self.guided.forward(self.model, inputs, batch)
+        found = target_loss(self.task, self.criterion, batch, inputs, hidden_TD)
+        return replace(found, total=found.total + guided)
+
     def scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> Mapping[str, float]:
         """BLEU and chrF; of several directions their means, and the BLEU of each."""
         found = self._by_direction(hypotheses, references, self._places(True), 1)
@@ -309,6 +329,13 @@ class TranslationTraining(TeacherForcing[Translation]):
             lines.append(f"* {head}BLEU {scores.bleu:.2f} (beam {beam}; `{scores.bleu_signature}`)")
             lines.append(f"* {head}chrF {scores.chrf:.2f} (beam {beam}; `{scores.chrf_signature}`)")
         return lines
+
+
+def links_of(prepared: PreparedPairs) -> PreparedLinks:
+    """The word links of prepared pairs, learned where they are not there yet."""
+    from regard.data.alignment.prepared import PreparedLinks  # few trainings need it
+
+    return PreparedLinks.of(prepared.folder, prepared, prepared.vocabularies)
 
 
 class AdaptedTraining(TranslationTraining):
@@ -427,9 +454,12 @@ class TranslationJob(TrainingJob):
         names += ["extend_vocabulary"] if text.extend_vocabulary else []
         names += LANGUAGES if self.pretrained and self.pretrained.vocabularies.languages else ()
         rests = {f"text.{name}": getattr(text, name) for name in names} | (self.more() if self.pretrained else {})
-        return PreparedPairs(
+        found = PreparedPairs(
             prepare(examples, recipe, folder, self._learn, rests, progress, self._review, self.processes)
         )
+        if recipe.training.guided_alignment:
+            links_of(found)
+        return found
 
     def _learn(self, examples: SplitCorpora[TextPair]) -> PairEncoder:
         """Learn the vocabularies from a seeded sample, unless a model has them; judge the data by them."""
