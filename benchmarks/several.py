@@ -38,7 +38,7 @@ def ways(task: Translation, other: Translation, reverse: Translation, given: arg
     for n in given.samples:
         found[f"chrF of {n} samples"] = lambda texts, n=n: task.mbr(texts, n, **drawing)  # type: ignore[misc]
         found[f"chrF of {n} samples of both"] = lambda texts, n=n: both.mbr(texts, n, **drawing)  # type: ignore[misc]
-    return {name: way for name, way in found.items() if not given.only or any(one in name for one in given.only)}
+    return {name: way for name, way in found.items() if not given.only or name in given.only}
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--min-p", type=float, default=0.0)
     parser.add_argument("--weight", type=float, default=0.5)
     parser.add_argument("--samples", type=int, nargs="*", default=[32, 100])
-    parser.add_argument("--only", nargs="*", help="ways with these words in their names")
+    parser.add_argument("--only", nargs="*", help="ways, by name")
     given = parser.parse_args()
     kernels.use_threads(1)
     task, other, reverse = (open_without_torch(folder, "cpu", "fp32") for folder in given.models)
