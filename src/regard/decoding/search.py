@@ -79,6 +79,7 @@ class Scheduler:
     groups: int = 1
     _waiting: deque[Sentence] = field(default_factory=deque, init=False)
     _rows: Rows = field(default=NO_ROWS, init=False)
+    _taken: int = field(default=0, init=False)
     _state: Any = field(default=None, init=False)
     _multi_step: Callable[..., tuple[Any, MultiStepOutput, Any]] | None = field(init=False)
     _constraints: Constraints | None = field(init=False)
@@ -216,6 +217,7 @@ class Scheduler:
         if self.trace is not None:
             self.trace.record(self._rows, answer, choice, ended_M, live_M)
         closed = self._close(grown, live_M)
+        self._taken -= sum(map(self._cost, closed))
         self._continue(grown.keep(live_M), choice.parents()[live_M])
         return grown, closed
 
@@ -254,17 +256,18 @@ class Scheduler:
         """Open a row for as many waiting sentences as fit, if enough of the budget is free."""
         if not self._waiting:
             return
-        budget, beam = self.decoding.tokens, self.decoding.beam
-        free = budget - sum(sentence.width(beam) * sentence.tokens for sentence in self._rows.sentences)
+        budget = self.decoding.tokens
+        free = budget - self._taken
         if self._rows.count and free < self.refill * budget:
             return
         entering: list[Sentence] = []
         while self._waiting:
-            cost = self._waiting[0].copies * self._waiting[0].width(beam) * self._waiting[0].tokens
+            cost = self._cost(self._waiting[0])
             if cost > free and (entering or self._rows.count):
                 break
             entering.append(self._waiting.popleft())
             free -= cost
+        self._taken = budget - free
         if not entering:
             return
         sources = [sentence.source for sentence in entering]
@@ -272,6 +275,10 @@ class Scheduler:
         if any(sentence.copies > 1 for sentence in entering):
             entering = self._copy(entering)
         self._rows = self._rows.open(entering, self.symbols.start)
+
+    def _cost(self, sentence: Sentence) -> int:
+        """What a sentence and its copies take of the budget."""
+        return sentence.copies * sentence.width(self.decoding.beam) * sentence.tokens
 
     def _copy(self, entering: list[Sentence]) -> list[Sentence]:
         """The copies of sentences, each with a row of its own in the state."""
