@@ -79,14 +79,20 @@ def tokens(found: list[list[Hypothesis]]) -> list[list[tuple[Any, ...]]]:
     return [[(one.tokens, one.score, one.finished) for one in line] for line in found]
 
 
+def allowed(output: tuple[int, ...], changes: dict[str, Any]) -> bool:
+    said = output[:-1]
+    return len(said) >= changes.get("min_length", 0) and ("no_repeat_ngram" not in changes or len({*said}) == len(said))
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_a_beam_of_everything_finds_the_best_by_the_rule(seed: int) -> None:
+@pytest.mark.parametrize("changes", [{}, {"no_repeat_ngram": 1}, {"min_length": 1}, {"refill": True}])
+def test_a_beam_of_everything_finds_the_best_by_the_rule(seed: int, changes: dict[str, Any]) -> None:
     """So pruning is exact: a penalty is at most 0, which bounds what a row may still get."""
     table, given = Table(SIZE, seed, end=0.0), sources(6, seed)
-    decoding = DECODING.model_copy(update={"beam": 100, "max_extra": 1, "coverage_penalty": 2.0})
+    decoding = DECODING.model_copy(update={"beam": 100, "max_extra": 1, "coverage_penalty": 2.0, **changes})
     changed = 0
     for source, line in zip(given, search(Attentive(table), given, decoding, SYMBOLS, nbest=3), strict=True):
-        every = outputs(table, source.tolist(), len(source) + 1)
+        every = [one for one in outputs(table, source.tolist(), len(source) + 1) if allowed(one, changes)]
         scores = {output: rule(table, source.tolist(), output, decoding) for output in every}
         best = sorted(scores, key=scores.__getitem__, reverse=True)[: len(line)]
         assert [(*one.tokens, END) for one in line] == best
