@@ -265,6 +265,9 @@ class Decoding(Section):
     no_repeat_ngram: int = only_if_set(
         "no sequence of so many tokens occurs twice in an output; 0: any may", 0, ge=0, le=100
     )
+    suppress: tuple[int | str, ...] = only_if_set(
+        "tokens that are never produced: pieces as `--json` has them (a space is ▁), or their numbers", ()
+    )
     term_bonus: float = only_if_set(
         "a search for outputs that rather contain given terms: what the log-probability of an output is raised by for "
         "each token of a term that it has; 0: they contain them",

@@ -173,3 +173,18 @@ def test_a_folders_list_is_changed_and_kept_by_its_translator(tmp_path):
         edit_terms(folder)
     with refused(UsageError, classifier := FIXTURES / "classifier" / "model", "classifier"):
         edit_terms(classifier)
+
+
+def test_suppressed_tokens_are_never_produced(model):
+    plain, tokenizer = model.nbest(TEXTS, 3), model.target_tokenizer
+    used = [token for line in plain for one in line for token in one.tokens]
+    setting = f'decoding.suppress=["{tokenizer.piece(97)}", {used[0]}]'
+    for task in (model.with_settings([setting]), model.with_settings([setting]).between("en", "de")):
+        found = {token for line in task.nbest(TEXTS, 3) for one in line for token in one.tokens}
+        assert found.isdisjoint({97, used[0]})
+    decoding = model.recipe.decoding.model_copy(update={"suppress": (used[0],)})
+    other = Translation(model.recipe.model_copy(update={"decoding": decoding}), model.assets, model.model)
+    assert used[0] in other.symbols.without
+    for wrong in ("no piece", 99_999, tokenizer.end):
+        with refused(UsageError, "decoding.suppress", repr(wrong)):
+            model.with_settings([f"decoding.suppress=[{wrong!r}]"])

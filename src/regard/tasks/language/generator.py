@@ -19,7 +19,16 @@ from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.engine import step_of
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.task import ROOM, Read, TextTask, inference_mode, read_as, refuse_others, sampling_options
+from regard.tasks.text.task import (
+    ROOM,
+    Read,
+    TextTask,
+    inference_mode,
+    read_as,
+    refuse_others,
+    sampling_options,
+    suppressed,
+)
 from regard.text.confidence import ScoredText
 from regard.text.counts import counted
 from regard.text.stop_strings import Decoder, StopStrings
@@ -136,7 +145,9 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
         super().__init__(recipe, assets, model)
         tokenizer = assets.tokenizer
         never = np.setdiff1d(np.arange(tokenizer.size), np.append(tokenizer.ordinary, tokenizer.end))
-        self.symbols = Symbols(tokenizer.start, tokenizer.end, tuple(never.tolist()))
+        self.symbols = Symbols(
+            tokenizer.start, tokenizer.end, (*never.tolist(), *suppressed(tokenizer, recipe.decoding))
+        )
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Gpt:

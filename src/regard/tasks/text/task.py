@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, Self, TypeVar
 
@@ -97,6 +97,9 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
     """Opens a file of examples, of a path and its columns; absent where the files of a task are opened together."""
     evaluate_options: ClassVar[tuple[str, ...]] = ()
     """The options of ``regard evaluate`` that not all tasks have."""
+    symbols: Symbols
+    """Of a search, where there is one, whose outputs are those of the target's tokenizer."""
+    target_tokenizer: AnyTokenizer
     engine: Callable[[], object] | None = None
     """Gives a step that computes in the model's place (``tasks/engine``)."""
     precision: Precision = "fp32"
@@ -146,6 +149,9 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
             check_value(f"decoding.{name}", value, SETTINGS)
         other, decoding = copy(self), changed_section(self.recipe.decoding, chosen, SETTINGS)
         other.recipe = self.recipe.model_copy(update={"decoding": decoding})
+        if "suppress" in chosen and hasattr(self, "symbols"):
+            without = {*self.symbols.without, *suppressed(self.target_tokenizer, decoding)}
+            other.symbols = replace(self.symbols, without=tuple(sorted(without)))
         return other
 
     def with_models(self, others: Iterable[Any]) -> Self:
@@ -287,6 +293,23 @@ def sampling_options(decoding: Decoding, given: Mapping[str, object], method: st
     for name, value in known.items():
         check_value(f"decoding.{name}", value, name)
     return decoding.model_copy(update=known)
+
+
+def suppressed(tokenizer: AnyTokenizer, decoding: Decoding) -> tuple[int, ...]:
+    """The tokens that a recipe suppresses.
+
+    Raises:
+        UsageError: one is no piece of the vocabulary, or it is the end, without which no output ends.
+    """
+    if not decoding.suppress:
+        return ()
+    numbers = {tokenizer.piece(id): id for id in reversed(range(tokenizer.size))}
+    found = tuple(one if isinstance(one, int) else numbers.get(one, -1) for one in decoding.suppress)
+    for said, id in zip(decoding.suppress, found, strict=True):
+        if not 0 <= id < tokenizer.size or id == tokenizer.end:
+            why = "ends an output" if id == tokenizer.end else "is no piece of the vocabulary, nor the number of one"
+            raise UsageError(f"{said!r} {why}; regard translate --json shows pieces and numbers", "decoding.suppress")
+    return found
 
 
 def refuse_others(texts: object) -> None:

@@ -29,6 +29,7 @@ from regard.tasks.text.task import (
     refuse_unequal,
     sampling_options,
     score_outputs,
+    suppressed,
 )
 from regard.tasks.translation.reverse import facing, rerank
 from regard.text.confidence import ScoredText, Side, UnseenWord, is_doubted
@@ -106,7 +107,9 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         """The codes of both languages; of a model of several the source's may be unknown, and is then guessed."""
         self.before, prefix = tokens.frame(*self.direction) if tokens else (assets.frame.before, assets.frame.prefix)
         """Tokens before each text: of its language, or of that of its translation."""
-        self.symbols = Symbols(target.start, target.end, tuple(never.tolist()), prefix)
+        self.symbols = Symbols(
+            target.start, target.end, (*never.tolist(), *suppressed(target, recipe.decoding)), prefix
+        )
         self.terminology: Terminology | None = None
         """What translations that are searched for contain and what they do not; default: what its folder says."""
         self.source_tokenizer: AnyTokenizer = assets.source

@@ -34,6 +34,7 @@ from regard.tasks.text.task import (
     sampling_options,
     score_outputs,
     sentinel_gaps,
+    suppressed,
 )
 from regard.tasks.translation.text_to_text.corpus import PrefixedPair, open_prefixed, prefix_list, with_prefix
 from regard.text.confidence import ScoredText, Side, is_doubted
@@ -95,7 +96,9 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         tokenizer = assets.tokenizer
         written = [*tokenizer.ordinary.tolist(), *tokenizer.sentinels, tokenizer.end]
         never = np.setdiff1d(np.arange(tokenizer.size), written)
-        self.symbols = Symbols(start_in(recipe, tokenizer), tokenizer.end, tuple(never.tolist()))
+        self.symbols = Symbols(
+            start_in(recipe, tokenizer), tokenizer.end, (*never.tolist(), *suppressed(tokenizer, recipe.decoding))
+        )
         self.gaps = sentinel_gaps(tokenizer)
         self.marks = self.gaps.pattern
 
