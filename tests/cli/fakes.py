@@ -33,6 +33,7 @@ class Unaware:
     target_tokenizer = SimpleNamespace(piece=lambda id: f"▁{id}")
     device = device_name = "cpu"
     engine = None
+    others = ()
     is_zero_shot = False
 
     def guess_language(self, text: str) -> None:

@@ -18,7 +18,10 @@ from regard.text.lines import InvalidLines
 from tests.refusals import refused
 
 OF_TEXTS = ("translate", "classify", "tag", "fill", "encode", "generate")
-ONE_OBJECT = '{"text": "--JSON", "tokens": [6, 0], "pieces": ["▁6", "▁0"], "score": -0.5, "confidence": 1.0}\n'
+ONE_OBJECT = (
+    '{"text": "--JSON", "tokens": [6, 0], "pieces": ["▁6", "▁0"], "score": -0.5, "confidence": 1.0, '
+    '"words": [{"text": "--JSON", "begin": 0, "end": 6, "confidence": 0.5}], "calibrated": false}\n'
+)
 
 
 @pytest.mark.parametrize(
