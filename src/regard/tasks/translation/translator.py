@@ -18,7 +18,6 @@ from regard.decoding.search import sample, search
 from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.engine import engine_of, step_of, why_torch
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.distinct import search_distinct
 from regard.tasks.text.task import (
     BaseTask,
     Read,
@@ -31,7 +30,6 @@ from regard.tasks.text.task import (
     score_outputs,
     suppressed,
 )
-from regard.tasks.translation.reverse import facing, rerank
 from regard.text.confidence import ScoredText, Side, UnseenWord, is_doubted
 from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction
 from regard.text.languages import cut, joiner, primary, shorten_words
@@ -346,7 +344,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
                 numbers=numbers,
                 prefixes=begins,
             )
-            return rerank(self, sources, found) if self.reverse else found
+            return self._reranked(sources, found)
 
         return self._outputs(texts, n, first, prefixes, write)
 
@@ -400,6 +398,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         Raises:
             UsageError: it does not.
         """
+        from regard.tasks.translation.reverse import facing
+
         other = copy(self)
         other.reverse = reverse
         facing(other, reverse)
@@ -494,6 +494,14 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         own = self.decoding(1, beam), self.symbols, self.target_tokenizer, n
         return alternatives(self.step(), sources[0], *own, None if best is None else best.tokens) if sources else []
 
+    def _reranked(self, sources: list[Ids], found: Found) -> Found:
+        """Outputs in the order of the reverse model, where there is one."""
+        if not self.reverse:
+            return found
+        from regard.tasks.translation.reverse import rerank
+
+        return rerank(self, sources, found)
+
     def _search_wider(
         self, sources: list[Ids], rules: dict[str, Any], n: int, decoding: Decoding
     ) -> list[list[TokenHypothesis]]:
@@ -504,11 +512,13 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             own, asked = decoding.model_copy(update={"beam": width}), [sources[place] for place in places]
             each: dict[str, Any] = {name: given and [given[place] for place in places] for name, given in rules.items()}
             found = search(step, asked, own, self.symbols, nbest=width, **each)
-            return rerank(self, asked, found) if self.reverse else found
+            return self._reranked(asked, found)
 
         if n == 1 or not decoding.distinct:
             return find(range(len(sources)), decoding.beam)
         decode = self.target_tokenizer.decode
+        from regard.tasks.text.distinct import search_distinct
+
         return search_distinct(find, len(sources), n, decoding.beam, lambda tokens: decode(tokens[skip:]))
 
     def align(self, texts: Sequence[str], translations: Sequence[str], first: int = 1) -> list[Links]:

@@ -23,7 +23,6 @@ from regard.tasks.engine import step_of
 from regard.tasks.metrics.bleu import AnswerScores, score_answers
 from regard.tasks.metrics.labels import FEW
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.distinct import search_distinct
 from regard.tasks.text.task import (
     Read,
     TextTask,
@@ -350,6 +349,8 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         def find(places: Sequence[int], width: int) -> list[list[Hypothesis]]:
             own = decoding.model_copy(update={"beam": width})
             return search(step, [sources[place] for place in places], own, self.symbols, nbest=width)
+
+        from regard.tasks.text.distinct import search_distinct
 
         return search_distinct(find, len(sources), k, decoding.beam, text)
 
