@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import regard
-from regard.runs.tune import PENALTIES, Setting, choose, tune
+from regard.runs.tune import COVERAGES, PENALTIES, Setting, choose, tune
 from regard.system.errors import RegardError, UsageError
 from regard.training.checkpoints import manifest
 from tests.refusals import refused
@@ -33,7 +33,8 @@ def test_the_best_setting_is_written_to_the_recipe(folder: Path) -> None:
     assert (folder / "model" / "recipe.toml").read_bytes() == before
     assert {one.length_penalty for one in tried} >= set(PENALTIES)
     assert {one.beam for one in tried} == {1, 2, 4, 8}
-    assert len({(one.beam, one.length_penalty) for one in tried}) == len(tried)
+    assert len({(one.beam, one.length_penalty, one.coverage_penalty) for one in tried}) == len(tried)
+    assert {one.coverage_penalty for one in tried if one.beam == chosen.beam} == set(COVERAGES) or chosen.beam == 1
     assert (tried, chosen) == tune(*given, told=lines.append)
     assert lines[0] == "4 sentences: a choice by so few says little of other texts"
     assert lines[-1] == tried[-1].line
@@ -61,12 +62,14 @@ def test_of_a_hundred_pairs_what_is_usual_is_fitted(folder: Path) -> None:
 
 
 def test_a_wider_beam_has_to_gain() -> None:
-    def of(beam: int, bleu: float) -> Setting:
-        return Setting(beam, 0.6, bleu, 1.0)
+    def of(beam: int, bleu: float, coverage: float = 0.0) -> Setting:
+        return Setting(beam, 0.6, bleu, 1.0, coverage)
 
     assert choose([of(8, 30.3), of(1, 29.0), of(4, 30.25), of(2, 30.1)]).beam == 4
     assert choose([of(1, 30.0), of(2, 30.05), of(4, 30.09)]).beam == 1
     assert choose([of(1, 30.0), of(2, 29.0), of(4, 30.2)]).beam == 4
+    assert choose([of(2, 30.0), of(2, 30.05, 0.1), of(4, 30.0)]).coverage_penalty == 0.0
+    assert choose([of(2, 30.0), of(2, 30.12, 0.1), of(2, 30.15, 0.2)]).coverage_penalty == 0.1
 
 
 def test_what_cannot_be_tuned_is_refused(folder: Path) -> None:

@@ -1,8 +1,9 @@
-"""Chooses how a model searches, its beam and its length penalty, on validation data; and fits what it is sure of."""
+"""Chooses a search by beam, length and coverage penalty on validation data, and fits what a model is sure of."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
@@ -28,8 +29,10 @@ BEAMS = (1, 2, 4, 8)
 """The beams that are tried beside that of the recipe."""
 PENALTIES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.6)
 """The length penalties that are tried beside that of the recipe."""
+COVERAGES = (0.0, 0.1, 0.2)
+"""The coverage penalties that are tried beside that of the recipe."""
 GAIN = 0.1
-"""BLEU that a wider beam has to gain, since it takes longer."""
+"""BLEU that a wider beam or a coverage penalty has to gain, since it takes longer."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Setting:
     """A way to search, and what it scores.
 
     Args:
-        beam, length_penalty: of the section ``decoding``.
+        beam, length_penalty, coverage_penalty: of the section ``decoding``.
         bleu: on the validation data.
         length: of the outputs over that of the references, in words.
     """
@@ -46,14 +49,16 @@ class Setting:
     length_penalty: float
     bleu: float
     length: float
+    coverage_penalty: float = 0.0
 
     @property
     def line(self) -> str:
         """A row of the table."""
-        return f"{self.beam:4}  {self.length_penalty:14.1f}  {self.bleu:6.2f}  {self.length:6.3f}"
+        penalties = f"{self.length_penalty:14.1f}  {self.coverage_penalty:8.1f}"
+        return f"{self.beam:4}  {penalties}  {self.bleu:6.2f}  {self.length:6.3f}"
 
 
-HEAD = "beam  length penalty    BLEU  length"
+HEAD = "beam  length penalty  coverage    BLEU  length"
 """The head of the table of settings."""
 
 
@@ -64,7 +69,7 @@ def tune(
     dry_run: bool = False,
     told: Callable[[str], None] = lambda text: None,
 ) -> tuple[list[Setting], Setting]:
-    """Try length penalties with the recipe's beam, then beams with the best of them, and write the best to the recipe.
+    """Try length penalties with the recipe's beam, beams with the best, then coverage penalties; write what is chosen.
 
     Of a translator and 100 pairs or more it also fits, as the end of a training does, below which confidence outputs
     are doubted, what the guard warns of, and confidences of words.
@@ -94,29 +99,38 @@ def tune(
     told(HEAD)
     tried: list[Setting] = []
 
-    def measure(beam: int, length_penalty: float) -> None:
-        if any((one.beam, one.length_penalty) == (beam, length_penalty) for one in tried):
+    own = recipe.decoding
+
+    def measure(beam: int, length_penalty: float, coverage: float = own.coverage_penalty) -> None:
+        asked = beam, length_penalty, coverage
+        if any((one.beam, one.length_penalty, one.coverage_penalty) == asked for one in tried):
             return
-        searched = tasks[""].with_settings([f"decoding.length_penalty={length_penalty}"])
+        settings = [f"decoding.length_penalty={length_penalty}", f"decoding.coverage_penalty={coverage}"]
+        searched = tasks[""].with_settings(settings)
         found = [best.text for best, *_ in searched.nbest(sources, 1, beam, scores=False)]
         words = sum(len(text.split()) for text in found) / max(1, sum(len(text.split()) for text in references))
-        tried.append(Setting(beam, length_penalty, score(found, references, target, samples=0).bleu, words))
+        tried.append(Setting(beam, length_penalty, score(found, references, target, samples=0).bleu, words, coverage))
         told(tried[-1].line)
 
-    own = recipe.decoding
     for penalty in sorted({own.length_penalty, *PENALTIES}):
         measure(own.beam, penalty)
     best = max(tried, key=lambda one: (one.bleu, -abs(one.length_penalty - own.length_penalty)))
     for beam in sorted({own.beam, *BEAMS}):
         measure(beam, best.length_penalty)
     chosen = choose([one for one in tried if one.length_penalty == best.length_penalty])
-    changed = (chosen.beam, chosen.length_penalty) != (own.beam, own.length_penalty)
-    decoding = own.model_copy(update={"beam": chosen.beam, "length_penalty": chosen.length_penalty})
+    if chosen.beam > 1:
+        with suppress(UsageError):  # a model without attention, or whose search goes with no such penalty
+            for coverage in COVERAGES:
+                measure(chosen.beam, chosen.length_penalty, coverage)
+        chosen = choose([one for one in tried if one.length_penalty == best.length_penalty])
+    found = {name: getattr(chosen, name) for name in ("beam", "length_penalty", "coverage_penalty")}
+    decoding = own.model_copy(update=found)
+    changed = decoding != own
     recipe = recipe.model_copy(update={"decoding": decoding})
     contents = {RECIPE: [recipe_toml(recipe).encode()]} if changed else {}
     if recipe.info.learns_from == "pairs" and len(sources) >= FITTED:
         told("fitting what the guard and confidences of words mean")
-        settings = [f"decoding.length_penalty={chosen.length_penalty}", f"decoding.beam={chosen.beam}"]
+        settings = [f"decoding.{name}={value}" for name, value in found.items()]
         contents[CONFIDENCE] = [_fit_confidence(tasks[""].with_settings(settings), sources, references)]
     if contents and not dry_run:
         manifest.replace(folder, contents, Files())
@@ -132,7 +146,7 @@ def _fit_confidence(task: Translation, sources: list[str], references: list[str]
 
 
 def choose(settings: list[Setting]) -> Setting:
-    """The narrowest beam that no wider one beats by :data:`GAIN`."""
-    ordered = sorted(settings, key=lambda one: one.beam)
+    """The narrowest beam, and the smallest coverage penalty, that no wider or larger one beats by :data:`GAIN`."""
+    ordered = sorted(settings, key=lambda one: (one.beam, one.coverage_penalty))
     best = [max(one.bleu for one in ordered[place:]) for place in range(len(ordered))]
-    return next(one for one, wider in zip(ordered, best, strict=True) if wider < one.bleu + GAIN)
+    return next(one for one, dearer in zip(ordered, best, strict=True) if dearer < one.bleu + GAIN)
