@@ -1,4 +1,4 @@
-"""``regard align``: a line of links for each pair, and a head that is chosen by files."""
+"""``regard align``: a line of links for each pair, and heads that are chosen by files."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,7 +8,7 @@ import pytest
 
 from regard.config import TASKS, recipe_from
 from regard.data.alignment.links import Links
-from regard.tasks.translation.align import LEAST, AlignmentHead
+from regard.tasks.translation.align import LEAST, AlignmentHead, Heads
 from tests.cli.fakes import Unaware, answering
 
 
@@ -20,8 +20,9 @@ class Aligns(Unaware):
     direction = ("und", "und")
 
     def __init__(self, *settings: str) -> None:
-        self.first = int(settings[0][-1]) if settings else 0
-        self.recipe = recipe_from({"task": "translation", "decoding": {"alignment_layer": 1} if settings else {}})
+        self.first = int(settings == ('decoding.alignment_heads=["1 predicts"]',))
+        decoding = {"alignment_heads": ["1 predicts"]} if settings else {}
+        self.recipe = recipe_from({"task": "translation", "decoding": decoding})
 
     def between(self, from_: str | None, to: str | None) -> "Aligns":
         return self
@@ -41,7 +42,7 @@ def test_a_line_for_each_pair(align: Any, tmp_path: Path) -> None:
     (tmp_path / "out.txt").write_text("A B\n\nC\n")
     done = align("--target", tmp_path / "out.txt", stdin=b"a b c\nd\ne f\n").succeeds()
     assert done.out == "0-0 1-1\n\n0-0\n"
-    assert "align --tune finds a better head" in done.err
+    assert "align --tune finds better heads" in done.err
     assert align(stdin=b"a b\tA B\n\t\n").succeeds().out == "0-0 1-1\n\n"
 
 
@@ -55,11 +56,11 @@ def test_a_line_without_its_translation_is_named(align: Any, line: str) -> None:
 def test_files_that_are_long_enough_choose_a_head(align: Any, tmp_path: Path, monkeypatch: Any) -> None:
     asked = []
 
-    def choose(task: Any, texts: list[str], translations: list[str]) -> tuple[AlignmentHead, float, float]:
+    def choose(task: Any, texts: list[str], translations: list[str]) -> tuple[Heads, float, float]:
         asked.append((len(texts), len(translations)))
-        return AlignmentHead(1), 0.5, 0.4
+        return (AlignmentHead(1),), 0.5, 0.4
 
-    monkeypatch.setattr("regard.tasks.translation.align.choose_head", choose)
+    monkeypatch.setattr("regard.tasks.translation.align.choose_heads", choose)
     for count in (LEAST - 1, LEAST):
         (tmp_path / "a").write_text("a b\n" * count)
         done = align("--input", tmp_path / "a", "--target", tmp_path / "a", "--processes", 1).succeeds()

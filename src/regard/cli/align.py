@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,7 +33,7 @@ def align(
     """Say which words of texts and of given translations belong together, a line out for each: 0-0 1-2 2-1.
 
     Words are what stands between blanks, counted from 0, the source's first. A translation's word is linked to the word
-    that the model attends to most when it is given the translation. Which head aligns words is chosen by a small
+    that the model attends to most when it is given the translation. Which heads align words is chosen by a small
     lexical model, which needs no gold standard and is learned from the pairs: of the files of a run with --tune, which
     writes the choice to the recipe; else, where the recipe has none, of the files at hand, if they have 200 lines.
 
@@ -41,7 +42,7 @@ def align(
         target: a file with a translation for each text; default: they stand behind a tab in the line of the text.
         to: the language of the translations, as translate has it.
         from_: the language of the texts, likewise.
-        tune: choose the head by --input and --target, write it to the recipe of the model, and align nothing.
+        tune: choose the heads by --input and --target, write them to the recipe of the model, and align nothing.
     """
     outputs = ParallelLines.read("--target", target)
     if tune:
@@ -96,19 +97,20 @@ def _tune(folder: Path, source: Path | None, outputs: ParallelLines) -> None:
         raise UsageError("needs the files --input and --target, to choose by", "--tune")
     from regard.runs.align import tune_alignment
 
-    head, agreement, usual = tune_alignment(folder, *_both(source, outputs))
-    result(f"{head}: {agreement:.1%} of its links are those of the lexical model, of the usual choice's {usual:.1%}")
+    heads, agreement, usual = tune_alignment(folder, *_both(source, outputs))
+    names = ", ".join(map(str, heads))
+    result(f"{names}: {agreement:.1%} of the links are those of the lexical model, of the usual choice's {usual:.1%}")
 
 
 def _with_head(task: Translation, source: Path | None, outputs: ParallelLines) -> Translation:
-    """The translator as it is where a head is known; else with one that files at hand show, if they are long enough."""
-    from regard.tasks.translation.align import LEAST, choose_head, is_known
+    """The translator as it is where heads are known; else with those that files show, if they are long enough."""
+    from regard.tasks.translation.align import LEAST, choose_heads, is_known
 
     if is_known(task.recipe):
         return task
     if source is None or not source.is_file() or len(outputs.lines) < LEAST:
-        say("the mean of the last layer but one aligns words; align --tune finds a better head by a few hundred pairs")
+        say("the mean of the last layer but one aligns words; align --tune finds better heads by some thousand pairs")
         return task
-    head, *_ = choose_head(task, *_both(source, outputs))
-    say(f"{head} aligns words here, chosen by these pairs; align --tune writes such a choice to the recipe")
-    return task.with_settings(head.settings)
+    names = list(map(str, choose_heads(task, *_both(source, outputs))[0]))
+    say(f"{', '.join(names)} align words here, chosen by these pairs; align --tune writes such a choice to the recipe")
+    return task.with_settings([f"decoding.alignment_heads={json.dumps(names)}"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
@@ -52,6 +52,8 @@ def only_if_set(description: str, default: object = None, **bounds: float) -> An
     return Field(default, description=description, json_schema_extra={"only_if_set": True}, **bounds)  # type: ignore[call-overload]
 
 
+AlignmentName = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,2}(\.[1-9][0-9]{0,2})? (predicts|reads)$")]
+"""A head of cross-attention, or the mean of a layer, in one of two steps."""
 LANGUAGE = r"^[A-Za-z0-9_.@-]{1,40}$"
 """Pattern of a language code, which is displayed and may become part of a file name."""
 
@@ -301,14 +303,11 @@ class Decoding(Section):
         le=100.0,
     )
     tokens: int = Field(8192, ge=16, description="source tokens times beam decoded at once")
-    alignment_layer: int | None = only_if_set(
-        "the decoder's layer whose cross-attention aligns words, from 1; regard align --tune chooses it; default: the "
-        "last but one, the mean of its heads, in the step that predicts a word",
-        ge=1,
-    )
-    alignment_head: int = only_if_set("its head, from 1; 0: the mean of all", 0, ge=0)
-    alignment_step: Literal["predicts", "reads"] = only_if_set(
-        "whether attention is that of the step that predicts a word or of the one that reads it", "predicts"
+    alignment_heads: tuple[AlignmentName, ...] = only_if_set(
+        'the heads of cross-attention whose mean aligns words, as "2.4 predicts" or "3.1 reads": layer and head of the '
+        "decoder, from 1, in the step that predicts a word or the one that reads it; without a head the mean of the "
+        "layer; regard align --tune chooses them; empty: the last layer but one, predicts",
+        (),
     )
     temperature: float = Field(1.0, ge=0.0, le=100.0, description="sampling: scores are divided by it; 0 is greedy")
     top_k: int = Field(0, ge=0, description="sampling: only the k most probable pieces; 0: all")

@@ -1,4 +1,4 @@
-"""Chooses the attention head that aligns words, and notes it in the recipe of a model."""
+"""Chooses the attention heads that align words, and notes them in the recipe of a model."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from regard.system.errors import UsageError
 from regard.tasks.kinds import translates
 from regard.tasks.model_folder import RECIPE, load, load_recipe_and_assets
 from regard.tasks.model_path import model_folder
-from regard.tasks.translation.align import AlignmentHead, choose_head
+from regard.tasks.translation.align import Heads, choose_heads
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files
 
 
-def tune_alignment(
-    folder: Path | str, texts: Sequence[str], translations: Sequence[str]
-) -> tuple[AlignmentHead, float, float]:
-    """Choose the head by these pairs, and write it to the recipe.
+def tune_alignment(folder: Path | str, texts: Sequence[str], translations: Sequence[str]) -> tuple[Heads, float, float]:
+    """Choose the heads by these pairs, and write them to the recipe.
 
     Returns:
-        The head, and how many links agree with the lexical model: its own, and those of the usual choice.
+        The heads, and how many links agree with the lexical model: their own, and those of the usual choice.
 
     Raises:
         UsageError: the model translates nothing, or there are too few pairs.
@@ -32,9 +30,8 @@ def tune_alignment(
         raise UsageError(f"is {recipe.info.noun}; words are aligned by models that translate", str(folder))
     task = load(folder)
     assert translates(task)
-    head, *agreement = choose_head(task, texts, translations)
-    chosen = {"alignment_layer": head.layer, "alignment_head": head.head, "alignment_step": head.step}
-    decoding = recipe.decoding.model_copy(update=chosen)
+    heads, *agreement = choose_heads(task, texts, translations)
+    decoding = recipe.decoding.model_copy(update={"alignment_heads": tuple(map(str, heads))})
     content = recipe_toml(recipe.model_copy(update={"decoding": decoding})).encode()
     manifest.replace(folder, {RECIPE: [content]}, Files())
-    return head, agreement[0], agreement[1]
+    return heads, agreement[0], agreement[1]

@@ -1,5 +1,6 @@
 """Words that belong together by cross-attention: which pieces make a word, whose attention it is, and its choice."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from regard.config import recipe_from
 from regard.inspection.forward.record import record
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.translation.align import LEAST, AlignmentHead, Step, choose_head, words_of
+from regard.tasks.translation.align import LEAST, AlignmentHead, choose_heads, heads_of, words_of
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 from tests.refusals import refused
@@ -49,33 +50,36 @@ def words_by_loops(pieces: Sequence[Any], text: str) -> list[list[int]]:
     return found
 
 
-@pytest.mark.parametrize("step", ["predicts", "reads"])
-@pytest.mark.parametrize("head", [0, 2])
-def test_links_are_those_of_the_recorded_weights(model: Translation, head: int, step: Step) -> None:
+def among(*heads: str) -> list[str]:
+    return [f"decoding.alignment_heads={json.dumps(heads)}"]
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [("3 predicts",), ("3 reads",), ("3.2 predicts",), ("3.2 reads",), ("1.1 reads", "3 predicts", "2.2 predicts")],
+)
+def test_links_are_those_of_the_recorded_weights(model: Translation, heads: tuple[str, ...]) -> None:
     text, translation = '"the old dog," sees - the tree!', "der alte Hund... sieht (den Baum) ? ;"
-    set_ = [
-        f"decoding.alignment_{name}={value}" for name, value in (("layer", 3), ("head", head), ("step", f'"{step}"'))
-    ]
-    [links] = model.with_settings(set_).align([text], [translation])
+    [links] = model.with_settings(among(*heads)).align([text], [translation])
     seen = record(model, text, translation)
-    weight_HQK = seen.layer("cross", 3)
-    weight_QK = weight_HQK[head - 1] if head else weight_HQK.mean(0)
-    wanted = set()
-    for j, queries in enumerate(words_by_loops(seen.written[:-1], translation)):
-        rows = [weight_QK[query + (step == "reads")] for query in queries]
-        scores = [np.mean([row[keys].max() for row in rows]) for keys in words_by_loops(seen.source, text)]
-        wanted.add((int(np.argmax(scores)), j))
+    score_JI = np.zeros((len(translation.split()), len(text.split())))
+    for name in heads:
+        weight_HQK, read = seen.layer("cross", int(name[0])), name.endswith("reads")
+        weight_QK = weight_HQK[int(name[2]) - 1] if name[1] == "." else weight_HQK.mean(0)
+        for j, queries in enumerate(words_by_loops(seen.written[:-1], translation)):
+            for i, keys in enumerate(words_by_loops(seen.source, text)):
+                score_JI[j, i] += np.mean([weight_QK[query + read][keys].max() for query in queries])
+    share_JI = [[score_JI[j, i] ** 2 / sum(score_JI[:, i]) for i in range(6)] for j in range(len(score_JI))]
+    wanted = {(int(np.argmax(row_I)), j) for j, row_I in enumerate(share_JI)}
     assert links == wanted
     assert {j for _, j in links} == set(range(len(translation.split())))
 
 
 def test_the_usual_attention_is_the_mean_of_the_last_layer_but_one(model: Translation) -> None:
-    assert AlignmentHead.of(model.recipe, 3) == AlignmentHead(2, 0, "predicts")
-    assert AlignmentHead.of(model.recipe, 1) == AlignmentHead(1, 0, "predicts")
+    assert heads_of(model.recipe, 3) == (AlignmentHead(2, 0, "predicts"),)
+    assert heads_of(model.recipe, 1) == (AlignmentHead(1, 0, "predicts"),)
     text, translation = ["the old man sees"], ["der alt mann sieht"]
-    assert model.with_settings(["decoding.alignment_layer=2"]).align(text, translation) == model.align(
-        text, translation
-    )
+    assert model.with_settings(among("2 predicts")).align(text, translation) == model.align(text, translation)
 
 
 def test_a_pair_is_aligned_alone_as_among_others(model: Translation) -> None:
@@ -104,29 +108,31 @@ def test_a_text_that_is_normalised_to_other_words_has_no_links(model: Translatio
         assert model.align(["dog"], ["hund"], first=4) == [frozenset()]
 
 
-def diagonal(queries: int, keys: int, own: bool) -> torch.Tensor:
-    """Weights of two heads: of the first, on the last piece; of the second, if its ``own``, on what is read."""
+def diagonal(queries: int, keys: int, own: range) -> torch.Tensor:
+    """Weights of two heads: of the first, on the last piece; of the second, on what is read in its ``own`` steps."""
     weight_HQK = torch.full((2, queries, keys), 0.1 / keys)
     weight_HQK[0, :, -2] = 1.0
-    for query in range(1, queries if own else 0):
+    for query in own:
         weight_HQK[1, query, query - 1] = 0.9
     return weight_HQK
 
 
-def test_the_head_is_chosen_by_the_data_alone(model: Translation, monkeypatch: Any) -> None:
-    """Of six heads and two steps the one that copies; the pieces of both sides are the same."""
+def test_the_heads_are_chosen_by_the_data_alone(model: Translation, monkeypatch: Any) -> None:
+    """Of six heads and two steps the ones that copy; the pieces of both sides are the same."""
 
     def weights_of(network: Any, family: str, sources: Any, targets: Any) -> dict[str, Any]:
         shapes = [(len(two), len(one)) for one, two in zip(sources, targets, strict=True)]
-        return {"cross": [[diagonal(*shape, layer == 1) for shape in shapes] for layer in range(3)]}
+        halves = [(range(0), range(1, two // 2), range(two // 2, two)) for two, _ in shapes]
+        of = list(zip(shapes, halves, strict=True))
+        return {"cross": [[diagonal(*shape, half[layer]) for shape, half in of] for layer in range(3)]}
 
     monkeypatch.setattr("regard.models.captured_attention.weights_of", weights_of)
     draw = np.random.default_rng(4)
     texts = [" ".join(draw.choice(WORDS, draw.integers(2, 8))) for _ in range(LEAST)]
-    head, agreement, usual = choose_head(model, texts, texts)
-    assert head == AlignmentHead(2, 2, "reads")
+    heads, agreement, usual = choose_heads(model, texts, texts)
+    assert {(head.layer, head.step) for head in heads} == {(2, "reads"), (3, "reads")}
     assert (agreement > 0.95, usual < 0.6) == (True, True)
-    chosen = model.with_settings(head.settings)
+    chosen = model.with_settings(among(*map(str, heads)))
     assert chosen.align(texts, texts) == [frozenset((n, n) for n in range(len(text.split()))) for text in texts]
 
 
@@ -135,12 +141,14 @@ def test_what_does_not_fit_is_refused(model: Translation) -> None:
         model.align(["a", "b"], ["a"])
     with refused(RegardError, "line 7 of the translations"):
         model.align(["a"], ["hund " * 200], first=7)
-    with refused(UsageError, "decoding.alignment_layer", "4", "3"):
-        model.with_settings(["decoding.alignment_layer=4"]).align(["a"], ["b"])
-    with refused(UsageError, "decoding.alignment_head", "3", "2"):
-        model.with_settings(["decoding.alignment_layer=1", "decoding.alignment_head=3"]).align(["a"], ["b"])
+    for name in ("4 reads", "1.3 predicts"):
+        with refused(UsageError, "decoding.alignment_heads", name, "3 layers of 2 heads"):
+            model.with_settings(among("1 reads", name)).align(["a"], ["b"])
+    for name in ("0 reads", "1.0 reads", "1", "1.1 sees", "1.1.1 reads"):
+        with refused(UsageError, "settings", "decoding.alignment_heads"):
+            model.with_settings(among(name))
     with refused(UsageError, "pairs", str(LEAST)):
-        choose_head(model, ["a"], ["b"])
+        choose_heads(model, ["a"], ["b"])
 
 
 def test_words_are_known_without_the_punctuation_around_them() -> None:

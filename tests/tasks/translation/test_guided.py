@@ -15,7 +15,7 @@ from regard.models.captured_attention import weights_of
 from regard.models.inputs import pairs
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks.training.base import ProductPaths
-from regard.tasks.translation.align import AlignmentHead, is_known
+from regard.tasks.translation.align import AlignmentHead, heads_of, is_known
 from regard.tasks.translation.training import TranslationTraining, links_of
 from regard.tasks.translation.translator import Translation
 from tests.data.prepare.preparing import prepare_pairs
@@ -124,10 +124,12 @@ def test_links_are_kept_and_damage_is_seen(prepared: PreparedPairs) -> None:
 
 
 def test_the_guided_head_aligns_words(prepared: PreparedPairs) -> None:
-    assert AlignmentHead.of(GUIDED, 3) == AlignmentHead(2, 1, "reads")
+    assert heads_of(GUIDED, 3) == (AlignmentHead(2, 1, "reads"),)
     assert (is_known(GUIDED), is_known(PLAIN)) == (True, False)
-    chosen = GUIDED.model_copy(update={"decoding": GUIDED.decoding.model_copy(update={"alignment_layer": 3})})
-    assert AlignmentHead.of(chosen, 3) == AlignmentHead(3, 0, "predicts")
+    chosen = GUIDED.model_copy(
+        update={"decoding": GUIDED.decoding.model_copy(update={"alignment_heads": ("3 predicts",)})}
+    )
+    assert heads_of(chosen, 3) == (AlignmentHead(3, 0, "predicts"),)
 
 
 @pytest.mark.parametrize("values", [{"model": {"family": "rnn"}}, {"task": "text-to-text"}])

@@ -2,8 +2,10 @@
 
 Words are what stands between blanks. The weight between two words is the mean over the pieces of the target word of
 the largest weight on a piece of the source word; pieces without a letter or a digit count only in words that have none.
-A target word is linked to the source word with the largest weight. Attention is read in the step that predicts a piece,
-or in the next one, which reads it [Chen20 §4.1]; which step, layer and head is best depends on the model.
+Attention is read in the step that predicts a piece, or in the next one, which reads it [Chen20 §4.1]; which heads and
+steps are best depends on the model, and their mean is better than one. A weight counts by its share of all that the
+source word gets, too, so that one word does not take the links of others; both directions agree [Liang06]. A target
+word is linked to the source word for which that product is largest.
 """
 
 from __future__ import annotations
@@ -31,6 +33,12 @@ CHOSEN_BY = 1000
 """Pairs by which a head is chosen at most."""
 LEAST = 200
 """Pairs without which no head is chosen."""
+MOST = 4
+"""Heads whose mean aligns words, at most."""
+GAIN = 0.003
+"""Agreement (F1) by which one head more has to be better."""
+HELD = 1 << 26
+"""Weights between words that are held at most while heads are chosen."""
 AT_ONCE = 32
 """Pairs that are read at once."""
 NO_LINKS: Links = frozenset()
@@ -53,39 +61,35 @@ class AlignmentHead:
     step: Step = "predicts"
 
     @classmethod
-    def of(cls, recipe: Recipe, layers: int) -> AlignmentHead:
-        """That of the recipe, or that which training guided; else the mean of the last layer but one [Garg19 §4.1].
-
-        Raises:
-            UsageError: the model has no such layer.
-        """
-        asked = recipe.decoding
-        if asked.alignment_layer is None:
-            return cls.guided(layers) if recipe.training.guided_alignment else cls(max(1, layers - 1))
-        if asked.alignment_layer > layers:
-            message = f"there is no layer {asked.alignment_layer}; the decoder has {layers}"
-            raise UsageError(message, "decoding.alignment_layer")
-        return cls(asked.alignment_layer, asked.alignment_head, asked.alignment_step)
+    def named(cls, name: str) -> AlignmentHead:
+        """That which the recipe calls so, as ``2.4 predicts``; ``2 reads`` is the mean of a layer."""
+        place, step = name.split()
+        layer, _, head = place.partition(".")
+        return cls(int(layer), int(head or 0), "reads" if step == "reads" else "predicts")
 
     @classmethod
     def guided(cls, layers: int) -> AlignmentHead:
         """The head that training guides: the first of the last layer but one, in the step that has read the word."""
         return cls(max(1, layers - 1), 1, "reads")
 
-    @property
-    def settings(self) -> list[str]:
-        """The same as settings of the recipe."""
-        values = {"layer": self.layer, "head": self.head, "step": f'"{self.step}"'}
-        return [f"decoding.alignment_{name}={value}" for name, value in values.items()]
-
     def __str__(self) -> str:
-        which = f"head {self.head}" if self.head else "the mean of its heads"
-        return f"layer {self.layer}, {which}, in the step that {self.step} a word"
+        return f"{self.layer}{f'.{self.head}' if self.head else ''} {self.step}"
+
+
+Heads = tuple[AlignmentHead, ...]
+"""Those whose mean aligns words."""
 
 
 def is_known(recipe: Recipe) -> bool:
-    """Whether a head was chosen, or guided in training."""
-    return recipe.decoding.alignment_layer is not None or recipe.training.guided_alignment > 0
+    """Whether heads were chosen, or one guided in training."""
+    return bool(recipe.decoding.alignment_heads) or recipe.training.guided_alignment > 0
+
+
+def heads_of(recipe: Recipe, layers: int) -> Heads:
+    """Those of the recipe, or that which training guided; else the mean of the last layer but one [Garg19 §4.1]."""
+    if recipe.decoding.alignment_heads:
+        return tuple(map(AlignmentHead.named, recipe.decoding.alignment_heads))
+    return (AlignmentHead.guided(layers) if recipe.training.guided_alignment else AlignmentHead(max(1, layers - 1)),)
 
 
 def words_of(text: str) -> list[str]:
@@ -100,41 +104,57 @@ def align(task: TargetWriter, texts: Sequence[str], translations: Sequence[str],
     pairs = [(texts[place], translations[place]) for place in places]
     for place, weight_SLHJI in zip(places, _weights(task, pairs, [first + place for place in places]), strict=True):
         if weight_SLHJI is not None:
-            found[place] = _links(_of_head(weight_SLHJI, AlignmentHead.of(task.recipe, weight_SLHJI.shape[1])))
+            found[place] = _links(weight_SLHJI, heads_of(task.recipe, weight_SLHJI.shape[1]))
     return found
 
 
-def choose_head(
-    task: TargetWriter, texts: Sequence[str], translations: Sequence[str]
-) -> tuple[AlignmentHead, float, float]:
-    """The head whose links are most like those of a lexical model, which is learned from all the pairs.
+def choose_heads(task: TargetWriter, texts: Sequence[str], translations: Sequence[str]) -> tuple[Heads, float, float]:
+    """The heads whose links are most like those of a lexical model, which is learned from all the pairs.
+
+    The best head is first; while their mean becomes better, that which helps most is added.
 
     Returns:
-        The head, and how many of both's links agree (F1, 0 to 1): its own, and those of the usual choice.
+        The heads, and how many of both's links agree (F1, 0 to 1): their own, and those of the usual choice.
 
     Raises:
         UsageError: there are too few pairs.
     """
     if len(texts) < LEAST:
-        raise UsageError(f"{len(texts)} pairs are too few to choose a head by; {LEAST} are needed", "pairs")
+        raise UsageError(f"{len(texts)} pairs are too few to choose heads by; {LEAST} are needed", "pairs")
     sources, targets = list(map(words_of, texts)), list(map(words_of, translations))
     known = WordAligner(sources, targets).align(sources[:CHOSEN_BY], targets[:CHOSEN_BY])
     pairs = list(zip(texts[:CHOSEN_BY], translations[:CHOSEN_BY], strict=True))
     places = [place for place, links in enumerate(known) if links]
     weights = _weights(task, [pairs[place] for place in places], [place + 1 for place in places])
-    links: dict[AlignmentHead, list[Links]] = {}
-    gold: list[tuple[Links, Links]] = []
-    layers = 1
+    held: list[tuple[Weights, Links]] = []
+    left = HELD
     for place, weight_SLHJI in zip(places, weights, strict=True):
-        if weight_SLHJI is None:
-            continue
-        gold.append((known[place], known[place]))
-        _, layers, heads, _, _ = weight_SLHJI.shape
-        for head in _every_head(layers, heads):
-            links.setdefault(head, []).append(_links(_of_head(weight_SLHJI, head)))
-    agreement = {head: 1 - alignment_error_rate(some, gold) for head, some in links.items()}
-    best = max(agreement, key=agreement.__getitem__)
-    return best, agreement[best], agreement[AlignmentHead(max(1, layers - 1))]
+        if weight_SLHJI is not None and left > 0:
+            held.append((weight_SLHJI, known[place]))
+            left -= weight_SLHJI.size
+    if not held:
+        raise UsageError("no pair has links by which heads could be chosen", "pairs")
+    _, layers, heads, _, _ = held[0][0].shape
+    chosen, best = _grown(held, list(_every_head(layers, heads)))
+    return chosen, best, _agreement(held, (AlignmentHead(max(1, layers - 1)),))
+
+
+def _agreement(held: Sequence[tuple[Weights, Links]], heads: Heads) -> float:
+    known = [(links, links) for _, links in held]
+    return 1 - alignment_error_rate([_links(weight_SLHJI, heads) for weight_SLHJI, _ in held], known)
+
+
+def _grown(held: Sequence[tuple[Weights, Links]], every: Sequence[AlignmentHead]) -> tuple[Heads, float]:
+    """The heads that agree most, one added after the other, and how much they do."""
+    chosen: Heads = ()
+    best = 0.0
+    for _ in range(MOST):
+        more = {(*chosen, head): _agreement(held, (*chosen, head)) for head in every if head not in chosen}
+        longer = max(more, key=more.__getitem__)
+        if chosen and more[longer] < best + GAIN:
+            break
+        chosen, best = longer, more[longer]
+    return chosen, best
 
 
 def _every_head(layers: int, heads: int) -> Iterator[AlignmentHead]:
@@ -149,16 +169,20 @@ def _of_head(weight_SLHJI: Weights, head: AlignmentHead) -> Weights:
     Raises:
         UsageError: there is no such head.
     """
+    _, layers, heads, _, _ = weight_SLHJI.shape
+    if head.layer > layers or head.head > heads:
+        message = f"there is no head {head}; the decoder has {layers} layers of {heads} heads"
+        raise UsageError(message, "decoding.alignment_heads")
     weight_HJI: Weights = weight_SLHJI[get_args(Step).index(head.step), head.layer - 1]
-    if head.head > len(weight_HJI):
-        raise UsageError(f"there is no head {head.head}; the layer has {len(weight_HJI)}", "decoding.alignment_head")
     return weight_HJI[head.head - 1] if head.head else weight_HJI.mean(0)
 
 
-def _links(weight_JI: Weights) -> Links:
-    """Each target word and the source word with the largest weight; the first of equal ones."""
-    seeing = weight_JI.max(1) > 0
-    return frozenset((int(weight_JI[j].argmax()), int(j)) for j in np.flatnonzero(seeing))
+def _links(weight_SLHJI: Weights, heads: Heads) -> Links:
+    """Each target word and the source word to which it gives, and of which it gets, most; the first of equal ones."""
+    mean_JI: Weights = np.mean([_of_head(weight_SLHJI, head) for head in heads], axis=0)
+    both_JI = mean_JI * mean_JI / np.maximum(mean_JI.sum(0), 1e-9)
+    best_J = both_JI.argmax(1).tolist()
+    return frozenset((best_J[j], j) for j in np.flatnonzero(mean_JI.max(1) > 0).tolist())
 
 
 def _weights(task: TargetWriter, pairs: Sequence[tuple[str, str]], numbers: Sequence[int]) -> Iterator[Weights | None]:

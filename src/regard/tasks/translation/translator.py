@@ -525,7 +525,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         """Which words of each text and of its translation belong together, by cross-attention; torch computes it.
 
         Words are what stands between blanks, counted from 0. The recipe says whose attention it is
-        (``decoding.alignment_layer``), else it is the mean of the last layer but one.
+        (``decoding.alignment_heads``), else it is the mean of the last layer but one.
 
         Args:
             texts: each is read as a whole.
