@@ -1,5 +1,6 @@
-"""The head that aligns words: what is chosen is written to the recipe, and used."""
+"""The heads that align words: what is chosen is written to the recipe, and used."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -8,24 +9,25 @@ import numpy as np
 import regard
 from regard.runs.align import tune_alignment
 from regard.system.errors import UsageError
-from regard.tasks.translation.align import AlignmentHead, choose_head
+from regard.tasks.translation.align import choose_heads, heads_of
 from regard.training.checkpoints import manifest
 from tests.refusals import refused
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "runs"
 
 
-def test_the_chosen_head_is_written_to_the_recipe_and_used(tmp_path: Path) -> None:
+def test_the_chosen_heads_are_written_to_the_recipe_and_used(tmp_path: Path) -> None:
     shutil.copytree(FIXTURES / "translator" / "model", tmp_path / "model")
     draw = np.random.default_rng(1)
     texts = [" ".join(draw.choice("a dog the man runs far".split(), draw.integers(2, 6))) for _ in range(200)]
     model = regard.Translator.load(tmp_path / "model", "cpu")
-    wanted = choose_head(model, texts, texts)
+    wanted = choose_heads(model, texts, texts)
     assert tune_alignment(tmp_path / "model", texts, texts) == wanted
     tuned = regard.Translator.load(tmp_path / "model", "cpu")
     layers = model.recipe.model.decoder_layers  # type: ignore[union-attr]
-    assert AlignmentHead.of(tuned.recipe, layers) == wanted[0]
-    assert tuned.align(texts, texts) == model.with_settings(wanted[0].settings).align(texts, texts)
+    assert heads_of(tuned.recipe, layers) == wanted[0]
+    chosen = f"decoding.alignment_heads={json.dumps(list(map(str, wanted[0])))}"
+    assert tuned.align(texts, texts) == model.with_settings([chosen]).align(texts, texts)
     size = len((tmp_path / "model" / "recipe.toml").read_bytes())
     assert manifest.read_manifest(tmp_path / "model" / manifest.NAME)["recipe.toml"].size == size
 
