@@ -32,11 +32,28 @@ def test_a_line_is_a_term_and_equal_sources_join_their_forms(tmp_path):
 
 @pytest.mark.parametrize(
     ("line", "words"),
-    [("dog", "1 column;"), ("a\tb\tc", "3 columns"), ("\tHund", "empty"), ("dog\tHund|", "empty"), ("dog\t", "empty")],
+    [
+        ("dog", "1 column;"),
+        ("a\tb\tc", "3 columns"),
+        ("\tHund", "empty"),
+        ("dog\tHund|", "empty"),
+        ("dog\t", "empty"),
+        ("dog\tHund|" + "Hü" * 101, "202 characters"),
+        ("dog\tHu\u2028nd", "U+2028"),
+        ("do\x01g\tHund", "U+0001"),
+    ],
 )
 def test_a_line_that_is_no_term_is_named(tmp_path, line, words):
     with refused(RegardError, "t.tsv:2", words):
         listed(tmp_path, f"cat\tKatze\n{line}\n")
+
+
+def test_a_line_that_is_not_valid_utf_8_is_refused(tmp_path):
+    (tmp_path / "t.tsv").write_bytes("dog\tHund\nmen\tMänner\n".encode("latin-1"))
+    with refused(RegardError, "t.tsv:2", "not valid UTF-8"):
+        TermList.read(tmp_path / "t.tsv")
+    text = f"dog\t{'x' * 200}|=\ndog\tKöter\n"
+    assert listed(tmp_path, text).entries == (TermEntry("dog", ("x" * 200, "=", "Köter")),)
 
 
 def test_lines_leave_and_come_as_they_are_written(tmp_path):
@@ -78,7 +95,10 @@ def test_sources_are_whole_words_in_the_case_that_they_ask_for(text, spaced, exp
 def test_capitals_win_where_both_are_listed_and_taken_places_are_left_out():
     phrases = Phrases(["us", "US"], True)
     assert [one.place for one in phrases.find("us US Us")] == [0, 1, 0]
-    assert [one.begin for one in phrases.find("us US Us", taken=[(3, 4)])] == [0, 6]
+    assert [one.begin for one in phrases.find("us US Us", taken=[(2, 5)])] == [0, 6]
+    assert [one.begin for one in phrases.find("us US Us", taken=[(0, 1), (3, 5), (7, 9)])] == [0, 3, 6]
+    within = Phrases(["a b", "b c"], True).find("a b c", taken=[(0, 4)])
+    assert [(one.begin, one.end) for one in within] == [(2, 5)]
     assert list(Phrases([], True).find("us")) == []
 
 
@@ -99,8 +119,13 @@ def test_phrases_are_those_that_a_regular_expression_finds():
         ("Hi {name}, {0} {{x}} ${HOME} {a.b!r:>5}", ["{name}", "{0}", "{{x}}", "${HOME}", "{a.b!r:>5}"]),
         ("See <b>this</b> & <a href='x'>that</a>.", ["<b>", "</b>", "<a href='x'>", "</a>"]),
         ("at https://a.org/b?c=1, or www.x.de/y; mail a.b@c.org.", ["https://a.org/b?c=1", "www.x.de/y", "a.b@c.org"]),
-        ("In 1999, 3,000.50 of 10:30 at 50 % off, v2 B52", ["1999", "3,000.50", "10:30", "50"]),
-        ("100%d 5 < 6 and 7 > 2, 50% de", ["100", "5", "6", "7", "2", "50"]),
+        ("In 1999, 3,000.50 of 10:30 at 50 % off, v2 B52", ["1999", "3,000.50", "10:30", "50", "v2", "B52"]),
+        ("100%d 5 < 6 and 7 > 2, 50% de", ["100", "5", "6", "7", "2", "50%"]),
+        ("On 2024-05-06T10:30, v2.0.1-rc3 (2.0.1).", ["2024-05-06T10:30", "v2.0.1-rc3", "2.0.1"]),
+        ("100km by 5G in 3D, 20°C and -5, +3.5%, a-4", ["100km", "5G", "3D", "20°C", "-5", "+3.5%", "4"]),
+        ("Call +49 30 123456, not 30 12; 5-year", ["+49 30 123456", "30", "12", "5"]),
+        ("10\xa0000 and 1\u202f000\u202f000 or 7\u2009500", ["10\xa0000", "1\u202f000\u202f000", "7\u2009500"]),
+        ("the 2nd of the 1990s, 21st, file_2, 第3回", []),
     ],
 )
 def test_what_is_protected(text, expected):

@@ -1,6 +1,6 @@
 """Lists of terms: what a source has, and what its translation must have for it; phrases found in texts.
 
-A file has a line for each term, ``source TAB target|other form|…``; the target ``=`` stands for the source itself, kept
+A file has a line for each term, ``source TAB target|other form|…``; the form ``=`` stands for the source itself, kept
 as it is. Blank lines, and those that begin with ``#``, say nothing. A source in small letters matches in any case, one
 with capitals only as written. Terms are whole words, found from left to right, the longest first.
 """
@@ -16,20 +16,24 @@ from pathlib import Path
 
 from regard.system.errors import RegardError
 from regard.text.counts import counted
-from regard.text.lines import row_lines
+from regard.text.lines import InvalidLines, row_lines
 
 KEEP = "="
-"""The target of what stays as it is."""
+"""The form of what stays as it is."""
+LONGEST = 200
+"""Characters of a source, a form or a phrase at most."""
+_NUMBER = r"(?!\d+(?:st|nd|rd|th|s)\b)[A-Za-z]*\d[A-Za-zµ°\d]*"
 PROTECTED = re.compile(
     r"""(?:https?|ftp)://[^\s<>"]*[^\s<>"'.,;:!?)\]}] | www\.[\w.-]+\w(?:/[^\s<>"]*[^\s<>"'.,;:!?)\]}])?
     | [\w.+-]+@[\w-]+(?:\.[\w-]+)+
     | %\(\w+\)[-\#0+]*\d*(?:\.\d+)?[a-zA-Z]
     | (?<![\w%])%(?:\d+\$)?[-\#0+]*\d*(?:\.\d+)?[hlLzjt]{0,2}[diouxXeEfFgGcsrp@](?!\w)
-    | \{\{[^{}]*\}\} | \$?\{[^\s{}]*\} | </?[A-Za-z][^<>]*>
-    | (?<!\w)\d+(?:[.,:/]\d+)*(?!\w)""",
+    | \{\{[^{}]*\}\} | \$?\{[^\s{}]*\} | </?[A-Za-z][^<>]*>"""
+    r"| (?<!\w)\+\d{1,3}(?:[ -]\d{2,})+(?!\w)"
+    rf"| (?<!\w)(?:[-+−](?=\d))?{_NUMBER}(?:[.,:/\xa0\u2009\u202f-]{_NUMBER})*(?!\w)(?:%(?!\w))?",
     re.VERBOSE,
 )
-"""What is kept by ``--protect``: addresses, placeholders, tags, numbers."""
+"""What is kept by ``--protect``: addresses, placeholders, tags, numbers with their signs and letters."""
 
 
 @lru_cache(maxsize=65536)
@@ -89,13 +93,15 @@ class Phrases:
             self._lengths[letter] = sorted(set(lengths), reverse=True)
 
     def find(self, text: str, taken: Sequence[tuple[int, int]] = ()) -> Iterator[Found]:
-        """Those in a text, outside of places that are taken."""
+        """Those in a text, but for those that are a part of a place that is taken."""
         small, begin = _small(text), 0
         while begin < len(text):
             found = self._at(text, small, begin)
-            if found and not any(begin < last and first < found.end for first, last in taken):
+            if found and not any(_holds(place, (begin, found.end)) for place in taken):
                 yield found
-            begin = found.end if found else begin + 1
+                begin = found.end
+            else:
+                begin += 1
 
     def _at(self, text: str, small: str, begin: int) -> Found | None:
         for length in self._lengths.get(small[begin], ()):
@@ -108,6 +114,10 @@ class Phrases:
         return None
 
 
+def _holds(outer: tuple[int, int], inner: tuple[int, int]) -> bool:
+    return outer != inner and outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
 def _small(text: str) -> str:
     """A text in small letters, as long as before."""
     return "".join(small if len(small := one.lower()) == 1 else one for one in text)
@@ -115,7 +125,10 @@ def _small(text: str) -> str:
 
 @dataclass(frozen=True)
 class TermEntry:
-    """A term: its source, and the forms of which a translation has one; none where the source is kept."""
+    """A term: its source, and the forms of which a translation has one; none where the source is kept.
+
+    Among others :data:`KEEP` stands for the source.
+    """
 
     source: str
     forms: tuple[str, ...]
@@ -135,7 +148,7 @@ class TermList:
         Raises:
             RegardError: it cannot be read, or a line is none of a list of terms; with its number.
         """
-        found = cls(tuple(row_lines(path)), str(path))
+        found = cls(tuple(listed_lines(path)), str(path))
         _ = found.entries
         return found
 
@@ -146,7 +159,7 @@ class TermList:
         for number, line in enumerate(self.lines, 1):
             if entry := _entry(line, f"{self.where}:{number}"):
                 found.setdefault(entry.source, {}).update(dict.fromkeys(entry.forms))
-        return tuple(TermEntry(source, tuple(forms)) for source, forms in found.items())
+        return tuple(TermEntry(source, () if set(forms) == {KEEP} else tuple(forms)) for source, forms in found.items())
 
     @property
     def content(self) -> bytes:
@@ -176,6 +189,32 @@ NO_TERMS = TermList(())
 """A list of none."""
 
 
+def listed_lines(path: Path | str) -> list[str]:
+    """The lines of a file of terms or phrases.
+
+    Raises:
+        RegardError: it cannot be read, or a line is not valid UTF-8.
+    """
+    notes = InvalidLines()
+    found = list(row_lines(path, notes))
+    if notes.invalid:
+        raise RegardError("is not valid UTF-8; save the file in UTF-8", f"{path}:{notes.invalid_lines[0]}")
+    return found
+
+
+def phrase(text: str, where: str) -> str:
+    """A phrase in composed characters, with a space between words.
+
+    Raises:
+        RegardError: it is too long, or has control characters.
+    """
+    if wrong := next((one for one in text if one != "\t" and unicodedata.category(one) in ("Cc", "Zl", "Zp")), ""):
+        raise RegardError(f"has the control character U+{ord(wrong):04X}; remove it", where)
+    if len(found := _clean(text)) > LONGEST:
+        raise RegardError(f"has {len(found)} characters in a phrase; {LONGEST} is the most", where)
+    return found
+
+
 def _clean(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
@@ -185,9 +224,9 @@ def _entry(line: str, where: str) -> TermEntry | None:
         return None
     match line.split("\t"):
         case [source, target]:
-            entry = TermEntry(_clean(source), tuple(map(_clean, target.split("|"))))
+            entry = TermEntry(phrase(source, where), tuple(phrase(form, where) for form in target.split("|")))
         case columns:
             raise RegardError(f"has {counted(len(columns), 'column')}; a term is a source, a tab and its target", where)
     if not entry.source or not all(entry.forms):
         raise RegardError("has an empty source or form; a term is a source, a tab and its forms, by |", where)
-    return TermEntry(entry.source, ()) if entry.forms == (KEEP,) else entry
+    return entry

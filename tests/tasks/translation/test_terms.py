@@ -91,6 +91,33 @@ def test_random_terms_are_always_contained(model):
             assert count([word], found) >= number, (found, text, words)
 
 
+def named(own, text):
+    return [(one.source, one.forms, one.times) for one in own.wanted(text, "en")]
+
+
+def test_a_term_wins_over_what_is_protected_unless_it_is_a_part_of_it():
+    own = Terminology(TermList(("see 5 dogs\tKatze", "7\tsieben", "name\tName", "dogs\t=|Hunde")), protect=True)
+    assert named(own, "I see 5 dogs") == [("see 5 dogs", ("Katze",), 1)]
+    assert named(own, "7 or 7.5") == [("7", ("sieben",), 1), ("7.5", ("7.5",), 1)]
+    assert named(own, "{name} name") == [("{name}", ("{name}",), 1), ("name", ("Name",), 1)]
+    assert named(own, "Dogs, 10\xa0 dogs") == [
+        ("Dogs", ("Dogs", "Hunde"), 1),
+        ("10", ("10",), 1),
+        ("dogs", ("dogs", "Hunde"), 1),
+    ]
+    assert named(own, "10\xa0000\xa0dogs") == [("10\xa0000", ("10\xa0000",), 1), ("dogs", ("dogs", "Hunde"), 1)]
+
+
+def test_what_is_forbidden_is_read_as_terms_are(tmp_path):
+    path = tmp_path / "f.txt"
+    path.write_text(unicodedata.normalize("NFD", "# no\nMänner\n the  old\tman\n"), encoding="utf-8")
+    assert Terminology.read(forbid=path).forbidden == ("Männer", "the old man")
+    for content, words in ((b"a\nM\xe4nner\n", "UTF-8"), (b"a\n" + b"b" * 201, "201"), (b"a\nb\x01c", "U+0001")):
+        path.write_bytes(content)
+        with refused(RegardError, "f.txt:2", words):
+            Terminology.read(forbid=path)
+
+
 def test_a_beginning_and_terms_together(model):
     [[found]] = model.nbest(["the dog"], terms=Terminology(LIST), prefixes=["Die Katze, Hund"])
     assert found.text.startswith("Die Katze, Hund")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -19,14 +20,15 @@ from regard.system.errors import Option, UsageError
 from regard.tasks.text.task import decode_with_offsets
 from regard.text.language_tokens import Direction
 from regard.text.languages import WITHOUT_SPACES, primary
-from regard.text.lines import row_lines
-from regard.text.terms import NO_TERMS, PROTECTED, Phrases, TermList, count, is_letter
+from regard.text.terms import KEEP, NO_TERMS, PROTECTED, Phrases, TermList, count, is_letter, listed_lines, phrase
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 ROUNDS = 20
 """Searches at most for a translation without what is forbidden."""
 LINE = (1 << 40) - 1
 """The line in the number of a part of a text."""
+_WIDE = re.compile(r"\s{2,}|[^\S\xa0\u2009\u202f]")
+"""Space that says no more than a space; one that does not break may hold a number together."""
 Found = list[list[Hypothesis]]
 
 
@@ -62,7 +64,7 @@ class Terminology:
     def __post_init__(self) -> None:
         banned = Phrases(self.forbidden, True)
         for entry in self.terms.entries if self.forbidden else ():
-            if entry.forms and all(any(banned.find(form)) for form in entry.forms):
+            if entry.forms and KEEP not in entry.forms and all(any(banned.find(form)) for form in entry.forms):
                 message = f"all forms of the term {entry.source!r} are forbidden; change one of the lists"
                 raise UsageError(message, Option("forbid"))
 
@@ -75,8 +77,8 @@ class Terminology:
         Raises:
             RegardError: a file cannot be read, or a line of it is none.
         """
-        read = map(str.strip, row_lines(forbid)) if forbid else ()
-        banned = tuple(line for line in read if line and not line.startswith("#"))
+        lines = enumerate(map(str.strip, listed_lines(forbid)), 1) if forbid else ()
+        banned = tuple(phrase(line, f"{forbid}:{number}") for number, line in lines if line and line[0] != "#")
         return cls(TermList.read(terms) if terms else own or NO_TERMS, protect, banned)
 
     def __bool__(self) -> bool:
@@ -89,13 +91,15 @@ class Terminology:
 
     def wanted(self, text: str, language: str) -> list[WantedTerm]:
         """The terms of a text in a language, in the order of the text."""
-        text, entries = " ".join(unicodedata.normalize("NFC", text).split()), self.terms.entries
+        text, entries = _WIDE.sub(" ", unicodedata.normalize("NFC", text)).strip(), self.terms.entries
         taken = [one.span() for one in PROTECTED.finditer(text)] if self.protect else []
         found: list[tuple[int, str, tuple[str, ...]]] = []
+        for one in self._sources[has_spaces(language)].find(re.sub(r"\s", " ", text), taken) if entries else ():
+            source = " ".join(text[one.begin : one.end].split())
+            written = (source if form == KEEP else form for form in entries[one.place].forms or (KEEP,))
+            found.append((one.begin, source, tuple(dict.fromkeys(written))))
+            taken = [(begin, end) for begin, end in taken if end <= one.begin or one.end <= begin]
         found += [(begin, text[begin:end], (text[begin:end],)) for begin, end in taken]
-        for one in self._sources[has_spaces(language)].find(text, taken) if entries else ():
-            source = text[one.begin : one.end]
-            found.append((one.begin, source, entries[one.place].forms or (source,)))
         named, number = dict[tuple[str, ...], str](), dict[tuple[str, ...], int]()
         for _, source, forms in sorted(found):
             named.setdefault(forms, source)
