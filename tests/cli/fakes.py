@@ -33,7 +33,7 @@ class Unaware:
     target_tokenizer = SimpleNamespace(piece=lambda id: f"▁{id}")
     device = device_name = "cpu"
     engine = None
-    others = ()
+    others, terminology = (), None
     is_zero_shot = False
 
     def guess_language(self, text: str) -> None:

@@ -214,7 +214,7 @@ def test_translations_are_chosen_by_minimum_bayes_risk(regard, loaded) -> None:
 class Loops(Shouts):
     """Repeats itself, but with a wide beam."""
 
-    recipe = SimpleNamespace(decoding=SimpleNamespace(beam=1))
+    recipe = SimpleNamespace(decoding=SimpleNamespace(beam=1, term_bonus=0.0))
 
     def with_settings(self, settings: Any) -> "Loops":
         return self

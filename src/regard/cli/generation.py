@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -174,10 +174,10 @@ def translate(
         opened = exchange.open_model()
         assert translates(opened)
         opened = with_models(opened, folder, {path: exchange.open_beside("--with", path) for path in with_ or ()})
-        if terms := wording.terminology(opened.assets.terms):
+        if (terms := wording.terminology(opened.assets.terms)) is not None:
             opened.terminology = terms
-        elif opened.assets.terms and draws:
-            say("the model's terms are kept by searches only, not in what is drawn")
+        elif opened.assets.terms and (draws or alternatives):
+            say("the model's terms are kept by searches only, not in what is drawn, nor in alternatives")
         task = opened.between(from_, to) if from_ or to else opened
         if task.is_zero_shot:
             say(f"{' → '.join(task.direction)} was not among the directions of the training")
@@ -238,6 +238,8 @@ def translate(
             if not draws:
                 best, guesses = [best for best, *_ in found], list(map(task.guess_language, lines))
                 exchange.report.add(first, lines, task.unseen_words_batch(lines), best, guesses)
+            if task.terminology:  # a term may stand first as pieces spell it behind a space
+                found = [[replace(one, text=one.text.removeprefix(" ")) for one in some] for some in found]
             shown = _lines(found, nbest, first, one_line)
             return (
                 chain.from_iterable(map(_with_alternatives, shown, map(others, lines, found)))

@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from regard.config import Recipe
 from regard.models.captured_attention import weights_of
 from regard.system.errors import UsageError
 from regard.tasks.translation.calibration import calibrate
 from regard.tasks.translation.forced_pass import forced_pass
 from regard.tasks.translation.guard import DEFAULT, LEAST, ForcedPass, GuardReport, fit, judge, repeated
 from regard.tasks.translation.retry import retry
+from regard.tasks.translation.terms import Terminology
 from regard.tasks.translation.translator import Hypothesis
+from regard.text.terms import TermList
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, TARGET, recurrent, translator
 
@@ -107,7 +110,8 @@ def test_thresholds_are_what_few_sound_pairs_exceed() -> None:
 class Searched:
     """A task whose searches find what it is told, and whose guard counts exclamation marks."""
 
-    others = ()
+    others, direction, recipe = (), ("en", "de"), Recipe()
+    terminology: Terminology | None = None
 
     def __init__(self, found: dict[tuple[str, ...], list[str]], settings: tuple[str, ...] = ()) -> None:
         self.found, self.settings = found, settings
@@ -134,6 +138,15 @@ def test_the_soundest_of_several_searches_is_kept() -> None:
     assert [one.settings for one in kept[1][0].tried] == [(), beam, block]
     wide = Searched({block[1:]: ["-", "e", "e"]})
     assert [one[0].text for one in retry(wide, ["0", "1", "2"], first, beam=4)] == ["a", "e", "e"]  # type: ignore[arg-type]
+
+
+def test_a_sounder_translation_without_its_term_is_not_kept() -> None:
+    task: Any = Searched(
+        {("decoding.beam=5",): ["b", "b"], ("decoding.beam=5", "decoding.no_repeat_ngram=3"): ["c!!!", "d"]}
+    )
+    task.terminology = Terminology(TermList(("0\ta",)), forbidden=("d",))
+    first = [[Hypothesis(text, (), 0.0)] for text in ("a!!!!!", "a!!!!!")]
+    assert [one[0].text for one in retry(task, ["0", "1"], first, beam=1)] == ["a!!!!!", "b"]
 
 
 def test_the_last_search_is_by_a_coverage_penalty() -> None:

@@ -20,7 +20,7 @@ from regard.tasks.translation.terms import Terminology, TermSearch, form_tokens
 from regard.tasks.translation.translator import Translation
 from regard.text.terms import TermList, count
 from regard.text.tokenizers.vocabulary import TERMS, learn_vocabularies
-from regard.training.checkpoints import manifest
+from regard.training.checkpoints import manifest, output_folder
 from tests.refusals import refused
 
 RECIPE = {
@@ -187,6 +187,7 @@ def test_a_folders_list_is_changed_and_kept_by_its_translator(tmp_path):
     (tmp_path / "t.tsv").write_text("man\tQuax|Qu\n# end\ndog\t=\n", encoding="utf-8")
     assert edit_terms(folder, tmp_path / "t.tsv").lines == ("man\tQuax|Qu", "# end", "dog\t=")
     assert edit_terms(folder, remove=["dog"]).lines == ("man\tQuax|Qu", "# end")
+    assert all(output_folder.is_ours(path.name) for path in folder.iterdir())
     manifest.verify(folder, extra=True)
     with refused(RegardError, "terms.tsv", "'cat'"):
         edit_terms(folder, remove=["cat"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,9 +13,9 @@ from regard.tasks.translation.translator import Hypothesis, Translation
 BEAM = 5
 """Of the searches after a greedy one."""
 NO_REPEAT = ("decoding.no_repeat_ngram=3",)
-COVERAGE = ("decoding.coverage_penalty=0.4", "decoding.shortlist=false", "decoding.term_bonus=0")
+COVERAGE = ("decoding.coverage_penalty=0.4", "decoding.shortlist=false")
 SETTINGS = (NO_REPEAT, COVERAGE)
-"""What is tried after a beam, one after the other; the second where one model has attention between both texts."""
+"""What is tried after a beam, one after the other; the second where it goes with one model that hands out attention."""
 
 
 def guard_best(task: Translation, texts: Sequence[str], found: Sequence[list[Hypothesis]]) -> list[list[Hypothesis]]:
@@ -38,6 +39,8 @@ def retry(
 ) -> list[list[Hypothesis]]:
     """The same; what the guard warns of is searched for again until it warns no more, and the soundest is kept.
 
+    One that lacks a term, or has what is forbidden, is not kept before one that does not.
+
     Args:
         task, texts, found: as :func:`guard_best` has them.
         beam: of the first search; default: the recipe's.
@@ -47,7 +50,8 @@ def retry(
     tried = [[_attempt((), one[0])] for one in best]
     beam, n = beam or task.recipe.decoding.beam, max(map(len, found), default=1)
     width = max(n, beam if beam > 1 else BEAM)
-    for settings in _plans(beam, SETTINGS[:1] if task.others else SETTINGS):
+    one_kind = bool(task.others or task.recipe.decoding.term_bonus)
+    for settings in _plans(beam, SETTINGS[:1] if one_kind else SETTINGS):
         places = [place for place, one in enumerate(best) if _may_mend(_report(one[0]), settings)]
         some = [texts[place] for place in places]
         begins = None if prefixes is None else [prefixes[place] for place in places]
@@ -55,7 +59,7 @@ def retry(
             again = task.with_settings(settings).nbest(some, n, width, prefixes=begins)
         for place, other in zip(places, guard_best(task, some, again), strict=True):
             tried[place].append(_attempt(settings, other[0]))
-            if _report(other[0]).score < _report(best[place][0]).score:
+            if _badness(task, texts[place], other[0]) < _badness(task, texts[place], best[place][0]):
                 best[place] = other
     return [
         [replace(one[0], tried=tuple(attempts) if len(attempts) > 1 else ()), *one[1:]]
@@ -73,6 +77,20 @@ def _may_mend(report: GuardReport, settings: tuple[str, ...]) -> bool:
     """Whether a translation is searched for again, and so."""
     attends = any(one.kind == "omission" for one in report.features)
     return bool(report.warnings) and (attends or COVERAGE[0] not in settings)
+
+
+def _badness(task: Translation, text: str, best: Hypothesis) -> tuple[int, float]:
+    """How many terms a translation lacks and forbidden words it has, and the score of the guard."""
+    own, output = task.terminology, unicodedata.normalize("NFC", best.text)
+    if own is None:
+        return 0, _report(best).score
+    from regard.tasks.translation.terms import has_spaces
+    from regard.text.terms import Phrases, count
+
+    spaced = has_spaces(task.direction[1])
+    wanted = [] if task.recipe.decoding.term_bonus else own.wanted(text, task.direction[0])
+    lacks = sum(count(one.forms, output, spaced) < one.times for one in wanted)
+    return lacks + len(list(Phrases(own.forbidden, spaced).find(output))), _report(best).score
 
 
 def _attempt(settings: tuple[str, ...], best: Hypothesis) -> Attempt:

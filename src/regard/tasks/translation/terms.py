@@ -156,7 +156,7 @@ class TermSearch:
         direction: both languages.
 
     Raises:
-        UsageError: the model keeps to a list of likely pieces.
+        UsageError: the model keeps to a list of likely pieces, or the beam is divided into groups.
     """
 
     def __init__(
@@ -164,6 +164,11 @@ class TermSearch:
     ) -> None:
         if recipe.decoding.shortlist:
             raise UsageError("terms may need pieces outside of it; leave one of both out", "decoding.shortlist")
+        if recipe.decoding.groups > 1:
+            message = (
+                "groups of a beam keep no terms (those of the folder: regard terms), nor other such words; leave it out"
+            )
+            raise UsageError(message, "decoding.groups")
         self._own, self._recipe, self._tokenizer, self._source = own, recipe, tokenizer, direction[0]
         self._spaced, self._skip = has_spaces(direction[1]), len(symbols.prefix)
         self._tokens = form_tokens(tokenizer, symbols.without, self._spaced)

@@ -247,6 +247,8 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         """
         texts, task = [text] if isinstance(text, str) else text, self.between(from_, to)
         best = [hypotheses[0].text for hypotheses in task.nbest(texts, 1, beam, scores=False, terms=terms)]
+        if terms or task.terminology:  # a term may stand first as pieces spell it behind a space
+            best = [text.removeprefix(" ") for text in best]
         return best[0] if isinstance(text, str) else best
 
     def nbest(

@@ -35,6 +35,7 @@ _ASSETS = (
     "precisions.json",
     "processors.json",
     "shortlist.bin",
+    "terms.tsv",
 )
 """Files of a model other than tokenizers: what it needs, how products are computed, and its packed weights."""
 _RUN = frozenset("checkpoints snapshots data lock metrics provenance resolved tensorboard measured".split())
