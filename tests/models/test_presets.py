@@ -136,7 +136,8 @@ def test_parts_are_those_of_figure_1_and_shared_ones_count_once() -> None:
 
 def test_parts_of_every_family_are_all_its_parameters() -> None:
     tiny = (PRESETS[name].section for name in ("tiny", "bert-tiny", "gpt-tiny", "vit-tiny"))
-    for model in (RnnSection(input_feeding=True), BertSection(positions="relative"), *tiny):
+    biased = TransformerSection(output_bias=True, tie="none")
+    for model in (biased, RnnSection(input_feeding=True), BertSection(positions="relative"), *tiny):
         built = meta_model(model, 90)
         counted = parts_of(built)
         assert sum(part.parameters for part in counted) == sum(weight.numel() for weight in built.parameters())

@@ -229,7 +229,8 @@ def parts_of(built: nn.Module) -> list[Part]:
                     rows += [(f"{name}.{i}.{inner}", piece) for inner, piece in layer.named_children()]
             else:
                 rows.append((f"{name}.{inner}", within))
-    return [Part(name, count(module)) for name, module in rows]
+    own = [Part(name, part.numel()) for name, part in built.named_parameters(recurse=False)]  # the output's bias
+    return [Part(name, count(module)) for name, module in rows] + own
 
 
 EMBEDDINGS = {"encoder": "source embedding", "decoder": "target embedding"}
