@@ -15,6 +15,7 @@ myst_enable_extensions = ["attrs_inline", "html_image"]
 myst_heading_anchors = 3
 highlight_language = "none"  # of code without a language: shell lines and their output
 nitpick_ignore_regex = [("py:.*", ".*")]  # torch and NumPy have no index here, and nothing is fetched
+suppress_warnings = ["ref.python"]  # a type of an annotation whose name two modules have
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
