@@ -169,11 +169,13 @@ def translate(
     refuse_document(given.input)
     with Exchange("translate", folder, texts, given, options, begins) as exchange:
         from regard.tasks.kinds import translates
-        from regard.tasks.text.ensemble import with_models
 
         opened = exchange.open_model()
         assert translates(opened)
-        opened = with_models(opened, folder, {path: exchange.open_beside("--with", path) for path in with_ or ()})
+        if with_:
+            from regard.tasks.text.ensemble import with_models
+
+            opened = with_models(opened, folder, {path: exchange.open_beside("--with", path) for path in with_})
         if (terms := wording.terminology(opened.assets.terms)) is not None:
             opened.terminology = terms
         elif opened.assets.terms and (draws or alternatives):
@@ -220,7 +222,7 @@ def translate(
                 return task.sample(lines, nbest, seed=seed, **(asked | drawn))
             return task.nbest(lines, nbest, beam, scores=json or nbest > 1 or exchange.given.by_hand, **asked)
 
-        def guarded(lines: list[str], first: int) -> list[list[Hypothesis]]:
+        def with_guard(lines: list[str], first: int) -> list[list[Hypothesis]]:
             found = written(lines, first)
             if guard is None:
                 return found
@@ -231,7 +233,7 @@ def translate(
             return retry(task, lines, found, beam, begins.of(first, len(lines)))
 
         def answer(lines: list[str], first: int) -> Iterator[str]:
-            found = guarded(lines, first)
+            found = with_guard(lines, first)
             if json:
                 return _objects(task, lines, found, values, "nbest" if nbest > 1 else None, more)
             exchange.report.warn(first, [best.guard.sentence if best.guard else "" for best, *_ in found])

@@ -11,7 +11,7 @@ from regard.models.captured_attention import weights_of
 from regard.system.errors import UsageError
 from regard.tasks.translation.calibration import calibrate
 from regard.tasks.translation.forced_pass import forced_pass
-from regard.tasks.translation.guard import DEFAULT, LEAST, ForcedPass, GuardReport, fit, judge, repeated
+from regard.tasks.translation.guard import DEFAULT, LEAST, ForcedPass, GuardReport, fit, judge, mark_repetitions
 from regard.tasks.translation.retry import retry
 from regard.tasks.translation.terms import Terminology
 from regard.tasks.translation.translator import Hypothesis
@@ -51,7 +51,7 @@ def test_repeated_words_are_those_of_its_definition() -> None:
             before = [words[first : first + 3] for first in range(place - 2)]
             if len(words) >= place + 3 and words[place : place + 3] in before:
                 wanted[place : place + 3] = [True] * 3
-        assert repeated(words).tolist() == wanted
+        assert mark_repetitions(words).tolist() == wanted
 
 
 def test_the_model_tells_of_words_left_out_and_of_improbable_ones() -> None:

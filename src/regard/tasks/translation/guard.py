@@ -214,8 +214,8 @@ def _of_words(source: str, output: str) -> list[Found]:
     """Repetitions and copies."""
     places = places_of(output)
     read, said = ([text[slice(*place)] for place in places_of(text)] for text in (source, output))
-    again, copied = repeated([word.casefold() for word in said]), _copied(read, said)
-    more = int(again.sum()) - int(repeated([word.casefold() for word in read]).sum())
+    again, copied = mark_repetitions([word.casefold() for word in said]), _mark_copies(read, said)
+    more = int(again.sum()) - int(mark_repetitions([word.casefold() for word in read]).sum())
     found: list[Found] = []
     marked: tuple[tuple[Kind, float, NDArray[np.bool_]], ...]
     marked = (("repetition", max(0, more), again), ("copy", int(copied.sum()), copied))
@@ -224,7 +224,7 @@ def _of_words(source: str, output: str) -> list[Found]:
     return found
 
 
-def repeated(words: Sequence[str]) -> NDArray[np.bool_]:
+def mark_repetitions(words: Sequence[str]) -> NDArray[np.bool_]:
     """Which words repeat: one or two that follow themselves, and three that stood in this order before."""
     mark_W = np.zeros(len(words), np.bool_)
     for size in (1, 2):
@@ -239,7 +239,7 @@ def repeated(words: Sequence[str]) -> NDArray[np.bool_]:
     return mark_W
 
 
-def _copied(read: Sequence[str], said: Sequence[str]) -> NDArray[np.bool_]:
+def _mark_copies(read: Sequence[str], said: Sequence[str]) -> NDArray[np.bool_]:
     """Which words stand beside each other as in the source, pairs of names and numbers apart."""
     pairs, mark_W = set(itertools.pairwise(read)), np.zeros(len(said), np.bool_)
     for place, pair in enumerate(itertools.pairwise(said)):

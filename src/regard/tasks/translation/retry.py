@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -81,16 +80,8 @@ def _may_mend(report: GuardReport, settings: tuple[str, ...]) -> bool:
 
 def _badness(task: Translation, text: str, best: Hypothesis) -> tuple[int, float]:
     """How many terms a translation lacks and forbidden words it has, and the score of the guard."""
-    own, output = task.terminology, unicodedata.normalize("NFC", best.text)
-    if own is None:
-        return 0, _report(best).score
-    from regard.tasks.translation.terms import has_spaces
-    from regard.text.terms import Phrases, count
-
-    spaced = has_spaces(task.direction[1])
-    wanted = [] if task.recipe.decoding.term_bonus else own.wanted(text, task.direction[0])
-    lacks = sum(count(one.forms, output, spaced) < one.times for one in wanted)
-    return lacks + len(list(Phrases(own.forbidden, spaced).find(output))), _report(best).score
+    own, soft = task.terminology, task.recipe.decoding.term_bonus > 0
+    return own.count_misses(text, best.text, task.direction, soft) if own else 0, _report(best).score
 
 
 def _attempt(settings: tuple[str, ...], best: Hypothesis) -> Attempt:

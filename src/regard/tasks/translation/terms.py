@@ -106,6 +106,13 @@ class Terminology:
             number[forms] = number.get(forms, 0) + 1
         return [WantedTerm(source, forms, number[forms]) for forms, source in named.items()]
 
+    def count_misses(self, text: str, translation: str, direction: Direction, soft: bool) -> int:
+        """How many terms a translation lacks, unless they are ``soft``, and how often it has what is forbidden."""
+        output, spaced = unicodedata.normalize("NFC", translation), has_spaces(direction[1])
+        wanted = () if soft else self.wanted(text, direction[0])
+        lacks = sum(count(one.forms, output, spaced) < one.times for one in wanted)
+        return lacks + len(list(Phrases(self.forbidden, spaced).find(output)))
+
 
 def has_spaces(language: str) -> bool:
     """Whether a language has spaces between words."""

@@ -346,7 +346,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
                 numbers=numbers,
                 prefixes=begins,
             )
-            return self._reranked(sources, found)
+            return self._rank_by_reverse(sources, found)
 
         return self._outputs(texts, n, first, prefixes, write)
 
@@ -419,17 +419,20 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             UsageError: there are not as many.
             RegardError: a text is too long to be read as a whole.
         """
-        refuse_unequal(translations, texts, "translations")
-        sources, outputs = self._encode(texts), self.target_tokenizer.ids_batch(translations)
-        self._refuse_long(sources, outputs, first)
+        sources, outputs = self._encode_pairs(texts, translations, first)
         room = self.recipe.decoding.tokens
         return score_outputs(self.step(), sources, outputs, self.symbols, self.target_tokenizer, room)
 
-    def _refuse_long(self, sources: Sequence[Ids], outputs: Sequence[Ids], first: int) -> None:
-        """Raise if a text, or a translation, has more tokens than are read or written at once."""
+    def _encode_pairs(
+        self, texts: Sequence[str], translations: Sequence[str], first: int
+    ) -> tuple[list[Ids], list[Ids]]:
+        """The ids of both sides; one with more tokens than are read or written at once is refused."""
+        refuse_unequal(translations, texts, "translations")
+        sources, outputs = self._encode(texts), self.target_tokenizer.ids_batch(translations)
         most = self.recipe.data.max_tokens
         refuse_long(sources, most + 1, first, "texts")
         refuse_long(outputs, most + self.recipe.decoding.max_extra, first, "translations")
+        return sources, outputs
 
     def guard(self, texts: Sequence[str], translations: Sequence[str]) -> list[GuardReport]:
         """What speaks against given translations: omissions, repetitions, copies, lengths, improbable tokens.
@@ -496,7 +499,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         own = self.decoding(1, beam), self.symbols, self.target_tokenizer, n
         return alternatives(self.step(), sources[0], *own, None if best is None else best.tokens) if sources else []
 
-    def _reranked(self, sources: list[Ids], found: Found) -> Found:
+    def _rank_by_reverse(self, sources: list[Ids], found: Found) -> Found:
         """Outputs in the order of the reverse model, where there is one."""
         if not self.reverse:
             return found
@@ -514,7 +517,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
             own, asked = decoding.model_copy(update={"beam": width}), [sources[place] for place in places]
             each: dict[str, Any] = {name: given and [given[place] for place in places] for name, given in rules.items()}
             found = search(step, asked, own, self.symbols, nbest=width, **each)
-            return self._reranked(asked, found)
+            return self._rank_by_reverse(asked, found)
 
         if n == 1 or not decoding.distinct:
             return find(range(len(sources)), decoding.beam)
@@ -540,8 +543,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         """
         from regard.tasks.translation.align import align
 
-        refuse_unequal(translations, texts, "translations")
-        self._refuse_long(self._encode(texts), self.target_tokenizer.ids_batch(translations), first)
+        self._encode_pairs(texts, translations, first)
         return align(self, texts, translations, first)
 
     def decoding(self, n: int, beam: int | None) -> Decoding:
