@@ -38,6 +38,7 @@ class CheckOptions:
         train: what another task than translation learns from; may be given several times.
         source: sentences of one language; may be given several times.
         target: their translations.
+        alignment: word links of the lines of the source and target files, 0-0 1-2; as many files.
         pairs: a file that holds both sides, TSV, JSONL, TMX, XLIFF or PO; may be given several times.
         columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL, two languages "en,de" of a memory
             of more; of --train as regard train says.
@@ -55,6 +56,7 @@ class CheckOptions:
     train: list[Path] | None = None
     source: list[Path] | None = None
     target: list[Path] | None = None
+    alignment: list[Path] | None = None
     pairs: list[Path] | None = None
     columns: str | None = None
     valid: Path | None = None
@@ -80,7 +82,7 @@ def check(*, options: CheckOptions = NO_OPTIONS) -> int:
     from regard.config import TASKS
 
     if options.task not in TASKS or TASKS[options.task].learns_from != "pairs":
-        of_translators = ("source", "target", "pairs", "test_source", "test_target", "model")
+        of_translators = ("source", "target", "alignment", "pairs", "test_source", "test_target", "model")
         refuse_given(options, f"is not for this task: task = {options.task} takes --train", *of_translators)
         found = _scan(options)
     else:
@@ -105,21 +107,23 @@ def _pairs(options: CheckOptions) -> Report:
     if options.max_tokens < 2:
         raise UsageError(f"{options.max_tokens} tokens hold no sentence; give 2 or more", "--max-tokens")
     test_source, test_target = options.test_source or (), options.test_target or ()
+    from regard.data.alignment.files import open_links
     from regard.data.checks import pairs as report
     from regard.data.corpora.pairs import open_corpora
     from regard.tasks.model_path import with_base
     from regard.text.tokenizers.vocabulary import Vocabularies
 
-    for path in (*source, *target, *(options.pairs or ()), *test_source, *test_target):
+    for path in (*source, *target, *(options.alignment or ()), *(options.pairs or ()), *test_source, *test_target):
         _refuse_unusable(path)
     learned = open_corpora(source, target, options.pairs or (), options.columns)
+    links = open_links(options.alignment or (), source, options.pairs or ())
     if len(test_source) != len(test_target):
         raise UsageError(f"{len(test_source)} --test-source but {len(test_target)} --test-target; they go in pairs")
     tests = {corpus.name: corpus for corpus in (open_corpora(test_source, test_target) if test_source else ())}
     if options.model is None:
-        return report.check_pairs(learned, tests, options.max_tokens, None)
+        return report.check_pairs(learned, tests, options.max_tokens, None, links)
     with with_base(options.model) as folder:
-        return report.check_pairs(learned, tests, options.max_tokens, Vocabularies.load(folder))
+        return report.check_pairs(learned, tests, options.max_tokens, Vocabularies.load(folder), links)
 
 
 def _refuse_unusable(path: Path) -> None:

@@ -35,7 +35,7 @@ from regard.text.languages import UNKNOWN, language_of, primary
 
 PLACES = (
     *("source", "target", "train", "valid", "valid_source", "valid_target", "pairs", "test_source", "test_target"),
-    *("recipe", "start_from", "output"),
+    *("alignment", "recipe", "start_from", "output"),
 )
 """Arguments that name files or folders."""
 

@@ -102,6 +102,7 @@ def train(asked: TrainOptions) -> Any:
         pairs=listed(asked.pairs),
         valid_source=listed(asked.valid_source),
         valid_target=listed(asked.valid_target),
+        alignment=listed(asked.alignment),
     )
     output, guessed, earlier = Path(asked.output), languages(files.source, files.target), None
     with suppress(RegardError, OSError):  # where there is no run, or none that can be read, which is said later
@@ -131,7 +132,7 @@ def train(asked: TrainOptions) -> Any:
             _refuse_extending(begun, info)
         machine = Machine(choose_device(asked.device), asked.threads, asked.processes)
         if info.learns_from != "pairs":
-            others = ("source", "target", "pairs", "valid_source")
+            others = ("source", "target", "pairs", "valid_source", "alignment")
             _refuse_elsewhere(asked, others, f"task = {word} takes {Option('train')}")
             if weights_option(wishes):
                 message = f"is for translation alone; task = {word} draws from all files by size"
@@ -145,7 +146,7 @@ def train(asked: TrainOptions) -> Any:
         job_class, made_by = asked.job_class or tasks.job_class(word), partial(recipe_from_options, wishes)
         job = job_class.of_files(files, made_by, shown.on_event, asked.despite_check)
         hooks = Hooks(shown, asked.should_stop, track=asked.tensorboard)
-        places = ("source", "target", "pairs", "train", "valid_source", "valid_target", "valid")
+        places = ("source", "target", "pairs", "train", "valid_source", "valid_target", "valid", "alignment")
         data = named_files(*(getattr(asked, name) for name in places))
         if begun:
             data += ((f"{name_of(begun.folder)}/model.safetensors", begun.folder / "model.safetensors"),)

@@ -48,6 +48,8 @@ class TrainOptions:
         valid_source: sentences to validate on, one file, or of several languages several; default: some split off from
             the data.
         valid_target: their translations.
+        alignment: word links of the lines of the source and target files, 0-0 1-2, as fast_align and regard align write
+            them, as many files; with training.guided_alignment, in place of those of the lexical model.
         pairs: a file that holds both sides, TSV, JSONL, TMX, XLIFF or PO; or several.
         columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL, two languages "en,de" of a memory
             of more; of other training data the columns of text and label, by number or name, or "label text" where a
@@ -94,6 +96,7 @@ class TrainOptions:
     extend_vocabulary: Annotated[int | None, RECIPE] = None
     valid_source: Annotated[Inputs, DATA, PLACES] = None
     valid_target: Annotated[Inputs, DATA, PLACES] = None
+    alignment: Annotated[Inputs, DATA, PLACES] = None
     pairs: Annotated[Inputs, DATA, PLACES] = None
     columns: Annotated[str | None, DATA] = None
     weights: Annotated[Sequence[float], DATA] = ()

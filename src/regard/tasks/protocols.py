@@ -54,6 +54,7 @@ class InputFiles:
         source, target: training files of a translator, line by line each other's translation.
         pairs: files that hold both sides.
         valid_source, valid_target: validation files of a translator.
+        alignment: files of the word links of ``source`` and ``target``.
         processes: how many read pairs, asked where there are many.
     """
 
@@ -66,6 +67,7 @@ class InputFiles:
     pairs: Files = ()
     valid_source: Files = ()
     valid_target: Files = ()
+    alignment: Files = ()
     processes: Processes = alone
 
     def corpora(self, opened: Callable[[Path | str, str | None], Opened]) -> tuple[list[Opened], Opened | None]:

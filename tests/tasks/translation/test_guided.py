@@ -1,22 +1,28 @@
 """Guided alignment: the loss of one head against links of words, by plain loops; where the links are kept."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
 from regard.config import Recipe, recipe_from
 from regard.data.alignment.hmm import LONGEST, WordAligner
+from regard.data.alignment.links import Links, write_links
 from regard.data.alignment.prepared import INDEX, PreparedLinks
 from regard.data.batches.batch import Position
+from regard.data.corpora.corpus import no_progress
 from regard.data.corpora.pairs import open_pairs
-from regard.data.prepare.folder import PreparedPairs
+from regard.data.prepare.folder import DataMismatch, PreparedPairs
 from regard.models.build import transformer
 from regard.models.captured_attention import weights_of
 from regard.models.inputs import pairs
-from regard.system.errors import Damaged, RegardError, UsageError
+from regard.runs.train import train
+from regard.system.errors import Damaged, RegardError, Stopped, UsageError
+from regard.tasks.protocols import InputFiles
 from regard.tasks.training.base import ProductPaths
 from regard.tasks.translation.align import AlignmentHead, heads_of, is_known
-from regard.tasks.translation.training import TranslationTraining, links_of
+from regard.tasks.translation.training import TranslationJob, TranslationTraining, links_of
 from regard.tasks.translation.translator import Translation
 from tests.data.prepare.preparing import prepare_pairs
 from tests.refusals import refused
@@ -29,7 +35,8 @@ VALUES = {
     "training": {"tokens": 128, "label_smoothing": 0.0},
 }
 PLAIN = recipe_from(VALUES)
-GUIDED = recipe_from({**VALUES, "training": {**VALUES["training"], "guided_alignment": WEIGHT}})
+GUIDED_VALUES = {**VALUES, "training": {**VALUES["training"], "guided_alignment": WEIGHT}}
+GUIDED = recipe_from(GUIDED_VALUES)
 WORDS = {"dog": "hund", "cat": "katze", "house": "haus", "green": "grün", "old": "alte", "tree": "baum", ",": ","}
 
 
@@ -92,20 +99,71 @@ def test_validation_is_not_guided(prepared: PreparedPairs) -> None:
     assert pairs(batch).labels_T.shape == batch.labels_T.shape
 
 
-def test_links_are_those_of_the_lexical_model_over_the_words_of_the_tokenizers(prepared: PreparedPairs) -> None:
-    both, texts = prepared.vocabularies, list[list[list[str]]]()
+def texts_in(prepared: PreparedPairs) -> list[list[list[str]]]:
+    """The words of each side of the pairs that are learned from."""
+    found, both = [], prepared.vocabularies
     for side, tokenizer in ((prepared.source, both.source), (prepared.target, both.target)):
-        decoded = [tokenizer.decode(side.sentence(n)[:-1].tolist()) for n in range(prepared.pairs)]
-        texts.append([text.split() for text in decoded])
-    wanted = WordAligner(*texts).align(*texts)
+        ids_T, lengths_B = side.gather(0, np.arange(prepared.pairs))
+        sentences = np.split(ids_T, lengths_B.cumsum()[:-1])
+        found.append([tokenizer.decode(ids[:-1].tolist()).split() for ids in sentences])
+    return found
+
+
+def links_in(prepared: PreparedPairs) -> list[Links]:
     source_R, target_R, counts_B = links_of(prepared).gather(np.arange(prepared.pairs))
-    ends = counts_B.cumsum()
-    found = [
-        frozenset(zip(source_R[end - count : end].tolist(), target_R[end - count : end].tolist(), strict=True))
-        for count, end in zip(counts_B.tolist(), ends.tolist(), strict=True)
-    ]
-    assert found == wanted
-    assert source_R.max() < LONGEST
+    pairs, ends = list(zip(source_R.tolist(), target_R.tolist(), strict=True)), counts_B.cumsum().tolist()
+    return [frozenset(pairs[end - count : end]) for count, end in zip(counts_B.tolist(), ends, strict=True)]
+
+
+def test_links_are_those_of_the_lexical_model_over_the_words_of_the_tokenizers(prepared: PreparedPairs) -> None:
+    texts, found = texts_in(prepared), links_in(prepared)
+    assert found == WordAligner(*texts).align(*texts)
+    assert max(source for links in found for source, _ in links) < LONGEST
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+def test_a_file_of_those_links_guides_alike(prepared: PreparedPairs, tmp_path: Path, dropout: float) -> None:
+    """Pairs to validate on, an empty and a long one are left out with their links."""
+    values = {**VALUES, "text": {**VALUES["text"], "bpe_dropout": dropout}}
+    weights, sides = [WEIGHT], list[list[str]]()
+    for code in ("en", "de"):
+        sides.append((prepared.folder.parent / f"a.{code}").read_text().splitlines())
+        sides[-1][5 * len(sides)] = "" if code == "en" else "hund " * 70
+        (tmp_path / f"a.{code}").write_text("".join(f"{text}\n" for text in sides[-1]))
+
+    def job(name: str, *alignment: Path) -> PreparedPairs:
+        recipe = recipe_from({**values, "training": {**VALUES["training"], "guided_alignment": weights[-1]}})
+        files = InputFiles(source=[tmp_path / "a.en"], target=[tmp_path / "a.de"], alignment=alignment)
+        made = TranslationJob.of_files(files, lambda pairs: recipe, lambda told: None, True)
+        return made.prepare(tmp_path / name, no_progress)
+
+    learned, path = job("learned"), tmp_path / "links"
+    assert learned.pairs < 150 - 2 - VALUES["data"]["validation"] + 1
+    every = WordAligner(*texts_in(learned)).align(*([text.split() for text in side] for side in sides))
+    path.write_text("".join(f"{write_links(links)}\n" for links in every))
+    given = job("given", path)
+    assert links_in(given) == links_in(learned)
+    assert given.fingerprint != learned.fingerprint
+    path.write_text("\n" * len(every))
+    with refused(DataMismatch, "given", "alignment"):
+        job("given", path)
+    weights.append(0.0)
+    with refused(UsageError, "alignment", "guided_alignment"):
+        job("plain", path)
+
+
+def test_a_run_with_a_file_of_links_resumes_exactly(prepared: PreparedPairs, tmp_path: Path) -> None:
+    path, folder = tmp_path / "links", prepared.folder.parent
+    path.write_text("0-0\n" * 150)
+    given = {"source": folder / "a.en", "target": folder / "a.de", "alignment": path, "recipe": GUIDED_VALUES}
+    asked = {**given, "steps": 4, "threads": 1, "despite_check": True, "quiet": True}
+    calls = iter(range(100))
+    with pytest.raises(Stopped):
+        train(output=tmp_path / "a", should_stop=lambda: next(calls) > 3, **asked)
+    for name in ("a", "b"):
+        train(output=tmp_path / name, **asked)
+    one, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("a", "b"))
+    assert one == other
 
 
 def test_links_are_kept_and_damage_is_seen(prepared: PreparedPairs) -> None:

@@ -6,12 +6,28 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from regard.system.errors import RegardError
 from regard.text.lines import lines
 
 Links = frozenset[tuple[int, int]]
 """Pairs of a source word and a target word that translate each other, counted from 0."""
+_WORD = re.compile(r"\S+")
 _LINK = re.compile(r"([0-9]{1,9})([-?])([0-9]{1,9})")
+
+
+def piece_words(text: str, spans: Sequence[tuple[int, int]]) -> list[int]:
+    """The word of each piece, by its characters, from and to, in the text.
+
+    -1 for a symbol, which has none, and for a piece of punctuation in a word that has letters or digits.
+    """
+    ends = [found.end() for found in _WORD.finditer(text)]
+    inner = [(end - len(text[begin:end].lstrip()), end) for begin, end in spans]
+    words = [int(np.searchsorted(ends, begin, "right")) if begin < end else -1 for begin, end in inner]
+    spoken = [any(map(str.isalnum, text[begin:end])) for begin, end in inner]
+    core = {word for word, has in zip(words, spoken, strict=True) if has}
+    return [word if has or word not in core else -1 for word, has in zip(words, spoken, strict=True)]
 
 
 def write_links(links: Links) -> str:

@@ -1,14 +1,15 @@
-"""Word links of prepared pairs, learned from them once and kept beside their ids."""
+"""Word links of prepared pairs, learned from them or given, made once and kept beside their ids."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
 from regard.config import checksum
 from regard.data.alignment.hmm import AT_ONCE, LEARNED, LONGEST, WordAligner, Words
+from regard.data.alignment.links import Links
 from regard.data.batches.batch import Ids
 from regard.data.batches.texts import PairDataset
 from regard.data.prepare.folder import sha256_of
@@ -36,14 +37,21 @@ class PreparedLinks:
         return *np.divmod(number_R, LONGEST), counts_B
 
     @classmethod
-    def of(cls, folder: Path, pairs: PairDataset, vocabularies: Vocabularies) -> PreparedLinks:
-        """Those in the folder of the prepared pairs; learned and written first where they are not there.
+    def of(
+        cls, folder: Path, pairs: PairDataset, vocabularies: Vocabularies, given: Iterable[Links] | None = None
+    ) -> PreparedLinks:
+        """Those in the folder of the prepared pairs; written first where they are not there.
+
+        Args:
+            folder: of the pairs.
+            pairs, vocabularies: those that are aligned.
+            given: the links of each pair, only read where they are to be written; default: they are learned.
 
         Raises:
             Damaged: a file is not as it was written.
         """
         if not (folder / INDEX).exists():
-            _write(folder, pairs, vocabularies)
+            _write(folder, pairs, _learn(pairs, vocabularies) if given is None else given)
         return cls(Shards(folder, _read(folder, pairs.fingerprint)))
 
 
@@ -59,8 +67,20 @@ def _read(folder: Path, fingerprint: str) -> dict[str, object]:
     return side
 
 
-def _write(folder: Path, pairs: PairDataset, vocabularies: Vocabularies) -> None:
-    """Learn from the first pairs, align all, and write the index last."""
+def _write(folder: Path, pairs: PairDataset, links: Iterable[Links]) -> None:
+    """Write the links, and the index last."""
+    writer = SideWriter(folder, "train.links", LONGEST * LONGEST)
+    for one in links:
+        writer.add([np.array([i * LONGEST + j for i, j in sorted(one)], np.int64)])
+    if writer.count != pairs.pairs:
+        raise RegardError(f"has {pairs.pairs:,} pairs, but there are links of {writer.count:,}", str(folder))
+    side, files = writer.close()
+    content = {"fingerprint": pairs.fingerprint, "links": side, "files": files}
+    disk.replace(folder / INDEX, checksum.dump_json(content))
+
+
+def _learn(pairs: PairDataset, vocabularies: Vocabularies) -> Iterator[Links]:
+    """Learn from the first pairs, align all."""
     known: list[dict[bytes, str]] = [{}, {}]
 
     def words(begin: int, end: int) -> Iterator[list[Words]]:
@@ -70,13 +90,8 @@ def _write(folder: Path, pairs: PairDataset, vocabularies: Vocabularies) -> None
             yield [_words(ids, tokenizer, spelled) for ids in _sentences(side, begin, end)]
 
     aligner = WordAligner(*words(0, min(LEARNED, pairs.pairs)))
-    writer = SideWriter(folder, "train.links", LONGEST * LONGEST)
     for begin in range(0, pairs.pairs, AT_ONCE):
-        found = aligner.align(*words(begin, min(begin + AT_ONCE, pairs.pairs)))
-        writer.add([np.array([i * LONGEST + j for i, j in sorted(links)], np.int64) for links in found])
-    side, files = writer.close()
-    content = {"fingerprint": pairs.fingerprint, "links": side, "files": files}
-    disk.replace(folder / INDEX, checksum.dump_json(content))
+        yield from aligner.align(*words(begin, min(begin + AT_ONCE, pairs.pairs)))
 
 
 def _sentences(side: Side, begin: int, end: int) -> list[Ids]:

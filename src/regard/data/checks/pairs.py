@@ -11,7 +11,8 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ from regard.data.checks.findings import (
 )
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, Records, TextPair, text_hash
 from regard.data.corpora.pairs import direction_of
+from regard.system.errors import RegardError
 from regard.system.forks import join_parts, split_parts
 from regard.text.counts import counted
 from regard.text.languages import UNKNOWN
@@ -178,6 +180,17 @@ class PairScan(CheckScan[TextPair]):
             side = int(bool(pair.source.strip()))
             self.note("empty", pair[side], side)
 
+    def read_links(self, path: Path | None) -> None:
+        """Read the file of the links of the pairs, if there is one; an error is kept in :attr:`error`."""
+        if path is None or self.error:
+            return
+        from regard.data.alignment.files import check_links  # few corpora have them
+
+        try:
+            check_links(self.corpus, path)
+        except RegardError as error:
+            self.error = error
+
     def pack(self) -> bytes:
         """As of every scan, with what this one counts."""
         places = {kind: [place[1:] for place in found] for kind, found in self.places.items()}
@@ -271,6 +284,7 @@ def check_pairs(
     others: Mapping[str, Corpus[TextPair]] | None = None,
     max_tokens: int = 256,
     vocabularies: Vocabularies | None = None,
+    links: Sequence[Path] = (),
 ) -> Report:
     """Read parallel corpora and check them; all findings and a verdict.
 
@@ -279,15 +293,17 @@ def check_pairs(
         others: validation and test corpora by name, searched for in the training corpora.
         max_tokens: longer pairs would be left out.
         vocabularies: existing ones that would be used; default: of each corpus one is quickly learned.
+        links: files of word links, one for each corpus.
     """
     scans, drafts = [PairScan(corpus) for corpus in corpora], list[Draft]()
-    for scan in scans:
+    for scan, path in zip_longest(scans, links):
         begun = (TextPair(source[:LONGEST], target[:LONGEST]) for source, target in scan.stream())
         kept = sample(enumerate(begun), SAMPLE, seed=1)
         known = vocabularies or (learn_vocabularies([pair for _, pair in kept], 8000) if kept else None)
         texts = [pair[0] for _, pair in kept[:1000]]
         tokens = sum(map(len, known.source.ids_batch(texts))) if known else 0
         per_token = sum(map(len, texts)) / tokens if tokens else 4.0
+        scan.read_links(path)
         drafts += scan.drafts(max_tokens, per_token)
         drafts += vocabulary_drafts(scan, kept, known) if known else []
     scanned = {name: PairScan(other).run() for name, other in (others or {}).items()}

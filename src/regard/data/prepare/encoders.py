@@ -160,7 +160,7 @@ class PairEncoder(Encoder[TextPair]):
         self._tokenizers = (vocabularies.source, vocabularies.target)
         tokens, frame = vocabularies.languages, vocabularies.frame
         named = text.source_language, text.target_language
-        self._frame = tokens.frame(*named) if tokens else (frame.before, frame.prefix)
+        self.frame = tokens.frame(*named) if tokens else (frame.before, frame.prefix)
         self._ended = (frame.ended, True)
         self._tables = [
             WordTable(one, Segmenter(one, text.bpe_dropout, self.seed), text.segmentations)
@@ -174,7 +174,7 @@ class PairEncoder(Encoder[TextPair]):
         if not languages or not self.vocabularies.languages:
             return self
         other, (source, target) = copy(self), languages
-        other._frame = self.vocabularies.languages.frame(source, target)
+        other.frame = self.vocabularies.languages.frame(source, target)
         return other
 
     def sizes(self, part: str) -> tuple[int, int]:
@@ -183,12 +183,12 @@ class PairEncoder(Encoder[TextPair]):
 
     def encode(self, examples: Sequence[TextPair], part: str) -> list[Encoded]:
         if self._tables and part == "train":
-            sided = enumerate(zip(self._tables, self._frame, strict=True))
+            sided = enumerate(zip(self._tables, self.frame, strict=True))
             sides = [[table.words(pair[side], before) for pair in examples] for side, (table, before) in sided]
         else:
             both = enumerate(zip(self._tokenizers, self._ended, strict=True))
             ids = [one.ids_batch([pair[side] for pair in examples], ended) for side, (one, ended) in both]
-            firsts = [np.array(tokens, np.int64) for tokens in self._frame]
+            firsts = [np.array(tokens, np.int64) for tokens in self.frame]
             ids = [[np.append(first, row) for row in rows] for first, rows in zip(firsts, ids, strict=True)]
             sides = [[(row, len(row)) for row in rows] for rows in ids]
         return [
@@ -197,7 +197,7 @@ class PairEncoder(Encoder[TextPair]):
         ]
 
     def encode_flat(self, examples: Sequence[TextPair], part: str) -> FlatWindows:
-        if any(self._frame) or (self._tables and part == "train"):
+        if any(self.frame) or (self._tables and part == "train"):
             return super().encode_flat(examples, part)
         source, target = (
             one.flat_ids([pair[side] for pair in examples], ended)

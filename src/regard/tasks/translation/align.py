@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from regard.config import Recipe
 from regard.data.alignment.hmm import WordAligner
-from regard.data.alignment.links import Links, alignment_error_rate
+from regard.data.alignment.links import Links, alignment_error_rate, piece_words
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.tasks.protocols import Read, TargetWriter
+    from regard.tasks.protocols import TargetWriter
 
 Step = Literal["predicts", "reads"]
 Weights = NDArray[np.float32]
@@ -42,7 +42,6 @@ HELD = 1 << 26
 AT_ONCE = 32
 """Pairs that are read at once."""
 NO_LINKS: Links = frozenset()
-_WORD = re.compile(r"\S+")
 _AROUND = re.compile(r"^[\W_]+|[\W_]+$")
 
 
@@ -201,7 +200,7 @@ def _weights(task: TargetWriter, pairs: Sequence[tuple[str, str]], numbers: Sequ
         layers = weights_of(task.model, family, sources, targets)["cross"]
         for place, (pair, (read, written)) in enumerate(zip(some, reads, strict=True)):
             weight_LHQK = np.stack([layer[place].float().cpu().numpy() for layer in layers])
-            word_K, word_Q = _words(*read), _words(*written)
+            word_K, word_Q = (piece_words(one, [span[1:] for span in spans]) for one, spans in (read, written))
             if [len(text.split()) for text in pair] != [len(read[0].split()), len(written[0].split())]:
                 number = numbers[begin + place]
                 warnings.warn(f"line {number} is normalised to other words, and gets no links", stacklevel=5)
@@ -209,16 +208,6 @@ def _weights(task: TargetWriter, pairs: Sequence[tuple[str, str]], numbers: Sequ
                 continue
             steps = [weight_LHQK[:, :, :-1], weight_LHQK[:, :, 1:]]
             yield np.stack([_between_words(weight_LHQK, word_Q, word_K, pair) for weight_LHQK in steps])
-
-
-def _words(text: str, read: Sequence[Read]) -> list[int]:
-    """The word of each piece; -1 for a symbol, and for a piece of punctuation in a word that has letters."""
-    ends = [found.end() for found in _WORD.finditer(text)]
-    spans = [(end - len(text[begin:end].lstrip()), end) for _, begin, end in read]
-    words = [int(np.searchsorted(ends, begin, "right")) if begin < end else -1 for begin, end in spans]
-    spoken = [any(map(str.isalnum, text[begin:end])) for begin, end in spans]
-    core = {word for word, has in zip(words, spoken, strict=True) if has}
-    return [word if has or word not in core else -1 for word, has in zip(words, spoken, strict=True)]
 
 
 def _between_words(

@@ -6,7 +6,7 @@ word, so that it knows which word to look for [Chen20 §4.2].
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,8 +17,9 @@ from torch import Tensor
 from regard.data.alignment.prepared import PreparedLinks
 from regard.data.batches.batch import Ids, Packed, PairBatch
 from regard.data.prepare.shards import ragged_indices
-from regard.models.captured_attention import POINTS
-from regard.nn.hooks import capture
+from regard.nn import BaseDecoderLayer, Layout
+from regard.nn.attention.multi_head import MultiHeadAttention
+from regard.nn.ops import product
 from regard.tasks.translation.align import AlignmentHead
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
@@ -40,30 +41,28 @@ class GuidedAlignment:
     def __init__(self, weight: float, links: PreparedLinks, vocabularies: Vocabularies, layers: int) -> None:
         self.weight, self.links, self.vocabularies = weight, links, vocabularies
         self.head = AlignmentHead.guided(layers)
-        self.point = POINTS["transformer"]["cross"].format(self.head.layer - 1)
 
     def forward(self, model: Transformer, inputs: Pairs, batch: PairBatch) -> tuple[Tensor, Tensor]:
         """``hidden_TD`` of the decoder, and the loss of its head, summed over the tokens that have links, in nats."""
-        with capture([self.point]) as found:
+        layer = model.decoder.layers[self.head.layer - 1]
+        assert isinstance(layer, BaseDecoderLayer)
+        read = list[tuple[Tensor, Tensor, Layout]]()
+        with layer.cross.register_forward_pre_hook(lambda _, given: read.append(given)):
             hidden_TD = model(inputs)
-        weights = [weight_HQK[self.head.head - 1] for weight_HQK in found[self.point]]
-        return hidden_TD, self.loss(weights, batch)
+        return hidden_TD, self.loss(log_weights(layer.cross, self.head.head, *read[0]), batch)
 
-    def loss(self, weights: Sequence[Tensor], batch: PairBatch) -> Tensor:
+    def loss(self, log_BQK: Tensor, batch: PairBatch) -> Tensor:
         """``-Σ_q Σ_k share log weight``, where the tokens of linked words share a query's one evenly [Garg19 §4.2].
 
         Args:
-            weights: ``weight_QK`` of each sentence.
+            log_BQK: of the weights of each sentence.
             batch: the sentences.
         """
-        cell_R, share_R = self.cells(batch)
-        every_X = torch.cat([weight_QK.flatten() for weight_QK in weights]).float()
-        chosen_R = every_X[torch.from_numpy(cell_R).to(every_X.device)]
-        log_R = chosen_R.clamp_min(torch.finfo(torch.float32).tiny).log()
-        return -self.weight * (torch.from_numpy(share_R).to(log_R.device) * log_R).sum()
+        *cells_R, share_R = (torch.from_numpy(one).to(log_BQK.device) for one in self.cells(batch))
+        return -self.weight * (share_R * log_BQK[tuple(cells_R)]).sum()
 
-    def cells(self, batch: PairBatch) -> tuple[Ids, NDArray[np.float32]]:
-        """Which weights of all sentences end to end should be large, and the share of each."""
+    def cells(self, batch: PairBatch) -> tuple[Ids, Ids, Ids, NDArray[np.float32]]:
+        """Which weights should be large, by sentence, query and key, and the share of each."""
         source, target = batch.source, batch.target
         source_R, target_R, counts_B = self.links.gather(batch.sentences)
         sentence_R = np.repeat(np.arange(len(counts_B)), counts_B)
@@ -74,11 +73,25 @@ class GuidedAlignment:
         place_P, sentence_P = ragged_indices(np.zeros_like(pairs_R), pairs_R), sentence_R[link_P]
         row_P, key_P = np.divmod(place_P, keys_R[link_P])
         row_P += query_R[link_P] + 1  # the step after that which predicts a piece reads it
-        sizes_B = target.lengths_B[: target.count] * source.lengths_B[: source.count]
-        begin_P = (sizes_B.cumsum() - sizes_B)[sentence_P]
-        cell_P = begin_P + row_P * source.lengths_B[sentence_P] + first_R[link_P] + key_P
         token_P = target.starts_B[sentence_P] + row_P
-        return cell_P, (1.0 / np.bincount(token_P, minlength=1)[token_P]).astype(np.float32)
+        share_P = (1.0 / np.bincount(token_P, minlength=1)[token_P]).astype(np.float32)
+        return sentence_P, row_P, key_P + first_R[link_P], share_P
+
+
+def log_weights(attention: MultiHeadAttention, head: int, x_TD: Tensor, memory_SD: Tensor, layout: Layout) -> Tensor:
+    """``log_BQK`` of the weights of one head, counted from 1, of each sentence, padded; of what its attention reads.
+
+    The attention itself is computed by the fastest backend, which shows no weights.
+    """
+    size = attention.query.out_features // attention.heads
+    part = slice((head - 1) * size, head * size)
+    query_TE, key_SE = (
+        product(one, linear.weight[part], None if linear.bias is None else linear.bias[part], linear.product)
+        for one, linear in ((x_TD, attention.query), (memory_SD, attention.key))
+    )
+    queries, keys = layout.queries, layout.keys
+    score_BQK = torch.einsum("bqe,bke->bqk", query_TE[queries.grid_BL], key_SE[keys.grid_BL]).float() * attention.scale
+    return score_BQK.masked_fill(~keys.real_BL[:, None], -math.inf).log_softmax(-1)
 
 
 def _pieces(side: Packed, ids_T: Ids, tokenizer: AnyTokenizer, sentence_R: Ids, word_R: Ids) -> tuple[Ids, Ids]:

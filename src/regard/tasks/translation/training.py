@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.config import Text, TransformerSection
+from regard.config import Recipe, Text, TransformerSection
 from regard.data.batches.batch import PairBatch
 from regard.data.batches.sampler import refuse_weights
 from regard.data.batches.texts import PairBatches
@@ -27,7 +27,7 @@ from regard.data.corpora.corpus import Corpus, Progress, TextPair
 from regard.data.corpora.pairs import open_corpora
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import PairEncoder
-from regard.data.prepare.folder import PreparedPairs
+from regard.data.prepare.folder import PreparedPairs, sha256_of
 from regard.data.prepare.preparation import LeftOut, count_sample, count_words, prepare
 from regard.data.prepare.shards import Side
 from regard.data.prepare.split import Split, SplitCorpora, split_each, split_pairs
@@ -35,7 +35,7 @@ from regard.decoding.hypotheses import Rows, Trace
 from regard.models.inputs import Pairs, pairs
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
-from regard.system.errors import UsageError
+from regard.system.errors import Option, UsageError
 from regard.tasks.engine import use_engine
 from regard.tasks.metrics.bleu import SAMPLES as SAMPLED
 from regard.tasks.metrics.bleu import TranslationScores, score
@@ -54,6 +54,7 @@ from regard.training.objective import Done, Loss, Sample, Validation, ignore_pro
 from regard.training.world import ALONE, World
 
 if TYPE_CHECKING:
+    from regard.data.alignment.links import Links
     from regard.data.alignment.prepared import PreparedLinks
     from regard.tasks.translation.guided import GuidedAlignment
     from regard.tasks.translation.text_to_text.writer import Answer, TextToText
@@ -331,11 +332,11 @@ class TranslationTraining(TeacherForcing[Translation]):
         return lines
 
 
-def links_of(prepared: PreparedPairs) -> PreparedLinks:
-    """The word links of prepared pairs, learned where they are not there yet."""
+def links_of(prepared: PreparedPairs, given: Iterable[Links] | None = None) -> PreparedLinks:
+    """The word links of prepared pairs; where they are not there yet, these, or they are learned."""
     from regard.data.alignment.prepared import PreparedLinks  # few trainings need it
 
-    return PreparedLinks.of(prepared.folder, prepared, prepared.vocabularies)
+    return PreparedLinks.of(prepared.folder, prepared, prepared.vocabularies, given)
 
 
 class AdaptedTraining(TranslationTraining):
@@ -372,20 +373,39 @@ def scan_pairs(
     tell: Tell,
     despite_check: bool = False,
     processes: Callable[[], int] = lambda: 1,
+    links: Sequence[Path] = (),
 ) -> tuple[DataScan[PairScan], int]:
-    """Scan parallel corpora, report suspicious data, and refuse data that cannot be learned from; counts the pairs.
+    """Scan parallel corpora, and files of their links, report suspicious data, and refuse what cannot be learned from.
+
+    It counts the pairs.
 
     Raises:
         RegardError: something in the data would spoil the model, or cannot be read.
     """
     scans = [PairScan(corpus).run(processes=processes) for corpus in learned]
     held_out = [PairScan(corpus).run(processes=processes) for corpus in validation]
+    for scan, path in zip(scans, links, strict=False):
+        scan.read_links(path)
     drafts = [draft for scan in scans for draft in scan.drafts(0, None)]
     several = len(held_out) > 1
     named = {f"the validation pairs{f' of {scan.corpus.name}' if several else ''}": scan for scan in held_out}
     report = report_pairs(scans, named, drafts)
     report.announce(tell, despite_check)
     return DataScan(scans, held_out[0] if held_out else None, held_out[1:]), report.pairs
+
+
+def _links(given: InputFiles, recipe: Recipe) -> list[Path]:
+    """The files of links.
+
+    Raises:
+        UsageError: they do not go with the others, or guide nothing.
+    """
+    from regard.data.alignment.files import open_links  # few trainings need it
+
+    if not recipe.training.guided_alignment:
+        raise UsageError("guides nothing without the setting training.guided_alignment=0.05", Option("alignment"))
+    refuse_pipes(given.alignment)
+    return open_links(given.alignment, given.source, given.pairs)
 
 
 def ignore_message(text: str) -> None:
@@ -401,12 +421,14 @@ class TranslationJob(TrainingJob):
         tell: receives what the vocabulary shows of the data.
         despite_check: only tell what would be refused.
         directions: the languages of each corpus, where they differ; those of validation last.
+        links: files of word links, one for each corpus.
     """
 
     scanned: DataScan[PairScan]
     tell: Tell = ignore_message
     despite_check: bool = False
     directions: tuple[Direction, ...] = ()
+    links: tuple[Path, ...] = ()
     task = Translation
     training: ClassVar[type[TranslationTraining]] = TranslationTraining
     opened = PreparedPairs
@@ -421,7 +443,8 @@ class TranslationJob(TrainingJob):
         refuse_pipes([*left, *right])
         recipe = asked(1)
         refuse_weights(recipe.data.weights, len(learned))
-        scanned, pairs = scan_pairs(learned, validation, tell, despite_check, given.processes)
+        links = _links(given, recipe) if given.alignment else []
+        scanned, pairs = scan_pairs(learned, validation, tell, despite_check, given.processes, links)
         directions, usual = find_directions(learned, validation, recipe.text, given.begun)
         said = asked(pairs)
         text = said.text.model_copy(update=dict(zip(LANGUAGES, usual, strict=True)))
@@ -429,7 +452,7 @@ class TranslationJob(TrainingJob):
         if said.data.temperature and (said.data.weights or not directions):
             message = "draws directions, of which there are several, in the place of weights"
             raise UsageError(message, "data.temperature")
-        return cls(said, scanned, tell, despite_check, directions, pretrained=given.begun)
+        return cls(said, scanned, tell, despite_check, directions, tuple(links), pretrained=given.begun)
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedPairs:
         """The pairs as ids."""
@@ -454,12 +477,19 @@ class TranslationJob(TrainingJob):
         names += ["extend_vocabulary"] if text.extend_vocabulary else []
         names += LANGUAGES if self.pretrained and self.pretrained.vocabularies.languages else ()
         rests = {f"text.{name}": getattr(text, name) for name in names} | (self.more() if self.pretrained else {})
+        if self.links:
+            rests["alignment"] = [sha256_of(path) for path in self.links]
         found = PreparedPairs(
             prepare(examples, recipe, folder, self._learn, rests, progress, self._review, self.processes)
         )
         if recipe.training.guided_alignment:
-            links_of(found)
+            links_of(found, self._read_links(examples, found) if self.links else None)
         return found
+
+    def _read_links(self, examples: SplitCorpora[TextPair], prepared: PreparedPairs) -> Iterator[Links]:
+        from regard.data.alignment.files import read_links  # few trainings need it
+
+        return read_links(examples, self.links, PairEncoder(prepared.vocabularies, self.recipe))
 
     def _learn(self, examples: SplitCorpora[TextPair]) -> PairEncoder:
         """Learn the vocabularies from a seeded sample, unless a model has them; judge the data by them."""
