@@ -128,3 +128,11 @@ def test_a_file_name_does_not_steer_the_terminal(regard, tmp_path: Path) -> None
 )
 def test_options_of_another_task_are_refused(regard, words: list[str], said: str) -> None:
     regard("check", *words).refuses(said)
+
+
+def test_a_file_of_links_is_checked(regard, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a b\n" * 30)
+    (tmp_path / "links").write_text("0-0 1-1\n" * 29 + "0-2\n")
+    words = ["check", "--source", tmp_path / "a", "--target", tmp_path / "a", "--alignment", tmp_path / "links"]
+    done = regard(*words)
+    assert (done.code, f"{tmp_path / 'links'}:30" in done.err) == (1, True)
