@@ -73,5 +73,5 @@ def test_files_that_are_long_enough_choose_a_head(align: Any, tmp_path: Path, mo
 
 def test_tuning_needs_files(align: Any, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a\n")
-    align("--tune", "--target", tmp_path / "a").refuses("--tune: needs the files")
-    align("--tune", "--input", tmp_path / "a").refuses("--tune: needs the files")
+    align("--tune", "--target", tmp_path / "a").refuses("--tune: needs both files")
+    align("--tune", "--input", tmp_path / "a").refuses("--tune: needs both files")

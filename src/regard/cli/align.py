@@ -34,15 +34,16 @@ def align(
 
     Words are what stands between blanks, counted from 0, the source's first. A translation's word is linked to the word
     that the model attends to most when it is given the translation. Which heads align words is chosen by a small
-    lexical model, which needs no gold standard and is learned from the pairs: of the files of a run with --tune, which
-    writes the choice to the recipe; else, where the recipe has none, of the files at hand, if they have 200 lines.
+    lexical model, which needs no gold standard and is learned from pairs: with --tune of the training, or of the files
+    at hand, and written to the recipe; else, where the recipe has none, of the files at hand, if they have 200 lines.
 
     Args:
         folder: of a translator.
         target: a file with a translation for each text; default: they stand behind a tab in the line of the text.
         to: the language of the translations, as translate has it.
         from_: the language of the texts, likewise.
-        tune: choose the heads by --input and --target, write them to the recipe of the model, and align nothing.
+        tune: choose the heads, write them to the recipe of the model, and align nothing; by the pairs that the model
+            learned from, if they are still there, or by --input and --target, ten thousand lines if you can.
     """
     outputs = ParallelLines.read("--target", target)
     if tune:
@@ -93,11 +94,11 @@ def _both(source: Path, outputs: ParallelLines) -> tuple[list[str], list[str]]:
 
 
 def _tune(folder: Path, source: Path | None, outputs: ParallelLines) -> None:
-    if source is None or outputs.path is None:
-        raise UsageError("needs the files --input and --target, to choose by", "--tune")
+    if (source is None) != (outputs.path is None):
+        raise UsageError("needs both files, --input and --target, or neither", "--tune")
     from regard.runs.align import tune_alignment
 
-    heads, agreement, usual = tune_alignment(folder, *_both(source, outputs))
+    heads, agreement, usual = tune_alignment(folder, *(_both(source, outputs) if source else ()))
     names = ", ".join(map(str, heads))
     result(f"{names}: {agreement:.1%} of the links are those of the lexical model, of the usual choice's {usual:.1%}")
 
@@ -109,7 +110,7 @@ def _with_head(task: Translation, source: Path | None, outputs: ParallelLines) -
     if is_known(task.recipe):
         return task
     if source is None or not source.is_file() or len(outputs.lines) < LEAST:
-        say("the mean of the last layer but one aligns words; align --tune finds better heads by some thousand pairs")
+        say("the mean of the last layer but one aligns words; align --tune finds better heads")
         return task
     names = list(map(str, choose_heads(task, *_both(source, outputs))[0]))
     say(f"{', '.join(names)} align words here, chosen by these pairs; align --tune writes such a choice to the recipe")

@@ -33,10 +33,8 @@ CHOSEN_BY = 1000
 """Pairs by which a head is chosen at most."""
 LEAST = 200
 """Pairs without which no head is chosen."""
-MOST = 4
+MOST = 8
 """Heads whose mean aligns words, at most."""
-GAIN = 0.003
-"""Agreement (F1) by which one head more has to be better."""
 HELD = 1 << 26
 """Weights between words that are held at most while heads are chosen."""
 AT_ONCE = 32
@@ -103,14 +101,14 @@ def align(task: TargetWriter, texts: Sequence[str], translations: Sequence[str],
     pairs = [(texts[place], translations[place]) for place in places]
     for place, weight_SLHJI in zip(places, _weights(task, pairs, [first + place for place in places]), strict=True):
         if weight_SLHJI is not None:
-            found[place] = _links(weight_SLHJI, heads_of(task.recipe, weight_SLHJI.shape[1]))
+            found[place] = _links(_mean(weight_SLHJI, heads_of(task.recipe, weight_SLHJI.shape[1])))
     return found
 
 
 def choose_heads(task: TargetWriter, texts: Sequence[str], translations: Sequence[str]) -> tuple[Heads, float, float]:
     """The heads whose links are most like those of a lexical model, which is learned from all the pairs.
 
-    The best head is first; while their mean becomes better, that which helps most is added.
+    The best head is first; then that which helps most is added, up to :data:`MOST`, of which the best mean is taken.
 
     Returns:
         The heads, and how many of both's links agree (F1, 0 to 1): their own, and those of the usual choice.
@@ -135,25 +133,33 @@ def choose_heads(task: TargetWriter, texts: Sequence[str], translations: Sequenc
         raise UsageError("no pair has links by which heads could be chosen", "pairs")
     _, layers, heads, _, _ = held[0][0].shape
     chosen, best = _grown(held, list(_every_head(layers, heads)))
-    return chosen, best, _agreement(held, (AlignmentHead(max(1, layers - 1)),))
+    usual = (AlignmentHead(max(1, layers - 1)),)
+    return chosen, best, _agreement([_links(_mean(weight_SLHJI, usual)) for weight_SLHJI, _ in held], held)
 
 
-def _agreement(held: Sequence[tuple[Weights, Links]], heads: Heads) -> float:
-    known = [(links, links) for _, links in held]
-    return 1 - alignment_error_rate([_links(weight_SLHJI, heads) for weight_SLHJI, _ in held], known)
+def _agreement(found: Sequence[Links], held: Sequence[tuple[Weights, Links]]) -> float:
+    return 1 - alignment_error_rate(found, [(links, links) for _, links in held])
 
 
 def _grown(held: Sequence[tuple[Weights, Links]], every: Sequence[AlignmentHead]) -> tuple[Heads, float]:
-    """The heads that agree most, one added after the other, and how much they do."""
-    chosen: Heads = ()
-    best = 0.0
-    for _ in range(MOST):
-        more = {(*chosen, head): _agreement(held, (*chosen, head)) for head in every if head not in chosen}
-        longer = max(more, key=more.__getitem__)
-        if chosen and more[longer] < best + GAIN:
-            break
-        chosen, best = longer, more[longer]
-    return chosen, best
+    """The heads that agree most, and how much they do.
+
+    One is added after the other, that which helps most, even if none does: two may help where one does not. Those that
+    came after the best are left out.
+    """
+    chosen, found = list[AlignmentHead](), list[float]()
+    sums: list[Weights] = [np.zeros_like(weight_SLHJI[0, 0, 0]) for weight_SLHJI, _ in held]
+
+    def added(head: AlignmentHead) -> list[Weights]:
+        return [sum_JI + _of_head(weight_SLHJI, head) for sum_JI, (weight_SLHJI, _) in zip(sums, held, strict=True)]
+
+    for _ in range(min(MOST, len(every))):
+        more = {head: _agreement([*map(_links, added(head))], held) for head in every if head not in chosen}
+        chosen.append(max(more, key=more.__getitem__))
+        found.append(more[chosen[-1]])
+        sums = added(chosen[-1])
+    best = max(found)
+    return tuple(chosen[: found.index(best) + 1]), best
 
 
 def _every_head(layers: int, heads: int) -> Iterator[AlignmentHead]:
@@ -176,12 +182,16 @@ def _of_head(weight_SLHJI: Weights, head: AlignmentHead) -> Weights:
     return weight_HJI[head.head - 1] if head.head else weight_HJI.mean(0)
 
 
-def _links(weight_SLHJI: Weights, heads: Heads) -> Links:
+def _mean(weight_SLHJI: Weights, heads: Heads) -> Weights:
+    found: Weights = np.mean([_of_head(weight_SLHJI, head) for head in heads], axis=0)
+    return found
+
+
+def _links(weight_JI: Weights) -> Links:
     """Each target word and the source word to which it gives, and of which it gets, most; the first of equal ones."""
-    mean_JI: Weights = np.mean([_of_head(weight_SLHJI, head) for head in heads], axis=0)
-    both_JI = mean_JI * mean_JI / np.maximum(mean_JI.sum(0), 1e-9)
+    both_JI = weight_JI * weight_JI / np.maximum(weight_JI.sum(0), 1e-9)
     best_J = both_JI.argmax(1).tolist()
-    return frozenset((best_J[j], j) for j in np.flatnonzero(mean_JI.max(1) > 0).tolist())
+    return frozenset((best_J[j], j) for j in np.flatnonzero(weight_JI.max(1) > 0).tolist())
 
 
 def _weights(task: TargetWriter, pairs: Sequence[tuple[str, str]], numbers: Sequence[int]) -> Iterator[Weights | None]:
