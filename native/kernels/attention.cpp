@@ -93,12 +93,19 @@ void values(const Attention& a, const Keys& keys, const float* weight, long leng
   store_some(context + place, part * factor, rest);
 }
 
+void write_weights(const Attention& a, long row, long head, float factor) {
+  float* weight = a.weight_THS + row * a.weight_stride + head * a.weight_columns;
+  const long length = a.length_T[row];
+  for (long s = 0; s < a.weight_columns; s++) weight[s] = s < length ? a.scratch[s] * factor : 0.0f;
+}
+
 template <class Keys> void one_head(const Attention& a, const float* query, const Keys& keys, long row, long head) {
   float* context = a.context.at + row * a.context.stride + head * a.value_size;
   const long length = a.length_T[row];
   const float* bias = a.bias_HX ? a.bias_HX + head * a.bias_stride + a.ahead - a.place_T[row] : nullptr;
   const float highest = scores(a, query, keys, length, bias, a.scratch);
   const float total = exponentials(a.scratch, length, highest);
+  if (a.weight_THS) write_weights(a, row, head, 1.0f / total);
   values(a, keys, a.scratch, length, 1.0f / total, context);
 }
 
@@ -107,6 +114,7 @@ template <class T> void all_rows(const Attention& a) {
     const float* query = a.query.at + row * a.query.stride;
     if (a.length_T[row] <= 0) {
       for (long entry = 0; entry < a.heads * a.value_size; entry++) a.context.at[row * a.context.stride + entry] = 0;
+      for (long head = 0; a.weight_THS && head < a.heads; head++) write_weights(a, row, head, 0.0f);
       continue;
     }
     for (long head = 0; head < a.heads; head++) {

@@ -121,6 +121,8 @@ struct Attention {
   long rows, heads, key_size, value_size;
   float scale;
   float* scratch;  // as many floats as the most keys of a query, and LANES more
+  float* weight_THS = nullptr;  // null, or where the softmax goes: of each query, then of each head; 0 behind its keys
+  long weight_stride = 0, weight_columns = 0;  // of a query, and of a head
 };
 
 // score_NV = hidden_ND W_DV, in blocks of columns that are looked at while they are in the cache

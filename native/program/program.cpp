@@ -216,13 +216,18 @@ void Program::attend_memory(int query, int out, Heads heads, long layer) {
     const KeysAndValues& memory = of_layer(pass.memory, layer);
     expect(memory.columns == heads.keys() + heads.values(), "the memory has another size");
     expect_spans(pass.memory_first_T, pass.memory_length_T, pass.rows, memory.rows);
+    expect(!pass.weight_THS || ((layer + 1) * heads.heads <= pass.weight_heads &&
+                                most(pass.memory_length_T, pass.rows) <= pass.weight_columns),
+           "there is no room for the weights");
   });
   calls_.push_back([=](const Run& run) {
     const Pass& pass = run.pass;
     const KeysAndValues& memory = of_layer(pass.memory, layer);
+    float* weights = pass.weight_THS ? pass.weight_THS + layer * heads.heads * pass.weight_columns : nullptr;
     in_use().attention({read(run, query), memory.from(0), memory.from(heads.keys()), memory.halves, rows(run, out),
                         pass.memory_first_T, nullptr, 0, pass.memory_length_T, nullptr, 0, 0, nullptr,
-                        pass.rows, heads.heads, heads.d_k, heads.d_v, heads.scale, run.scratch});
+                        pass.rows, heads.heads, heads.d_k, heads.d_v, heads.scale, run.scratch,
+                        weights, pass.weight_heads * pass.weight_columns, pass.weight_columns});
   });
 }
 

@@ -38,6 +38,8 @@ struct Pass {
   const int32_t *memory_first_T = nullptr, *memory_length_T = nullptr;
   std::vector<KeysAndValues> past, memory;  // of each layer
   Table positions, added, bias, cos, sin;  // added: a row for each token
+  float* weight_THS = nullptr;  // null, or where the weights on the memory go: heads of all layers, 0 behind a sentence
+  long weight_heads = 0, weight_columns = 0;
 };
 
 struct Heads {

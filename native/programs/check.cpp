@@ -149,6 +149,9 @@ void check_attention(long heads, long size, int32_t length, bool of_bf16) {
   const void* const kept_key = of_bf16 ? static_cast<const void*>(key_halves.data()) : key.data();
   const void* const kept_value = of_bf16 ? static_cast<const void*>(value_halves.data()) : value.data();
   Floats context(static_cast<size_t>(width)), scratch(static_cast<size_t>(length) + 64);
+  const long room = length + 3;
+  Floats found(static_cast<size_t>(heads * room), 7.0f);
+  std::vector<double> weights(found.size(), 0.0);
   std::vector<int32_t> places;
   for (int32_t s = 0; s < length; s++) places.push_back(length - 1 - s);
   std::vector<double> wanted(context.size(), 0.0);
@@ -164,16 +167,18 @@ void check_attention(long heads, long size, int32_t length, bool of_bf16) {
       weight.push_back(std::exp(score));
       total += weight.back();
     }
-    for (long s = 0; s < length; s++)
-      for (long u = 0; u < size; u++)
-        wanted[static_cast<size_t>(h * size + u)] += weight[static_cast<size_t>(s)] / total * entry(value, s, u);
+    for (long s = 0; s < length; s++) {
+      const double share = weights[static_cast<size_t>(h * room + s)] = weight[static_cast<size_t>(s)] / total;
+      for (long u = 0; u < size; u++) wanted[static_cast<size_t>(h * size + u)] += share * entry(value, s, u);
+    }
   }
   const int32_t first = 0;
   for (const int32_t* table : {static_cast<const int32_t*>(nullptr), static_cast<const int32_t*>(places.data())}) {
     in_use().attention({{query.data(), width}, {kept_key, width}, {kept_value, width}, of_bf16,
                         {context.data(), width}, &first, table, length, &length, nullptr, 0, 0, nullptr, 1, heads, size,
-                        size, 0.3f, scratch.data()});
+                        size, 0.3f, scratch.data(), table ? nullptr : found.data(), heads * room, room});
     expect("attention", length, context, wanted, 1e-5);
+    expect("weights of attention", length, found, weights, 1e-5);
   }
 }
 

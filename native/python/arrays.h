@@ -24,6 +24,7 @@ template <class T, int N> using Array = nb::ndarray<T, nb::ndim<N>, nb::device::
 using Floats1 = Array<const float, 1>;
 using Floats2 = Array<const float, 2>;
 using Out2 = Array<float, 2>;
+using Out3 = Array<float, 3>;
 using Ints1 = Array<const int32_t, 1>;
 using Ints2 = Array<const int32_t, 2>;
 using Longs1 = Array<const int64_t, 1>;

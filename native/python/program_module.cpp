@@ -94,7 +94,7 @@ void run(Program& program, int result, const Out2& out, const Longs1& ids, const
          const Maybe<Ints1>& first, const Maybe<Ints1>& slot, const Maybe<Ints2>& ancestors,
          const Maybe<Layers>& past, const Maybe<Layers>& memory, const Maybe<Ints1>& memory_first,
          const Maybe<Ints1>& memory_length, const Maybe<Floats2>& positions, const Maybe<Floats2>& bias,
-         const Maybe<Floats2>& cos, const Maybe<Floats2>& sin, const Maybe<Floats2>& added) {
+         const Maybe<Floats2>& cos, const Maybe<Floats2>& sin, const Maybe<Floats2>& added, const Maybe<Out3>& weights) {
   Pass pass;
   pass.rows = rows_of(out);
   expect(columns_of(out) == program.width(result), "the result has another size");
@@ -114,6 +114,14 @@ void run(Program& program, int result, const Out2& out, const Longs1& ids, const
   pass.memory_length_T = maybe_line(memory_length, pass.rows);
   add_tables(pass, past, memory, positions, bias, cos, sin);
   pass.added = table(added);
+  if (weights) {
+    pass.weight_heads = columns_of(*weights);
+    pass.weight_columns = static_cast<long>(weights->shape(2));
+    expect(rows_of(*weights) == pass.rows && weights->stride(2) == 1 && weights->stride(1) == pass.weight_columns &&
+               weights->stride(0) == pass.weight_heads * pass.weight_columns,
+           "the room for weights has a row for each token, and lies in one piece");
+    pass.weight_THS = weights->data();
+  }
   const Rows to = rows(out);
   program.run(pass, result, to.at, to.stride);
 }
@@ -158,7 +166,7 @@ void bind_program(nb::module_& m) {
            array("place"), array("length"), array("first") = nb::none(), array("slot") = nb::none(), array("ancestors") = nb::none(),
            array("past") = nb::none(), array("memory") = nb::none(), array("memory_first") = nb::none(), array("memory_length") = nb::none(),
            array("positions") = nb::none(), array("bias") = nb::none(), array("cos") = nb::none(), array("sin") = nb::none(),
-           array("added") = nb::none())
+           array("added") = nb::none(), array("weights") = nb::none())
       .def("search", search_, nb::call_guard<nb::gil_scoped_release>(), "result"_a, array("hidden"), array("screen"),
            array("exact"), "pieces"_a, array("without").none(), "end"_a, "width"_a, "steps"_a, "scored"_a, "count"_a,
            array("slots"), array("token"), array("sentence"), array("origin"), array("length"), array("ancestors"),

@@ -51,6 +51,9 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]]:
         "recurrent": ["translate", recurrent, *LINES],
         "translate": ["translate", model, *LINES],
         "evaluate": ["evaluate", model, "--source", str(base / "a.en"), "--reference", str(base / "a.en")],
+        "align": ["align", model, "--input", str(base / "a.en"), "--target", str(base / "a.en")],
+        "guard": ["translate", model, *LINES, "--guard", "retry", "--json", "--beam", "2"],
+        "cover": ["translate", model, *LINES, "--set", "decoding.coverage_penalty=0.2"],
         "version": ["--version"],
     }
     ran = subprocess.run(
@@ -70,10 +73,18 @@ def test_the_version_is_told_and_the_engine_translates_what_evaluate_scores(done
     assert done["version"][0] == 0
     if not kernels.available():
         pytest.skip("no compiler was there when Regard was installed")
-    for command, begins, lines in (("translate", "", len(LINES)), ("evaluate", "BLEU ", 2)):
+    for command, begins, lines in (("translate", "", 2), ("evaluate", "BLEU ", 2), ("cover", "", 2)):
         code, out, err = done[command]
         assert (code, err, len(str(out).splitlines())) == (0, "", lines)
         assert str(out).startswith(begins)
+    code, out, err = done["align"]
+    links = str(out).splitlines()
+    assert (code, len(links)) == (0, 40)
+    assert all({link.partition("-")[2] for link in line.split()} == {"0", "1", "2"} for line in links)
+    code, out, err = done["guard"]
+    for line in map(json.loads, str(out).splitlines()):
+        assert line["guard"]["read"]
+        assert {"text", "confidence"} <= line["words"][0].keys()
 
 
 def test_python_says_so_too() -> None:

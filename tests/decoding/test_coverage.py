@@ -12,6 +12,7 @@ import pytest
 
 from regard.config import Decoding, recipe_from
 from regard.decoding.coverage import CoverageStep
+from regard.decoding.ensemble import EnsembleStep
 from regard.decoding.hypotheses import Hypothesis, Symbols, length_penalty
 from regard.decoding.search import search
 from regard.system.errors import UsageError
@@ -53,20 +54,21 @@ class AttentiveAnswer(TableAnswer):
         return self._weight_NHS
 
 
-def rule(table: Table, source: Sequence[int], output: Sequence[int], decoding: Decoding) -> float:
-    """The score of an output, ``</s>`` its last token, by the equation."""
+def rule(source: Sequence[int], output: Sequence[int], decoding: Decoding, *tables: Table) -> float:
+    """The score of an output, ``</s>`` its last token, by the equation; of several models by their means."""
     covered, total = [0.0] * len(source), 0.0
     for place, token in enumerate(output):
-        total += table.log_probabilities(source, output[:place])[token]
-        for head in weights(table.seed, source, output[:place]).tolist():
-            covered = [one + weight / HEADS for one, weight in zip(covered, head, strict=True)]
+        every = [table.log_probabilities(source, output[:place])[token] for table in tables]
+        total += math.log(sum(map(math.exp, every)) / len(tables))
+        for head in (head for table in tables for head in weights(table.seed, source, output[:place]).tolist()):
+            covered = [one + weight / HEADS / len(tables) for one, weight in zip(covered, head, strict=True)]
     coverage = sum(math.log(min(one, 1.0)) for one in covered)
     return total / length_penalty(len(output), decoding.length_penalty) + decoding.coverage_penalty * coverage
 
 
-def outputs(table: Table, source: Sequence[int], limit: int) -> list[tuple[int, ...]]:
+def outputs(limit: int) -> list[tuple[int, ...]]:
     """Every output that ends within a limit."""
-    words = range(1, table.vocabulary)
+    words = range(1, SIZE)
     return [(*said, END) for length in range(limit) for said in itertools.product(words, repeat=length)]
 
 
@@ -85,20 +87,22 @@ def allowed(output: tuple[int, ...], changes: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("models", [1, 2])
 @pytest.mark.parametrize("changes", [{}, {"no_repeat_ngram": 1}, {"min_length": 1}, {"refill": True}])
-def test_a_beam_of_everything_finds_the_best_by_the_rule(seed: int, changes: dict[str, Any]) -> None:
+def test_a_beam_of_everything_finds_the_best_by_the_rule(seed: int, models: int, changes: dict[str, Any]) -> None:
     """So pruning is exact: a penalty is at most 0, which bounds what a row may still get."""
-    table, given = Table(SIZE, seed, end=0.0), sources(6, seed)
+    tables, given = [Table(SIZE, seed + 10 * model, end=0.0) for model in range(models)], sources(6, seed)
+    step = EnsembleStep([Attentive(table) for table in tables])
     decoding = DECODING.model_copy(update={"beam": 100, "max_extra": 1, "coverage_penalty": 2.0, **changes})
     changed = 0
-    for source, line in zip(given, search(Attentive(table), given, decoding, SYMBOLS, nbest=3), strict=True):
-        every = [one for one in outputs(table, source.tolist(), len(source) + 1) if allowed(one, changes)]
-        scores = {output: rule(table, source.tolist(), output, decoding) for output in every}
+    for source, line in zip(given, search(step, given, decoding, SYMBOLS, nbest=3), strict=True):
+        every = [one for one in outputs(len(source) + 1) if allowed(one, changes)]
+        scores = {output: rule(source.tolist(), output, decoding, *tables) for output in every}
         best = sorted(scores, key=scores.__getitem__, reverse=True)[: len(line)]
         assert [(*one.tokens, END) for one in line] == best
         assert [one.score for one in line] == pytest.approx([scores[one] for one in best], rel=1e-12)
         plain = decoding.model_copy(update={"coverage_penalty": 0.0})
-        changed += best[0] != max(every, key=lambda one: rule(table, source.tolist(), one, plain))
+        changed += best[0] != max(every, key=lambda one: rule(source.tolist(), one, plain, *tables))
     assert changed
 
 
@@ -112,7 +116,7 @@ def test_an_output_does_not_depend_on_its_batch(changes: dict[str, Any]) -> None
     for source, line in zip(given, together, strict=True):
         for said, score, finished in line:
             if finished:
-                assert score == pytest.approx(rule(table, source.tolist(), (*said, END), decoding), rel=1e-12)
+                assert score == pytest.approx(rule(source.tolist(), (*said, END), decoding, table), rel=1e-12)
 
 
 def test_without_it_nothing_is_summed_and_without_attention_it_is_refused() -> None:
@@ -122,6 +126,5 @@ def test_without_it_nothing_is_summed_and_without_attention_it_is_refused() -> N
     with refused(UsageError, "decoding.coverage_penalty", "attention"):
         search(TableStep(table), given, DECODING, SYMBOLS)
     assert not hasattr(CoverageStep(TableStep(table)), "multi_step")
-    for other in ({"shortlist": True}, {"term_bonus": 1.0}):
-        with refused(UsageError, "recipe", *other, "coverage_penalty"):
-            recipe_from({"task": "translation", "decoding": {"coverage_penalty": 0.4, **other}})
+    with refused(UsageError, "recipe", "term_bonus", "coverage_penalty"):
+        recipe_from({"task": "translation", "decoding": {"coverage_penalty": 0.4, "term_bonus": 1.0}})

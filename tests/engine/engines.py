@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from regard.config import BertSection, GptSection, RnnEncoderSection
+from regard.decoding.step import with_weights
 from regard.models.decoding import stepper
 from regard.models.inputs import Tokens
 from regard.models.store import named_tensors
@@ -73,8 +74,8 @@ class Beside:
 
     def __init__(self, family: Family, window: int | None = None) -> None:
         model = family.model(torch.float32)
-        self.fast = engine(model, family, window=window or 1000)
-        self.torch = stepper(model, **({"window": window} if window else {}))
+        self.fast = with_weights(engine(model, family, window=window or 1000))
+        self.torch = with_weights(stepper(model, **({"window": window} if window else {})))
         self.random = np.random.default_rng(1)
 
     def start(self, sources) -> None:
@@ -99,6 +100,11 @@ class Beside:
         assert_near(best_Nk, expected.best(4, (1, 5))[1], MOST)
         assert not np.isin(ids_Nk, (1, 5)).any()
         assert_near(found.of(tokens_N % PIECES), expected.of(tokens_N % PIECES), MOST)
+        weight_NHS, wanted_NHS = found.context(), expected.context()
+        assert (weight_NHS is None) == (wanted_NHS is None)
+        if wanted_NHS is not None:
+            assert_near(weight_NHS, wanted_NHS, 1e-5)
+            assert_near(weight_NHS.sum(2), wanted_NHS.sum(2).round(), 1e-5)
 
     def read(self, rows: int) -> None:
         self.step(self.random.integers(2, PIECES, rows))

@@ -64,6 +64,16 @@ def test_it_is_the_search_without_the_other_pieces(family: Family, beam: int) ->
             assert_near(np.array([one.score for one in found]), np.array([one.score for one in alone] * 2), 1e-4)
 
 
+def test_of_all_pieces_the_coverage_penalty_is_that_of_the_engine() -> None:
+    _, fast = both(Family("transformer", {}))
+    short = ShortlistTransformer(fast, lambda source: np.arange(PIECES))
+    symbols = Symbols(PIECES, without=tuple(range(3, PIECES)))
+    plain, covered = (Decoding(beam=3, max_extra=6, tokens=60, coverage_penalty=beta) for beta in (0.0, 2.0))
+    found = [search(one, SOURCES, covered, symbols) for one in (short, fast)]
+    assert [[one.tokens for one in line] for line in found[0]] == [[one.tokens for one in line] for line in found[1]]
+    assert found[1] != search(fast, SOURCES, plain, symbols)
+
+
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
 def test_scores_are_those_of_the_engine_itself(precision: Precision) -> None:
     """In each precision; with several sentences and, of another number of columns, with one."""

@@ -1,12 +1,15 @@
 """The engine beside the model's own step, row by row, in every combination of words."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 
 from regard.system.kernels.packing import Precision
 from tests.engine.engines import Beside, pair
 from tests.laws.families import SOURCES, Family, held
-from tests.models.small_models import PIECES, sentences
+from tests.models.small_models import PIECES, assert_near, sentences
 
 PLAIN = Family("transformer", {})
 STUDENT = Family("transformer", {"decoder_cell": "ssru"})
@@ -56,6 +59,42 @@ def test_rows_that_move_before_their_first_token_begin_at_zero() -> None:
     beside.read(3)
 
 
+def test_a_head_may_have_values_of_another_size() -> None:
+    beside = Beside(Family("transformer", {"d_k": 5, "d_v": 3, "decoder_heads": 2}))
+    beside.start(SOURCES)
+    beside.step(np.full(4, PIECES))
+    beside.select([3, 2, 2])
+    beside.read(3)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize("family", [PLAIN, STUDENT])
+def test_weights_change_nothing_and_do_not_depend_on_other_rows(family: Family, precision: Precision) -> None:
+    """To the bit; of fewer bits they are near those of fp32."""
+    (_, plain), (_, whole) = pair(family.choices, precision=precision), pair(family.choices)
+
+    def steps(fast: Any, sources: Sequence[np.ndarray]) -> list[Any]:
+        state, found = fast.start(sources), []
+        for token in (PIECES, 3, 7):
+            state, answer = fast.step(state, np.full(len(sources), token))
+            found.append(answer)
+        return found
+
+    for answer, seen, near in zip(
+        *(steps(one, SOURCES) for one in (plain, plain.with_weights(), whole.with_weights())), strict=True
+    ):
+        assert answer.context() is None
+        assert (answer.all() == seen.all()).all()
+        assert_near(seen.context(), near.context(), 1e-6 if precision == "fp32" else 0.02)
+        assert_near(seen.context().sum(2), np.ones(seen.context().shape[:2]), 1e-5)
+    together = steps(plain.with_weights(), SOURCES)
+    for row, source in enumerate(SOURCES):
+        for one, other in zip(steps(plain.with_weights(), [source]), together, strict=True):
+            weight_HS, among_HS = one.context()[0], other.context()[row]
+            assert (weight_HS == among_HS[:, : len(source)]).all()
+            assert not among_HS[:, len(source) :].any()
+
+
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
 def test_the_states_of_a_recurrence_stay_fp32(precision: Precision) -> None:
     _, fast = pair(STUDENT.choices, precision=precision)
@@ -66,6 +105,7 @@ def test_the_states_of_a_recurrence_stay_fp32(precision: Precision) -> None:
 
 def test_a_source_without_tokens_has_no_memory() -> None:
     beside = Beside(PLAIN)
+    beside.torch.weights = beside.fast.weights = False  # torch gives no row of such a source
     beside.start([*sentences([4]), np.zeros(0, np.int64)])
     beside.step(np.full(2, PIECES))
     beside.read(2)

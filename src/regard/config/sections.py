@@ -244,8 +244,7 @@ class Decoding(Section):
         "gnmt: ((5 + length) / 6) ** alpha; power: length ** alpha, as in Marian, CTranslate2 and transformers", "gnmt"
     )
     coverage_penalty: float = only_if_set(
-        "beta: how much worse an output is that attends little to some tokens of its source [Wu16]; torch computes "
-        "then, as the engine keeps no attention",
+        "beta: how much worse an output is that attends little to some tokens of its source [Wu16]",
         0.0,
         ge=0.0,
         le=10.0,
@@ -326,8 +325,6 @@ class Decoding(Section):
 
     @model_validator(mode="after")
     def _go_together(self) -> Self:
-        if self.coverage_penalty and self.shortlist:
-            raise ValueError("shortlist is the engine's, which keeps no attention for coverage_penalty; leave one out")
         if self.coverage_penalty and self.term_bonus:
             raise ValueError("term_bonus is taken off a score again, and coverage_penalty with it; leave one out")
         return self

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.decoding.hypotheses import Floats, Ints
-from regard.decoding.step import Answer, Step
+from regard.decoding.step import Answer, Step, with_weights
 from regard.system.errors import UsageError
 
 LEAST = 1e-30
@@ -47,13 +47,11 @@ class CoverageStep:
     """A step whose state sums the attention of each row as it grows, reorders and leaves.
 
     Args:
-        step: of a model that hands out the attention of its steps.
+        step: of a model that attends to its source.
     """
 
     def __init__(self, step: Step[Any]) -> None:
-        self._step = step
-        if hasattr(step, "weights"):
-            step.weights = True
+        self._step = with_weights(step)
 
     def start(self, sources: Sequence[NDArray[np.int64]]) -> CoveredState:
         """Encode sentences and open one row for each."""

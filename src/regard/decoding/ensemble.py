@@ -12,7 +12,7 @@ import numpy as np
 from regard.config import Decoding
 from regard.decoding.hypotheses import Floats, Ints
 from regard.decoding.sampling import sample
-from regard.decoding.step import Answer, Step
+from regard.decoding.step import Answer, Step, with_weights
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,10 @@ class EnsembleStep:
     """
 
     steps: Sequence[Step[Any]]
+
+    def with_weights(self) -> EnsembleStep:
+        """The same, each of whose steps has weights."""
+        return EnsembleStep([with_weights(step) for step in self.steps])
 
     def start(self, sources: Sequence[Ints]) -> list[Any]:
         """Open one row for each source."""

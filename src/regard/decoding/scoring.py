@@ -6,13 +6,56 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.decoding.hypotheses import Floats, Ints
-from regard.decoding.step import Step
+from regard.decoding.step import Answer, Step
 
 
 def score(step: Step[Any], sources: Sequence[Ints], outputs: Sequence[Ints], start: int, room: int) -> list[Floats]:
     """The log-probability of every token of an output, given its source and what stands before the token.
+
+    Args:
+        step, sources, outputs, start, room: as :func:`force` has them.
+
+    Returns:
+        ``log_probability_T`` for each output; a row does not depend on the others.
+    """
+    found = [np.zeros(len(output)) for output in outputs]
+    for pairs, place, token_N, answer in force(step, sources, outputs, start, room):
+        for index, log_probability in zip(pairs, answer.of(token_N).tolist(), strict=True):
+            found[index][place] = log_probability
+    return found
+
+
+def attend(
+    step: Step[Any], sources: Sequence[Ints], outputs: Sequence[Ints], start: int, room: int
+) -> list[NDArray[np.float32]]:
+    """What every step of an output attends to in its source.
+
+    Args:
+        step: of a model that hands out its weights.
+        sources, outputs, start, room: as :func:`force` has them.
+
+    Returns:
+        ``weight_HTS`` for each pair: of the step that predicts a token, heads of all layers side by side.
+    """
+    found = [np.zeros((0, 0, 0), np.float32)] * len(outputs)
+    for pairs, place, _, answer in force(step, sources, outputs, start, room):
+        weight_NHS = answer.context()
+        assert weight_NHS is not None
+        for index, weight_HS in zip(pairs, weight_NHS, strict=True):
+            if place == 0:
+                shape = len(weight_HS), len(outputs[index]), len(sources[index])
+                found[index] = np.zeros(shape, np.float32)
+            found[index][:, place] = weight_HS[:, : len(sources[index])]
+    return found
+
+
+def force(
+    step: Step[Any], sources: Sequence[Ints], outputs: Sequence[Ints], start: int, room: int
+) -> Iterator[tuple[list[int], int, Ints, Answer]]:
+    """The steps of forced decoding: of which pairs each is, the place in their outputs, their tokens there, the answer.
 
     Args:
         step: the model.
@@ -20,15 +63,16 @@ def score(step: Step[Any], sources: Sequence[Ints], outputs: Sequence[Ints], sta
         outputs: ids of one output of each source, not empty, ``</s>`` last where its probability counts.
         start: the start symbol.
         room: source tokens read at once; a longer source is read alone.
-
-    Returns:
-        ``log_probability_T`` for each output; a row does not depend on the others.
     """
-    found: list[Floats] = [np.zeros(0)] * len(sources)
     for group in _groups(sources, outputs, room):
-        for index, log_probability_T in zip(group, _of_group(step, sources, outputs, start, group), strict=True):
-            found[index] = log_probability_T
-    return found
+        state, token_N = step.start([sources[index] for index in group]), np.full(len(group), start)
+        for place in range(len(outputs[group[0]])):
+            live = [index for index in group if len(outputs[index]) > place]  # those that end leave from behind
+            if len(live) < len(token_N):
+                state, token_N = step.select(state, np.arange(len(live))), token_N[: len(live)]
+            state, answer = step.step(state, token_N)
+            token_N = np.array([outputs[index][place] for index in live], np.int64)
+            yield live, place, token_N, answer
 
 
 def _groups(sources: Sequence[Ints], outputs: Sequence[Ints], room: int) -> Iterator[list[int]]:
@@ -42,21 +86,3 @@ def _groups(sources: Sequence[Ints], outputs: Sequence[Ints], room: int) -> Iter
         read += len(sources[index])
     if group:
         yield group
-
-
-def _of_group(
-    step: Step[Any], sources: Sequence[Ints], outputs: Sequence[Ints], start: int, group: Sequence[int]
-) -> list[Floats]:
-    """The same of some pairs, whose outputs only become shorter: those that end leave from behind."""
-    lengths = np.array([len(outputs[index]) for index in group])
-    found = [np.zeros(length) for length in lengths.tolist()]
-    state, token_N = step.start([sources[index] for index in group]), np.full(len(group), start)
-    for place in range(int(lengths.max())):
-        live = int((lengths > place).sum())
-        if live < len(token_N):
-            state, token_N = step.select(state, np.arange(live)), token_N[:live]
-        state, answer = step.step(state, token_N)
-        token_N = np.array([outputs[index][place] for index in group[:live]], np.int64)
-        for row, log_probability in zip(found, answer.of(token_N).tolist(), strict=False):
-            row[place] = log_probability
-    return found

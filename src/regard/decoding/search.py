@@ -87,6 +87,10 @@ class Scheduler:
     _added_M: Floats | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        if self.decoding.coverage_penalty:
+            from regard.decoding.coverage import CoverageStep
+
+            self.step = CoverageStep(self.step)
         self._multi_step = getattr(self.step, "multi_step", None) if self.groups == 1 else None
         self._reach = getattr(self.choose, "reach", None)  # where a log-probability may rise as a row grows
         self._constraints = None
@@ -95,10 +99,6 @@ class Scheduler:
 
             searches = not isinstance(self.choose, RandomSampling)
             self._constraints = Constraints.of(self.decoding, self.symbols.end, searches)
-        if self.decoding.coverage_penalty:
-            from regard.decoding.coverage import CoverageStep
-
-            self.step = CoverageStep(self.step)
 
     def put(
         self,

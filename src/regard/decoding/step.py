@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ class Answer(Protocol):
         """Every log-probability, ``log_probability_NV`` (slow, exact)."""
 
     def context(self) -> NDArray[np.float64] | None:
-        """Cross-attention weights of this step, ``weight_NHS`` (S = longest memory), if requested at the start."""
+        """Cross-attention weights of this step, ``weight_NHS`` (S = longest memory), if asked for."""
 
 
 def log_probabilities(answer: Answer, tokens_NF: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -96,6 +96,15 @@ class Step(Protocol[State]):
 
         A sentence without rows is dropped.
         """
+
+
+def with_weights(step: Step[Any]) -> Step[Any]:
+    """A step whose answers have a context, where the model attends to its source; it takes no several steps at once.
+
+    Such a model offers ``with_weights``.
+    """
+    attentive = getattr(step, "with_weights", None)
+    return attentive() if attentive else step
 
 
 @dataclass(frozen=True)

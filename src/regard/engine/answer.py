@@ -81,9 +81,9 @@ class Output:
 class FastAnswer:
     """The distribution over the next token of every row."""
 
-    def __init__(self, hidden_ND: Floats, output: Output) -> None:
+    def __init__(self, hidden_ND: Floats, output: Output, weight_NHS: Floats | None = None) -> None:
         self.hidden_ND = hidden_ND
-        self._output = output
+        self._output, self._weight_NHS = output, weight_NHS
         self._score_NV: Floats | None = None
         self._log_sum_N: Scores | None = None
 
@@ -131,8 +131,9 @@ class FastAnswer:
         score_NV = self._scores()
         return score_NV - _log_sum(score_NV)[:, None]
 
-    def context(self) -> None:
-        """Weights are not kept: whoever looks inside uses the model itself."""
+    def context(self) -> Scores | None:
+        """Cross-attention weights of this step, ``weight_NHS``, if asked for."""
+        return None if self._weight_NHS is None else self._weight_NHS.astype(np.float64)
 
     def _scores(self) -> Floats:
         if self._score_NV is None:

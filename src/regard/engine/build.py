@@ -70,6 +70,7 @@ def transformer(
             [writing.memory(f"layers.{n}.cross") for n in layers],
             (entries, pack.precision),
             own,
+            writing.heads.heads,
         ),
         Output(output[:-1] * smaller if section.scale_output else output[:-1], pack, bias),
         part,

@@ -63,8 +63,8 @@ class ShortlistOutput(Output):
 class Answers:
     """The distributions of the rows of several sentences, one after another (``decoding.step.Answer``)."""
 
-    def __init__(self, answers: Sequence[FastAnswer]) -> None:
-        self._answers = answers
+    def __init__(self, answers: Sequence[FastAnswer], whole: FastAnswer) -> None:
+        self._answers, self._whole = answers, whole
 
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[Ids, Scores]:
         """Minus infinity where a sentence has fewer pieces."""
@@ -98,8 +98,9 @@ class Answers:
         """As each has it."""
         return np.concatenate([answer.all() for answer in self._answers])
 
-    def context(self) -> None:
-        """As each has it."""
+    def context(self) -> Scores | None:
+        """As :meth:`FastAnswer.context`."""
+        return self._whole.context()
 
 
 @dataclass
@@ -122,6 +123,10 @@ class ShortlistTransformer:
         self._inner = inner
         self._pieces = pieces
 
+    def with_weights(self) -> ShortlistTransformer:
+        """As :meth:`FastTransformer.with_weights`."""
+        return ShortlistTransformer(self._inner.with_weights(), self._pieces)
+
     def start(self, sources: Sequence[Ids]) -> ShortlistState:
         """As :meth:`FastTransformer.start`."""
         return ShortlistState(self._inner.start(sources), self._parts(sources))
@@ -135,7 +140,7 @@ class ShortlistTransformer:
         state.inner, answer = self._inner.step(state.inner, tokens_N)
         ends = np.searchsorted(state.inner.sentence_N, np.arange(len(state.parts) + 1))
         rows = zip(state.parts, pairwise(ends), strict=True)
-        return state, Answers([FastAnswer(answer.hidden_ND[slice(*some)], part) for part, some in rows])
+        return state, Answers([FastAnswer(answer.hidden_ND[slice(*some)], part) for part, some in rows], answer)
 
     def multi_step(
         self, state: ShortlistState, asked: MultiStepRequest

@@ -7,6 +7,7 @@ beam reorders rows of whole numbers; those of its sentence lie in one place for 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -31,12 +32,14 @@ class Decoder:
     Args:
         memory, own: entries of a token in a layer and their precision, of the memory's keys and values and of what is
             kept of a row's own tokens.
+        heads: of a layer.
     """
 
     stack: Stack
     memories: Sequence[Linear]
     memory: tuple[int, Precision]
     own: tuple[int, Precision]
+    heads: int
 
 
 @dataclass
@@ -76,6 +79,13 @@ class FastTransformer:
         self.decoder = decoder
         self.output = output
         self.part_of_output = part
+        self.weights = False
+
+    def with_weights(self) -> FastTransformer:
+        """The same; the answer of :meth:`step` also has the cross-attention weights of all layers."""
+        other = copy(self)
+        other.weights = True
+        return other
 
     def read(self, texts: Texts) -> Floats:
         """``memory_TD``: the encoder's vectors of texts."""
@@ -118,6 +128,7 @@ class FastTransformer:
         state.ancestors_NS, slots_N = state.past.extend(state.ancestors_NS, place_N, state.longest)
         state.lengths_N = place_N + ONE
         state.longest += 1
+        more = {"weights": self._room_for_weights(state)} if self.weights else {}
         hidden_ND = self.decoder.stack(
             np.ascontiguousarray(tokens_N),
             place_N,
@@ -129,8 +140,14 @@ class FastTransformer:
             memory=state.memory.of_layer,
             memory_first=state.memory_first_N,
             memory_length=state.memory_length_N,
+            **more,
         )
-        return state, FastAnswer(hidden_ND, self.output)
+        return state, FastAnswer(hidden_ND, self.output, more.get("weights"))
+
+    def _room_for_weights(self, state: FastState) -> Floats:
+        """``weight_NHS``: heads of all layers side by side, as many columns as the longest sentence has tokens."""
+        heads, longest = len(self.decoder.memories) * self.decoder.heads, state.memory_length_N.max(initial=0)
+        return np.empty((len(state.lengths_N), heads, longest), np.float32)
 
     def multi_step(
         self, state: FastState, asked: MultiStepRequest, part: Output | None = None

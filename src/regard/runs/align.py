@@ -11,7 +11,7 @@ from regard.config import recipe_toml
 from regard.data.prepare.folder import PreparedPairs
 from regard.system.errors import UsageError
 from regard.tasks.kinds import translates
-from regard.tasks.model_folder import RECIPE, load, load_recipe_and_assets
+from regard.tasks.model_folder import RECIPE, load, load_recipe_and_assets, open_without_torch
 from regard.tasks.model_path import model_folder
 from regard.tasks.translation.align import Heads, choose_heads
 from regard.training.checkpoints import manifest
@@ -36,7 +36,7 @@ def tune_alignment(
     recipe, _ = load_recipe_and_assets(folder)
     if recipe.info.learns_from != "pairs":
         raise UsageError(f"is {recipe.info.noun}; words are aligned by models that translate", str(folder))
-    task = load(folder)
+    task = open_without_torch(folder, "cpu") or load(folder)
     assert translates(task)
     if texts is None:
         texts, translations = learned_pairs(folder)

@@ -78,13 +78,13 @@ def step_of(task: Task, **options: int) -> Any:
     if task.others:
         from regard.decoding.ensemble import EnsembleStep
 
-        return EnsembleStep([_step_of(one, **options) for one in (task, *task.others)])
-    return _step_of(task, **options)
+        return EnsembleStep([own_step_of(one, **options) for one in (task, *task.others)])
+    return own_step_of(task, **options)
 
 
-def _step_of(task: Task, **options: int) -> Any:
-    covers = "decoding" in task.recipe.sections and task.recipe.decoding.coverage_penalty
-    if not covers and (step := engine_of(task)) is not None:
+def own_step_of(task: Task, **options: int) -> Any:
+    """The same of its own model alone."""
+    if (step := engine_of(task)) is not None:
         return step
     from regard.models.decoding import stepper
 

@@ -106,6 +106,38 @@ def test_a_program_is_its_calls(kind: str) -> None:
         assert (run(made, result, values) == wanted).all()
 
 
+@pytest.mark.parametrize("halved", [False, True])
+def test_weights_on_a_memory_are_its_softmax(halved: bool) -> None:
+    """Of the layer's own heads alone, 0 behind a shorter sentence; and nothing else changes."""
+    made, result = program("memory")
+    values = {**given("memory"), "memory_first": ints(0, 3, 4, 5), "memory_length": ints(3, 1, 0, 4)}
+    memory = values["memory"][1]
+    if halved:
+        bits = np.empty(memory.shape, np.uint16)
+        native.halve(memory, bits)
+        values["memory"], memory = [bits] * 2, (bits.astype(np.uint32) << 16).view(np.float32)
+    weights = np.full((4, 2 * HEADS, 5), 7, np.float32)
+    assert (run(made, result, {**values, "weights": weights}) == run(made, result, values)).all()
+    query = (2 * TABLE[values["ids"]] @ QUERY.T).reshape(4, HEADS, D_K)
+    wanted = np.zeros((4, HEADS, 5))
+    for row, (first, length) in enumerate(zip(values["memory_first"], values["memory_length"], strict=True)):
+        for head in range(HEADS if length else 0):
+            key = memory[first : first + length, head * D_K : (head + 1) * D_K]
+            power = np.exp(0.5 * (key @ query[row, head]))
+            wanted[row, head, :length] = power / power.sum()
+    np.testing.assert_allclose(weights[:, HEADS:], wanted, atol=1e-5)
+    assert (weights[:, :HEADS] == 7).all()
+    for wrong in (
+        weights[:3],
+        weights[:, 1:].copy(),
+        weights[:, :, :3].copy(),
+        weights[:, :, :4],
+        weights.astype("f8"),
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            run(made, result, {**values, "weights": wrong})
+
+
 def test_a_recurrence_goes_on_from_the_token_before() -> None:
     made, size, rows = native.Program(), 67, 5
     stream, out = made.room(2 * size), made.room(size)

@@ -34,6 +34,23 @@ def test_the_engine_writes_what_torch_does_and_others_matter() -> None:
     assert np.allclose([one.score for one in alone], [one.score for one in among], rtol=1e-5)
 
 
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("make", [small_tasks.translator, small_tasks.asker])
+def test_the_coverage_penalty_is_of_all_models(make: Any) -> None:
+    """Of one with itself it is that of one; the engine finds what torch does."""
+    setting = ["decoding.coverage_penalty=2"]
+    first, second = make(decoder_heads=2), make(decoder_layers=1)
+    found = [one.with_settings(setting).nbest(TEXTS, 3, 4) for one in (first, first.with_models([first, second]))]
+    assert written(first.with_models([first]).with_settings(setting)) == written(first.with_settings(setting))
+    assert found != [one.nbest(TEXTS, 3, 4) for one in (first, first.with_models([first, second]))]
+    use_engine(first)
+    use_engine(second)
+    for one, wanted in zip((first, first.with_models([first, second])), found, strict=True):
+        for line, expected in zip(one.with_settings(setting).nbest(TEXTS, 3, 4), wanted, strict=True):
+            assert [each.tokens for each in line] == [each.tokens for each in expected]
+            assert np.allclose([each.score for each in line], [each.score for each in expected], rtol=1e-4)
+
+
 @pytest.mark.parametrize("make", [small_tasks.translator, small_tasks.recurrent, small_tasks.asker])
 def test_a_model_with_itself_is_the_model_alone(make: Any) -> None:
     task = make()

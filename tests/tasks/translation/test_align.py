@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from regard.config import recipe_from
 from regard.inspection.forward.record import record
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.engine import use_engine
 from regard.tasks.translation.align import LEAST, AlignmentHead, choose_heads, heads_of, words_of
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.vocabulary import learn_vocabularies
@@ -32,9 +32,12 @@ def made() -> Translation:
     return Translation(recipe, assets, Translation.build(recipe, assets.sizes, 5).eval())
 
 
-@pytest.fixture(scope="module")
-def model() -> Translation:
-    return made()
+@pytest.fixture(scope="module", params=["engine", "torch"])
+def model(request: pytest.FixtureRequest) -> Translation:
+    task = made()
+    if request.param == "engine":
+        use_engine(task)
+    return task
 
 
 def words_by_loops(pieces: Sequence[Any], text: str) -> list[list[int]]:
@@ -108,9 +111,9 @@ def test_a_text_that_is_normalised_to_other_words_has_no_links(model: Translatio
         assert model.align(["dog"], ["hund"], first=4) == [frozenset()]
 
 
-def diagonal(queries: int, keys: int, own: range) -> torch.Tensor:
+def diagonal(queries: int, keys: int, own: range) -> np.ndarray:
     """Weights of two heads: of the first, on the last piece; of the second, on what is read in its ``own`` steps."""
-    weight_HQK = torch.full((2, queries, keys), 0.1 / keys)
+    weight_HQK = np.full((2, queries, keys), 0.1 / keys, np.float32)
     weight_HQK[0, :, -2] = 1.0
     for query in own:
         weight_HQK[1, query, query - 1] = 0.9
@@ -120,13 +123,13 @@ def diagonal(queries: int, keys: int, own: range) -> torch.Tensor:
 def test_the_heads_are_chosen_by_the_data_alone(model: Translation, monkeypatch: Any) -> None:
     """Of six heads and two steps the ones that copy; the pieces of both sides are the same."""
 
-    def weights_of(network: Any, family: str, sources: Any, targets: Any) -> dict[str, Any]:
-        shapes = [(len(two), len(one)) for one, two in zip(sources, targets, strict=True)]
+    def attend(step: Any, sources: Any, outputs: Any, start: int, room: int) -> list[np.ndarray]:
+        shapes = [(len(two), len(one)) for one, two in zip(sources, outputs, strict=True)]
         halves = [(range(0), range(1, two // 2), range(two // 2, two)) for two, _ in shapes]
-        of = list(zip(shapes, halves, strict=True))
-        return {"cross": [[diagonal(*shape, half[layer]) for shape, half in of] for layer in range(3)]}
+        of = zip(shapes, halves, strict=True)
+        return [np.concatenate([diagonal(*shape, layer) for layer in half]) for shape, half in of]
 
-    monkeypatch.setattr("regard.models.captured_attention.weights_of", weights_of)
+    monkeypatch.setattr("regard.tasks.translation.align.attend", attend)
     draw = np.random.default_rng(4)
     texts = [" ".join(draw.choice(WORDS, draw.integers(2, 8))) for _ in range(LEAST)]
     heads, agreement, usual = choose_heads(model, texts, texts)

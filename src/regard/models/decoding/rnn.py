@@ -52,6 +52,10 @@ class RnnStepper:
         self.device = torch.device(device)
         self.weights = weights
 
+    def with_weights(self) -> RnnStepper:
+        """The same, with weights."""
+        return RnnStepper(self.model, self.device, weights=True)
+
     @torch.inference_mode()
     def start(self, sources: Sequence[NDArray[np.int64]]) -> RnnState:
         """Encode sentences (ids with ``</s>``) and open one row for each."""

@@ -53,6 +53,10 @@ class TransformerStepper:
         self.device = torch.device(device)
         self.weights = weights
 
+    def with_weights(self) -> TransformerStepper:
+        """The same, with weights."""
+        return TransformerStepper(self.model, self.device, weights=True)
+
     @torch.inference_mode()
     def start(self, sources: Sequence[NDArray[np.int64]]) -> TransformerState:
         """Encode sentences (ids with ``</s>``) and open one row for each."""

@@ -247,10 +247,13 @@ class Program:
         cos: Floats | None = None,
         sin: Floats | None = None,
         added: Floats | None = None,
+        weights: Floats | None = None,
     ) -> None:
         """All calls, and the room ``result`` written to ``out``; what no call needs may be missing.
 
-        ``past`` and ``memory`` hold an array for each layer, of float32, or of uint16, which is bf16.
+        ``past`` and ``memory`` hold an array for each layer, of float32, or of uint16, which is bf16. What the rows
+        attend to in the memory is written to ``weights``, if given: of each row the heads of all layers, 0 behind its
+        sentence.
         """
 
     def search(

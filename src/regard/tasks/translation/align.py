@@ -22,7 +22,10 @@ from numpy.typing import NDArray
 from regard.config import Recipe
 from regard.data.alignment.hmm import WordAligner
 from regard.data.alignment.links import Links, alignment_error_rate, piece_words
+from regard.decoding.scoring import attend
+from regard.decoding.step import with_weights
 from regard.system.errors import UsageError
+from regard.tasks.engine import own_step_of
 
 if TYPE_CHECKING:
     from regard.tasks.protocols import TargetWriter
@@ -199,17 +202,16 @@ def _weights(task: TargetWriter, pairs: Sequence[tuple[str, str]], numbers: Sequ
 
     ``None`` where a normalised text has other words than the text itself, which is told.
     """
-    from regard.models.captured_attention import weights_of
-
-    family = task.recipe.model.family
+    step, symbols, room = with_weights(own_step_of(task)), task.symbols, task.recipe.decoding.tokens
+    _, heads = task.recipe.model.attention["cross"]
     for begin in range(0, len(pairs), AT_ONCE):
         some = pairs[begin : begin + AT_ONCE]
         reads = [(task.reads(text), task.reads_target(translation)) for text, translation in some]
-        sources = [[id for id, _, _ in read[1]] for read, _ in reads]
-        targets = [[task.symbols.start, *(id for id, _, _ in written[1])] for _, written in reads]
-        layers = weights_of(task.model, family, sources, targets)["cross"]
-        for place, (pair, (read, written)) in enumerate(zip(some, reads, strict=True)):
-            weight_LHQK = np.stack([layer[place].float().cpu().numpy() for layer in layers])
+        sources = [np.array([id for id, _, _ in read]) for (_, read), _ in reads]
+        outputs = [np.array([*(id for id, _, _ in written), symbols.end]) for _, (_, written) in reads]
+        weights = attend(step, sources, outputs, symbols.start, room)
+        for place, (pair, (read, written), weight_HQK) in enumerate(zip(some, reads, weights, strict=True)):
+            weight_LHQK = weight_HQK.reshape(-1, heads, *weight_HQK.shape[1:])
             word_K, word_Q = (piece_words(one, [span[1:] for span in spans]) for one, spans in (read, written))
             if [len(text.split()) for text in pair] != [len(read[0].split()), len(written[0].split())]:
                 number = numbers[begin + place]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from regard.tasks.metrics.calibration import monotone_map
-from regard.tasks.translation.forced_pass import forced_pass
-from regard.tasks.translation.guard import ForcedPass, fit
+from regard.tasks.translation.forced_pass import forced_passes
+from regard.tasks.translation.guard import fit
 from regard.tasks.translation.translator import Hypothesis, Translation
 from regard.tasks.translation.word_confidence import in_reference
 from regard.text.confidence import Calibration
+from regard.text.language_tokens import Direction
 
 MOST = 300
 """Pairs that a guard is fitted to, the first ones: more take longer and change thresholds little."""
@@ -26,12 +28,14 @@ def calibrate(
         pairs: each with the translator of its direction, and its translation, searched for with scores.
         check: called before each; may raise.
     """
-    read, given, right = list[tuple[str, str, ForcedPass | None]](), list[float](), list[bool]()
-    for task, source, reference, best in pairs:
+    first, given, right = defaultdict[Direction, list[tuple[Translation, str, str]]](list), list[float](), list[bool]()
+    for place, (task, source, reference, best) in enumerate(pairs):
         check()
-        if len(read) < MOST:
-            read.append(forced_pass(task, source, reference))
+        if place < MOST:
+            first[task.direction].append((task, source, reference))
         words = task.word_log_probabilities(best)
         given += [word.confidence for word in words]
         right += in_reference([word.text for word in words], reference)
+    asked = (zip(*some, strict=True) for some in first.values())
+    read = (one for (task, *_), *sides in asked for one in forced_passes(task, *sides))
     return Calibration(fit(read), monotone_map(np.array(given), np.array(right, np.bool_)))

@@ -1,43 +1,60 @@
-"""What a model says of a pair that it was given: one pass of torch, which hands out its attention."""
+"""What a model says of pairs that it was given: the steps of a search that is told what to write."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regard.models.captured_attention import capture_layers, pass_over
-from regard.tasks.text.task import inference_mode
+from regard.decoding.scoring import force
+from regard.decoding.step import with_weights
+from regard.tasks.engine import own_step_of
 from regard.tasks.translation.guard import ForcedPass
+from regard.text.tags import Place
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from regard.tasks.protocols import Read, TargetWriter
 
-    from regard.tasks.protocols import TargetWriter
+Pair = tuple[str, str, ForcedPass | None]
 
 
-@inference_mode
-def forced_pass(task: TargetWriter, source: str, output: str) -> tuple[str, str, ForcedPass | None]:
-    """Source and output as the tokenizers have them, and what a translator says of the pair.
-
-    Pairs are read one by one, so that none depends on the others.
+def forced_passes(task: TargetWriter, sources: Sequence[str], outputs: Sequence[str]) -> list[Pair]:
+    """Sources and outputs as the tokenizers have them, and what a translator says of each pair.
 
     Returns:
         Nothing of the model where there is no source, or a text is longer than it reads at once.
     """
-    (source, read), (output, written) = task.reads(source), task.reads_target(output)
-    most = task.recipe.data.max_tokens
-    if not source.strip() or len(read) > most + 1 or len(written) > most + task.recipe.decoding.max_extra:
-        return source, output, None
-    ids, model, skip = [id for id, _, _ in written], task.model, len(task.symbols.prefix)
-    run = pass_over(model, [[id for id, _, _ in read]], [[task.symbols.start, *ids]])
-    hidden: list[Tensor] = []
-    found = capture_layers(model, task.recipe.model.family, lambda: hidden.append(run()), [len(ids) + 1])
-    heads = [weight_HTS for [weight_HTS] in found.get("cross", [])]
-    coverage_S = np.full(len(read), np.nan)
-    if heads:
-        coverage_S = np.mean([weight_HTS.double().mean(0).sum(0).cpu().numpy() for weight_HTS in heads], axis=0)
-    log_probability_TV = model.scores(hidden[0]).double().log_softmax(1).cpu().numpy()[skip:]
-    own_T = log_probability_TV[np.arange(len(log_probability_TV)), [*ids[skip:], task.symbols.end]]
-    source_places, output_places = ([(begin, end) for _, begin, end in one] for one in (read, written[skip:]))
-    return source, output, ForcedPass(source_places, output_places, coverage_S, own_T[:-1], float(own_T.mean()))
+    reads, writes = list(map(task.reads, sources)), list(map(task.reads_target, outputs))
+    most, extra = task.recipe.data.max_tokens, task.recipe.decoding.max_extra
+    found: list[Pair] = [(source, output, None) for (source, _), (output, _) in zip(reads, writes, strict=True)]
+    able = [
+        place
+        for place, (source, output, _) in enumerate(found)
+        if source.strip() and len(reads[place][1]) <= most + 1 and len(writes[place][1]) <= most + extra
+    ]
+    passes = _read(task, [reads[place][1] for place in able], [writes[place][1] for place in able])
+    for place, forced in zip(able, passes, strict=True):
+        found[place] = (*found[place][:2], forced)
+    return found
+
+
+def _read(task: TargetWriter, reads: Sequence[list[Read]], writes: Sequence[list[Read]]) -> list[ForcedPass]:
+    sources = [np.array([id for id, _, _ in read]) for read in reads]
+    outputs = [np.array([*(id for id, _, _ in written), task.symbols.end]) for written in writes]
+    coverage, own = [np.zeros(len(ids)) for ids in sources], [np.zeros(len(ids)) for ids in outputs]
+    step, skip = with_weights(own_step_of(task)), len(task.symbols.prefix)
+    for pairs, place, token_N, answer in force(step, sources, outputs, task.symbols.start, task.recipe.decoding.tokens):
+        weight_NHS, log_probability_N = answer.context(), answer.of(token_N)
+        mean_NS = np.full((len(pairs), 1), np.nan) if weight_NHS is None else weight_NHS.mean(1)
+        for index, mean_S, log_probability in zip(pairs, mean_NS, log_probability_N.tolist(), strict=True):
+            coverage[index] += mean_S[: len(coverage[index])]
+            own[index][place] = log_probability
+    return [
+        ForcedPass(_places(read), _places(written[skip:]), coverage_S, own_T[skip:-1], float(own_T[skip:].mean()))
+        for read, written, coverage_S, own_T in zip(reads, writes, coverage, own, strict=True)
+    ]
+
+
+def _places(read: Sequence[Read]) -> list[Place]:
+    return [(begin, end) for _, begin, end in read]

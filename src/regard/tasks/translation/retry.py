@@ -12,9 +12,9 @@ from regard.tasks.translation.translator import Hypothesis, Translation
 BEAM = 5
 """Of the searches after a greedy one."""
 NO_REPEAT = ("decoding.no_repeat_ngram=3",)
-COVERAGE = ("decoding.coverage_penalty=0.4", "decoding.shortlist=false")
+COVERAGE = ("decoding.coverage_penalty=0.4",)
 SETTINGS = (NO_REPEAT, COVERAGE)
-"""What is tried after a beam, one after the other; the second where it goes with one model that hands out attention."""
+"""What is tried after a beam, one after the other; the second where a model attends."""
 
 
 def guard_best(task: Translation, texts: Sequence[str], found: Sequence[list[Hypothesis]]) -> list[list[Hypothesis]]:
@@ -49,8 +49,7 @@ def retry(
     tried = [[_attempt((), one[0])] for one in best]
     beam, n = beam or task.recipe.decoding.beam, max(map(len, found), default=1)
     width = max(n, beam if beam > 1 else BEAM)
-    one_kind = bool(task.others or task.recipe.decoding.term_bonus)
-    for settings in _plans(beam, SETTINGS[:1] if one_kind else SETTINGS):
+    for settings in _plans(beam, SETTINGS[:1] if task.recipe.decoding.term_bonus else SETTINGS):
         places = [place for place, one in enumerate(best) if _may_mend(_report(one[0]), settings)]
         some = [texts[place] for place in places]
         begins = None if prefixes is None else [prefixes[place] for place in places]

@@ -444,13 +444,12 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         Raises:
             UsageError: there are not as many.
         """
-        from regard.tasks.translation.forced_pass import forced_pass
+        from regard.tasks.translation.forced_pass import forced_passes
         from regard.tasks.translation.guard import judge
 
         refuse_unequal(translations, texts, "translations")
         usual = self.assets.calibration.guard
-        read = (forced_pass(self, *pair) for pair in zip(texts, translations, strict=True))
-        return [judge(source, output, forced, usual) for source, output, forced in read]
+        return [judge(*read, usual) for read in forced_passes(self, texts, translations)]
 
     def words(self, translation: Hypothesis) -> list[Word]:
         """The words of a translation that was searched for with scores, each with its confidence.
@@ -527,7 +526,7 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         return search_distinct(find, len(sources), n, decoding.beam, lambda tokens: decode(tokens[skip:]))
 
     def align(self, texts: Sequence[str], translations: Sequence[str], first: int = 1) -> list[Links]:
-        """Which words of each text and of its translation belong together, by cross-attention; torch computes it.
+        """Which words of each text and of its translation belong together, by cross-attention.
 
         Words are what stands between blanks, counted from 0. The recipe says whose attention it is
         (``decoding.alignment_heads``), else it is the mean of the last layer but one.
