@@ -1,4 +1,4 @@
-"""``regard compare``: several recipes trained on the same data and budget, compared in tables."""
+"""``regard compare``: recipes trained on the same data and budget, or finished translators on one test set."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from regard.cli.io.load_model import check_threads
-from regard.cli.io.terminal import Stop, result, result_json
+from regard.cli.io.load_model import check_threads, open_model
+from regard.cli.io.terminal import Stop, result, result_json, say, say_invalid_lines
 from regard.system.errors import UsageError
+from regard.text.counts import counted
 
 DATA = Group("Data", sort_key=1)
 BUDGET = Group("Budget", sort_key=2)
@@ -41,14 +42,17 @@ def compare(
     threads: Annotated[int, Parameter(group=RUN)] = 1,
     device: Annotated[str | None, Parameter(group=RUN)] = None,
 ) -> None:
-    """Train several recipes of translators on the same data with the same budget, and show them side by side.
+    """Train several recipes of translators on the same data with the same budget, or score finished ones, side by side.
 
     One table: parameters, speed, sequential steps and path length by formula, quality after equal time and equal
     steps; and BLEU by the length of the source. The tables are in the output folder after every run. The
     comparison can be stopped or killed at any time; the same command resumes it.
 
+    Of model folders in the place of recipes, with --test-source and --test-target alone: BLEU and chrF of each, and by
+    paired bootstrap how probable it is that its difference from the first comes by chance.
+
     Args:
-        recipes: TOML files, e.g. recipes/compare/*.toml; they must read the same text.
+        recipes: TOML files, e.g. recipes/compare/*.toml, that read the same text; or model folders.
         source: sentences to translate from; may be given several times, plain or gz, xz, zst.
         target: their translations, as many files and lines.
         valid_source: sentences to validate on; default: some split off from the data.
@@ -67,6 +71,19 @@ def compare(
         threads: processor threads of each run, the same for all of them; more than one seldom pay.
         device: cpu, cuda, cuda:1 ...; default: the best there is.
     """
+    if all(path.is_dir() for path in recipes):
+        given: dict[str, object] = {
+            "source": source,
+            "target": target,
+            "valid-source": valid_source,
+            "valid-target": valid_target,
+        }
+        given.update(minutes=minutes, steps=steps, seeds=seeds, fraction=fraction, output=output)
+        for option in (name for name, value in given.items() if value is not None):
+            raise UsageError("is for recipes; these are model folders", f"--{option}")
+        return _compare_models(
+            recipes, _require_both("test", test_source, test_target), lowercase, json, device, threads
+        )
     if output is None:
         raise UsageError("say where the comparison goes: --output DIR")
     if not source or len(source) != len(target or ()):
@@ -105,6 +122,45 @@ def compare(
     else:
         compared, where = ComparisonReport(results, lowercase), f"All of it is in {output / name}.md."
         result(f"{compared.table().terminal()}\n{compared.by_length().terminal()}\n{where}")
+
+
+def _compare_models(
+    folders: list[Path], test: tuple[Path, Path] | None, lowercase: bool, json: bool, device: str | None, threads: int
+) -> None:
+    """Translate a test set by each model, and show the scores side by side.
+
+    Raises:
+        UsageError: there is no test set, a folder is given twice, or the models translate into different languages.
+    """
+    if test is None:
+        raise UsageError("nothing to score on: give --test-source FILE and --test-target FILE")
+    if len({path.resolve() for path in folders}) < max(2, len(folders)):
+        raise UsageError("give two model folders or more, each once")
+    from regard.runs.compare.models import compare_outputs
+    from regard.tasks.kinds import translates
+    from regard.tasks.translation.languages import between_files
+    from regard.text.lines import InvalidLines, matching_lines
+
+    notes = (InvalidLines(), InvalidLines())
+    sources, references = matching_lines(*test, notes)
+    for path, invalid in zip(test, notes, strict=True):
+        say_invalid_lines(str(path), invalid)
+    outputs, language = {}, ""
+    for folder in folders:
+        task = open_model(folder, device, threads, "evaluate")
+        if not translates(task):
+            raise UsageError(f"is {task.info.noun}; translators are compared here", str(folder))
+        model = between_files(task, test, (None, None))
+        if language not in ("", model.direction[1]):
+            raise UsageError(f"translates into {model.direction[1]}, the one before into {language}", str(folder))
+        language = model.direction[1]
+        say(f"{folder}: translating {counted(len(sources), 'sentence')}")
+        outputs[str(folder)] = [found[0].text for found in model.nbest(sources, 1, scores=False)]
+    found = compare_outputs(outputs, references, language, lowercase)
+    if json:
+        result_json(found.to_dict())
+    else:
+        result(found.table().terminal())
 
 
 def _require_both(name: str, source: Path | None, target: Path | None) -> tuple[Path, Path] | None:

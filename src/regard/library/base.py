@@ -411,4 +411,5 @@ def card_scores(folder: Path) -> tuple[str, ...]:
     except (OSError, RegardError):
         return ()
     found = _SECTION.search(card)
-    return tuple(line.removeprefix("* ") for line in found[1].splitlines() if line.strip()) if found else ()
+    lines = found[1].splitlines() if found else []
+    return tuple(line.removeprefix("* ") for line in lines if line.strip() and line[0] != "|")

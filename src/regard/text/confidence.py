@@ -190,6 +190,14 @@ class SeenWords:
                 self._chunks.add(chunk)
         return True
 
+    def rarest(self, text: str) -> int:
+        """How often training read the rarest word of a text; 0: one of them never; of a text without words the most.
+
+        Words that have no count of their own, but were read, count as one.
+        """
+        found = (self.counts.get(_fold(word)) or int(word in self) for word, _, _ in _words(text))
+        return min(found, default=max(self.counts.values(), default=0))
+
     def unseen_words(self, text: str, unseen_pieces: Iterable[tuple[int, int]] = ()) -> list[UnseenWord]:
         """The words of a text that training never saw, or not in this spelling, in order.
 

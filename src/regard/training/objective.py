@@ -59,6 +59,8 @@ class Validation:
     scores: Mapping[str, float] = field(default_factory=dict)
     """Scores by name, larger is better; the first is the task's own. Empty if not requested."""
     samples: tuple[Sample, ...] = ()
+    searched: str = ""
+    """What the scores are of, where that is not all of the validation data."""
 
 
 def ignore_progress(share: float) -> None:

@@ -36,7 +36,8 @@ def scores(step: int, validation: Validation, best: bool) -> str:
 
     parts = [f"step {step:,}: validation loss {validation.loss:.3f}"]
     parts += [format_score(name, value) for name, value in validation.scores.items()]
-    return ", ".join(parts) + (" (best so far, saved)" if best else "")
+    searched = f" ({validation.searched})" if validation.searched else ""
+    return ", ".join(parts) + searched + (" (best so far, saved)" if best else "")
 
 
 def one_line(text: str) -> str:

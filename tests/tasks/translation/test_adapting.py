@@ -76,8 +76,8 @@ def test_it_begins_with_the_weights_and_keeps_what_is_the_models(go_on: Any, tmp
     assert recipe.text.source_language == "en"  # the model's where it has one each way and knows them, else the files'
     assert recipe.text.target_language == ("de" if base.text.target_language == "de" else "fr")
     held = [line for line in (tmp_path / "model" / "card.md").read_text().splitlines() if line.startswith("* ")]
-    assert len(held) == 4
-    assert [line.partition(" before, ")[0] for line in held[2:]] == held[:2]
+    assert len(held) == 6
+    assert [line.partition(" before, ")[0] for line in held[3:]] == held[:3]
 
 
 def test_both_models_are_scored_on_the_same_pairs(go_on: Any, tmp_path: Path) -> None:

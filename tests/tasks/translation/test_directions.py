@@ -260,10 +260,9 @@ def test_of_one_pair_it_learns_and_keeps_all_others(folder: Path, texts: Path, t
     first = prepared.source.gather(0, np.arange(1))[0][0]
     assert (first, set(prepared.held_directions)) == (made.assets.languages.ids["en"], {("de", "en")})
     assert pack(tmp_path / "model")[0].sentences == len(prepared.held_directions)
-    lines = [
-        line for line in (tmp_path / "model" / "card.md").read_text(encoding="utf-8").splitlines() if "BLEU" in line
-    ]
-    assert [line.partition("BLEU")[0] for line in lines] == ["* de → en: "] * 2
+    card = (tmp_path / "model" / "card.md").read_text(encoding="utf-8")
+    assert [line.partition("BLEU")[0] for line in card.splitlines() if "* de → en: BLEU" in line] == ["* de → en: "] * 2
+    assert "| de → en: words of the source | sentences |" in card
     for code, name in (("en", "x.src"), ("fr", "x.ref")):
         (tmp_path / name).write_text((texts / f"a.{code}").read_text(encoding="utf-8"), encoding="utf-8")
     files = {"source": [tmp_path / "x.src"], "target": [tmp_path / "x.ref"], "start_from": folder}

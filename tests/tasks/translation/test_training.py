@@ -90,6 +90,8 @@ def test_a_validation_translates_the_first_sentences_greedily(prepared: Prepared
     best = [h[0] for h in teaching.task.nbest([s for s, _ in texts], 1, beam=1, max_extra=MAX_EXTRA)]
     wanted = score([h.text for h in best], [reference for _, reference in texts])
     assert found.scores == {"bleu": wanted.bleu, "chrf": wanted.chrf}
+    held = len(prepared.validation_pairs())
+    assert found.searched == f"{'all' if held == 7 else '7 of the'} {held} validation pairs, greedy"
     assert [(s.source, s.reference, s.hypothesis) for s in found.samples] == [
         (*pair, h.text) for pair, h in list(zip(texts, best, strict=True))[:SAMPLES]
     ]
@@ -180,7 +182,12 @@ def test_the_confidence_that_one_output_in_a_hundred_lacks_becomes_an_asset(prep
         task.translate([source for source, _ in pairs_held]), [text for _, text in pairs_held], samples=1
     ).bleu
     assert lines[0].startswith(f"* BLEU {wanted:.2f} (beam 5; `nrefs:1")
-    assert re.match(r"\* chrF \d+\.\d\d \(beam 5; `nrefs:1", lines[1])
+    assert re.match(r"\* chrF \d+\.\d\d \(beam 5; `nrefs:1.*`; 95 %: \d+\.\d to \d+\.\d\)", lines[1])
+    assert lines[2].startswith("* outputs: empty ")
+    assert [line.splitlines()[1].split("|")[1].strip() for line in lines[3:]] == [
+        "words of the source",
+        "its rarest word, times in training",
+    ]
     found = [best for best, *_ in task.nbest([source for source, _ in pairs_held])]
     both, confidences = prepared.vocabularies, []
     for (source, _), one in zip(pairs_held, found, strict=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +14,8 @@ from regard.models.complexity import Count
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.metrics.bleu import TranslationScores, score
-from regard.text.languages import WITHOUT_SPACES, primary
+from regard.tasks.metrics.breakdown import by_length, length
 from regard.training.log import LARGEST
-
-LENGTHS = (8, 12, 16, 20)
-"""The longest source, in words, of each part of a test set but the last."""
 
 
 @dataclass(frozen=True)
@@ -192,11 +188,6 @@ def common(results: Sequence[Result], axis: Literal["step", "seconds"]) -> float
     return min(float(getattr(point, axis)) for point in ends) if ends and whole else None
 
 
-def length(text: str, language: str = "und") -> int:
-    """Words between spaces; of a language written without them, characters."""
-    return len("".join(text.split())) if primary(language) in WITHOUT_SPACES else len(text.split())
-
-
 def quality(
     sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], languages: tuple[str, str]
 ) -> ScoreSummary:
@@ -214,8 +205,7 @@ def quality(
 
     lengths, parts = [length(source, languages[0]) for source in sources], []
     whole, lowercase = scores(range(len(lengths)))
-    for first, last in zip((1, *(end + 1 for end in LENGTHS)), (*LENGTHS, None), strict=True):
-        chosen = [i for i, words in enumerate(lengths) if first <= words <= (math.inf if last is None else last)]
+    for first, last, chosen in by_length(lengths):
         cased, lower = (one.bleu for one in scores(chosen)) if chosen else (None, None)
         parts.append(Part(first, last, len(chosen), cased, lower))
     return ScoreSummary(

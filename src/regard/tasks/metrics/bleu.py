@@ -35,13 +35,18 @@ class TranslationScores:
         """Plain values, for JSON."""
         return asdict(self)
 
+    @property
+    def measures(self) -> tuple[tuple[str, float, Interval | None, str], ...]:
+        """Each measure by its name: value, interval, signature."""
+        return (
+            ("BLEU", self.bleu, self.bleu_interval, self.bleu_signature),
+            ("chrF", self.chrf, self.chrf_interval, self.chrf_signature),
+        )
+
     def lines(self) -> list[str]:
         """The scores as people read them."""
         lines = []
-        for name, value, interval, signature in (
-            ("BLEU", self.bleu, self.bleu_interval, self.bleu_signature),
-            ("chrF", self.chrf, self.chrf_interval, self.chrf_signature),
-        ):
+        for name, value, interval, signature in self.measures:
             span = f"  (95 %: {interval[0]:.1f} to {interval[1]:.1f})" if interval else ""
             lines.append(f"{name} {value:5.2f}{span}  {signature}")
         return lines
@@ -66,17 +71,12 @@ def score(
     Raises:
         RegardError: nothing to score, or not one reference per hypothesis.
     """
-    from sacrebleu.metrics.bleu import BLEU
-    from sacrebleu.metrics.chrf import CHRF
-
     if len(hypotheses) != len(references):
         ours = counted(len(hypotheses), "hypothesis", "hypotheses")
         raise RegardError(f"{ours} but {counted(len(references), 'reference')}; give one for each line")
     if not hypotheses:
         raise RegardError("nothing to score: there are no sentences")
-    # force: no warning on stderr for a corpus that looks tokenised
-    bleu = _plain(BLEU)(tokenize=bleu_tokeniser(language), lowercase=lowercase, force=True)
-    chrf = _plain(CHRF)(lowercase=lowercase)
+    bleu, chrf = metrics_of(language, lowercase).values()
 
     def measure(metric: Any) -> tuple[float, str, Interval | None]:
         """A score, its signature and interval, which sacreBLEU gives as mean ± half its width."""
@@ -85,6 +85,16 @@ def score(
         return result.score, str(metric.get_signature()), interval
 
     return TranslationScores(*measure(bleu), *measure(chrf), len(hypotheses))
+
+
+def metrics_of(language: str, lowercase: bool = False) -> dict[str, Any]:
+    """BLEU and chrF2 of sacreBLEU for outputs in a language."""
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+
+    # force: no warning on stderr for a corpus that looks tokenised
+    bleu = _plain(BLEU)(tokenize=bleu_tokeniser(language), lowercase=lowercase, force=True)
+    return {"BLEU": bleu, "chrF": _plain(CHRF)(lowercase=lowercase)}
 
 
 def _plain(metric: type[Any]) -> type[Any]:

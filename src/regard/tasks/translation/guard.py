@@ -182,6 +182,11 @@ def judge(source: str, output: str, forced: ForcedPass | None, thresholds: Mappi
     return GuardReport(tuple(features), source, output, bool(thresholds), forced is not None)
 
 
+def word_faults(source: str, output: str) -> set[Kind]:
+    """``copy`` and ``repetition``, where an output has more of it than :data:`DEFAULT`."""
+    return {kind for kind, value, _ in _of_words(source, output) if value > DEFAULT[kind]}
+
+
 def fit(pairs: Iterable[tuple[str, str, ForcedPass | None]]) -> dict[str, float]:
     """Thresholds by sound pairs, to four digits; none where they are too few.
 

@@ -37,8 +37,7 @@ from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import Option, UsageError
 from regard.tasks.engine import use_engine
-from regard.tasks.metrics.bleu import SAMPLES as SAMPLED
-from regard.tasks.metrics.bleu import TranslationScores, score
+from regard.tasks.metrics.bleu import score
 from regard.tasks.metrics.calibration import doubted_below
 from regard.tasks.model_folder import load
 from regard.tasks.protocols import InputFiles, ShouldStop, TargetWriter, Task, refuse_pipes
@@ -49,6 +48,7 @@ from regard.tasks.translation.languages import find_directions
 from regard.tasks.translation.translator import Hypothesis, Translation
 from regard.text.confidence import NOT_CALIBRATED
 from regard.text.language_tokens import Direction, LanguageTokens
+from regard.text.terminal import Table
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
 from regard.training.world import ALONE, World
@@ -125,7 +125,10 @@ class TeacherForcing(BaseTraining[AnyWriter]):
         if not generate:
             return Validation(loss, samples=samples)
         references = [reference for _, reference in texts]
-        return Validation(loss, dict(self.scores(hypotheses, references)), samples)
+        held = self.prepared.validation_source.count
+        searched = f"all {held:,}" if len(places) == held else f"{len(places):,} of the {held:,}"
+        scores = dict(self.scores(hypotheses, references))
+        return Validation(loss, scores, samples, f"{searched} validation pairs, greedy")
 
     @torch.no_grad()
     def trial(self, generate: bool, done: Done) -> None:
@@ -261,22 +264,18 @@ class TranslationTraining(TeacherForcing[Translation]):
 
     def scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> Mapping[str, float]:
         """BLEU and chrF; of several directions their means, and the BLEU of each."""
-        found = self._by_direction(hypotheses, references, self._places(True), 1)
+        found = {}
+        for pair, rows in self._by_direction(self._places(True)).items():
+            said, wanted = ([texts[row] for row in rows] for texts in (hypotheses, references))
+            found[pair] = score(said, wanted, (pair or self.task.direction)[1], samples=1)
         means = {name: fmean(getattr(one, name) for one in found.values()) for name in ("bleu", "chrf")}
         return means | {f"bleu {'-'.join(pair)}": one.bleu for pair, one in found.items() if pair}
 
-    def _by_direction(
-        self, hypotheses: Sequence[str], references: Sequence[str], places: Sequence[int], samples: int = SAMPLED
-    ) -> dict[Direction | None, TranslationScores]:
-        """The scores of each direction of the validation texts."""
-        usual, found = self.task.recipe.text.target_language, dict[Direction | None, TranslationScores]()
-        pairs = [self.prepared.held_directions[place] for place in places]
-        for pair in dict.fromkeys(pairs):
-            said, wanted = (
-                [text for text, one in zip(texts, pairs, strict=True) if one == pair]
-                for texts in (hypotheses, references)
-            )
-            found[pair] = score(said, wanted, pair[1] if pair else usual, samples=samples)
+    def _by_direction(self, places: Sequence[int]) -> dict[Direction | None, list[int]]:
+        """Which of these validation texts are of each direction."""
+        found = dict[Direction | None, list[int]]()
+        for row, place in enumerate(places):
+            found.setdefault(self.prepared.held_directions[place], []).append(row)
         return found
 
     def _places(self, generate: bool) -> Sequence[int]:
@@ -290,10 +289,9 @@ class TranslationTraining(TeacherForcing[Translation]):
 
     def nbest(self, task: Translation, places: Sequence[int], **asked: Any) -> list[list[Any]]:
         """As of any model, each direction by itself."""
-        groups, found = dict[Direction | None, list[int]](), dict[int, list[Any]]()
-        for place in places:
-            groups.setdefault(self.prepared.held_directions[place], []).append(place)
-        for pair, some in groups.items():
+        found = dict[int, list[Any]]()
+        for pair, rows in self._by_direction(places).items():
+            some = [places[row] for row in rows]
             found |= zip(some, super().nbest(task.in_direction(pair) if pair else task, some, **asked), strict=True)
         return [found[place] for place in places]
 
@@ -323,13 +321,18 @@ class TranslationTraining(TeacherForcing[Translation]):
         check = StoppableTrace(should_stop).record
         found = zip(self._read_by(task), best, strict=True)
         task.assets = replace(task.assets, calibration=calibrate(((*one, other) for one, other in found), check))
-        beam, lines = task.recipe.decoding.beam, list[str]()
-        said = [one.text for one in best]
-        for pair, scores in self._by_direction(said, references, places).items():
-            head = f"{' → '.join(pair)}: " if pair else ""
-            lines.append(f"* {head}BLEU {scores.bleu:.2f} (beam {beam}; `{scores.bleu_signature}`)")
-            lines.append(f"* {head}chrF {scores.chrf:.2f} (beam {beam}; `{scores.chrf_signature}`)")
-        return lines
+        beam, lines, tables = task.recipe.decoding.beam, list[str](), list[Table]()
+        sources, outputs = [source for source, _ in self.prepared.validation_pairs()], [one.text for one in best]
+        for pair, rows in self._by_direction(places).items():
+            head, known = f"{' → '.join(pair)}: " if pair else "", task.in_direction(pair) if pair else task
+            read, said, wanted = ([given[row] for row in rows] for given in (sources, outputs, references))
+            scores = known.measure(read, said, wanted)
+            for name, value, interval, signature in scores.measures:
+                span = f"; 95 %: {interval[0]:.1f} to {interval[1]:.1f}" if interval else ""
+                lines.append(f"* {head}{name} {value:.2f} (beam {beam}; `{signature}`{span})")
+            lines.append(f"* {head}{scores.breakdown.shares}")
+            tables += scores.breakdown.tables(head)
+        return [*lines, *("\n" + table.markdown().rstrip() for table in tables)]
 
 
 def links_of(prepared: PreparedPairs, given: Iterable[Links] | None = None) -> PreparedLinks:
@@ -364,7 +367,7 @@ class AdaptedTraining(TranslationTraining):
         lines, begun = super().finish(task, should_stop), load(self.begun, str(task.device))
         assert isinstance(begun, Translation)
         before = super().finish(Translation(self.task.recipe, begun.assets, begun.model), should_stop)
-        return [*lines, *(f"{line} before, of the model that it began from" for line in before)]
+        return [*lines, *(f"{line} before, of the model that it began from" for line in before if line[0] == "*")]
 
 
 def scan_pairs(

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from regard.models.inputs import Tokens
     from regard.models.rnn import Rnn
     from regard.models.transformer import Transformer
-    from regard.tasks.metrics.bleu import TranslationScores
+    from regard.tasks.metrics.breakdown import DetailedScores
     from regard.tasks.translation.alternatives import WordAlternatives
     from regard.tasks.translation.guard import Attempt, GuardReport
     from regard.tasks.translation.terms import Terminology
@@ -622,14 +622,23 @@ class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
         lowercase: bool = False,
         trace: Trace | None = None,
         divide: Divide = find_at_once,
-    ) -> TranslationScores:
-        """BLEU and chrF of the translations of ``sources`` against ``references``, with signatures and intervals."""
-        from regard.tasks.metrics.bleu import score
+    ) -> DetailedScores:
+        """BLEU and chrF of the translations of ``sources`` against ``references``, and where they come from."""
 
         def best(some: Sequence[str], begin: int) -> list[str]:
             return [found[0].text for found in self.nbest(some, 1, beam, trace=trace, first=begin + 1, scores=False)]
 
-        return score(divide(best, sources), references, self.direction[1], lowercase)
+        return self.measure(sources, divide(best, sources), references, lowercase)
+
+    def measure(
+        self, sources: Sequence[str], outputs: Sequence[str], references: Sequence[str], lowercase: bool = False
+    ) -> DetailedScores:
+        """BLEU and chrF of translations, and of those of long and short sources, common and rare words."""
+        from regard.tasks.metrics.breakdown import break_down
+        from regard.tasks.translation.guard import word_faults
+
+        texts, languages = (sources, outputs, references), self.direction
+        return break_down(*texts, languages, self.assets.seen, word_faults, lowercase)
 
     def unseen_words(self, text: str) -> list[UnseenWord] | None:
         """The words of a text that training never saw, in order; None where the model folder does not say.
