@@ -78,6 +78,9 @@ class TableAnswer:
     def all(self) -> np.ndarray:
         return self._table_NV
 
+    def rows(self, row_M: np.ndarray) -> "TableAnswer":
+        return TableAnswer(self._table_NV[row_M])
+
     def context(self) -> None:
         return None
 

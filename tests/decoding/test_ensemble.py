@@ -33,7 +33,7 @@ def steps_of(mean: Mean) -> EnsembleStep:
     return EnsembleStep([TableStep(table) for table in mean.tables])
 
 
-@given(sources, st.integers(3, 9), st.lists(st.integers(0, 999), min_size=1, max_size=3), st.integers(1, 4), rules)
+@given(sources, st.integers(3, 30), st.lists(st.integers(0, 999), min_size=1, max_size=3), st.integers(1, 4), rules)
 def test_a_beam_is_that_over_averaged_probabilities(sources, vocabulary, seeds, width, rules):
     mean, decoding = mean_of(vocabulary, *seeds), Decoding(beam=width, max_extra=4, tokens=40, **rules)
     found = search(steps_of(mean), sources, decoding, symbols(mean), nbest=width)
@@ -77,7 +77,7 @@ def test_ties_go_to_the_smaller_id_and_what_is_excluded_is_never_best():
     assert answer.best(2, (3,))[0].tolist() == [[0, 1], [1, 2]]
     assert answer.most_probable().tolist() == [3, 3]
     assert answer.most_probable(range(4)).tolist() == [-1, -1]
-    assert answer.best(9)[1].shape == (2, 4)
+    assert np.isfinite(answer.best(9)[1]).sum(1).tolist() == [4, 4]
     masked = EnsembleAnswer([TableAnswer(np.array([[none, 0.0]])), TableAnswer(np.array([[none, 0.0]]))])
     assert masked.all().tolist() == [[none, 0.0]]
     assert masked.of(np.array([1])).tolist() == [0.0]

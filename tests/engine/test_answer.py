@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from regard.config import Decoding
+from regard.decoding.ensemble import EnsembleAnswer
 from regard.models.decoding.next_token import NextTokenScores
 from tests.models.decoding.test_next_token import SEEN_NS, SETTINGS
 
@@ -52,3 +53,30 @@ def test_the_best_and_given_ones(k: int, without: tuple[int, ...]) -> None:
         np.testing.assert_allclose(one.of_several(tokens_NF), several_NF, atol=1e-5)
     np.testing.assert_array_equal(found.of_several(tokens_NF)[1:2, :1], one.of_several(tokens_NF)[1:2, :1])
     assert found.context() is None
+
+
+@pytest.mark.parametrize("sharpness", [0.01, 1.0, 9.0])
+@pytest.mark.parametrize(("k", "without"), [(1, ()), (4, (3, 7)), (30, ()), (99, range(50))])
+def test_an_ensemble_has_the_best_of_the_mean_of_probabilities(
+    k: int, without: tuple[int, ...], sharpness: float
+) -> None:
+    """Whether their lists tell or, of models that are unsure, all tokens must be looked at."""
+    from regard.engine.answer import FastAnswer, Output
+
+    random = np.random.default_rng(k)
+    weights = [random.standard_normal((60, 6)).astype(np.float32) * sharpness for _ in range(3)]
+    answers = [FastAnswer(HIDDEN_ND, Output(weight_VD)) for weight_VD in weights]
+    mean_NV = np.log(np.mean([np.exp(answer.all()) for answer in answers], axis=0))
+    found = EnsembleAnswer(answers)
+    ids_Nk, log_probability_Nk = found.best(k, without)
+    mean_NV[:, list(without)] = -np.inf
+    wanted_Nk = -np.sort(-mean_NV, axis=1)[:, :k]
+    wide = wanted_Nk.shape[1]
+    np.testing.assert_allclose(log_probability_Nk[:, :wide], wanted_Nk, atol=1e-5)
+    assert (log_probability_Nk[:, wide:] == -np.inf).all()
+    for line, ids, some in zip(mean_NV, ids_Nk, log_probability_Nk, strict=True):
+        own = ids[some > -np.inf].tolist()
+        assert len({*own}) == len(own)
+        np.testing.assert_allclose(line[own], some[some > -np.inf], atol=1e-5)
+    most_N = found.most_probable(without)
+    np.testing.assert_allclose(mean_NV[np.arange(4), most_N], wanted_Nk[:, 0], atol=1e-5)

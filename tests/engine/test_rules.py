@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from regard.config import Decoding
+from regard.decoding.ensemble import EnsembleStep
 from regard.decoding.hypotheses import Hypothesis, Symbols
 from regard.decoding.search import sample, search
 from regard.decoding.terms import Letters, Term, Terms
@@ -28,7 +29,7 @@ RULES: dict[str, dict[str, Any]] = {
 PAIRS = [
     (rule, asked)
     for rule in RULES
-    for asked in ("plain", "prefix", "terms")
+    for asked in ("plain", "prefix", "terms", "ensemble")
     if asked != "terms" or rule not in ("groups", "sampling")  # which go with no terms
 ]
 NEVER = np.zeros(PIECES, np.bool_)
@@ -49,6 +50,9 @@ def drawn_terms(random: np.random.Generator) -> Terms | None:
 def test_a_sentence_has_the_same_output_in_any_company(rule: str, asked: str, precision: Precision, count: int) -> None:
     """To the bit, among others with other prefixes and terms, with more threads, in batches that refill."""
     _, fast = both(Family("transformer", {"norm_place": "pre", "positions": "rotary"}), precision=precision)
+    step = fast
+    if asked == "ensemble":
+        step = EnsembleStep([fast, both(Family("transformer", {"norm_place": "post"}), precision=precision)[1]])
     random = np.random.default_rng(count)
     sources = sentences(random.integers(1, 9, count).tolist(), seed=count)
     decoding = Decoding(beam=4, max_extra=4, tokens=150, **RULES[rule])
@@ -62,8 +66,8 @@ def test_a_sentence_has_the_same_output_in_any_company(rule: str, asked: str, pr
         some: dict[str, Any] = {name: [each[place] for place in places] for name, each in given.items()}
         texts = [sources[place] for place in places]
         if rule == "sampling":
-            return sample(fast, texts, decoding, SYMBOLS, seed=3, samples=2, numbers=places, **some)
-        return search(fast, texts, decoding, SYMBOLS, nbest=2, **some)
+            return sample(step, texts, decoding, SYMBOLS, seed=3, samples=2, numbers=places, **some)
+        return search(step, texts, decoding, SYMBOLS, nbest=2, **some)
 
     kernels.use_threads(2)
     among = outputs(list(range(count)))

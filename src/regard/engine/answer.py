@@ -131,6 +131,10 @@ class FastAnswer:
         score_NV = self._scores()
         return score_NV - _log_sum(score_NV)[:, None]
 
+    def rows(self, row_M: Ids) -> FastAnswer:
+        """That of some rows alone."""
+        return FastAnswer(self.hidden_ND[row_M], self._output)
+
     def context(self) -> Scores | None:
         """Cross-attention weights of this step, ``weight_NHS``, if asked for."""
         return None if self._weight_NHS is None else self._weight_NHS.astype(np.float64)

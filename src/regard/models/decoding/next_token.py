@@ -86,6 +86,10 @@ class NextTokenScores:
         """Every log-probability, ``log_probability_NV``."""
         return (self._score_NV.double() - self._log_sum_N1()).cpu().numpy()
 
+    def rows(self, row_M: NDArray[np.int64]) -> NextTokenScores:
+        """That of some rows alone, without weights."""
+        return NextTokenScores(self._score_NV[torch.from_numpy(row_M)])
+
     def context(self) -> NDArray[np.float64] | None:
         """Cross-attention weights of all layers' heads, ``weight_NHS``, or None if not requested.
 
