@@ -53,6 +53,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]]:
         "evaluate": ["evaluate", model, "--source", str(base / "a.en"), "--reference", str(base / "a.en")],
         "align": ["align", model, "--input", str(base / "a.en"), "--target", str(base / "a.en")],
         "guard": ["translate", model, *LINES, "--guard", "retry", "--json", "--beam", "2"],
+        "score": ["score", model, "--input", str(base / "a.en"), "--target", str(base / "a.en")],
         "cover": ["translate", model, *LINES, "--set", "decoding.coverage_penalty=0.2"],
         "version": ["--version"],
     }
@@ -73,7 +74,8 @@ def test_the_version_is_told_and_the_engine_translates_what_evaluate_scores(done
     assert done["version"][0] == 0
     if not kernels.available():
         pytest.skip("no compiler was there when Regard was installed")
-    for command, begins, lines in (("translate", "", 2), ("evaluate", "BLEU ", 2), ("cover", "", 2)):
+    expected = (("translate", "", 2), ("evaluate", "BLEU ", 2), ("cover", "", 2), ("score", "-", 40))
+    for command, begins, lines in expected:
         code, out, err = done[command]
         assert (code, err, len(str(out).splitlines())) == (0, "", lines)
         assert str(out).startswith(begins)

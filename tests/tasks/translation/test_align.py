@@ -15,6 +15,7 @@ from regard.tasks.translation.align import LEAST, AlignmentHead, choose_heads, h
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 from tests.refusals import refused
+from tests.tasks.small_tasks import recurrent
 
 RECIPE = {
     "task": "translation",
@@ -144,6 +145,8 @@ def test_what_does_not_fit_is_refused(model: Translation) -> None:
         model.align(["a", "b"], ["a"])
     with refused(RegardError, "line 7 of the translations"):
         model.align(["a"], ["hund " * 200], first=7)
+    with refused(UsageError, "the model", "no attention"):
+        recurrent(score="none").align(["a"], ["b"])
     for name in ("4 reads", "1.3 predicts"):
         with refused(UsageError, "decoding.alignment_heads", name, "3 layers of 2 heads"):
             model.with_settings(among("1 reads", name)).align(["a"], ["b"])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from regard.tasks.protocols import Task
     from regard.tasks.text.precisions import Wanted
 
-BY_ENGINE = ("translate", "ask", "classify", "tag", "fill", "generate", "encode", "evaluate", "align")
+BY_ENGINE = ("translate", "ask", "classify", "tag", "fill", "generate", "encode", "evaluate", "align", "score")
 """Commands that do not look inside a model, so that its engine computes where there is one."""
 MOST_THREADS = 1024
 """An upper bound above any machine's; far larger numbers crash torch."""

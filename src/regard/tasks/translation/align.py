@@ -203,7 +203,9 @@ def _weights(task: TargetWriter, pairs: Sequence[tuple[str, str]], numbers: Sequ
     ``None`` where a normalised text has other words than the text itself, which is told.
     """
     step, symbols, room = with_weights(own_step_of(task)), task.symbols, task.recipe.decoding.tokens
-    _, heads = task.recipe.model.attention["cross"]
+    _, heads = task.recipe.model.attention.get("cross", (0, 0))
+    if not heads:
+        raise UsageError("aligns no words, as it has no attention between source and output", "the model")
     for begin in range(0, len(pairs), AT_ONCE):
         some = pairs[begin : begin + AT_ONCE]
         reads = [(task.reads(text), task.reads_target(translation)) for text, translation in some]
