@@ -20,8 +20,8 @@ from tests.refusals import refused
 class Group:
     """A beam of a few rows, and its best outputs."""
 
-    def __init__(self, size: int) -> None:
-        self.live, self.ended, self.size = [((), 0.0)], [], size
+    def __init__(self, size, added=lambda tokens: 0.0) -> None:
+        self.live, self.ended, self.size, self.added = [((), 0.0)], [], size, added
 
     def step(self, continuations, length, limit, decoding):
         """Keeps the best ``size`` rows; the tokens of those that go on."""
@@ -30,7 +30,8 @@ class Group:
             if rank >= self.size and (not decoding.refill or token == END or len(self.live) == self.size):
                 continue
             if token == END:
-                self.ended.append((penalised(-negative, length, decoding), tokens, True))
+                score = penalised(-negative, length, decoding) + self.added(tokens)
+                self.ended.append((score, tokens, True))
             else:
                 self.live.append(((*tokens, token), -negative))
         chosen, self.ended = [row[-1] for row, _ in self.live], sorted(self.ended, key=lambda one: -one[0])[: self.size]

@@ -1,4 +1,3 @@
-from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +12,7 @@ from regard.decoding.search import Scheduler, enqueue, sample, search
 from regard.decoding.strategies import Beam, random_sampling, uniforms
 from regard.system.errors import RegardError, UsageError
 from regard.system.keys import key
-from tests.decoding.table_step import END, Table, TableAnswer, TableStep, chances
+from tests.decoding.table_step import END, Table, TableAnswer, TableStep
 from tests.refusals import refused
 
 SETTINGS = [
@@ -90,20 +89,6 @@ def test_what_a_rule_bans_is_never_drawn_and_the_rest_as_often_as_without(prompt
             line = table.answered(tuple(prompt[:-1]), tuple(before[len(prompt) - 1 :]))
             uniform = (key(seed, "sample", index, 0, step - len(prompt)) >> 11) * 2.0**-53
             assert TableAnswer(line[None]).sample(np.array([uniform]), decoding, tuple(banned)) == [whole[step]]
-
-
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_outputs_come_as_often_as_the_model_says(settings):
-    """Two steps of a small table: the share of each pair of tokens, against the product of its chances."""
-    table, count, decoding = Table(4, seed=3, end=-30.0), 3000, Decoding(**settings)
-    found = drawn(table, [np.array([3])], decoding, samples=count, firsts=[2], limits=[2])
-    seen_pairs = [hypothesis.tokens for hypothesis in found[0]]
-    first = chances(table.log_probabilities((3, 2), ()), decoding, (), (3, 2))
-    for one, p in first.items():
-        second = chances(table.log_probabilities((3, 2), (one,)), decoding, (), (3, 2, one))
-        for other, q in second.items():
-            share = seen_pairs.count((one, other)) / count
-            assert abs(share - p * q) < 5 * np.sqrt(p * q * (1 - p * q) / count) + 1e-3
 
 
 def test_log_probabilities_are_the_models_own():
@@ -291,47 +276,3 @@ def test_a_beam_keeps_what_was_stopped_beside_what_finished():
     for hypothesis in sentence.best.hypotheses:
         assert 3 not in hypothesis.tokens[:-1]
         assert hypothesis.finished == (hypothesis.tokens[-1:] != (3,))
-
-
-RULED = [
-    {"min_length": 2},
-    {"no_repeat_ngram": 1},
-    {"min_length": 1, "top_k": 2},
-    {"no_repeat_ngram": 1, "top_p": 0.7},
-    {"min_length": 2, "no_repeat_ngram": 2, "temperature": 1.5, "min_p": 0.1},
-]
-
-
-@pytest.mark.parametrize("without", [(), (2,)])
-@pytest.mark.parametrize("settings", RULED)
-def test_whole_outputs_under_rules_come_as_often_as_they_should(settings, without):
-    """χ² of whole outputs of a small chain against their exact probabilities, what is banned without any."""
-    table, count, limit, source = Table(4, seed=5, end=0.3), 2000, 4, (3, END)
-    decoding = Decoding(**settings, max_extra=limit - len(source))
-    exact = outputs_of(table, source, decoding, limit, without)
-    assert sum(exact.values()) == pytest.approx(1.0)
-    [found] = drawn(table, [np.array(source)], decoding, *without, samples=count)
-    seen = Counter(one.tokens + (END,) * one.finished for one in found)
-    assert seen.keys() <= exact.keys()
-    often = {output: p for output, p in exact.items() if p * count >= 5}
-    rest = 1.0 - sum(often.values())
-    cells = [(seen[output], p) for output, p in often.items()]
-    cells += [(count - sum(seen[output] for output in often), rest)] if rest * count >= 1 else []
-    square = sum((observed - p * count) ** 2 / (p * count) for observed, p in cells)
-    freedom = len(cells) - 1
-    assert square < freedom + 4 * np.sqrt(2 * freedom) + 4
-
-
-def outputs_of(table, source, decoding, limit, without, tokens=(), p=1.0):
-    """The exact probability of every output: rules, filters and the chain in plain loops."""
-    if tokens[-1:] == (END,) or len(tokens) == limit:
-        return {tokens: p}
-    n, banned = decoding.no_repeat_ngram, set(without)
-    ngrams = {tokens[i : i + n] for i in range(len(tokens) - n + 1)} if n else set()
-    banned |= {one for one in range(table.vocabulary) if n and (*tokens, one)[-n:] in ngrams}
-    banned |= {END} if len(tokens) < decoding.min_length else set()
-    odds = chances(table.log_probabilities(source, tokens), decoding, tuple(banned))
-    found = {} if odds else {tokens: p}
-    for token, q in odds.items():
-        found |= outputs_of(table, source, decoding, limit, without, (*tokens, token), p * q)
-    return found

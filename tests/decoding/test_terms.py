@@ -7,8 +7,8 @@ from regard.config import Decoding
 from regard.decoding.automaton import Automaton
 from regard.decoding.hypotheses import NO_ROWS, Choice, NBest, Sentence
 from regard.decoding.terms import Letters, Term, Terms
-from tests.decoding.table_step import END, Table, TableStep
-from tests.decoding.test_search import allowed, found_by, penalised, sentence
+from tests.decoding.table_step import Table, TableStep
+from tests.decoding.test_search import found_by, sentence
 
 SIZE = 6
 TOKENS = st.integers(1, 3)
@@ -97,50 +97,6 @@ def test_states_read_from_histories_are_those_that_rows_carry(terms, outputs):
     assert automaton.need(state_N).tolist() == [terms.need(progress_of(line, terms)) for line in tokens]
 
 
-chains = st.builds(Table, vocabulary=st.just(4), seed=st.integers(0, 10**6), end=st.sampled_from([-1.0, 0.5, 3.0]))
-
-
-def outputs_of(table, source, decoding, terms, limit, least=0, prefix=()):
-    """Every output that ends within the limit, keeps the rules and leaves room for its terms: its score and tokens."""
-    found, going = [], [((), 0.0)]
-    while going:
-        tokens, total = going.pop()
-        given = {prefix[len(tokens)]: 0.0} if len(tokens) < len(prefix) else None
-        for token, p in (given or allowed(table, source, tokens, decoding, least, ())).items():
-            longer = (*tokens, token)
-            if token == END:
-                found.append((penalised(total + p, len(longer), decoding), tokens))
-                continue
-            need = terms.need(progress_of(longer, terms))
-            if len(longer) < limit and need + (need > 0) <= limit - len(longer):
-                going.append((longer, total + p))
-    return sorted(found, key=lambda entry: (-entry[0], entry[1]))
-
-
-rules = st.fixed_dictionaries({}, optional={"min_length": st.integers(0, 3), "no_repeat_ngram": st.integers(2, 3)})
-
-
-@given(chains, several(), st.sampled_from([0.0, 0.6]), rules, st.data())
-def test_a_wide_beam_finds_the_best_outputs_that_contain_the_terms(table, terms, alpha, rules, data):
-    prefix = data.draw(st.lists(TOKENS, max_size=2).map(tuple))
-    need = terms.banks - 1
-    if need > 4:
-        terms = Terms(terms.terms[:1], terms.letters)
-        need = terms.banks - 1
-    decoding = Decoding(length_penalty=alpha, max_extra=1, tokens=10**6, **rules).model_copy(update={"beam": 2000})
-    limit = max(len(prefix) + need + 1, 3 + need)
-    if limit > 7:
-        return
-    whole = outputs_of(table, sentence(2), decoding, terms, limit, min(decoding.min_length, limit - 1), prefix)
-    wanted = [(pytest.approx(score, rel=1e-9), tokens) for score, tokens in whole if contains(tokens, terms)][:3]
-    [found] = found_by(table, [sentence(2)], decoding, nbest=3, terms=[terms], prefixes=[prefix])
-    if wanted:
-        assert [(one.score, one.tokens) for one in found] == wanted
-        assert all(one.finished for one in found)
-    else:
-        assert not any(one.finished for one in found)
-
-
 source_lists = st.lists(
     st.lists(st.integers(1, 5), max_size=4).map(lambda tokens: sentence(*tokens)), min_size=1, max_size=6
 )
@@ -184,26 +140,6 @@ def test_neither_company_nor_its_terms_matter(table, sources, width, bonus, data
         found_by(table, [source], decoding, nbest=width)[0] if terms is None else found
         for source, terms, found in zip(sources, asked, alone, strict=True)
     ]
-
-
-@given(chains, several(), st.sampled_from([0.0, 0.6]), st.sampled_from([0.5, 4.0]))
-def test_a_bonus_chooses_as_if_each_token_of_a_term_were_more_probable(table, terms, alpha, bonus):
-    decoding = Decoding(length_penalty=alpha, max_extra=2, term_bonus=bonus, tokens=10**6)
-    decoding = decoding.model_copy(update={"beam": 2000})
-    terms = Terms(terms.terms[:1], terms.letters)
-    need = terms.banks - 1
-    limit = 4 + need
-    if limit > 7:
-        return
-    nothing = Terms((), terms.letters)
-    [found] = found_by(table, [sentence(2)], decoding, nbest=1, terms=[terms])
-    scored = []
-    for score, tokens in outputs_of(table, sentence(2), decoding, nothing, limit):
-        gain = bonus * (need - terms.need(progress_of(tokens, terms)))
-        scored.append((score + penalised(gain, len(tokens) + 1, decoding), score, tokens))
-    best = max(scored)
-    assert (found[0].score, found[0].tokens) == (pytest.approx(best[1]), best[2])
-    assert sum(found[0].token_log_probabilities) == pytest.approx(found[0].log_probability)
 
 
 def test_a_word_that_goes_on_does_not_meet_a_term_and_one_that_is_asked_for_twice_comes_twice():
