@@ -16,7 +16,8 @@ from statistics import median
 from regard.system import kernels
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_folder import open_without_torch
-from regard.tasks.translation.translator import Hypothesis, Translation
+from regard.tasks.text.writer import Hypothesis
+from regard.tasks.translation.translator import Translation
 from regard.text.lines import lines
 
 Found = Sequence[list[Hypothesis]]

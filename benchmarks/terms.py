@@ -19,7 +19,7 @@ from pathlib import Path
 from regard.system import kernels
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_folder import open_without_torch
-from regard.tasks.translation.terms import Terminology, WantedTerm
+from regard.tasks.text.terms import Terminology, WantedTerm
 from regard.text.lines import lines
 from regard.text.terms import count
 

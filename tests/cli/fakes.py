@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from regard.config import TASKS
+from regard.tasks.text.output_options import OutputOptions
+from regard.tasks.text.writer import Hypothesis
 from regard.tasks.translation.alternatives import Alternative, WordAlternatives
-from regard.tasks.translation.guard import GuardReport, judge
-from regard.tasks.translation.translator import Hypothesis
 from regard.tasks.translation.word_confidence import Word
 from regard.text.confidence import NOT_CALIBRATED
 
@@ -51,28 +51,21 @@ class Shouts(Unaware):
 
     info = TASKS["translation"]
 
-    def nbest(
-        self,
-        texts: list[str],
-        n: int = 1,
-        beam: int | None = None,
-        first: int = 1,
-        scores: bool = True,
-        prefixes: list[str] | None = None,
+    def write(
+        self, texts: list[str], options: OutputOptions, first: int = 1, prefixes: list[str] | None = None
     ) -> list[list[Hypothesis]]:
+        if options.sample:
+            whole = [
+                f"{text.upper()} {options.seed} {number} {dict(options.drawing)}"
+                for number, text in enumerate(texts, first)
+            ]
+            return [[Hypothesis(f"{one}.{i}", (i,), -1.0) for i in range(options.n)] for one in whole]
         given = zip(texts, prefixes or [""] * len(texts), strict=True)
         whole = [begin + text.upper() for text, begin in given]
-        return [[Hypothesis(text + "!" * i, (len(text), i), -0.5 - i) for i in range(n)] for text in whole]
-
-    def sample(self, texts: list[str], n: int, *, seed: int, first: int, **given: Any) -> list[list[Hypothesis]]:
-        said = [f"{text.upper()} {seed} {number} {given['top_k']}" for number, text in enumerate(texts, first)]
-        return [[Hypothesis(f"{one}.{i}", (i,), -1.0) for i in range(n)] for one in said]
+        return [[Hypothesis(text + "!" * i, (len(text), i), -0.5 - i) for i in range(options.n)] for text in whole]
 
     def words(self, translation: Hypothesis) -> list[Word]:
         return [Word(translation.text, 0, len(translation.text), 0.5)]
-
-    def guard(self, texts: list[str], translations: list[str]) -> list[GuardReport]:
-        return [judge(text, said, None, {}) for text, said in zip(texts, translations, strict=True)]
 
     def alternatives(self, text: str, n: int, beam: int | None, best: Any) -> list[WordAlternatives]:
         others = tuple(Alternative(f"{text}{i}", f"all of {i}", 0.5 / (i + 1)) for i in range(n))

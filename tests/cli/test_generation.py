@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -20,8 +21,10 @@ from regard.cli import generation
 from regard.cli.io.input_texts import LONGEST_WORD
 from regard.cli.io.lines import bursts
 from regard.config import TASKS
-from regard.tasks.translation.text_to_text.writer import NOTHING, Answer
-from regard.tasks.translation.translator import Hypothesis
+from regard.decoding.hypotheses import Hypothesis as TokenHypothesis
+from regard.tasks.text.output_options import OutputOptions
+from regard.tasks.text.writer import NOTHING, Hypothesis
+from regard.tasks.translation.guard import Attempt, judge
 from regard.text.confidence import NOT_CALIBRATED, SeenWords
 from tests.cli.fakes import Shouts, Unaware, answering
 
@@ -118,11 +121,11 @@ def test_each_line_is_answered_while_the_pipe_stays_open_and_an_interrupt_is_qui
 
 def test_warnings_are_sentences_too(regard, loaded, recwarn, monkeypatch) -> None:
     class Warns(Shouts):
-        def nbest(self, texts: list[str], *given: Any, first: int = 1, **more: Any) -> Any:
+        def write(self, texts: list[str], options: OutputOptions, first: int = 1, prefixes: Any = None) -> Any:
             warnings.simplefilter("always")
             for line in range(first, first + len(texts)):
                 warnings.warn(f"line {line} is cut", stacklevel=2)
-            return super().nbest(texts, *given, first=first, **more)
+            return super().write(texts, options, first, prefixes)
 
     loaded(Warns())
     monkeypatch.setattr(bursts, "__defaults__", (2, 0.05))
@@ -142,8 +145,8 @@ def test_what_the_model_cannot_know_is_told_of_or_is_in_the_object(regard, loade
         def unseen_words_batch(self, texts: list[str]) -> Any:
             return list(map(self.unseen_words, texts))
 
-        def nbest(self, texts: list[str], *given: Any, scores: bool = True, **more: Any) -> Any:
-            self.asked.append(scores)
+        def write(self, texts: list[str], options: OutputOptions, *given: Any) -> Any:
+            self.asked.append(options.scores)
             return [[Hypothesis(text.upper(), (1,), -0.5, confidence=0.25, unsure=text != "the")] for text in texts]
 
     loaded(Knows())
@@ -175,7 +178,7 @@ def test_translations_begin_with_the_lines_of_a_file(translate, tmp_path: Path) 
 
 def test_translations_are_drawn_and_other_words_shown(translate) -> None:
     done = translate("--sample", "--seed", "4", "--top-k", "3", "--nbest", "2", "a", "b")
-    assert done.out.splitlines()[1:3] == ["1\t-1.0000\tA 4 1 3.1", "2\t-1.0000\tB 4 2 3.0"]
+    assert done.out.splitlines()[1:3] == ["1\t-1.0000\tA 4 1 {'top_k': 3}.1", "2\t-1.0000\tB 4 2 {'top_k': 3}.0"]
     done = translate("--alternatives", "2", "a")
     assert done.out.splitlines() == ["A", "  A\ta0\t0.50\tall of 0", "  A\ta1\t0.25\tall of 1"]
     [whole] = map(json.loads, translate("--alternatives", "1", "--json", "a").out.splitlines())
@@ -183,18 +186,19 @@ def test_translations_are_drawn_and_other_words_shown(translate) -> None:
     assert whole["alternatives"] == [{"word": "A", "begin": 0, "end": 1, "alternatives": [other]}]
     for options in (["--top-k", "3"], ["--seed", "1"], ["--sample", "--beam", "2"]):
         assert translate(*options, "a").code == 2
-    assert translate("--alternatives", "1", "--sample", "a").code == translate("--alternatives", "101", "a").code == 2
+    for wrong in (["1", "--sample"], ["101"], ["0"]):
+        translate("--alternatives", *wrong, "a").refuses("--alternatives")
     assert "--set decoding.repetition_penalty" in translate("--repetition-penalty", "2", "a").err
-    many = translate("--sample", "--nbest", "101", "a")
-    assert (many.code, "beam" in many.err, "101 translations cannot be drawn" in many.err) == (2, False, True)
+    translate("--sample", "--nbest", "101", "a").refuses("--nbest: 101 is no whole number from 1 to 100")
 
 
 class Chooses(Shouts):
     """Says what it was asked for."""
 
-    def mbr(self, texts: list[str], n: int, beam: int | None, **given: Any) -> list[list[Hypothesis]]:
-        said = f"{n} {beam} {given.get('seed')} {given.get('top_k')}"
-        return [[Hypothesis(f"{text} {said} {i}", (i,), -1.0, utility=50.0 - i) for i in range(n)] for text in texts]
+    def write(self, texts: list[str], options: OutputOptions, *given: Any) -> list[list[Hypothesis]]:
+        said = f"{options.mbr} {options.beam} {options.seed} {options.drawing.get('top_k')}"
+        each = range(options.n)
+        return [[Hypothesis(f"{text} {said} {i}", (i,), -1.0, utility=50.0 - i) for i in each] for text in texts]
 
 
 def test_translations_are_chosen_by_minimum_bayes_risk(regard, loaded) -> None:
@@ -206,21 +210,22 @@ def test_translations_are_chosen_by_minimum_bayes_risk(regard, loaded) -> None:
         ("a 3 4 None None 0", 50),
         ("a 3 4 None None 1", 49),
     ]
-    for wrong in (["1"], ["101"], ["2", "--nbest", "3"], ["2", "--reverse", "x"], ["2", "--alternatives", "1"]):
-        assert regard("translate", "model", "--mbr", *wrong, "a").code == 2
+    for wrong in ("0", "1", "101", "2 --nbest 3", "4 --beam 3", "2 --reverse x", "2 --alternatives 1"):
+        assert regard("translate", "model", "--mbr", *wrong.split(), "a").code == 2
     assert "--sample" in regard("translate", "model", "--mbr", "3", "--beam", "4", "--seed", "7", "a").err
 
 
 class Loops(Shouts):
-    """Repeats itself, but with a wide beam."""
+    """Repeats itself, but for a second search."""
 
-    recipe = SimpleNamespace(decoding=SimpleNamespace(beam=1, term_bonus=0.0))
-
-    def with_settings(self, settings: Any) -> "Loops":
-        return self
-
-    def nbest(self, texts: list[str], n: int = 1, beam: int | None = None, **more: Any) -> list[list[Hypothesis]]:
-        return [[Hypothesis(f"{text.upper()}{' X' * (beam is None) * 3}", (1,), -1.0)] for text in texts]
+    def write(self, texts: list[str], options: OutputOptions, *given: Any) -> list[list[Hypothesis]]:
+        again = options.guard == "retry"
+        said = [text.upper() if again else f"{text.upper()} X X X" for text in texts]
+        reports = [judge(text, one, None, {}) for text, one in zip(texts, said, strict=True)]
+        tried = (Attempt((), "X", 2.5),) if again else ()
+        return [
+            [Hypothesis(one, (1,), -1.0, guard=guard, tried=tried)] for one, guard in zip(said, reports, strict=True)
+        ]
 
 
 def test_damaged_translations_are_told_of_or_searched_for_again(regard, loaded) -> None:
@@ -234,8 +239,7 @@ def test_damaged_translations_are_told_of_or_searched_for_again(regard, loaded) 
     assert (done.out, done.err) == ("A B C D\n\n", "")
     [whole] = map(json.loads, regard("translate", "model", "--guard", "retry", "--json", "e f").out.splitlines())
     assert (whole["text"], whole["guard"]["warnings"]) == ("E F", [])
-    assert [one["settings"] for one in whole["tried"]] == [[], ["decoding.beam=5"]]
-    assert whole["tried"][0]["score"] > whole["tried"][1]["score"] == whole["guard"]["score"]
+    assert whole["tried"] == [{"settings": [], "text": "X", "score": 2.5}]
     assert "--sample draws" in regard("translate", "model", "--guard", "retry", "--sample", "a").err
 
 
@@ -248,17 +252,18 @@ class Letters(Unaware):
         strange = prefix or text.partition(": ")[0]
         return f"{strange} is new" if strange.startswith("foo") else ""
 
-    def nbest(self, texts: list[str], n: int, beam: int | None, *, first: int, scores: bool) -> list[list[Answer]]:
-        ends = ["" if beam is None else str(beam), *("!" * number for number in range(1, n))]
-        return [self._answers(text, ends) if text.strip() else [NOTHING] for text in texts]
-
-    def sample(self, texts: list[str], n: int, *, seed: int | None, first: int, **options: Any) -> list[list[Answer]]:
-        given = "".join(f" {name}={value}" for name, value in options.items() if value is not None)
-        ends = [[f" {seed} {number}.{one}{given}" for one in range(n)] for number in range(first, first + len(texts))]
+    def write(self, texts: list[str], options: OutputOptions, first: int) -> list[list[Hypothesis]]:
+        ends = ["" if options.beam is None else str(options.beam), *("!" * number for number in range(1, options.n))]
+        if not options.sample:
+            return [self._answers(text, ends) if text.strip() else [NOTHING] for text in texts]
+        given = "".join(f" {name}={value}" for name, value in options.drawing.items())
+        numbers = range(first, first + len(texts))
+        ends = [[f" {options.seed} {number}.{one}{given}" for one in range(options.n)] for number in numbers]
         return [self._answers(text, end) for text, end in zip(texts, ends, strict=True)]
 
-    def _answers(self, text: str, ends: list[str]) -> list[Answer]:
-        return [Answer(text.upper() + end, (5,), 0.5, -0.25) for end in ends]
+    def _answers(self, text: str, ends: list[str], *doubt: Any) -> list[Hypothesis]:
+        token = TokenHypothesis((5,), -0.25, math.log(0.5), (), True)
+        return [Hypothesis(text.upper() + end, (5,), -0.25, True, *doubt, parts=(token,)) for end in ends]
 
 
 ask = answering("ask", Letters)
@@ -304,9 +309,13 @@ def test_json_has_an_object_for_each_text(ask) -> None:
 @pytest.mark.parametrize(
     ("options", "where"),
     [
-        (["--n", "0"], "--n: 0 must lie between 1 and 100"),
-        (["--beam", "0"], "--beam: 0 must lie between 1 and 100"),
-        (["--beam", "101"], "--beam: 101 must"),
+        (["--n", "0"], "--n: 0 is no whole number from 1 to 100"),
+        (["--beam", "0"], "--beam: 0 is no whole number from 1 to 100"),
+        (["--beam", "101"], "--beam: 101 is"),
+        (["--mbr", "0"], "--mbr: 0 is no whole number from 2 to 100"),
+        (["--mbr", "2", "--n", "3"], "--mbr: 2 candidates"),
+        (["--mbr", "9", "--beam", "8"], "--beam: a beam of 8"),
+        (["--protect", "--sample"], "--protect"),
         (["--sample", "--beam", "2"], "--beam"),
         (["--seed", "2"], "--seed"),
         (["--temperature", "1"], "--temperature"),
@@ -319,10 +328,10 @@ def test_what_does_not_go_together_is_refused(regard, options: list[str], where:
 
 def test_an_answer_that_the_model_is_unsure_of_is_told_of_unless_it_was_drawn(ask, loaded) -> None:
     class Unsure(Letters):
-        assets = SimpleNamespace(doubted_below=0.6)
+        assets = SimpleNamespace(doubted_below=0.6, terms=None)
 
-        def _answers(self, text: str, ends: list[str]) -> list[Answer]:
-            return [Answer(text.upper() + end, (5,), 0.5, -0.25, True, 0.25, True) for end in ends]
+        def _answers(self, text: str, ends: list[str], *doubt: Any) -> list[Hypothesis]:
+            return super()._answers(text, ends, 0.25, True)
 
     loaded(Unsure())
     assert "line 2: the model is unsure (probability 0.250" in ask("", "a").err

@@ -119,7 +119,7 @@ def test_version(regard) -> None:
         (["train", "--output", "x", "--source", "a"], "1 --source but 0 --target"),
         (["train", "--output"], "--output"),
         (["translate", "model", "--nbest", "0"], "--nbest"),
-        (["translate", "model", "--nbest", "6", "--beam", "5"], "--nbest"),
+        (["translate", "model", "--nbest", "6", "--beam", "5"], "--beam"),
         (["evaluate", "model", "--source", "a"], "--reference is missing"),
         (["info", "base", "extra", "more"], "no place for 'extra' 'more'"),
         (["info", "bas"], "Did you mean 'base'?"),
@@ -147,7 +147,7 @@ def raises(error: BaseException, cause: Exception | None = None) -> Callable[...
 
 def translator(error: BaseException) -> Unaware:
     """A translator that raises an error."""
-    return type("Task", (Unaware,), {"info": TASKS["translation"], "nbest": raises(error)})()
+    return type("Task", (Unaware,), {"info": TASKS["translation"], "write": raises(error)})()
 
 
 @pytest.mark.one_of(3)

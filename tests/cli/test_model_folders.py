@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from regard.data.prepare.folder import VALIDATION
 from regard.system import kernels
 from tests.runs.test_pack import LINES, data
-from tests.tasks.small_tasks import SOURCE, classifier, put, translator, viewer
+from tests.tasks.small_tasks import SOURCE, asker, classifier, put, translator, viewer
 
 pytestmark = pytest.mark.usefixtures("compiled", "own_cache")
 
@@ -71,26 +72,25 @@ def test_weights_of_any_task_are_packed_without_measuring(regard, tmp_path: Path
     regard("pack", put(tmp_path / "v", viewer()), "--precision", "int8").refuses("torch computes")
 
 
-def test_terms_are_shown_changed_and_kept_in_translations(regard, tmp_path: Path) -> None:
-    folder, word = put(tmp_path / "m", translator()), SOURCE.split()[0]
+@pytest.mark.parametrize(("command", "made"), [("translate", translator), ("ask", asker)])
+def test_terms_are_shown_changed_and_kept_in_what_is_written(regard, tmp_path: Path, command: str, made: Any) -> None:
+    folder, word = put(tmp_path / "m", made()), SOURCE.split()[0]
     (tmp_path / "t.tsv").write_text(f"{word}\tQuax\nx\t=\n")
     assert regard("terms", folder).err == "regard: there are no terms; add some by --add FILE\n"
-    plain = regard("translate", folder, SOURCE).out
-    once = regard("translate", folder, SOURCE, "--terms", tmp_path / "t.tsv").out
+    plain = regard(command, folder, SOURCE).out
+    once = regard(command, folder, SOURCE, "--terms", tmp_path / "t.tsv").out
     assert "Quax" in once
     assert "Quax" not in plain
     assert regard("terms", folder, "--add", tmp_path / "t.tsv").out == f"{word}\tQuax\nx\t=\n"
-    assert regard("translate", folder, SOURCE).out == once
+    assert regard(command, folder, SOURCE).out == once
     shown = regard("terms", folder, "--remove", word, "--json").out
-    assert json.loads(shown) == {"terms": [{"source": "x", "forms": []}]}
-    assert regard("translate", folder, SOURCE).out == plain
+    assert json.loads(shown) == {"terms": [{"source": "x", "forms": ["="]}]}
+    assert regard(command, folder, SOURCE).out == plain
     (tmp_path / "f.txt").write_text("# no\n\nQuax\n")
-    regard("translate", folder, SOURCE, "--terms", tmp_path / "t.tsv", "--forbid", tmp_path / "f.txt").refuses(
-        "--forbid"
-    )
-    kept = regard("translate", folder, f"{SOURCE} %(y)s 12", "--protect", "--forbid", tmp_path / "f.txt").out
+    regard(command, folder, SOURCE, "--terms", tmp_path / "t.tsv", "--forbid", tmp_path / "f.txt").refuses("--forbid")
+    kept = regard(command, folder, f"{SOURCE} %(y)s 12", "--protect", "--forbid", tmp_path / "f.txt").out
     assert {"%(y)s", "12"} <= {kept[place : place + size] for place in range(len(kept)) for size in (2, 5)}
-    for option in ("--sample", "--alternatives=2"):
-        regard("translate", folder, SOURCE, "--protect", option).refuses(f"leave {option.split('=')[0]} out")
-    regard("translate", folder, SOURCE, "--terms", tmp_path / "none").refuses("none")
+    regard(command, folder, SOURCE, "--protect", "--sample").refuses("--protect")
+    regard("translate", folder, SOURCE, "--protect", "--alternatives=2").refuses("--protect")
+    regard(command, folder, SOURCE, "--terms", tmp_path / "none").refuses("none")
     regard("terms", put(tmp_path / "c", classifier())).refuses("classifier")

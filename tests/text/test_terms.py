@@ -26,7 +26,7 @@ def test_a_line_is_a_term_and_equal_sources_join_their_forms(tmp_path):
     assert entries == (
         TermEntry("dog", ("Hund", "Hunde", "Köter")),
         TermEntry("hot dog", ("Hotdog",)),
-        TermEntry("New York", ()),
+        TermEntry("New York", ("=",)),
     )
 
 

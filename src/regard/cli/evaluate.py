@@ -14,6 +14,7 @@ from cyclopts import Parameter
 from regard.cli.io.load_model import check_threads, open_model, refuse_given, refuse_no_file
 from regard.cli.io.terminal import result, result_json, say_invalid_lines
 from regard.system.errors import RegardError, UsageError
+from regard.text.counts import counted
 
 if TYPE_CHECKING:
     from regard.data.corpora.corpus import Corpus
@@ -36,7 +37,7 @@ class EvaluateOptions:
         from_: of a translator of several languages, the language of the sentences, such as de; default: as the file's
             extension says. One score is of one direction, which training need not have had.
         to: the language of the reference, likewise.
-        with_: another translator of the same languages and vocabulary, as regard translate has it.
+        with_: another model of the same languages and vocabulary, as regard translate and ask have it.
         test: a file that any other model is tested on: labelled texts or images, tagged texts, or running text.
         columns: where things stand in it, as regard train has it.
         beam: hypotheses kept while searching; default: the recipe's.
@@ -131,6 +132,10 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
         more = {path: open_model(path, options.device, options.threads, "evaluate") for path in options.with_}
         task = with_models(task, folder, more)
     values, lines = _score(task, options)
+    if task.info.writes == "text" and (known := getattr(task.assets, "terms", None)):
+        terms = len(known.entries)
+        values = {"terms": terms, **values}
+        lines = [f"with {counted(terms, 'term')} of the model folder (regard terms)", *lines]
     if options.json:
         result_json(values)
     else:
@@ -165,7 +170,7 @@ def _score(task: Task, asked: EvaluateOptions) -> Scored:
             return _score_running_text(task, corpus, asked.stride, divided(block=1))
     kind, judged = model_class(task.info.name), cast(Any, task)
     with asked.corpus(kind.open_corpus) as corpus:
-        own = [getattr(asked, name) for name in kind.evaluate_options if name not in ("test", "columns")]
+        own = [getattr(asked, name) for name in kind.evaluate_options if name not in ("test", "columns", "with_")]
         found = judged.evaluate(corpus, *own, divide=divided())
         return found.to_dict(), found.lines()
 

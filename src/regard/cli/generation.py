@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import chain, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 
 from regard.cli.io.answer_report import AnswerReport
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, Output, Precision, TextOptions
 from regard.cli.io.input_texts import Input, InputTexts, ParallelLines, Text, refuse_document
 from regard.cli.io.lines import json_line, one_cell, one_line, piece_values, unseen_values
-from regard.cli.io.term_options import NO_TERM_OPTIONS, TermOptions
 from regard.cli.io.terminal import say, say_invalid_lines
+from regard.cli.io.writer_options import (
+    NO_SAMPLING,
+    NO_WRITER_OPTIONS,
+    SamplingOptions,
+    Settings,
+    WriterOptions,
+)
 from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
     from regard.tasks.protocols import TextModel
+    from regard.tasks.text.writer import Hypothesis
     from regard.tasks.translation.alternatives import WordAlternatives
-    from regard.tasks.translation.text_to_text.writer import Answer
-    from regard.tasks.translation.translator import Hypothesis
 
-MOST = 100
-"""Outputs of a text, and hypotheses of a beam, at most."""
 LONGEST = 64 << 20
 """Most characters of a prompt."""
 BETWEEN = "\n---\n"
@@ -35,60 +38,6 @@ PROMPTS = (
     "what stands before, each between quotes; each is written on as if it were alone. Behind -- if one begins with -. "
     "Default: all of --input, or of stdin, but its last line feed; nothing on a terminal."
 )
-DRAWING = Group("Drawing", sort_key=1)
-SETTINGS_HELP = (
-    "decoding.KEY=VALUE, another value than the recipe's: length_penalty, min_length, max_length, no_repeat_ngram, "
-    "repetition_penalty, stopping, term_bonus, shortlist (of a student of Marian, faster); docs/generate.md names all."
-)
-WITH_HELP = (
-    "another model folder of the same task, languages and vocabulary; may be given several times. Each token is chosen "
-    "by the mean of the probabilities of all models."
-)
-With = Annotated[list[Path] | None, Parameter(name="--with", help=WITH_HELP)]
-Settings = Annotated[list[str] | None, Parameter(name="--set", help=SETTINGS_HELP)]
-Number = Annotated[float | None, Parameter(group=DRAWING)]
-Whole = Annotated[int | None, Parameter(group=DRAWING)]
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class SamplingOptions:
-    """The options of every command that draws texts.
-
-    Args:
-        temperature: 1 samples from the model, less is safer, 0 takes the most probable token every time.
-        top_k: sample from this many tokens, the most probable ones.
-        top_p: sample from the fewest tokens whose total probability reaches this.
-        min_p: sample from tokens with at least this share of the most probable one's probability.
-        typical: sample from the tokens closest to the expected surprisal, up to this total probability.
-        repetition_penalty: penalise tokens that occurred before; 1 does nothing.
-    """
-
-    temperature: Number = None
-    top_k: Whole = None
-    top_p: Number = None
-    min_p: Number = None
-    typical: Number = None
-    repetition_penalty: Number = None
-
-    @property
-    def values(self) -> dict[str, float | None]:
-        """The options by name, ``None`` where not given.
-
-        Raises:
-            UsageError: a value does not fit.
-        """
-        from regard.config import check_value
-
-        found = asdict(self)
-        for name, value in found.items():
-            if value is not None:
-                check_value(f"decoding.{name}", value, "--" + name.replace("_", "-"))
-        return found
-
-
-NO_SAMPLING = SamplingOptions()
-Written = TypeVar("Written")
 
 
 def translate(
@@ -97,19 +46,12 @@ def translate(
     *texts: Text,
     to: str | None = None,
     from_: Annotated[str | None, Parameter(name="--from")] = None,
-    beam: int | None = None,
     nbest: int = 1,
     prefix: Path | None = None,
-    with_: With = None,
-    alternatives: int = 0,
-    mbr: int = 0,
+    alternatives: int | None = None,
     reverse: Path | None = None,
     guard: Literal["warn", "retry"] | None = None,
-    wording: TermOptions = NO_TERM_OPTIONS,
-    sample: Annotated[bool, Parameter(group=DRAWING)] = False,
-    seed: Annotated[int | None, Parameter(group=DRAWING)] = None,
-    drawing: SamplingOptions = NO_SAMPLING,
-    settings: Settings = None,
+    search: WriterOptions = NO_WRITER_OPTIONS,
     json: bool = False,
     given: TextOptions = NO_OPTIONS,
 ) -> None:
@@ -122,21 +64,16 @@ def translate(
         to: the language to translate into, of a model that knows several (regard info names them): a code of its
             folder, or a usual one, such as de; default: the recipe's. A direction that training never had is tried.
         from_: the language of the texts, likewise; a model that learned several guesses that of each text, and says it.
-        beam: hypotheses kept while searching; 1 is fastest; default: the recipe's.
         nbest: show this many translations of each line, each as line number, score and text, separated by tabs;
             the beam is widened if necessary, and one given may not be narrower.
         prefix: a file with a line for each text: what its translation begins with; empty lines prescribe nothing.
         alternatives: show up to this many other words for each word of a translation, each with the best rest behind
             it: below the translation, a line for each with word, other word, its probability and the whole text.
-        mbr: show of this many candidates that which is most like the others (minimum Bayes risk): of drawn ones, or
-            with --beam of the best; with --nbest the next ones after it, too.
         reverse: the model folder of a translator of the reverse direction: the hypotheses of the beam, or the drawn
             translations, are ranked by its probability of the text, too. A wider --beam gives it more to choose from.
         guard: warn: say of each damaged translation on stderr what speaks against it (words left out, loops, copies, an
             unusual length, improbable words) and where, with --json in ``guard``; retry: search for these again, by a
             beam, then without repetitions, then by a coverage penalty, and keep the soundest (``tried``).
-        sample: draw translations (as many as --nbest) instead of searching for the most probable.
-        seed: another seed, other drawn translations; default: the recipe's.
         json: one JSON object a line, with text, tokens (their numbers), pieces (the same as text, ▁ is a space), score
             and confidence (the geometric mean of the tokens' probabilities), ``words`` with theirs (where
             ``calibrated``, the probability that the word stands in a reference), and, where the model folder knows
@@ -144,66 +81,50 @@ def translate(
             model is ``unsure``: less confident than usual on the validation texts; the guessed ``source_language``; and
             with --mbr the expected ``utility``, 0 to 100.
     """
-    if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
-        raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
-    if not 0 <= alternatives <= MOST:
-        raise UsageError(f"{alternatives} must lie between 0 and {MOST}", "--alternatives")
-    if alternatives and (sample or nbest > 1 or prefix or mbr or reverse):
-        left_out = "--sample, --nbest, --prefix, --mbr and --reverse"
-        raise UsageError(f"are those of the best translation; leave {left_out} out", "--alternatives")
-    if guard == "retry" and (sample or mbr):
-        raise UsageError("retry searches again, but --sample draws and --mbr ranks; leave them out", "--guard")
-    if mbr and not max(2, nbest) <= mbr <= MOST:
-        raise UsageError(f"{mbr} candidates; give 2 to {MOST}, and no fewer than --nbest", "--mbr")
-    if mbr and reverse:
+    from regard.tasks.text.output_options import refuse_outside
+
+    refuse_outside(nbest, "--nbest")
+    if alternatives is not None:
+        refuse_outside(alternatives, "--alternatives")
+        if search.sample or nbest > 1 or prefix or search.mbr or reverse:
+            left_out = "--sample, --nbest, --prefix, --mbr and --reverse"
+            raise UsageError(f"are those of the best translation; leave {left_out} out", "--alternatives")
+    if search.mbr and reverse:
         raise UsageError("ranks by another score than --mbr; leave one out", "--reverse")
-    if sample and nbest > MOST:
-        raise UsageError(f"{nbest} translations cannot be drawn; ask for 1 to {MOST}", "--nbest")
-    draws = sample or (mbr > 0 and beam is None)
-    drawn, begins = _drawing_values(sample, beam, seed, drawing, draws), ParallelLines.read("--prefix", prefix)
-    options: dict[str, object] = {"--to": to, "--from": from_, "--beam": beam, "--nbest": nbest, "--json": json}
-    options |= {"--set": settings, "--alternatives": alternatives, "--guard": guard, "--mbr": mbr}
-    options |= {"--sample": sample, "--seed": seed, **drawn}
-    unsearched = {"--alternatives": alternatives, "--sample": sample, "--mbr": draws}
-    options |= wording.about(*[name for name, given in unsearched.items() if given])
+    wanted, begins = search.outputs(nbest, guard), ParallelLines.read("--prefix", prefix)
+    searches = alternatives is None and not wanted.draws
+    options: dict[str, object] = {"--to": to, "--from": from_, "--nbest": nbest, "--json": json, "--guard": guard}
+    options |= {"--alternatives": alternatives, **search.about(searches)}
     refuse_document(given.input)
     with Exchange("translate", folder, texts, given, options, begins) as exchange:
         from regard.tasks.kinds import translates
+        from regard.tasks.model_path import is_same
 
         opened = exchange.open_model()
         assert translates(opened)
-        if with_:
-            from regard.tasks.text.ensemble import with_models
-
-            opened = with_models(opened, folder, {path: exchange.open_beside("--with", path) for path in with_})
-        if (terms := wording.terminology(opened.assets.terms)) is not None:
-            opened.terminology = terms
-        elif opened.assets.terms and (draws or alternatives):
-            say("the model's terms are kept by searches only, not in what is drawn, nor in alternatives")
-        task = opened.between(from_, to) if from_ or to else opened
+        task = search.apply(exchange, opened, searches)
+        task = task.between(from_, to) if from_ or to else task
         if task.is_zero_shot:
             say(f"{' → '.join(task.direction)} was not among the directions of the training")
-        task = task.with_settings(settings) if settings else task
         if reverse:
             behind = exchange.open_beside("--reverse", reverse)
             assert translates(behind)
+            if is_same(reverse, folder) and not task.assets.languages:
+                raise UsageError("is the model itself, which has one direction; name that of the other", "--reverse")
             task = task.with_reverse(behind)
+        wanted = replace(wanted, scores=json or nbest > 1 or exchange.given.by_hand)
         if not json:
             exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
 
         def values(one: Hypothesis) -> dict[str, object]:
-            found = {"text": one_line(one.text), **piece_values(task, one.tokens), "score": round(one.score, 6)}
-            found["confidence"] = round(one.confidence, 6)
-            found["words"] = list(map(asdict, task.words(one)))
+            found = {**_values(task, one), "words": list(map(asdict, task.words(one)))}
             found["calibrated"] = bool(task.assets.calibration.words)
-            found |= {} if one.utility is None else {"utility": round(one.utility, 4)}
             found |= {"guard": one.guard.to_dict()} if one.guard else {}
-            found |= {"tried": list(map(asdict, one.tried))} if one.tried else {}
-            return found if one.unsure is None else {**found, "unsure": one.unsure}
+            return found | ({"tried": list(map(asdict, one.tried))} if one.tried else {})
 
         def others(text: str, found: Sequence[Hypothesis]) -> list[WordAlternatives]:
             try:
-                return task.alternatives(text, alternatives, beam, found[0])
+                return task.alternatives(text, alternatives or 1, search.beam, found[0])
             except RegardError as error:
                 say(f"no alternatives: {error}")
                 return []
@@ -214,40 +135,18 @@ def translate(
                 known = {"source_language": guess.language, "source_confidence": round(guess.confidence, 6)}
             return {**known, "alternatives": list(map(asdict, others(text, found)))} if alternatives else known
 
-        def written(lines: list[str], first: int) -> list[list[Hypothesis]]:
-            asked: dict[str, Any] = {"first": first, "prefixes": begins.of(first, len(lines))}
-            if mbr:
-                return [line[:nbest] for line in task.mbr(lines, mbr, beam, seed=seed, **(asked | drawn))]
-            if sample:
-                return task.sample(lines, nbest, seed=seed, **(asked | drawn))
-            return task.nbest(lines, nbest, beam, scores=json or nbest > 1 or exchange.given.by_hand, **asked)
-
-        def with_guard(lines: list[str], first: int) -> list[list[Hypothesis]]:
-            found = written(lines, first)
-            if guard is None:
-                return found
-            from regard.tasks.translation.retry import guard_best, retry
-
-            if guard == "warn":
-                return guard_best(task, lines, found)
-            return retry(task, lines, found, beam, begins.of(first, len(lines)))
-
         def answer(lines: list[str], first: int) -> Iterator[str]:
-            found = with_guard(lines, first)
+            found = task.write(lines, wanted, first, begins.of(first, len(lines)))
             if json:
                 return _objects(task, lines, found, values, "nbest" if nbest > 1 else None, more)
             exchange.report.warn(first, [best.guard.sentence if best.guard else "" for best, *_ in found])
-            if not draws:
+            if not wanted.draws:
                 best, guesses = [best for best, *_ in found], list(map(task.guess_language, lines))
                 exchange.report.add(first, lines, task.unseen_words_batch(lines), best, guesses)
-            if task.terminology:  # a term may stand first as pieces spell it behind a space
-                found = [[replace(one, text=one.text.removeprefix(" ")) for one in some] for some in found]
             shown = _lines(found, nbest, first, one_line)
-            return (
-                chain.from_iterable(map(_with_alternatives, shown, map(others, lines, found)))
-                if alternatives
-                else shown
-            )
+            if not alternatives:
+                return shown
+            return chain.from_iterable(map(_with_alternatives, shown, map(others, lines, found)))
 
         exchange.answer(answer)
 
@@ -257,12 +156,8 @@ def ask(
     /,
     *texts: Text,
     prefix: str | None = None,
-    beam: int | None = None,
     n: int = 1,
-    sample: Annotated[bool, Parameter(group=DRAWING)] = False,
-    seed: Annotated[int | None, Parameter(group=DRAWING)] = None,
-    drawing: SamplingOptions = NO_SAMPLING,
-    settings: Settings = None,
+    search: WriterOptions = NO_WRITER_OPTIONS,
     json: bool = False,
     given: TextOptions = NO_OPTIONS,
 ) -> None:
@@ -274,38 +169,32 @@ def ask(
     Args:
         folder: the model folder.
         prefix: of the task, put before each text with a colon.
-        beam: hypotheses kept while searching; 1 is greedy; default: the recipe's.
         n: outputs of each text, the best or drawn ones, each as line number, log-probability and text, separated by
             tabs; the beam is widened if necessary.
-        sample: draw the outputs instead of searching for the most probable.
-        seed: another seed, other drawn outputs; default: the recipe's.
         json: one JSON object a line, with text, tokens (their numbers), pieces (the same as text, ▁ is a space),
             probability, score and confidence (the geometric mean of the tokens' probabilities), and, where the model
             folder knows them, with the words that training never saw (``unseen``: word, begin and end in characters)
-            and whether the model is ``unsure``: less confident than usual on the validation texts.
+            and whether the model is ``unsure``: less confident than usual on the validation texts; and with --mbr the
+            expected ``utility``, 0 to 100.
     """
-    for option, number in (("--n", n), ("--beam", beam)):
-        if number is not None and not 1 <= number <= MOST:
-            raise UsageError(f"{number} must lie between 1 and {MOST}", option)
-    drawn = _drawing_values(sample, beam, seed, drawing)
-    options: dict[str, object] = {
-        "--prefix": prefix,
-        "--beam": beam,
-        "--n": n,
-        "--json": json,
-        "--sample": sample,
-        "--seed": seed,
-        "--set": settings,
-    }
+    from regard.tasks.text.output_options import refuse_outside
+
+    refuse_outside(n, "--n")
+    if search.beam is not None:
+        refuse_outside(search.beam, "--beam")
+        search = replace(search, beam=max(n, search.beam))
+    wanted = search.outputs(n)
+    options: dict[str, object] = {"--prefix": prefix, "--n": n, "--json": json, **search.about(not wanted.draws)}
     refuse_document(given.input)
     with Exchange("ask", folder, texts, given, options) as exchange:
         from regard.tasks.kinds import answers_text
         from regard.tasks.translation.text_to_text.corpus import with_prefix
 
-        task = exchange.open_model()
-        assert answers_text(task)
-        task = task.with_settings(settings) if settings else task
-        tells = not json and not sample  # of drawn outputs many are improbable
+        opened = exchange.open_model()
+        assert answers_text(opened)
+        task = search.apply(exchange, opened, not wanted.draws)
+        wanted = replace(wanted, scores=json or n > 1 or exchange.given.by_hand)
+        tells = not json and not wanted.draws  # of drawn outputs many are improbable
         if tells:
             exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
 
@@ -318,17 +207,12 @@ def ask(
                     warned = True
                 yield line
 
-        def values(one: Answer) -> dict[str, object]:
-            found = asdict(one) | {"text": one_line(one.text), **piece_values(task, one.tokens)}
-            found |= {name: round(found[name], 6) for name in ("score", "confidence")}
-            return {name: value for name, value in found.items() if value is not None}
+        def values(one: Hypothesis) -> dict[str, object]:
+            return {**_values(task, one), "probability": one.probability, "finished": one.finished}
 
         def answer(lines: list[str], first: int) -> Iterator[str]:
             whole = [with_prefix(line, prefix or "") if line.strip() else line for line in lines]
-            if sample:
-                found = task.sample(whole, n, seed=seed, first=first, **drawn)
-            else:
-                found = task.nbest(whole, n, beam, first=first, scores=json or n > 1 or exchange.given.by_hand)
+            found = task.write(whole, wanted, first)
             if json:
                 return _objects(task, whole, found, values, "outputs" if n > 1 else None)
             if tells:
@@ -336,25 +220,6 @@ def ask(
             return _lines(found, n, first, one_cell)
 
         exchange.answer(answer, warn_once)
-
-
-def _drawing_values(
-    sample: bool, beam: int | None, seed: int | None, drawing: SamplingOptions, draws: bool | None = None
-) -> dict[str, float | None]:
-    """The options of drawing by name; ``draws`` says whether something is drawn, as --sample does where it is None.
-
-    Raises:
-        UsageError: some are given, but nothing is drawn; or a beam although something is.
-    """
-    drawn = drawing.values
-    if sample and beam is not None:
-        raise UsageError("is for searching, but --sample draws; leave one out", "--beam")
-    draws = sample if draws is None else draws
-    if not draws and (there := [name for name, value in {"seed": seed, **drawn}.items() if value is not None]):
-        searching = "; in a search it is --set decoding.repetition_penalty=NUMBER"
-        also = searching if there[0] == "repetition_penalty" else ""
-        raise UsageError(f"is for drawing; add --sample{also}", "--" + there[0].replace("_", "-"))
-    return drawn
 
 
 def _with_alternatives(line: str, words: list[WordAlternatives]) -> Iterator[str]:
@@ -365,13 +230,21 @@ def _with_alternatives(line: str, words: list[WordAlternatives]) -> Iterator[str
             yield f"  {one_cell(one.word)}\t{one_cell(other.word)}\t{other.probability:.2f}\t{one_line(other.text)}"
 
 
+def _values(task: TextModel, one: Hypothesis) -> dict[str, object]:
+    """An output as plain values."""
+    found = {"text": one_line(one.text), **piece_values(task, one.tokens)}
+    found |= {"score": round(one.score, 6), "confidence": round(one.confidence, 6)}
+    known = {"unsure": one.unsure, "utility": None if one.utility is None else round(one.utility, 4)}
+    return found | {name: value for name, value in known.items() if value is not None}
+
+
 def _objects(
     task: TextModel,
     texts: list[str],
-    found: list[list[Written]],
-    values: Callable[[Written], dict[str, object]],
+    found: list[list[Hypothesis]],
+    values: Callable[[Hypothesis], dict[str, object]],
     several: str | None,
-    more: Callable[[str, list[Written]], dict[str, object]] = lambda text, written: {},
+    more: Callable[[str, list[Hypothesis]], dict[str, object]] = lambda text, written: {},
 ) -> Iterator[str]:
     """A JSON object for each text: the best that was written, all of it under a name, unseen words, and more."""
     for text, written in zip(texts, found, strict=True):
@@ -380,9 +253,7 @@ def _objects(
         yield json_line({**each[0], **nbest, **unseen_values(task, text), **more(text, written)})
 
 
-def _lines(
-    found: Sequence[Sequence[Answer | Hypothesis]], n: int, first: int, shown: Callable[[str], str]
-) -> Iterator[str]:
+def _lines(found: Sequence[Sequence[Hypothesis]], n: int, first: int, shown: Callable[[str], str]) -> Iterator[str]:
     """What was written for each text, a line each; of several the number of the text and the score before it."""
     for number, written in enumerate(found, first):
         for one in written:

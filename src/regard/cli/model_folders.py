@@ -251,7 +251,7 @@ def terms(
     """
     if add is not None:
         refuse_no_file(add)
-    from regard.tasks.translation.term_folder import edit_terms
+    from regard.tasks.text.term_folder import edit_terms
 
     found = edit_terms(folder, add, remove or ())
     if json:

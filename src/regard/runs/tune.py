@@ -107,7 +107,7 @@ def tune(
             return
         settings = [f"decoding.length_penalty={length_penalty}", f"decoding.coverage_penalty={coverage}"]
         searched = tasks[""].with_settings(settings)
-        found = [best.text for best, *_ in searched.nbest(sources, 1, beam, scores=False)]
+        found = searched.best(sources, beam)
         words = sum(len(text.split()) for text in found) / max(1, sum(len(text.split()) for text in references))
         tried.append(Setting(beam, length_penalty, score(found, references, target, samples=0).bleu, words, coverage))
         told(tried[-1].line)

@@ -16,10 +16,11 @@ from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.confidence import CONFIDENCE, WORDS, SeenWords, confidence_content, read_doubted_below, read_seen_words
 from regard.text.tags import Scheme
-from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, read_tokenizer
+from regard.text.tokenizers.vocabulary import TERMS, TOKENIZER, AnyTokenizer, read_terms, read_tokenizer
 
 if TYPE_CHECKING:
     from regard.data.batches.patches import Scale
+    from regard.text.terms import TermList
 
 LABELS = "labels.json"
 PIXELS = "pixels.json"
@@ -165,10 +166,12 @@ class AnswerAssets(TextAssets):
             empty where they are not known.
         doubted_below: the confidence below which outputs are doubted; 0 as long as none is, ``None`` where that is not
             known.
+        terms: what its outputs contain, where ``regard terms`` put a list beside it.
     """
 
     prefixes: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
     doubted_below: float | None = field(default=None, compare=False, kw_only=True)
+    terms: TermList | None = field(default=None, compare=False, kw_only=True)
 
     @property
     def contents(self) -> Mapping[str, bytes]:
@@ -178,6 +181,8 @@ class AnswerAssets(TextAssets):
             found[PREFIXES] = json_content({"prefixes": list(self.prefixes)})
         if self.doubted_below is not None:
             found[CONFIDENCE] = confidence_content(self.doubted_below)
+        if self.terms:
+            found[TERMS] = self.terms.content
         return found
 
     @classmethod
@@ -188,7 +193,8 @@ class AnswerAssets(TextAssets):
             RegardError: a file is missing or damaged.
         """
         found = super().load(folder)
-        return replace(found, prefixes=read_prefixes(folder), doubted_below=read_doubted_below(folder))
+        prefixes, doubted_below = read_prefixes(folder), read_doubted_below(folder)
+        return replace(found, prefixes=prefixes, doubted_below=doubted_below, terms=read_terms(folder))
 
 
 class PrefixFile(BaseModel):

@@ -54,6 +54,11 @@ def is_model_folder(path: Path) -> bool:
     return (path / RECIPE).exists() or (path / "training").is_dir()
 
 
+def is_same(path: Path, other: Path) -> bool:
+    """Whether two paths mean one model folder."""
+    return model_folder(path).resolve() == model_folder(other).resolve()
+
+
 def fingerprint(path: Path | str) -> str | None:
     """The sha256 of a model folder's manifest, which names that of every file; ``None`` where there is none."""
     folder, digest = model_folder(path), hashlib.sha256()

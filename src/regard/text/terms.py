@@ -125,10 +125,7 @@ def _small(text: str) -> str:
 
 @dataclass(frozen=True)
 class TermEntry:
-    """A term: its source, and the forms of which a translation has one; none where the source is kept.
-
-    Among others :data:`KEEP` stands for the source.
-    """
+    """A term: its source, and the forms of which a translation has one; :data:`KEEP` stands for the source."""
 
     source: str
     forms: tuple[str, ...]
@@ -159,7 +156,7 @@ class TermList:
         for number, line in enumerate(self.lines, 1):
             if entry := _entry(line, f"{self.where}:{number}"):
                 found.setdefault(entry.source, {}).update(dict.fromkeys(entry.forms))
-        return tuple(TermEntry(source, () if set(forms) == {KEEP} else tuple(forms)) for source, forms in found.items())
+        return tuple(TermEntry(source, tuple(forms)) for source, forms in found.items())
 
     @property
     def content(self) -> bytes:

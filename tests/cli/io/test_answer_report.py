@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from regard.cli.io.answer_report import FEW, LONGEST, AnswerReport
+from regard.cli.io.answer_report import FEW, LONGEST, TUNE, AnswerReport
 from regard.text.confidence import UnseenWord
 
 
@@ -46,7 +46,7 @@ def test_a_person_is_told_of_each_text_once_its_group_is_answered() -> None:
         "line 7: “zebra”, “emu” are in no training text",
         f"line 8: the model is unsure ({sure})",
         "line 9: “X” is in no training text",
-        "line 10: the model wrote nothing",
+        f"line 10: the model wrote nothing ({TUNE})",
     ]
     taken.close_group(1)
     taken.tell_all()
@@ -65,7 +65,7 @@ def test_of_a_file_the_number_and_the_first_are_told() -> None:
     assert told == [
         f"200 of 1,000 lines have words or signs that no training text has: {named}; …",
         f"the model is unsure of 10 of 1,000 lines ({share}): lines 1, 101, 201, 301, 401, …",
-        "the model wrote nothing for 10 of 1,000 lines: lines 100, 200, 300, 400, 500, …",
+        f"the model wrote nothing for 10 of 1,000 lines ({TUNE}): lines 100, 200, 300, 400, 500, …",
     ]
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import Decoding
 from regard.models import inputs
 from regard.models.inputs import Tokens
 from regard.system.errors import UsageError
@@ -79,14 +78,15 @@ def test_a_text_has_the_mean_of_its_windows() -> None:
     assert task.mean_over_windows(np.zeros((0, 3), np.float32), np.zeros(0, np.int64)).shape == (0, 3)
 
 
-def test_options_that_are_given_count_and_the_rest_is_the_recipes() -> None:
-    section = Decoding(top_k=3, top_p=0.5)
-    found = task.sampling_options(section, {"top_p": 0.9, "temperature": 0.0, "top_k": None}, "sample")
-    assert found == section.model_copy(update={"top_p": 0.9, "temperature": 0.0})
+def test_options_that_are_given_count() -> None:
+    assert task.sampling_values({"top_p": 0.9, "temperature": 0.0, "top_k": None}, "x") == {
+        "top_p": 0.9,
+        "temperature": 0,
+    }
     with refused(UsageError, "heat", "sample", "temperature"):
-        task.sampling_options(Decoding(), {"heat": 1.0}, "sample")
+        task.sampling_values({"heat": 1.0}, "sample")
     with refused(UsageError, "top_p"):
-        task.sampling_options(Decoding(), {"top_p": 2.0}, "sample")
+        task.sampling_values({"top_p": 2.0}, "sample")
 
 
 NAMES = ("<extra_0>", "<extra_1>", "<extra_2>")

@@ -8,7 +8,8 @@ import pytest
 from regard.config import recipe_from
 from regard.decoding.search import search
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.translation.translator import Hypothesis, Translation
+from regard.tasks.text.writer import Hypothesis
+from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 from tests.refusals import refused
 
@@ -129,7 +130,7 @@ def test_what_was_written_has_the_score_that_search_gave_it(model: Translation, 
         assert len(scored.pieces) == len(one.tokens) + 1
         total = scored.log_probability / ((5 + len(one.tokens) + len(own.symbols.prefix) + 1) / 6) ** 0.6
         assert total == pytest.approx(one.score, rel=1e-5)
-    with refused(UsageError, "translations", "1", "4"):
+    with refused(UsageError, "outputs", "1", "4"):
         own.score(texts[:4], ["a"])
     with refused(RegardError, "line 3 of the texts"):
         own.score(["a", " ".join(WORDS * 2)], ["a", "b"], first=2)

@@ -11,12 +11,13 @@ from regard.config import Recipe
 from regard.models.captured_attention import weights_of
 from regard.system.errors import UsageError
 from regard.tasks.engine import use_engine
+from regard.tasks.text.output_options import OutputOptions
+from regard.tasks.text.terms import Terminology
+from regard.tasks.text.writer import Hypothesis
 from regard.tasks.translation.calibration import calibrate
 from regard.tasks.translation.forced_pass import forced_passes
-from regard.tasks.translation.guard import DEFAULT, LEAST, ForcedPass, GuardReport, fit, judge, mark_repetitions
+from regard.tasks.translation.guard import DEFAULT, LEAST, ForcedPass, fit, judge, mark_repetitions
 from regard.tasks.translation.retry import retry
-from regard.tasks.translation.terms import Terminology
-from regard.tasks.translation.translator import Hypothesis
 from regard.text.terms import TermList
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, TARGET, recurrent, translator
@@ -125,25 +126,28 @@ class Searched:
     def with_settings(self, settings: tuple[str, ...]) -> "Searched":
         return Searched(self.found, settings)
 
-    def nbest(self, texts: list[str], n: int, beam: int, prefixes: Any) -> list[list[Hypothesis]]:
-        return [[Hypothesis(self.found[self.settings][int(text)], (), 0.0)] for text in texts]
+    def write(self, texts: list[str], options: OutputOptions, prefixes: Any) -> list[list[Hypothesis]]:
+        return guarded([self.found[self.settings][int(text)] for text in texts])
 
-    def guard(self, texts: list[str], outputs: list[str]) -> list[GuardReport]:
-        return [judge("a b c d", f"A B{' X' * output.count('!')} C", None, {}) for output in outputs]
+
+def guarded(outputs: list[str]) -> list[list[Hypothesis]]:
+    """Outputs and the reports on them."""
+    reports = [judge("a b c d", f"A B{' X' * output.count('!')} C", None, {}) for output in outputs]
+    return [[Hypothesis(text, (), 0.0, guard=one)] for text, one in zip(outputs, reports, strict=True)]
 
 
 def test_the_soundest_of_several_searches_is_kept() -> None:
     """The penalty is for models that attend."""
     beam, block = ("decoding.beam=5",), ("decoding.beam=5", "decoding.no_repeat_ngram=3")
     found = {beam: ["-", "b!!!!", "c"], block: ["-", "d!!!", "-"]}
-    first = [[Hypothesis(text, (), 0.0)] for text in ("a", "b!!!!!", "c!!!")]
+    first = guarded(["a", "b!!!!!", "c!!!"])
     task: Any = Searched(found)
-    kept = retry(task, ["0", "1", "2"], first, beam=1)
+    kept = retry(task, ["0", "1", "2"], first, OutputOptions(beam=1))
     assert [one[0].text for one in kept] == ["a", "d!!!", "c"]
     assert [[each.text for each in one[0].tried] for one in kept] == [[], ["b!!!!!", "b!!!!", "d!!!"], ["c!!!", "c"]]
     assert [one.settings for one in kept[1][0].tried] == [(), beam, block]
-    wide = Searched({block[1:]: ["-", "e", "e"]})
-    assert [one[0].text for one in retry(wide, ["0", "1", "2"], first, beam=4)] == ["a", "e", "e"]  # type: ignore[arg-type]
+    wide: Any = Searched({block[1:]: ["-", "e", "e"]})
+    assert [one[0].text for one in retry(wide, ["0", "1", "2"], first, OutputOptions(beam=4))] == ["a", "e", "e"]
 
 
 def test_a_sounder_translation_without_its_term_is_not_kept() -> None:
@@ -151,14 +155,14 @@ def test_a_sounder_translation_without_its_term_is_not_kept() -> None:
         {("decoding.beam=5",): ["b", "b"], ("decoding.beam=5", "decoding.no_repeat_ngram=3"): ["c!!!", "d"]}
     )
     task.terminology = Terminology(TermList(("0\ta",)), forbidden=("d",))
-    first = [[Hypothesis(text, (), 0.0)] for text in ("a!!!!!", "a!!!!!")]
-    assert [one[0].text for one in retry(task, ["0", "1"], first, beam=1)] == ["a!!!!!", "b"]
+    first = guarded(["a!!!!!", "a!!!!!"])
+    assert [one[0].text for one in retry(task, ["0", "1"], first, OutputOptions(beam=1))] == ["a!!!!!", "b"]
 
 
 def test_the_last_search_is_by_a_coverage_penalty() -> None:
     task = translator(decoder_layers=1)
     task.recipe = task.recipe.model_copy(update={"decoding": task.recipe.decoding.model_copy(update={"beam": 2})})
-    [kept] = retry(task, [SOURCE], task.nbest([SOURCE]))
+    [kept] = task.write([SOURCE], OutputOptions(guard="retry"))
     assert [one.settings[:1] for one in kept[0].tried[1:]] == [
         ("decoding.no_repeat_ngram=3",),
         ("decoding.coverage_penalty=0.4",),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FEW = 5
 """Words of a text, and texts of many, that are named at most."""
+TUNE = "regard tune finds a length penalty by which short outputs are not preferred"
 LONGEST = 40
 """Characters of a word that are shown at most."""
 
@@ -139,7 +140,7 @@ class AnswerReport:
                 told.append(f"the model is unsure ({sure})")
             if empty:
                 self._empty.add(f"{number}")
-                told.append("the model wrote nothing")
+                told.append(f"the model wrote nothing ({TUNE})")
             for sentence in told if self._each else ():
                 self._tell(f"line {number}: {sentence}")
         for number, sentence in self._damaged:
@@ -166,4 +167,4 @@ class AnswerReport:
             sure = f"the model is unsure of {self._unsure.count:,} {of} (probability below {self._below:.3f} a token)"
             self._tell(f"{sure}: {self._unsure.lines()}")
         if self._empty.count:
-            self._tell(f"the model wrote nothing for {self._empty.count:,} {of}: {self._empty.lines()}")
+            self._tell(f"the model wrote nothing for {self._empty.count:,} {of} ({TUNE}): {self._empty.lines()}")

@@ -1,4 +1,4 @@
-"""Options of ``regard translate`` for what translations contain and what they do not."""
+"""Options of ``regard translate`` and ``ask`` for what outputs contain and what they do not."""
 
 from __future__ import annotations
 
@@ -13,40 +13,41 @@ from regard.cli.io.load_model import refuse_no_file
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.tasks.translation.terms import Terminology
+    from regard.tasks.text.terms import Terminology
     from regard.text.terms import TermList
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TermOptions:
-    """What translations contain and what they do not.
+    """What outputs contain and what they do not.
 
     Args:
         terms: a file of terms, a line each with source, tab and target, other forms behind |, or = for what is kept
-            as it is: where a text has the source, its translation has one of the forms. A source in small letters
+            as it is: where a text has the source, its output has one of the forms. A source in small letters
             matches in any case. Default: those of the model folder (regard terms).
         protect: numbers, addresses, placeholders (%(x)s, {name}, %d) and tags of a text come out unchanged.
-        forbid: a file of words and phrases, a line each, that no translation has; in small letters in any case.
+        forbid: a file of words and phrases, a line each, that no output has; in small letters in any case.
     """
 
     terms: Path | None = None
     protect: bool = False
     forbid: Path | None = None
 
-    def about(self, *others: str) -> dict[str, object]:
+    def about(self, searches: bool) -> dict[str, object]:
         """What results depend on: fingerprints of the files.
 
         Args:
-            others: options that are given and that do not search.
+            searches: whether the best outputs are searched for.
 
         Raises:
-            UsageError: there is no such file, or one of the others is given too.
+            UsageError: there is no such file, or nothing is searched for.
         """
         files = {"--terms": self.terms, "--forbid": self.forbid}
         given = [name for name, value in {**files, "--protect": self.protect}.items() if value]
-        if given and others:
-            raise UsageError(f"is kept by a search for the best translations; leave {others[0]} out", given[0])
+        if given and not searches:
+            others = "--sample, --mbr without --beam, and --alternatives"
+            raise UsageError(f"is kept by a search for the best outputs; leave {others} out", given[0])
         for path in filter(None, files.values()):
             refuse_no_file(path)
         found = {name: sha256(path.read_bytes()).hexdigest() for name, path in files.items() if path}
@@ -60,7 +61,7 @@ class TermOptions:
         """
         if not (self.terms or self.protect or self.forbid):
             return None
-        from regard.tasks.translation.terms import Terminology
+        from regard.tasks.text.terms import Terminology
 
         return Terminology.read(self.terms, self.protect, self.forbid, own)
 

@@ -26,7 +26,7 @@ from regard.tasks.text.task import (
     inference_mode,
     read_as,
     refuse_others,
-    sampling_options,
+    sampling_values,
     suppressed,
 )
 from regard.text.confidence import ScoredText
@@ -283,7 +283,7 @@ class LanguageModel(TextTask[TextAssets, "Gpt"]):
     def generation_options(
         self, max_tokens: int = MAX_TOKENS, seed: int | None = None, stop: str | Sequence[str] = (), **sampling: Any
     ) -> GenerationOptions:
-        decoding = sampling_options(self.recipe.decoding, sampling, "generate")
+        decoding = self.recipe.decoding.model_copy(update=sampling_values(sampling, "generate"))
         if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
             raise UsageError(f"{max_tokens!r} tokens cannot be written; give 1 or more", "max_tokens")
         stops = StopStrings([stop] if isinstance(stop, str) else stop, self.assets.tokenizer)

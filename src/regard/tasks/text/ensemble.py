@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from regard.system.errors import UsageError
+from regard.tasks.model_path import is_same
 from regard.tasks.protocols import Task
 
 AnyTask = TypeVar("AnyTask", bound=Any)
@@ -19,6 +20,8 @@ def with_models(task: AnyTask, folder: Path, others: Mapping[Path, Task]) -> Any
         UsageError: one of these does not go with the model; names both.
     """
     for path, other in others.items():
+        if is_same(path, folder):
+            raise UsageError(f"is the same model as {folder}; an ensemble is of different ones", str(path))
         if differs := difference(task, other):
             raise UsageError(f"{differs} than {folder}; an ensemble is of models that read and write alike", str(path))
     return task.with_models(others.values()) if others else task

@@ -276,11 +276,10 @@ class TextReader(TextTask[Any, "Reader"]):
         return read_as(self.assets.tokenizer, text, self.frame.begin, (self.frame.end,))
 
 
-def sampling_options(decoding: Decoding, given: Mapping[str, object], method: str) -> Decoding:
-    """The section with those options that are given, not ``None``.
+def sampling_values(given: Mapping[str, float | None], method: str) -> dict[str, float]:
+    """Those options of drawing that are given, not ``None``.
 
     Args:
-        decoding: of the recipe.
         given: by name.
         method: that is given them, for the sentence.
 
@@ -289,10 +288,10 @@ def sampling_options(decoding: Decoding, given: Mapping[str, object], method: st
     """
     known = {name: value for name, value in given.items() if value is not None}
     if strange := sorted(known.keys() - SAMPLING):
-        raise UsageError(f"is no option of {method}; known are {', '.join(SAMPLING)}", strange[0])
+        raise UsageError(f"is no option of {method}; known are {', '.join(SAMPLING)}", Option(strange[0]))
     for name, value in known.items():
-        check_value(f"decoding.{name}", value, name)
-    return decoding.model_copy(update=known)
+        check_value(f"decoding.{name}", value, Option(name))
+    return known
 
 
 def suppressed(tokenizer: AnyTokenizer, decoding: Decoding) -> tuple[int, ...]:

@@ -42,10 +42,11 @@ from regard.tasks.metrics.calibration import doubted_below
 from regard.tasks.model_folder import load
 from regard.tasks.protocols import InputFiles, ShouldStop, TargetWriter, Task, refuse_pipes
 from regard.tasks.text.preparation import LANGUAGES
+from regard.tasks.text.writer import Hypothesis
 from regard.tasks.training.base import BaseTraining, ProductPaths, RecipeFor, StoppableTrace, Tell, TrainingJob
 from regard.tasks.training.defaults import MORE, SizeDefaults
 from regard.tasks.translation.languages import find_directions
-from regard.tasks.translation.translator import Hypothesis, Translation
+from regard.tasks.translation.translator import Translation
 from regard.text.confidence import NOT_CALIBRATED
 from regard.text.language_tokens import Direction, LanguageTokens
 from regard.text.terminal import Table
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from regard.data.alignment.links import Links
     from regard.data.alignment.prepared import PreparedLinks
     from regard.tasks.translation.guided import GuidedAlignment
-    from regard.tasks.translation.text_to_text.writer import Answer, TextToText
+    from regard.tasks.translation.text_to_text.writer import TextToText
 
 SAMPLES = 3
 """Sample translations shown at a validation."""
@@ -163,7 +164,7 @@ class TeacherForcing(BaseTraining[AnyWriter]):
         """What is written for texts, as one process tells it to the others."""
         return json.dumps([hypothesis.text for hypothesis in self._greedy(places)]).encode()
 
-    def _greedy(self, places: Sequence[int], trace: Trace | None = None) -> list[Hypothesis | Answer]:
+    def _greedy(self, places: Sequence[int], trace: Trace | None = None) -> list[Hypothesis]:
         found = self.nbest(self.task, places, beam=1, max_extra=self.max_extra, trace=trace, scores=False)
         return [best[0] for best in found]
 

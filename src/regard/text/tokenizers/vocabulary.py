@@ -185,7 +185,7 @@ class Vocabularies:
         source = read_tokenizer(folder / (TOKENIZER if joint else SOURCE))
         target = source if joint else read_tokenizer(folder / TARGET)
         _refuse_outside(languages, (source.size, target.size), str(folder / LANGUAGES))
-        more += (_read_shortlist(folder / SHORTLIST, (source.size, target.size)), _read_terms(folder / TERMS))
+        more += (_read_shortlist(folder / SHORTLIST, (source.size, target.size)), read_terms(folder))
         return cls(source, target, joint, *more)
 
 
@@ -204,8 +204,13 @@ def _read_ngrams(path: Path) -> LanguageNgrams | None:
     return read_ngrams(path)
 
 
-def _read_terms(path: Path) -> TermList | None:
-    if not path.exists():
+def read_terms(folder: Path) -> TermList | None:
+    """The terms of a model folder, where ``regard terms`` put some there.
+
+    Raises:
+        RegardError: they are damaged.
+    """
+    if not (path := folder / TERMS).exists():
         return None
     from regard.text.terms import TermList
 

@@ -11,8 +11,8 @@ import pytest
 from regard.decoding.search import sample, search
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.engine import step_of
+from regard.tasks.text.writer import NOTHING
 from regard.tasks.translation.text_to_text.corpus import PrefixedPair, open_prefixed
-from regard.tasks.translation.text_to_text.writer import NOTHING
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, TARGET, asker
 
@@ -71,7 +71,7 @@ def test_of_a_long_text_the_end_is_not_read(model) -> None:
     with pytest.warns(UserWarning, match="line 5"):
         (found,) = model.nbest([long], first=5)
     cut = ids(model, long)[: model.recipe.data.max_tokens - 1]
-    (best,) = model.search([np.append(cut, model.symbols.end)], 1, None)
+    (best,) = search(step_of(model), [np.append(cut, model.symbols.end)], model.recipe.decoding, model.symbols)
     assert found[0].tokens == best[0].tokens
 
 

@@ -2,76 +2,32 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from regard.config import Decoding, Recipe, TransformerSection, check_value
+from regard.config import Recipe, TransformerSection
 from regard.data.batches.batch import Ids
 from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
-from regard.decoding.hypotheses import Hypothesis, Symbols, Trace
-from regard.decoding.search import sample, search
-from regard.system.errors import Option, RegardError, UsageError
+from regard.decoding.hypotheses import Symbols, Trace
+from regard.system.errors import Option, RegardError
 from regard.tasks.assets import AnswerAssets
-from regard.tasks.engine import step_of
 from regard.tasks.metrics.bleu import AnswerScores, score_answers
 from regard.tasks.metrics.labels import FEW
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
-from regard.tasks.text.task import (
-    Read,
-    TextTask,
-    decode_with_symbols,
-    refuse_long,
-    refuse_others,
-    refuse_unequal,
-    sampling_options,
-    score_outputs,
-    sentinel_gaps,
-    suppressed,
-)
+from regard.tasks.text.task import Read, TextTask, refuse_others, sentinel_gaps, suppressed
+from regard.tasks.text.writer import Writer
 from regard.tasks.translation.text_to_text.corpus import PrefixedPair, open_prefixed, prefix_list, with_prefix
-from regard.text.confidence import ScoredText, Side, is_doubted
+from regard.text.confidence import Side
 from regard.text.counts import counted
 from regard.text.tokenizers.vocabulary import AnyTokenizer, start_of
 
 if TYPE_CHECKING:
     from regard.models.transformer import Transformer
-
-MOST = 100
-"""Outputs of a text, at most."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What is written for a text.
-
-    Args:
-        text: on one line.
-        tokens: its pieces' ids, without ``</s>``.
-        probability: of the whole output, given the text; by the model, before temperature and limits.
-        score: what a search compares by, larger is better.
-        finished: False where the length limit cut it off.
-        confidence: the geometric mean of its tokens' probabilities, 0 to 1; NaN where scores were not asked for.
-        unsure: whether that is less than usual on the validation texts; ``None`` where the folder does not say.
-    """
-
-    text: str
-    tokens: tuple[int, ...]
-    probability: float
-    score: float
-    finished: bool = True
-    confidence: float = 1.0
-    unsure: bool | None = None
-
-
-NOTHING = Answer("", (), 1.0, 0.0)
-"""For a blank text."""
 
 
 def start_in(recipe: Recipe, tokenizer: AnyTokenizer) -> int:
@@ -80,7 +36,7 @@ def start_in(recipe: Recipe, tokenizer: AnyTokenizer) -> int:
     return start_of(tokenizer) if prefixed else tokenizer.start
 
 
-class TextToText(TextTask[AnswerAssets, "Transformer"]):
+class TextToText(TextTask[AnswerAssets, "Transformer"], Writer[AnswerAssets, "Transformer"]):
     """A text-to-text model, ready to use.
 
     Where the vocabulary has sentinels (``<extra_0>``), they are read and written by these names.
@@ -88,7 +44,7 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
 
     assets_class = AnswerAssets
     open_corpus = staticmethod(open_prefixed)
-    evaluate_options = ("test", "columns", "beam")
+    evaluate_options = ("test", "columns", "with_", "beam")
 
     def __init__(self, recipe: Recipe, assets: AnswerAssets, model: Transformer | Unloaded[Transformer]) -> None:
         super().__init__(recipe, assets, model)
@@ -98,6 +54,8 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         self.symbols = Symbols(
             start_in(recipe, tokenizer), tokenizer.end, (*never.tolist(), *suppressed(tokenizer, recipe.decoding))
         )
+        self.direction = (recipe.text.source_language, recipe.text.target_language)
+        self.longest = recipe.data.max_tokens
         self.gaps = sentinel_gaps(tokenizer)
         self.marks = self.gaps.pattern
 
@@ -127,84 +85,26 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         """
         texts = [text] if isinstance(text, str) else text
         refuse_others(texts)
-        best = [
-            found[0].text for found in self.nbest([with_prefix(one, prefix) for one in texts], 1, beam, scores=False)
-        ]
+        best = self.best([with_prefix(one, prefix) for one in texts], beam)
         return best[0] if isinstance(text, str) else best
 
-    def nbest(
-        self,
-        texts: Sequence[str],
-        n: int = 1,
-        beam: int | None = None,
-        *,
-        max_extra: int | None = None,
-        trace: Trace | None = None,
-        first: int = 1,
-        scores: bool = True,
-    ) -> list[list[Answer]]:
-        """The ``n`` best outputs for each text, best first.
+    def parts(self, texts: Sequence[str], first: int) -> tuple[list[list[str]], list[Ids]]:
+        """Each text behind its prefix, where it is known; of one longer than any in training the end is not read."""
+        most, found = self.longest - 1, list[Ids]()
+        for number, (text, ids) in enumerate(zip(texts, self.source_ids(texts), strict=True), first):
+            if len(ids) > most + 1:
+                longer = f"line {number} has {len(ids) - 1:,} tokens; the end is not read, of all but {most:,}"
+                warnings.warn(f"{longer}: {text[:40] + '…'!r}", stacklevel=4)
+            found += [np.append(ids[:-1][:most], ids[-1])] if text.strip() else []
+        return [[self._behind_prefix(text)] if text.strip() else [] for text in texts], found
 
-        Args:
-            texts: with their prefixes; blank ones have an empty output. Of a text longer than any in training
-                (``data.max_tokens``) the end is not read, with a warning.
-            n: outputs of each.
-            beam: hypotheses kept while searching, ``n`` at least; default: the recipe's.
-            max_extra: tokens an output may have more than its source; default: the recipe's.
-            trace: told of every step of the search.
-            first: line number of the first text, for warnings.
-            scores: whether they are wanted; a greedy search is faster without, and they may be NaN.
+    def source_ids(self, texts: Sequence[str]) -> list[Ids]:
+        """With ``</s>``, sentinels by name."""
+        return [np.append(ids, self.assets.tokenizer.end) for ids in self.gaps.ids_batch(texts)]
 
-        Raises:
-            UsageError: ``texts`` is no list of texts, or ``n`` is not in 1 … ``MOST``.
-        """
-        sources = self._sources(texts, n, first)
-        found = iter(self.search([one for one in sources if one is not None], n, beam, max_extra, trace, scores))
-        return [[NOTHING] if one is None else list(map(self._answer, next(found))) for one in sources]
-
-    def sample(
-        self, texts: Sequence[str], n: int = 1, *, seed: int | None = None, first: int = 1, **options: Any
-    ) -> list[list[Answer]]:
-        """``n`` outputs drawn for each text: a pure function of the seed, the text's number and the output's.
-
-        Args:
-            texts: as :meth:`nbest` has them.
-            n: outputs of each.
-            seed: another seed, other outputs; default: the recipe's.
-            first: number of the first text.
-            options: temperature, top_k, top_p, min_p, typical, repetition_penalty; default: the recipe's.
-
-        Raises:
-            UsageError: as :meth:`nbest`; or an option that is none of these, or a value that does not fit.
-        """
-        decoding = sampling_options(self.recipe.decoding, options, "sample")
-        sources, seed = self._sources(texts, n, first), self.recipe.seed if seed is None else seed
-        asked = {number: one for number, one in enumerate(sources, first) if one is not None}
-        if not asked:
-            return [[NOTHING] for _ in sources]
-        drawn = sample(step_of(self), [*asked.values()], decoding, self.symbols, seed=seed, samples=n, numbers=[*asked])
-        found = iter(drawn)
-        return [[NOTHING] if one is None else list(map(self._answer, next(found))) for one in sources]
-
-    def score(self, texts: Sequence[str], outputs: Sequence[str], first: int = 1) -> list[ScoredText]:
-        """How probable given outputs are, token by token.
-
-        Args:
-            texts: each is read as a whole.
-            outputs: one of each.
-            first: number of the first text.
-
-        Raises:
-            UsageError: there are not as many.
-            RegardError: a text is too long to be read as a whole.
-        """
-        refuse_unequal(outputs, texts, "outputs")
-        tokenizer, most = self.assets.tokenizer, self.recipe.data.max_tokens
-        sources = [np.append(ids, tokenizer.end) for ids in self.gaps.ids_batch(texts)]
-        ids = self.gaps.ids_batch(outputs)
-        refuse_long(sources, most, first, "texts")
-        refuse_long(ids, most + self.recipe.decoding.max_extra, first, "outputs")
-        return score_outputs(step_of(self), sources, ids, self.symbols, tokenizer, self.recipe.decoding.tokens)
+    def target_ids(self, texts: Sequence[str]) -> list[Ids]:
+        """Sentinels by name."""
+        return self.gaps.ids_batch(texts)
 
     def evaluate(
         self,
@@ -233,10 +133,8 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         if where is not None:
             self._refuse_unlearned(examples, where)
 
-        def best(some: Sequence[str], begin: int) -> list[str]:
-            return [found[0].text for found in self.nbest(some, 1, beam, trace=trace, first=begin + 1, scores=False)]
-
-        said = divide(best, [with_prefix(one.source, one.prefix) for one in examples])
+        asked = [with_prefix(one.source, one.prefix) for one in examples]
+        said = self.best(asked, beam, trace=trace, divide=divide)
         return score_answers(said, [one.target for one in examples], [one.prefix for one in examples])
 
     def unlearned_prefix(self, text: str, prefix: str = "") -> str | None:
@@ -249,9 +147,8 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         Returns:
             ``None`` where the model learned the prefix, or its folder does not say which it learned.
         """
-        known, fold = self.assets.prefixes, str.lower if self.recipe.text.lowercase else str
-        begins = tuple(fold(f"{one}: ") for one in known if one)
-        if not known or fold(with_prefix(text, prefix)).startswith(begins) or (not prefix and "" in known):
+        known, whole = self.assets.prefixes, with_prefix(text, prefix)
+        if not known or self._behind_prefix(whole) != whole or (not prefix and "" in known):
             return None
         found, colon, _ = text.partition(": ")
         return prefix or (found if colon else "")
@@ -265,6 +162,12 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         if not strange:
             return f"a text begins with no prefix: {excerpt(text)!r}; the model knows: {known}"
         return f"the model has not learned the prefix {excerpt(strange)!r}; it knows: {known}"
+
+    def _behind_prefix(self, text: str) -> str:
+        """A text without the prefix that names its task, where the model learned it."""
+        fold = str.lower if self.recipe.text.lowercase else str
+        begins = (f"{one}: " for one in self.assets.prefixes if one)
+        return next((text[len(one) :] for one in begins if fold(text).startswith(fold(one))), text)
 
     def _refuse_unlearned(self, examples: Sequence[PrefixedPair], where: str) -> None:
         """Raise where the model learned no prefix of a test set, and warn where it learned few.
@@ -299,84 +202,3 @@ class TextToText(TextTask[AnswerAssets, "Transformer"]):
         """The pieces of a text to be written, for inspection; without symbols."""
         found = self.gaps.parse(text)
         return found.text, list(found.read)
-
-    def decoding(self, k: int, beam: int | None) -> Decoding:
-        """The recipe's decoding options with a beam of at least ``k``.
-
-        Raises:
-            UsageError: the beam is none.
-        """
-        if beam is not None:
-            check_value("decoding.beam", beam, "beam")
-        decoding = self.recipe.decoding
-        return decoding.model_copy(update={"beam": max(k, decoding.beam if beam is None else beam)})
-
-    def search(
-        self,
-        sources: Sequence[Ids],
-        k: int,
-        beam: int | None,
-        max_extra: int | None = None,
-        trace: Trace | None = None,
-        scores: bool = True,
-    ) -> list[list[Hypothesis]]:
-        """The ``k`` best outputs of each source, best first.
-
-        Args:
-            sources: ids with ``</s>``.
-            k: outputs of each.
-            beam: hypotheses kept while searching, ``k`` at least; default: the recipe's.
-            max_extra: tokens an output may have more than its source; default: the recipe's.
-            trace: told of every step.
-            scores: whether they are wanted; greedy search is faster without.
-        """
-        if not sources:
-            return []
-        decoding = self.decoding(k, beam)
-        if max_extra is not None:
-            decoding = decoding.model_copy(update={"max_extra": max_extra})
-        if k > 1 and decoding.distinct:
-            return self._search_distinct(sources, k, decoding)
-        return search(step_of(self), sources, decoding, self.symbols, nbest=k, trace=trace, scores=scores)
-
-    def _search_distinct(self, sources: Sequence[Ids], k: int, decoding: Decoding) -> list[list[Hypothesis]]:
-        """The ``k`` best outputs that differ in more than case, punctuation and spaces."""
-        step, tokenizer = step_of(self), self.assets.tokenizer
-
-        def text(tokens: tuple[int, ...]) -> str:
-            return decode_with_symbols(tokenizer, tokens, tokenizer.sentinels)
-
-        def find(places: Sequence[int], width: int) -> list[list[Hypothesis]]:
-            own = decoding.model_copy(update={"beam": width})
-            return search(step, [sources[place] for place in places], own, self.symbols, nbest=width)
-
-        from regard.tasks.text.distinct import search_distinct
-
-        return search_distinct(find, len(sources), k, decoding.beam, text)
-
-    def _sources(self, texts: Sequence[str], n: int, first: int) -> list[Ids | None]:
-        """The ids of each text with ``</s>``, cut to those of training; None for a blank one."""
-        refuse_others(texts)
-        if not isinstance(n, int) or not 1 <= n <= MOST:
-            raise UsageError(f"{n!r} outputs cannot be given; ask for 1 to {MOST}", "n")
-        tokenizer, room = self.assets.tokenizer, self.recipe.data.max_tokens - 1
-        found: list[Ids | None] = []
-        for number, (text, ids) in enumerate(zip(texts, self.gaps.ids_batch(texts), strict=True), first):
-            if len(ids) > room:
-                longer = f"line {number} has {len(ids):,} tokens; the end is not read, of all but {room:,}"
-                warnings.warn(f"{longer}: {text[:40] + '…'!r}", stacklevel=3)
-            found.append(np.append(ids[:room], tokenizer.end) if text.strip() else None)
-        return found
-
-    def _answer(self, found: Hypothesis) -> Answer:
-        sentinels = self.assets.tokenizer.sentinels
-        text = " ".join(decode_with_symbols(self.assets.tokenizer, found.tokens, sentinels).split("\n"))
-        return Answer(
-            text,
-            found.tokens,
-            math.exp(found.log_probability),
-            found.score,
-            found.finished,
-            found.confidence,
-            is_doubted(found.confidence, self.assets.doubted_below),
-        )

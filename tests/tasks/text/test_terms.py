@@ -15,8 +15,8 @@ from regard.config import recipe_from
 from regard.decoding.hypotheses import length_penalty
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.model_folder import open_without_torch
-from regard.tasks.translation.term_folder import edit_terms
-from regard.tasks.translation.terms import Terminology, TermSearch, form_tokens
+from regard.tasks.text.term_folder import edit_terms
+from regard.tasks.text.terms import Terminology, TermSearch, form_tokens
 from regard.tasks.translation.translator import Translation
 from regard.text.terms import TermList, count
 from regard.text.tokenizers.vocabulary import TERMS, learn_vocabularies
@@ -142,9 +142,9 @@ def test_what_cannot_be_had_is_said_by_line_and_term(model):
     with pytest.warns(UserWarning, match="line 1: no form of the term 'dog' → 'Hund' can be written"):
         assert made(lowercase=True).nbest(["a dog"], terms=Terminology(TermList(("dog\tHund",))))
     blocked = model.with_settings(["decoding.no_repeat_ngram=1"])
-    with pytest.warns(UserWarning, match="line 2: the translation lacks the term 'dog' → 'Hund Hund'"):
+    with pytest.warns(UserWarning, match="line 2: the output lacks the term 'dog' → 'Hund Hund'"):
         assert blocked.nbest(["", "dog"], terms=Terminology(TermList(("dog\tHund Hund",))))
-    with pytest.warns(UserWarning, match="line 1: 'Katze' is forbidden; no translation was found without it"):
+    with pytest.warns(UserWarning, match="line 1: 'Katze' is forbidden; no output was found without it"):
         assert model.nbest(["dog"], terms=Terminology(forbidden=("katze",)), prefixes=["Katze, der"])
     brief = model.recipe.model_copy(update={"decoding": model.recipe.decoding.model_copy(update={"shortlist": True})})
     with refused(UsageError, "decoding.shortlist", "pieces outside"):

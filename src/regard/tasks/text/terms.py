@@ -64,7 +64,7 @@ class Terminology:
     def __post_init__(self) -> None:
         banned = Phrases(self.forbidden, True)
         for entry in self.terms.entries if self.forbidden else ():
-            if entry.forms and KEEP not in entry.forms and all(any(banned.find(form)) for form in entry.forms):
+            if KEEP not in entry.forms and all(any(banned.find(form)) for form in entry.forms):
                 message = f"all forms of the term {entry.source!r} are forbidden; change one of the lists"
                 raise UsageError(message, Option("forbid"))
 
@@ -96,7 +96,7 @@ class Terminology:
         found: list[tuple[int, str, tuple[str, ...]]] = []
         for one in self._sources[has_spaces(language)].find(re.sub(r"\s", " ", text), taken) if entries else ():
             source = " ".join(text[one.begin : one.end].split())
-            written = (source if form == KEEP else form for form in entries[one.place].forms or (KEEP,))
+            written = (source if form == KEEP else form for form in entries[one.place].forms)
             found.append((one.begin, source, tuple(dict.fromkeys(written))))
             taken = [(begin, end) for begin, end in taken if end <= one.begin or one.end <= begin]
         found += [(begin, text[begin:end], (text[begin:end],)) for begin, end in taken]
@@ -253,9 +253,9 @@ class TermSearch:
         text = unicodedata.normalize("NFC", self._tokenizer.decode(best.tokens))
         for one, _ in some if not self._recipe.decoding.term_bonus else ():
             if count(one.forms, text, self._spaced) < one.times:
-                _warn(f"line {line}: the translation lacks the term {one}; other rules or terms leave no room for it")
+                _warn(f"line {line}: the output lacks the term {one}; other rules or terms leave no room for it")
         for found in self._banned.find(text):
-            _warn(f"line {line}: {text[found.begin : found.end]!r} is forbidden; no translation was found without it")
+            _warn(f"line {line}: {text[found.begin : found.end]!r} is forbidden; no output was found without it")
 
 
 def _warn(sentence: str) -> None:

@@ -1,0 +1,129 @@
+"""Options of the commands whose models write for texts, and of those that draw."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+from cyclopts import Group, Parameter
+
+from regard.cli.io.exchange import Exchange
+from regard.cli.io.term_options import NO_TERM_OPTIONS, TermOptions
+from regard.cli.io.terminal import say
+
+if TYPE_CHECKING:
+    from regard.tasks.text.output_options import OutputOptions
+
+DRAWING = Group("Drawing", sort_key=1)
+SETTINGS_HELP = (
+    "decoding.KEY=VALUE, another value than the recipe's: length_penalty, min_length, max_length, no_repeat_ngram, "
+    "repetition_penalty, stopping, term_bonus, shortlist (of a student of Marian, faster); docs/generate.md names all."
+)
+WITH_HELP = (
+    "another model folder of the same task, languages and vocabulary; may be given several times. Each token is chosen "
+    "by the mean of the probabilities of all models."
+)
+With = Annotated[list[Path] | None, Parameter(name="--with", help=WITH_HELP)]
+Settings = Annotated[list[str] | None, Parameter(name="--set", help=SETTINGS_HELP)]
+Number = Annotated[float | None, Parameter(group=DRAWING)]
+Whole = Annotated[int | None, Parameter(group=DRAWING)]
+AnyTask = TypeVar("AnyTask", bound=Any)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class SamplingOptions:
+    """The options of every command that draws texts.
+
+    Args:
+        temperature: 1 samples from the model, less is safer, 0 takes the most probable token every time.
+        top_k: sample from this many tokens, the most probable ones.
+        top_p: sample from the fewest tokens whose total probability reaches this.
+        min_p: sample from tokens with at least this share of the most probable one's probability.
+        typical: sample from the tokens closest to the expected surprisal, up to this total probability.
+        repetition_penalty: penalise tokens that occurred before; 1 does nothing.
+    """
+
+    temperature: Number = None
+    top_k: Whole = None
+    top_p: Number = None
+    min_p: Number = None
+    typical: Number = None
+    repetition_penalty: Number = None
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Those that are given, by name.
+
+        Raises:
+            UsageError: a value does not fit.
+        """
+        from regard.tasks.text.task import sampling_values
+
+        return sampling_values(asdict(self), "drawing")
+
+
+NO_SAMPLING = SamplingOptions()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class WriterOptions:
+    """The options of ``regard translate`` and ``ask`` that say how an output is found.
+
+    Args:
+        beam: hypotheses kept while searching; 1 is fastest; default: the recipe's.
+        with_: other models.
+        mbr: show of this many candidates that which is most like the others (minimum Bayes risk): of drawn ones, or
+            with --beam of the best; where several outputs are shown the next ones after it, too.
+        wording: terms.
+        sample: draw outputs instead of searching for the most probable.
+        seed: another seed, other drawn outputs; default: the recipe's.
+        drawing: how.
+        settings: of the recipe.
+    """
+
+    beam: int | None = None
+    with_: With = None
+    mbr: int | None = None
+    wording: TermOptions = NO_TERM_OPTIONS
+    sample: Annotated[bool, Parameter(group=DRAWING)] = False
+    seed: Annotated[int | None, Parameter(group=DRAWING)] = None
+    drawing: SamplingOptions = NO_SAMPLING
+    settings: Settings = None
+
+    def outputs(self, n: int, guard: Literal["warn", "retry"] | None = None) -> OutputOptions:
+        """What is wanted of each text.
+
+        Raises:
+            UsageError: numbers do not fit, or options do not go together.
+        """
+        from regard.tasks.text.output_options import OutputOptions
+
+        return OutputOptions(n, self.beam, self.sample, self.mbr, self.seed, self.drawing.values, guard)
+
+    def about(self, searches: bool) -> dict[str, object]:
+        """What results depend on; ``searches``: whether the best outputs are searched for, which keeps terms.
+
+        Raises:
+            UsageError: terms are given, but nothing is searched for.
+        """
+        found = {f"--{name}": getattr(self, name) for name in ("beam", "mbr", "sample", "seed")}
+        return {**found, "--set": self.settings, **self.drawing.values, **self.wording.about(searches)}
+
+    def apply(self, exchange: Exchange, task: AnyTask, searches: bool) -> AnyTask:
+        """The model with others, terms and settings; ``searches`` as :meth:`about` has it."""
+        if self.with_:
+            from regard.tasks.text.ensemble import with_models
+
+            others = {path: exchange.open_beside("--with", path) for path in self.with_}
+            task = with_models(task, exchange.folder, others)
+        if (terms := self.wording.terminology(task.assets.terms)) is not None:
+            task.terminology = terms
+        elif task.assets.terms and not searches:
+            say("the model's terms are kept by searches only, not in what is drawn, nor in alternatives")
+        return task.with_settings(self.settings) if self.settings else task
+
+
+NO_WRITER_OPTIONS = WriterOptions()
