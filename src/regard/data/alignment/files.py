@@ -57,7 +57,7 @@ def check_links(corpus: Corpus[TextPair], path: Path) -> None:
         for link in read_gold(line, f"{path}:{number}")[1]:
             for name, text, word in zip(SIDES, pair, link, strict=True):
                 if word >= (words := len(text.split())):
-                    message = f"has a link of {name} word {word}, but there are {counted(words, 'word')}, the first 0"
+                    message = f"links {name} word {word}, counted from 0, but there are {counted(words, 'word')}"
                     raise RegardError(message, f"{path}:{number}")
     else:
         return
