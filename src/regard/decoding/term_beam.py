@@ -7,6 +7,7 @@ from the bank that needs least. A row ends only where all is met, and keeps room
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
@@ -35,7 +36,7 @@ class TermBeam:
     def __init__(self, decoding: Decoding, symbols: Symbols, letters: Letters) -> None:
         self.decoding, self._symbols = decoding, symbols
         self.automaton = Automaton(letters)
-        self._last: tuple[Choice, Ints] | None = None
+        self._last: tuple[Rows, Choice, Ints] | None = None
 
     def __call__(self, rows: Rows, answer: Answer) -> Choice:
         """The continuations."""
@@ -47,14 +48,19 @@ class TermBeam:
         place_M = self._choose(rows, width_N, bank_NC, log_probability_NC, id_NC == self._symbols.end)
         row_M = place_M // id_NC.shape[1]
         choice = Choice(row_M, id_NC.take(place_M), log_probability_NC.take(place_M))
-        self._last = choice, next_NC.take(place_M)
+        self._last = rows, choice, next_NC.take(place_M)
         return choice
 
     def states(self, rows: Rows) -> Ints:
-        """The state of each row: known of those that this chose last, else read from their tokens."""
-        if self._last is not None and rows.token_N is self._last[0].token_M:
-            return self._last[1]
-        return self.automaton.of(rows)
+        """The state of each row: known of those that this chose last and of new ones, else read from their tokens."""
+        if self._last is not None and rows.token_N is self._last[1].token_M:
+            return self._last[2]
+        known = dict[_Name, int]() if self._last is None else _by_name(*self._last)
+        starts = (self.automaton.start(sentence.terms) for sentence in rows.sentences)
+        known |= {(sentence.index, -1, 0.0): state for sentence, state in zip(rows.sentences, starts, strict=True)}
+        token_N = np.where(rows.length_N > 0, rows.token_N, -1)
+        found = [known.get(name, -1) for name in _names(rows, rows.sentence_N, token_N, rows.log_probability_N)]
+        return self.automaton.of(rows) if -1 in found else np.array(found, np.int64)
 
     def _width(self, sentence: Sentence) -> int:
         """How many rows a sentence keeps."""
@@ -146,6 +152,26 @@ class TermBonusBeam(TermBeam):
         return replace(
             one, token_log_probabilities=tuple(each), log_probability=one.log_probability - gain, score=score
         )
+
+
+_Name = tuple[int, int, float]
+"""A row's sentence, last token and log-probability."""
+
+
+def _names(rows: Rows, sentence_M: Ints, token_M: Ints, log_probability_M: Floats) -> Iterator[_Name]:
+    """What tells rows of these sentences apart, but for a few."""
+    index_M = np.array([sentence.index for sentence in rows.sentences])[sentence_M]
+    return zip(index_M.tolist(), token_M.tolist(), log_probability_M.tolist(), strict=True)
+
+
+def _by_name(rows: Rows, choice: Choice, state_M: Ints) -> dict[_Name, int]:
+    """The states of the rows that were chosen; -1 where rows of one name differ."""
+    parent_M, known = choice.parents(), dict[_Name, int]()
+    total_M = rows.log_probability_N[parent_M] + choice.token_log_probability_M
+    names = _names(rows, rows.sentence_N[parent_M], choice.token_M, total_M)
+    for name, state in zip(names, state_M.tolist(), strict=True):
+        known[name] = state if known.get(name, state) == state else -1
+    return known
 
 
 def _ranks(sentence_M: Ints, bank_M: Ints, order_M: Ints) -> Ints:

@@ -125,6 +125,8 @@ class Terms:
         begins, ends = bool(kind & 1), bool(kind & 2)
         sure = frozenset[int]() if begins else progress.ended
         met = [times + (place in sure) for place, times in enumerate(progress.met)]
+        if token < 0:
+            return Progress(tuple(met), inside=ends)
         open_ = [place for place, term in enumerate(self.terms) if met[place] < term.times]
         going = {(t, f, k + 1) for t, f, k in progress.begun if t not in sure and self.terms[t].forms[f][k] == token}
         if not (progress.inside and begins):
