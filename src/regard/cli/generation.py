@@ -21,7 +21,9 @@ from regard.cli.io.writer_options import (
     NO_WRITER_OPTIONS,
     SamplingOptions,
     Settings,
+    With,
     WriterOptions,
+    open_others,
 )
 from regard.system.errors import RegardError, UsageError
 
@@ -270,6 +272,7 @@ def generate(
     stop: list[str] | None = None,
     seed: int | None = None,
     drawing: SamplingOptions = NO_SAMPLING,
+    with_: With = None,
     settings: Settings = None,
     json: bool = False,
     input: Annotated[Input, Parameter(help="a file that is the prompt, plain or gz, xz, zst; -: stdin.")] = None,
@@ -305,8 +308,9 @@ def generate(
     with Exchange("generate", folder, texts, given, about) as exchange:
         from regard.tasks.kinds import continues_text
 
-        task = exchange.open_model()
-        assert continues_text(task)
+        opened = exchange.open_model()
+        assert continues_text(opened)
+        task = open_others(exchange, opened, with_)
         task = task.with_settings(settings) if settings else task
         prompts = _prompts(exchange.given) if prompt is None else [prompt]
 

@@ -60,6 +60,17 @@ def test_a_model_with_itself_is_the_model_alone(make: Any) -> None:
     assert np.allclose(alone, twice, rtol=1e-5)
 
 
+def test_language_models_write_together_by_the_mean_of_their_probabilities() -> None:
+    first, second = small_tasks.speaker(5), small_tasks.speaker(6)
+    both, asked = first.with_models([second]), {"temperature": 0.0, "max_tokens": 9}
+    [found] = both.generate("The", **asked)
+    assert "".join(both.stream("The", **asked)) == found.text
+    ids = np.append(first.assets.tokenizer.encode("The").ids, found.tokens).astype(np.int64)
+    nats = [model.surprise([ids])[0][-len(found.tokens) :] for model in (first, second)]
+    assert found.end == "limit"
+    assert found.log_probability == pytest.approx(np.log(np.mean(np.exp(-np.array(nats)), axis=0)).sum(), rel=1e-4)
+
+
 def test_models_that_do_not_go_together_are_refused_by_name() -> None:
     task, other = small_tasks.translator(), small_tasks.translator()
     other.recipe = other.recipe.model_copy(

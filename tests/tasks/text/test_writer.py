@@ -12,7 +12,7 @@ from regard.tasks.text.terms import Terminology
 from regard.tasks.text.writer import NOTHING
 from regard.text.terms import TermList, count
 from tests.refusals import refused
-from tests.tasks.small_tasks import SOURCE, TARGET, asker, translator
+from tests.tasks.small_tasks import SOURCE, TARGET, asker, speaker, translator
 
 TEXTS = [SOURCE, "", "too tired: the street"]
 TERMS = TermList(("street\tQuax|Qu ab", "tired\t="))
@@ -99,7 +99,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"sample": True, "guard": "retry"}, "guard", "sample"),
     ({"mbr": 3, "guard": "retry"}, "guard", "mbr"),
     ({"seed": 1}, "seed", "sample"),
-    ({"mbr": 3, "beam": 3, "seed": 1}, "seed", "sample"),
+    ({"mbr": 3, "beam": 3, "seed": 1}, "seed", "beam"),
     ({"drawing": {"top_k": 3}}, "top_k", "sample"),
     ({"drawing": {"repetition_penalty": 2.0}}, "repetition_penalty", "decoding.repetition_penalty"),
     ({"drawing": {"heat": 1.0}, "sample": True}, "heat", "temperature"),
@@ -113,6 +113,9 @@ def test_what_does_not_go_together_is_refused(given: dict[str, Any], where: str,
         OutputOptions(**given)
 
 
-def test_only_translations_are_guarded() -> None:
+def test_only_translators_have_a_guard_and_a_shortlist() -> None:
     with refused(UsageError, "guard", "text-to-text"):
         asker().write(TEXTS, OutputOptions(guard="warn"))
+    for task in (asker(), speaker()):
+        with refused(UsageError, "settings", "shortlist"):
+            task.with_settings(["decoding.shortlist=true"])

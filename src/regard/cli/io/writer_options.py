@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -114,11 +115,7 @@ class WriterOptions:
 
     def apply(self, exchange: Exchange, task: AnyTask, searches: bool) -> AnyTask:
         """The model with others, terms and settings; ``searches`` as :meth:`about` has it."""
-        if self.with_:
-            from regard.tasks.text.ensemble import with_models
-
-            others = {path: exchange.open_beside("--with", path) for path in self.with_}
-            task = with_models(task, exchange.folder, others)
+        task = open_others(exchange, task, self.with_)
         if (terms := self.wording.terminology(task.assets.terms)) is not None:
             task.terminology = terms
         elif task.assets.terms and not searches:
@@ -127,3 +124,12 @@ class WriterOptions:
 
 
 NO_WRITER_OPTIONS = WriterOptions()
+
+
+def open_others(exchange: Exchange, task: AnyTask, paths: Sequence[Path] | None) -> AnyTask:
+    """The model, with others of which --with names the folders as an ensemble."""
+    if not paths:
+        return task
+    from regard.tasks.text.ensemble import with_models
+
+    return with_models(task, exchange.folder, {path: exchange.open_beside("--with", path) for path in paths})

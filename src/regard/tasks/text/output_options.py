@@ -69,7 +69,8 @@ class OutputOptions:
         if not self.draws and (there := [*(["seed"] if self.seed is not None else []), *drawing]):
             also = Option("settings", "decoding.repetition_penalty=NUMBER")
             searching = f"; in a search it is {also}" if there[0] == "repetition_penalty" else ""
-            raise UsageError(f"is for drawing; add {Option('sample', True)}{searching}", Option(there[0]))
+            draw = f"leave {Option('beam')} out" if self.mbr else f"add {Option('sample', True)}"
+            raise UsageError(f"is for drawing; {draw}{searching}", Option(there[0]))
 
     @property
     def draws(self) -> bool:

@@ -147,6 +147,8 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
         chosen = values.get("decoding", {})
         for name, value in chosen.items():
             check_value(f"decoding.{name}", value, SETTINGS)
+        if chosen.get("shortlist") and self.info.learns_from != "pairs":
+            raise UsageError(f"shortlist is for translators, but this is {self.info.noun}", SETTINGS)
         other, decoding = copy(self), changed_section(self.recipe.decoding, chosen, SETTINGS)
         other.recipe = self.recipe.model_copy(update={"decoding": decoding})
         if "suppress" in chosen and hasattr(self, "symbols"):
