@@ -74,7 +74,7 @@ def test_the_version_is_told_and_the_engine_translates_what_evaluate_scores(done
     assert done["version"][0] == 0
     if not kernels.available():
         pytest.skip("no compiler was there when Regard was installed")
-    expected = (("translate", "", 2), ("evaluate", "BLEU ", 2), ("cover", "", 2), ("score", "-", 40))
+    expected = (("translate", "", 2), ("evaluate", "BLEU ", 10), ("cover", "", 2), ("score", "-", 40))
     for command, begins, lines in expected:
         code, out, err = done[command]
         assert (code, err, len(str(out).splitlines())) == (0, "", lines)

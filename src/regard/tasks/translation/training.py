@@ -37,8 +37,6 @@ from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import Option, UsageError
 from regard.tasks.engine import use_engine
-from regard.tasks.metrics.bleu import score
-from regard.tasks.metrics.calibration import doubted_below
 from regard.tasks.model_folder import load
 from regard.tasks.protocols import InputFiles, ShouldStop, TargetWriter, Task, refuse_pipes
 from regard.tasks.text.preparation import LANGUAGES
@@ -49,7 +47,6 @@ from regard.tasks.translation.languages import find_directions
 from regard.tasks.translation.translator import Translation
 from regard.text.confidence import NOT_CALIBRATED
 from regard.text.language_tokens import Direction, LanguageTokens
-from regard.text.terminal import Table
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
 from regard.training.world import ALONE, World
@@ -210,6 +207,8 @@ def final_outputs(
     Raises:
         Stopped: ``should_stop`` returned true.
     """
+    from regard.tasks.metrics.calibration import doubted_below
+
     use_engine(task)
     best = [found[0] for found in nbest(trace=StoppableTrace(should_stop))]
     right = [one.text.strip() == wanted.strip() for one, wanted in zip(best, references, strict=True)]
@@ -265,6 +264,8 @@ class TranslationTraining(TeacherForcing[Translation]):
 
     def scores(self, hypotheses: Sequence[str], references: Sequence[str]) -> Mapping[str, float]:
         """BLEU and chrF; of several directions their means, and the BLEU of each."""
+        from regard.tasks.metrics.bleu import score
+
         found = {}
         for pair, rows in self._by_direction(self._places(True)).items():
             said, wanted = ([texts[row] for row in rows] for texts in (hypotheses, references))
@@ -322,7 +323,7 @@ class TranslationTraining(TeacherForcing[Translation]):
         check = StoppableTrace(should_stop).record
         found = zip(self._read_by(task), best, strict=True)
         task.assets = replace(task.assets, calibration=calibrate(((*one, other) for one, other in found), check))
-        beam, lines, tables = task.recipe.decoding.beam, list[str](), list[Table]()
+        beam, lines, tables = task.recipe.decoding.beam, list[str](), list[str]()
         sources, outputs = [source for source, _ in self.prepared.validation_pairs()], [one.text for one in best]
         for pair, rows in self._by_direction(places).items():
             head, known = f"{' → '.join(pair)}: " if pair else "", task.in_direction(pair) if pair else task
@@ -332,8 +333,8 @@ class TranslationTraining(TeacherForcing[Translation]):
                 span = f"; 95 %: {interval[0]:.1f} to {interval[1]:.1f}" if interval else ""
                 lines.append(f"* {head}{name} {value:.2f} (beam {beam}; `{signature}`{span})")
             lines.append(f"* {head}{scores.breakdown.shares}")
-            tables += scores.breakdown.tables(head)
-        return [*lines, *("\n" + table.markdown().rstrip() for table in tables)]
+            tables += ("\n" + table.markdown().rstrip() for table in scores.breakdown.tables(head))
+        return lines + tables
 
 
 def links_of(prepared: PreparedPairs, given: Iterable[Links] | None = None) -> PreparedLinks:
