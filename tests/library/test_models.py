@@ -1,6 +1,8 @@
 """``regard.load`` gives the public class of each task, which does what the task does, and says what it is."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -255,3 +257,42 @@ def test_common_mistakes_are_named(where: str, call: Callable[[Any], object], mo
     with pytest.raises(RegardError, match=where) as caught:
         call(model("translator"))
     assert "--" not in str(caught.value)
+
+
+INTERRUPTED = """
+import os, signal, sys
+import regard
+from regard.system.errors import Stopped
+from regard.training.log import Reporter
+
+class Impatient(Reporter):
+    def on_step(self, metrics):
+        if metrics.step == 7:
+            os.kill(0, signal.SIGINT)  # as a terminal does: to every process of the run
+
+if __name__ == "__main__":
+    small = ["model.d_model=8", "model.d_ff=8", "model.heads=2", "text.vocabulary=300", "data.validation=5"]
+    told = {"steps": 30, "settings": small, "processes": 2, "despite_check": True, "reporter": Impatient()}
+    try:
+        regard.train("a.en", "a.de", "model", **told)
+    except Stopped:
+        print("stopped")
+    print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+
+
+def test_an_interrupt_stops_a_training_after_its_step(tmp_path: Path) -> None:
+    for code in ("en", "de"):
+        (tmp_path / f"a.{code}").write_text("".join(f"{code} red dog runs {n % 9}\n" for n in range(60)))
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,
+    )
+    assert (done.returncode, done.stdout.split()) == (0, ["stopped", "True"]), done.stderr
+    assert "Traceback" not in done.stderr
+    latest = (tmp_path / "model/training/checkpoints/latest").read_text().strip()
+    assert int(latest.rpartition("-")[2]) in (7, 8)

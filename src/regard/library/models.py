@@ -11,6 +11,7 @@ from regard.library.own_model import OwnModule, load_own, own_class
 from regard.runs.train import train as train_task
 from regard.runs.train_options import TrainOptions, taking
 from regard.system.errors import UsageError
+from regard.system.interrupts import InterruptHandler
 from regard.tasks import model_folder
 from regard.tasks.classification.classifier import Classification
 from regard.tasks.classification.pairs import PairClassification
@@ -106,9 +107,10 @@ def train(options: TrainOptions) -> Model:
     Raises:
         UsageError: an option, a recipe key or a value does not fit.
         RegardError: the data cannot be used, or the output folder belongs to something else.
-        Stopped: ``should_stop`` returned true; all is saved.
+        Stopped: ``should_stop`` returned true, or Ctrl-C was pressed; all is saved.
     """
-    made = train_task(**vars(options))
+    with InterruptHandler(options.should_stop) as should_stop:
+        made = train_task(**{**vars(options), "should_stop": should_stop})
     if made is None:  # another process of the same run has the model
         sys.exit(0)
     return opened(made, options.output)

@@ -51,6 +51,43 @@ def run_command(command: Callable[[], int]) -> int:
             signal.signal(number, signal.SIG_IGN)
 
 
+class InterruptHandler:
+    """As a context manager: Ctrl-C asks a training in Python for a stop, and the second time ends it as ever.
+
+    Before the training has asked, there is nothing to save: then the first is a KeyboardInterrupt, too.
+
+    Args:
+        should_stop: another reason to stop.
+    """
+
+    def __init__(self, should_stop: Callable[[], bool]) -> None:
+        self._should_stop = should_stop
+        self._asked = self._polled = self._heard = False
+
+    def __call__(self) -> bool:
+        self._polled = True
+        return self._asked or self._should_stop()
+
+    def __enter__(self) -> InterruptHandler:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            try:
+                signal.signal(signal.SIGINT, self._handle)
+                self._heard = True
+            except ValueError:  # not in the main thread, which alone hears of signals
+                pass
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._heard:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._asked or not self._polled:
+            raise KeyboardInterrupt
+        self._asked = True
+        os.write(2, b"stopping: saving after this step (a second interrupt ends it at once)\n")
+
+
 def end(error: BaseException, frame: FrameType | None, code: int) -> NoReturn:
     """End the command from a signal's handler: by raising ``error``, so that what is open is closed.
 
