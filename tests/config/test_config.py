@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from regard.cli import EXAMPLES, NO_NEGATIVES, app
 from regard.config import (
     FAMILIES,
     TASKS,
+    Decoding,
     Recipe,
     TransformerSection,
     did_you_mean,
@@ -261,3 +263,9 @@ def test_dropout_of_the_input_is_refused_where_it_would_do_nothing(
     for task in f"{nothing} language-model masked-lm image-classification encoding".split():
         with refused(UsageError, None, f'{section}.{field} is not for task = "{task}"'):
             recipe_from({"task": task, section: {field: 0.1}})
+
+
+def test_a_least_length_above_the_most_is_refused() -> None:
+    with pytest.raises(ValidationError, match="min_length 4 is above max_length 3"):
+        Decoding(min_length=4, max_length=3)
+    assert Decoding(min_length=3, max_length=3).min_length == 3

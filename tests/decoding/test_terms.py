@@ -109,7 +109,8 @@ def test_what_can_be_met_is_met_in_every_output(table, sources, width, data):
     asked = data.draw(st.lists(st.none() | several(own), min_size=len(sources), max_size=len(sources)))
     nbest = data.draw(st.integers(1, width))
     prefixes = [data.draw(st.lists(TOKENS, max_size=2).map(tuple)) for _ in sources]
-    rules = data.draw(st.fixed_dictionaries({}, optional={"max_length": st.integers(1, 9), "min_length": TOKENS}))
+    rules = data.draw(st.fixed_dictionaries({}, optional={"max_length": st.integers(5, 9), "min_length": TOKENS}))
+    rules |= data.draw(st.sampled_from([{}, {"max_length": 1, "min_length": 1}, {"max_length": 3, "min_length": 2}]))
     refill = width > 1 and data.draw(st.booleans())
     decoding = Decoding(beam=width, max_extra=3, refill=refill, **rules)
     options = {"nbest": nbest, "prefixes": prefixes, "terms": asked}

@@ -43,6 +43,11 @@ def test_the_best_setting_is_written_to_the_recipe(folder: Path) -> None:
     assert manifest.read_manifest(folder / "model" / manifest.NAME)["recipe.toml"].size == len(
         (folder / "model" / "recipe.toml").read_bytes()
     )
+    card = (folder / "model" / "card.md").read_text(encoding="utf-8")
+    assert all(f"    {one.line}\n" in card for one in tried)
+    assert manifest.verify(folder / "model", extra=True) is None
+    tune(*given)
+    assert (folder / "model" / "card.md").read_text(encoding="utf-8").count("## Searches tried") == 1
     again, same = tune(*given, dry_run=True)
     assert same.bleu >= chosen.bleu
     assert again

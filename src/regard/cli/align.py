@@ -109,9 +109,10 @@ def _with_head(task: Translation, source: Path | None, outputs: ParallelLines) -
 
     if is_known(task.recipe):
         return task
-    if source is None or not source.is_file() or len(outputs.lines) < LEAST:
+    pairs = _both(source, outputs) if source is not None and source.is_file() and outputs.path else None
+    if pairs is None or len(outputs.lines) < LEAST:
         say("the mean of the last layer but one aligns words; align --tune finds better heads")
         return task
-    names = list(map(str, choose_heads(task, *_both(source, outputs))[0]))
+    names = list(map(str, choose_heads(task, *pairs)[0]))
     say(f"{', '.join(names)} align words here, chosen by these pairs; align --tune writes such a choice to the recipe")
     return task.with_settings([f"decoding.alignment_heads={json.dumps(names)}"])

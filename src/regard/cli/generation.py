@@ -114,6 +114,8 @@ def translate(
             if is_same(reverse, folder) and not task.assets.languages:
                 raise UsageError("is the model itself, which has one direction; name that of the other", "--reverse")
             task = task.with_reverse(behind)
+        if guard and not task.assets.calibration.guard:
+            say("what is usual was not fitted to this model, so defaults warn; regard tune fits it")
         wanted = replace(wanted, scores=json or nbest > 1 or exchange.given.by_hand)
         if not json:
             exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
@@ -229,7 +231,7 @@ def _with_alternatives(line: str, words: list[WordAlternatives]) -> Iterator[str
     yield line
     for one in words:
         for other in one.alternatives:
-            yield f"  {one_cell(one.word)}\t{one_cell(other.word)}\t{other.probability:.2f}\t{one_line(other.text)}"
+            yield f"  {one_cell(one.word)}\t{one_cell(other.word)}\t{other.probability:#.2g}\t{one_line(other.text)}"
 
 
 def _values(task: TextModel, one: Hypothesis) -> dict[str, object]:

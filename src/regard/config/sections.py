@@ -327,6 +327,8 @@ class Decoding(Section):
     def _go_together(self) -> Self:
         if self.coverage_penalty and self.term_bonus:
             raise ValueError("term_bonus is taken off a score again, and coverage_penalty with it; leave one out")
+        if self.max_length is not None and self.min_length > self.max_length:
+            raise ValueError(f"min_length {self.min_length} is above max_length {self.max_length}; change one of them")
         return self
 
     @property

@@ -28,7 +28,7 @@ class DiverseBeam(Beam):
         groups: of a sentence.
         diversity: by which a log-probability falls for each row of the groups before that goes on with the token at
             this step. Log-probabilities of rows are sums of such, as in transformers and fairseq.
-        last: the token that ends a row.
+        last: the token that ends a row, also where ``end`` is none.
     """
 
     groups: int = 2

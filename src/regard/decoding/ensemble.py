@@ -112,7 +112,7 @@ class EnsembleAnswer:
 
     def of(self, tokens_N: Ints) -> Floats:
         """The log-probability of one given token per row."""
-        return self._log_probability_NV[np.arange(len(tokens_N)), tokens_N]
+        return _log_mean([answer.of(tokens_N) for answer in self.answers])
 
     def sample(
         self,

@@ -75,7 +75,8 @@ def filter_logits(score_NV: Floats, decoding: Decoding) -> Floats:
     """
     limits = np.finfo(np.float32)
     highest_N1 = np.maximum(score_NV.max(1, keepdims=True), limits.min)
-    score_NV = (score_NV - highest_N1) / np.float32(max(decoding.temperature, float(limits.tiny)))
+    with np.errstate(over="ignore"):  # where the temperature is next to nothing, only the best is left
+        score_NV = (score_NV - highest_N1) / np.float32(max(decoding.temperature, float(limits.tiny)))
     if decoding.top_k:
         score_NV[:, decoding.top_k :] = -np.inf
     if decoding.top_p < 1.0:

@@ -132,9 +132,11 @@ class RandomSampling:
 
     def __call__(self, rows: Rows, answer: Answer) -> Choice:
         """The token of each row that has one left."""
-        from regard.decoding.constraints import tokens_so_far
+        seen_NS = None
+        if self.decoding.repetition_penalty != 1.0:
+            from regard.decoding.constraints import tokens_so_far  # few draws need it
 
-        seen_NS = None if self.decoding.repetition_penalty == 1.0 else tokens_so_far(rows)
+            seen_NS = tokens_so_far(rows)
         token_N = answer.sample(uniforms(rows, self.seed), self.decoding, self.without, seen_NS)
         log_probability_N = numbers(answer.of(np.maximum(token_N, 0)))
         if token_N.min() >= 0:

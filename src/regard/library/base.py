@@ -34,11 +34,11 @@ from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.tasks import model_folder
 from regard.tasks.engine import give_engine, share_engine
-from regard.tasks.model_path import finished_folder, weights_sha256
+from regard.tasks.model_path import CARD, finished_folder, weights_sha256
 from regard.tasks.protocols import Task
 from regard.tasks.text.precisions import Wanted
 from regard.tasks.text.task import BETWEEN, BaseTask
-from regard.tasks.training.model_writer import CARD, SCORES, size_line
+from regard.tasks.training.model_writer import SCORES, size_line
 from regard.text.counts import counted
 from regard.text.languages import UNKNOWN
 

@@ -28,6 +28,7 @@ from regard.tasks.assets import AnswerAssets, ImageAssets, TextAssets
 from regard.tasks.classification.classifier import ClassAssets
 from regard.tasks.kinds import labels_examples
 from regard.tasks.model_folder import MODEL, RECIPE, load
+from regard.tasks.model_path import CARD
 from regard.tasks.protocols import Assets, Task
 from regard.tasks.tagging.tagger import TagAssets
 from regard.tasks.training import model_writer
@@ -82,7 +83,7 @@ def import_model(
     contents: dict[str, Iterable[bytes | memoryview]] = {
         RECIPE: [recipe_toml(found.recipe).encode()],
         MODEL: store.chunks(found.weights),
-        model_writer.CARD: [text.encode()],
+        CARD: [text.encode()],
         **{name: [content] for name, content in assets.contents.items()},
     }
     if found.note:

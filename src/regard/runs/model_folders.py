@@ -14,8 +14,8 @@ from regard.models import store
 from regard.system import disk
 from regard.system.errors import Option, RegardError, UsageError
 from regard.tasks.model_folder import MODEL, RECIPE, load, load_recipe_and_assets, outline
-from regard.tasks.model_path import finished_folder, model_folder
-from regard.tasks.training.model_writer import CARD, final
+from regard.tasks.model_path import CARD, finished_folder, model_folder
+from regard.tasks.training.model_writer import final
 from regard.text.confidence import CONFIDENCE
 from regard.training.checkpoints import checkpoint, manifest, provenance
 from regard.training.checkpoints.files import Files

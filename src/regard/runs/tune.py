@@ -10,13 +10,13 @@ from pathlib import Path
 
 from regard.config import recipe_toml
 from regard.runs.pack import FEW, validation_data
-from regard.system import kernels
+from regard.system import disk, kernels
 from regard.system.errors import UsageError
 from regard.system.processor import usable_cores
 from regard.tasks.metrics.bleu import score
 from regard.tasks.metrics.calibration import doubted_below
 from regard.tasks.model_folder import RECIPE, load, load_recipe_and_assets, open_without_torch
-from regard.tasks.model_path import model_folder
+from regard.tasks.model_path import CARD, model_folder
 from regard.tasks.translation.calibration import calibrate
 from regard.tasks.translation.guard import FEW as FITTED
 from regard.tasks.translation.translator import Translation
@@ -27,6 +27,8 @@ from regard.training.checkpoints.files import Files
 
 BEAMS = (1, 2, 4, 8)
 """The beams that are tried beside that of the recipe."""
+WIDE = 4
+"""The beam that length penalties are tried with where that of the recipe is one."""
 PENALTIES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.6)
 """The length penalties that are tried beside that of the recipe."""
 COVERAGES = (0.0, 0.1, 0.2)
@@ -58,6 +60,8 @@ class Setting:
         return f"{self.beam:4}  {penalties}  {self.bleu:6.2f}  {self.length:6.3f}"
 
 
+SEARCH = "Searches tried on the validation data"
+"""Title of the card's section of them, its last."""
 HEAD = "beam  length penalty  coverage    BLEU  length"
 """The head of the table of settings."""
 
@@ -70,6 +74,8 @@ def tune(
     told: Callable[[str], None] = lambda text: None,
 ) -> tuple[list[Setting], Setting]:
     """Try length penalties with the recipe's beam, beams with the best, then coverage penalties; write what is chosen.
+
+    The card gets the table of all that were tried.
 
     Of a translator and 100 pairs or more it also fits, as the end of a training does, below which confidence outputs
     are doubted, what the guard warns of, and confidences of words.
@@ -112,8 +118,9 @@ def tune(
         tried.append(Setting(beam, length_penalty, score(found, references, target, samples=0).bleu, words, coverage))
         told(tried[-1].line)
 
+    wide = own.beam if own.beam > 1 else WIDE  # to a beam of one a length penalty is nothing
     for penalty in sorted({own.length_penalty, *PENALTIES}):
-        measure(own.beam, penalty)
+        measure(wide, penalty)
     best = max(tried, key=lambda one: (one.bleu, -abs(one.length_penalty - own.length_penalty)))
     for beam in sorted({own.beam, *BEAMS}):
         measure(beam, best.length_penalty)
@@ -132,9 +139,17 @@ def tune(
         told("fitting what the guard and confidences of words mean")
         settings = [f"decoding.{name}={value}" for name, value in found.items()]
         contents[CONFIDENCE] = [_fit_confidence(tasks[""].with_settings(settings), sources, references)]
-    if contents and not dry_run:
+    if not dry_run:
+        contents[CARD] = [_with_table(folder / CARD, [one.line for one in tried]).encode()]
         manifest.replace(folder, contents, Files())
     return tried, chosen
+
+
+def _with_table(card: Path, lines: list[str]) -> str:
+    """The card with the table that a search was chosen from, in the place of an earlier one."""
+    text = disk.content(card, kind="card").decode("utf-8", "replace") if card.exists() else ""
+    table = "\n".join([f"## {SEARCH}", "", *(f"    {line}" for line in (HEAD, *lines))])
+    return f"{text.partition(f'## {SEARCH}')[0].rstrip()}\n\n{table}\n"
 
 
 def _fit_confidence(task: Translation, sources: list[str], references: list[str]) -> bytes:

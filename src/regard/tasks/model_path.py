@@ -18,7 +18,7 @@ from regard.system.errors import RegardError
 from regard.system.threads import ended_threads
 from regard.training.checkpoints.manifest import LARGEST, NAME, NEXT, verify
 
-RECIPE, MODEL = "recipe.toml", "model.safetensors"
+RECIPE, MODEL, CARD = "recipe.toml", "model.safetensors", "card.md"
 OWN = "own.json"
 """In the folder of a module of one's own, which ``regard.fit`` writes."""
 OWN_CLASS = "holds a model of your own class, which Python opens: regard.load(folder, model=ItsClass)"

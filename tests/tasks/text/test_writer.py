@@ -119,3 +119,21 @@ def test_only_translators_have_a_guard_and_a_shortlist() -> None:
     for task in (asker(), speaker()):
         with refused(UsageError, "settings", "shortlist"):
             task.with_settings(["decoding.shortlist=true"])
+
+
+@pytest.mark.parametrize(("name", "value"), [("terms", "terms.tsv"), ("guard", "foo")])
+def test_arguments_of_another_type_are_refused(name: str, value: Any) -> None:
+    with refused(UsageError, name, value):
+        OutputOptions(**{name: value})
+
+
+def test_a_model_is_no_ensemble_with_itself() -> None:
+    task = translator()
+    with refused(UsageError, "others[0]"):
+        task.with_models([task])
+
+
+def test_a_folder_whose_list_has_no_terms_has_no_terminology() -> None:
+    task = translator()
+    task.assets = replace(task.assets, terms=TermList(("# a comment",)))
+    assert task.terminology is None

@@ -118,7 +118,7 @@ class WriterOptions:
         task = open_others(exchange, task, self.with_)
         if (terms := self.wording.terminology(task.assets.terms)) is not None:
             task.terminology = terms
-        elif task.assets.terms and not searches:
+        elif task.assets.terms and task.assets.terms.entries and not searches:
             say("the model's terms are kept by searches only, not in what is drawn, nor in alternatives")
         return task.with_settings(self.settings) if self.settings else task
 

@@ -52,6 +52,12 @@ class OutputOptions:
     trace: Trace | None = None
 
     def __post_init__(self) -> None:
+        if self.terms is not None and not hasattr(self.terms, "forbidden"):
+            raise UsageError(
+                f"{self.terms!r:.80} is no Terminology; Terminology.read makes one of a file", Option("terms")
+            )
+        if self.guard not in (None, "warn", "retry"):
+            raise UsageError(f"{self.guard!r:.80} is neither warn nor retry", Option("guard"))
         for name, least in (("n", 1), ("beam", 1), ("mbr", 2)):
             if (number := getattr(self, name)) is not None:
                 refuse_outside(number, Option(name), least)

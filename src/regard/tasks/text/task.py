@@ -46,6 +46,7 @@ ENGINE_ROOM = 2048
 """Tokens that an engine reads at once; more are no faster."""
 LEAST_ROOM = 256
 """Tokens of a thread at least."""
+_LINE_BITS = 40
 SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical", "repetition_penalty")
 """Fields of the section ``decoding`` by which a text is drawn."""
 Rows = NDArray[np.float32]
@@ -171,6 +172,8 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
         ensemble = copy(self)
         ensemble.others = (*self.others, *others)
         for place, other in enumerate(ensemble.others):
+            if any(other is one for one in (self, *ensemble.others[:place])):
+                raise UsageError("is there already; an ensemble is of different models", f"others[{place}]")
             if differs := difference(self, other):
                 raise UsageError(f"{differs} than the first model", f"others[{place}]")
         return ensemble
@@ -356,6 +359,16 @@ def score_outputs(
         pieces = tuple(map(tokenizer.piece, ids[skip:].tolist()))
         scored.append(ScoredText(pieces, tuple(log_probability_T[skip:].tolist())))
     return scored
+
+
+def number_of(line: int, place: int) -> int:
+    """The number of a part of a text, on which what is drawn depends: its line, and its place there."""
+    return line + (place << _LINE_BITS)
+
+
+def line_of(number: int) -> int:
+    """The line of a part of a text."""
+    return number & ((1 << _LINE_BITS) - 1)
 
 
 def refuse_long(ids: Sequence[Ids], room: int, first: int, name: str) -> None:

@@ -17,7 +17,7 @@ from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis, Symbols
 from regard.decoding.terms import Form, Letters, Term, Terms
 from regard.system.errors import Option, UsageError
-from regard.tasks.text.task import decode_with_offsets
+from regard.tasks.text.task import decode_with_offsets, line_of
 from regard.text.language_tokens import Direction
 from regard.text.languages import WITHOUT_SPACES, primary
 from regard.text.terms import KEEP, NO_TERMS, PROTECTED, Phrases, TermList, count, is_letter, listed_lines, phrase
@@ -25,8 +25,6 @@ from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 ROUNDS = 20
 """Searches at most for a translation without what is forbidden."""
-LINE = (1 << 40) - 1
-"""The line in the number of a part of a text."""
 _WIDE = re.compile(r"\s{2,}|[^\S\xa0\u2009\u202f]")
 """Space that says no more than a space; one that does not break may hold a number together."""
 Found = list[list[Hypothesis]]
@@ -172,9 +170,8 @@ class TermSearch:
         if recipe.decoding.shortlist:
             raise UsageError("terms may need pieces outside of it; leave one of both out", "decoding.shortlist")
         if recipe.decoding.groups > 1:
-            message = (
-                "groups of a beam keep no terms (those of the folder: regard terms), nor other such words; leave it out"
-            )
+            folder = f"an empty file as {Option('terms')} leaves out those of the folder"
+            message = f"groups of a beam keep no terms and no forbidden words; leave out one of both ({folder})"
             raise UsageError(message, "decoding.groups")
         self._own, self._recipe, self._tokenizer, self._source = own, recipe, tokenizer, direction[0]
         self._spaced, self._skip = has_spaces(direction[1]), len(symbols.prefix)
@@ -192,7 +189,7 @@ class TermSearch:
             numbers: of each, its line in it.
             search: from places of parts, the ``terms`` of each and what is ``forbidden`` in it to their outputs.
         """
-        lines, some = [number & LINE for number in numbers], list[list[tuple[WantedTerm, Term]]]()
+        lines, some = list(map(line_of, numbers)), list[list[tuple[WantedTerm, Term]]]()
         for source, text, line in zip(sources, texts, lines, strict=True):
             written = list(self._writable(self._own.wanted(text, self._source), line))
             some.append(self._fitting(written, self._room(len(source)), line))

@@ -22,6 +22,7 @@ from regard.tasks.text.task import (
     AnyModel,
     BaseTask,
     decode_with_symbols,
+    number_of,
     refuse_long,
     refuse_others,
     refuse_unequal,
@@ -99,7 +100,7 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
     @cached_property
     def terminology(self) -> Terminology | None:
         """What outputs that are searched for contain and what they do not; default: the terms of the folder."""
-        if not self.assets.terms:
+        if not (self.assets.terms and self.assets.terms.entries):
             return None
         from regard.tasks.text.terms import Terminology
 
@@ -140,7 +141,7 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
             refuse_unequal(prefixes, texts, "prefixes")
         groups, ids = self.parts(texts, first)
         begins = None if prefixes is None else self._begins(prefixes, groups, first)
-        numbers = [line + (place << 40) for line, group in enumerate(groups, first) for place in range(len(group))]
+        numbers = [number_of(line, place) for line, group in enumerate(groups, first) for place in range(len(group))]
         given = _Parts([part for group in groups for part in group], ids, numbers, begins)
         own = None if options.draws else self.terminology if options.terms is None else options.terms
         found = iter(self._find(given, options, own or None) if ids else [])

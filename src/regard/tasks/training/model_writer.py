@@ -17,7 +17,7 @@ from regard.system import disk, processor
 from regard.system.errors import Damaged, NoValidCheckpoint, Option, RegardError, UsageError
 from regard.tasks.assets import PROCESSORS, json_content
 from regard.tasks.model_folder import MODEL, RECIPE, load, validated_paths
-from regard.tasks.model_path import weights_sha256
+from regard.tasks.model_path import CARD, weights_sha256
 from regard.tasks.protocols import Task
 from regard.tasks.training.base import PreparedData, TrainingTask
 from regard.text.counts import counted
@@ -28,7 +28,6 @@ from regard.training.checkpoints.provenance import Provenance
 from regard.training.objective import Validation, Weights, format_score
 from regard.training.progress import Best, load_progress
 
-CARD = "card.md"
 SCORES = "Scores on the validation data"
 """Title of the card's section of scores."""
 
