@@ -127,12 +127,6 @@ def test_arguments_of_another_type_are_refused(name: str, value: Any) -> None:
         OutputOptions(**{name: value})
 
 
-def test_a_model_is_no_ensemble_with_itself() -> None:
-    task = translator()
-    with refused(UsageError, "others[0]"):
-        task.with_models([task])
-
-
 def test_a_folder_whose_list_has_no_terms_has_no_terminology() -> None:
     task = translator()
     task.assets = replace(task.assets, terms=TermList(("# a comment",)))

@@ -172,8 +172,6 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
         ensemble = copy(self)
         ensemble.others = (*self.others, *others)
         for place, other in enumerate(ensemble.others):
-            if any(other is one for one in (self, *ensemble.others[:place])):
-                raise UsageError("is there already; an ensemble is of different models", f"others[{place}]")
             if differs := difference(self, other):
                 raise UsageError(f"{differs} than the first model", f"others[{place}]")
         return ensemble
