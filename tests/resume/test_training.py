@@ -336,7 +336,11 @@ def test_a_moment_makes_a_step_and_a_model(corpus, tmp_path):
     assert any("too little time to learn much: 1 step in 0.01 minutes" in event for event in reporter.events)
     assert "beyond 0.01 minutes: measuring" in reporter.events[-1]
     assert regard.load(tmp_path / "model").recipe.training.steps == 1
-    assert "\n* BLEU" in (tmp_path / "model" / "card.md").read_text()
+    card = (tmp_path / "model" / "card.md").read_text()
+    assert "\n* BLEU" in card
+    assert "\n| words of the source | sentences | BLEU | chrF |\n" in card
+    assert any(event.startswith("* BLEU") for event in reporter.events)
+    assert not any("\n" in event or event.startswith("|") for event in reporter.events)  # lines for people
 
 
 def test_killed_behind_the_review_or_lost_it_is_the_same_run(corpus, replanned, tmp_path):

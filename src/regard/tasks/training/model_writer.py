@@ -162,7 +162,8 @@ class ModelFolderWriter:
         lines = self.teaching.finish(best, should_stop)
         self._write(self._assets(best), lines, seconds)
         for line in lines:
-            told(line)
+            if line.startswith("* "):  # tables are for the card
+                told(line)
 
     def _renew(self, damage: Damaged, told: Callable[[str], None]) -> None:
         """Rewrite the model folder from its model's checkpoint; before there is one, recipe and assets only."""
