@@ -79,8 +79,8 @@ def compare(
             "valid-target": valid_target,
         }
         given.update(minutes=minutes, steps=steps, seeds=seeds, fraction=fraction, output=output)
-        for option in (name for name, value in given.items() if value is not None):
-            raise UsageError("is for recipes; these are model folders", f"--{option}")
+        if others := [name for name, value in given.items() if value is not None]:
+            raise UsageError("is for recipes; these are model folders", f"--{others[0]}")
         return _compare_models(
             recipes, _require_both("test", test_source, test_target), lowercase, json, device, threads
         )

@@ -132,7 +132,7 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
         more = {path: open_model(path, options.device, options.threads, "evaluate") for path in options.with_}
         task = with_models(task, folder, more)
     values, lines = _score(task, options)
-    if task.info.writes == "text" and (known := getattr(task.assets, "terms", None)):
+    if task.info.writes == "text" and (known := getattr(task.assets, "terms", None)) and known.entries:
         terms = len(known.entries)
         values = {"terms": terms, **values}
         lines = [f"with {counted(terms, 'term')} of the model folder (regard terms)", *lines]

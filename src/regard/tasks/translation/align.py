@@ -61,7 +61,7 @@ class AlignmentHead:
     step: Step = "predicts"
 
     @classmethod
-    def named(cls, name: str) -> AlignmentHead:
+    def parse(cls, name: str) -> AlignmentHead:
         """That which the recipe calls so, as ``2.4 predicts``; ``2 reads`` is the mean of a layer."""
         place, step = name.split()
         layer, _, head = place.partition(".")
@@ -88,7 +88,7 @@ def is_known(recipe: Recipe) -> bool:
 def heads_of(recipe: Recipe, layers: int) -> Heads:
     """Those of the recipe, or that which training guided; else the mean of the last layer but one [Garg19 §4.1]."""
     if recipe.decoding.alignment_heads:
-        return tuple(map(AlignmentHead.named, recipe.decoding.alignment_heads))
+        return tuple(map(AlignmentHead.parse, recipe.decoding.alignment_heads))
     return (AlignmentHead.guided(layers) if recipe.training.guided_alignment else AlignmentHead(max(1, layers - 1)),)
 
 
@@ -153,14 +153,14 @@ def _grown(held: Sequence[tuple[Weights, Links]], every: Sequence[AlignmentHead]
     chosen, found = list[AlignmentHead](), list[float]()
     sums: list[Weights] = [np.zeros_like(weight_SLHJI[0, 0, 0]) for weight_SLHJI, _ in held]
 
-    def added(head: AlignmentHead) -> list[Weights]:
+    def with_head(head: AlignmentHead) -> list[Weights]:
         return [sum_JI + _of_head(weight_SLHJI, head) for sum_JI, (weight_SLHJI, _) in zip(sums, held, strict=True)]
 
     for _ in range(min(MOST, len(every))):
-        more = {head: _agreement([*map(_links, added(head))], held) for head in every if head not in chosen}
+        more = {head: _agreement([*map(_links, with_head(head))], held) for head in every if head not in chosen}
         chosen.append(max(more, key=more.__getitem__))
         found.append(more[chosen[-1]])
-        sums = added(chosen[-1])
+        sums = with_head(chosen[-1])
     best = max(found)
     return tuple(chosen[: found.index(best) + 1]), best
 
