@@ -40,6 +40,8 @@ class Environment:
 ENVIRONMENTS = (
     Environment("opennmt", "onmt.bin.train"),
     Environment("eole", "eole.bin.run.train"),
+    Environment("joeynmt", "joeynmt.training"),
+    Environment("marian", "_pymarian", torch=""),  # compiled for Python 3.11 alone
     Environment("transformers", "transformers, accelerate, ctranslate2"),
     Environment("svm", "sklearn.svm", torch=""),
     Environment("fasttext", "fasttext", torch=""),  # built from source: needs a C++ compiler
