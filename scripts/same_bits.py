@@ -98,6 +98,7 @@ GREEDY = "[decoding]\nbeam = 1\n"
 
 RUNS = {
     "translation": Run("translation", PAIRS, WRITER, sections="[decoding]\nbeam = 2\n"),
+    "muon": Run("translation", PAIRS, WRITER, 'optimiser = "muon"\n', sections=GREEDY),
     "classification": Run("classification", LABELS, ENCODER),
     "tagging-crf": Run("tagging", TAGS, ENCODER, sections="[tagging]\ncrf = true\n"),
     "language-model": Run(

@@ -12,7 +12,9 @@ from torch.testing import assert_close
 from regard.config import Training
 from regard.system.errors import RegardError, UsageError
 from regard.training.budget import Replanning
+from regard.training.muon import ROUNDS
 from regard.training.optim import FlatOptimiser, schedule
+from regard.training.world import World
 from tests.refusals import refused
 from tests.training.toy import Bigram
 
@@ -59,6 +61,50 @@ def test_as_torch_parameter_by_parameter(kind, decay):
     for name, parameter in model.named_parameters():
         assert_close(parameter, named[name], rtol=1e-5, atol=1e-7)
         assert not torch.equal(parameter, dict(Bigram().named_parameters())[name])
+
+
+def test_muon_as_torch_matrix_by_matrix_and_adamw_for_the_rest():
+    model, other = Bigram(), Bigram()
+    flat = FlatOptimiser(model, section(optimiser="muon", weight_decay=0.1, precision="fp32"))
+    named = dict(other.named_parameters())
+    matrices = [named.pop(name) for name in ("layers.0.weight", "layers.1.weight")]
+    groups = [
+        {"params": [p for p in named.values() if p.dim() >= 2], "weight_decay": 0.1},
+        {"params": [p for p in named.values() if p.dim() < 2], "weight_decay": 0.0},
+    ]
+    plain = [
+        torch.optim.AdamW(groups, betas=(0.9, 0.98), eps=1e-9),
+        torch.optim.Muon(matrices, weight_decay=0.1, ns_steps=ROUNDS, adjust_lr_fn="match_rms_adamw"),
+    ]
+    for step in range(1, 11):
+        found = gradients(model, step)
+        for name, parameter in model.named_parameters():
+            parameter.grad.copy_(found[name])
+        for name, parameter in other.named_parameters():
+            parameter.grad = 0.5 * found[name]
+        flat.update(0.01 / step, 0.5)
+        for one in plain:
+            for group in one.param_groups:
+                group["lr"] = 0.01 / step
+            one.step()
+    for name, parameter in model.named_parameters():
+        wanted = dict(other.named_parameters())[name]
+        rounded = name.startswith("layers") and name.endswith("weight")  # torch multiplies in bf16
+        assert_close(parameter, wanted, rtol=1e-5, atol=1e-3 if rounded else 1e-7)
+        assert (parameter - dict(Bigram().named_parameters())[name]).abs().max() > 5e-3
+
+
+@pytest.mark.parametrize("shards", [4, 8])
+def test_muons_matrices_lie_whole_in_the_slices_of_shards(shards):
+    shapes = [(12, 5), (3, 3), (12, 5), (7, 20), (3, 3), (12, 5)]
+    model = nn.ModuleList(nn.Linear(*shape) for shape in shapes)
+    model.head = nn.Linear(3, 40)
+    flat = FlatOptimiser(model, section(optimiser="muon"), World(shards=shards))
+    first, each = flat.weights.data_ptr(), 4 * len(flat.weights) // shards
+    starts = {p: p.data_ptr() - first for name, p in model.named_parameters() if p.dim() == 2 and name != "head.weight"}
+    assert all(start // each == (start + 4 * p.numel() - 1) // each for p, start in starts.items())
+    assert len({start // each for start in starts.values()}) > 1
+    assert torch.equal(model[3].weight, flat.weights_by_name()["3.weight"])
 
 
 def test_tied_parameters_are_held_and_saved_once_and_frozen_ones_stay():

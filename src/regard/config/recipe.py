@@ -254,7 +254,7 @@ class Recipe(Section):
         if self.training.patience is not None and self.training.schedule in ("cosine", "linear"):
             raise ValueError("training.patience acts only on schedules without an end (noam, inverse_square_root)")
         if self.training.weight_decay and self.training.optimiser == "adam":
-            raise ValueError('training.weight_decay acts only with training.optimiser = "adamw"')
+            raise ValueError('training.weight_decay acts only with training.optimiser = "adamw" or "muon"')
         return self
 
     @model_validator(mode="after")

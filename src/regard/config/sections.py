@@ -123,11 +123,15 @@ class Training(Section):
         description="parts of every batch, a power of two, each computed by one thread; processes divide them and do "
         "not change the weights; default: by training.tokens",
     )
-    optimiser: Literal["adam", "adamw"] = Field("adam", description="adamw: weight decay apart from the gradient")
+    optimiser: Literal["adam", "adamw", "muon"] = Field(
+        "adam",
+        description="adamw: weight decay apart from the gradient; muon: orthogonal updates of the layers' matrices "
+        "[Jordan24], adamw for the rest",
+    )
     beta1: float = Field(0.9, ge=0.0, lt=1.0, description="decay of the mean of gradients")
     beta2: float = Field(0.98, ge=0.0, lt=1.0, description="decay of the mean of squared gradients")
     epsilon: float = Field(1e-9, gt=0.0, description="added to the root of the mean squared gradient")
-    weight_decay: float = Field(0.0, ge=0.0, description="applied to weights, not to biases and norms; adamw only")
+    weight_decay: float = Field(0.0, ge=0.0, description="applied to weights, not to biases and norms; not with adam")
     schedule: Literal["noam", "inverse_square_root", "cosine", "linear"] = Field(
         "cosine", description="decay of the learning rate after warm-up"
     )

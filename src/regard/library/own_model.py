@@ -195,7 +195,7 @@ def fit(
     rate: float = 2e-3,
     warmup: int = 400,
     schedule: Literal["cosine", "linear", "inverse_square_root"] = "cosine",
-    optimiser: Literal["adam", "adamw"] = "adam",
+    optimiser: Literal["adam", "adamw", "muon"] = "adam",
     weight_decay: float = 0.0,
     clip: float = 1.0,
     validate_every: int | None = None,

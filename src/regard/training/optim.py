@@ -1,4 +1,4 @@
-"""Learning-rate schedules, and Adam over one flat buffer.
+"""Learning-rate schedules, and Adam and Muon over one flat buffer.
 
 Schedules are pure functions of the step, counted from 1 [Vaswani17 §5.3, eq. 3]. A model's parameters are views of the
 buffer, so a step of Adam [Kingma15] is a few long operations.
@@ -8,23 +8,26 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 from torch import nn
 from torch.optim.adam import adam  # the classes of torch.optim import its compiler, which takes seconds
 
 from regard.config import Training
+from regard.nn import ops
 from regard.system.errors import RegardError, UsageError
 from regard.training.budget import Replanning
 from regard.training.buffers import buffers_for
+from regard.training.muon import Muon
 from regard.training.world import ALONE, World, tree_sum
 
 Schedule = Callable[[float], float]
 Tensors = Mapping[str, torch.Tensor]
-DECOUPLED = {"adam": False, "adamw": True}
+DECOUPLED = {"adam": False, "adamw": True, "muon": True}
 """Whether weights decay beside the gradient [Loshchilov19], or as a part of it."""
 _ALIGN = 16
 """Every parameter starts at a multiple of this many numbers (64 bytes of fp32), as freshly allocated ones do."""
@@ -130,10 +133,11 @@ class _Adam:
 
 
 class FlatOptimiser:
-    """Adam or AdamW of a model whose parameters, gradients, moments and averages each lie end to end in one buffer.
+    """Adam, AdamW or Muon of a model whose parameters, gradients, moments and averages lie each end to end in a buffer.
 
     Parameters used at several places (tied) are held once. Weights of two and more dimensions come first and decay
-    (AdamW); biases and norms follow and do not. Saved state is by parameter name and bit-exact.
+    (AdamW); biases and norms follow and do not. Saved state is by parameter name and bit-exact. Under Muon the weight
+    matrices of the layers come before all others, whose optimiser is AdamW.
 
     The buffer has a slice for each shard of a step, of a multiple of 16 numbers. A process holds moments and averages
     of its own shards' slices, and updates these. Every process calls the methods that speak of all processes.
@@ -147,7 +151,8 @@ class FlatOptimiser:
         every = dict(model.named_parameters(remove_duplicate=False))
         self.buffers = {name: t for name, t in model.state_dict().items() if name not in every}
         """Running averages of batch norm: saved with the weights, and changed by a pass instead of an update."""
-        self._starts, self._border = _places(self.parameters, world.shards)
+        matrices = _matrices(self.parameters) if section.optimiser == "muon" else []
+        self._starts, first, border = _places(self.parameters, world.shards, matrices)
         self._buffers = buffers_for(world, _laid_out(self.parameters, self._starts))
         self.weights = self._buffers.weights
         for name, parameter in self.parameters.items():
@@ -163,13 +168,29 @@ class FlatOptimiser:
         self.averages = own.clone() if self.decay else None
         self.first = torch.zeros_like(own)
         self.second = torch.zeros_like(own)
-        border = min(max(self._border - world.rank * len(own), 0), len(own))
+        self._muons = list(self._groups(matrices, section))
+        first, border = (min(max(place - world.rank * len(own), 0), len(own)) for place in (first, border))
         count = torch.zeros((), dtype=torch.float32, device=own.device)
         self._ranges = [
             _Adam(slice(start, end), section, decay, count.clone())
-            for start, end, decay in ((0, border, section.weight_decay), (border, len(own), 0.0))
+            for start, end, decay in ((first, border, section.weight_decay), (border, len(own), 0.0))
             if start < end
         ]
+
+    def _groups(self, matrices: Sequence[str], section: Training) -> Iterator[Muon]:
+        """The matrices of this process, those of a shard that have one shape together, whoever computes the others."""
+        low = section.precision != "fp32" and section.product in ("auto", "bf16")
+        dtype = torch.bfloat16 if low and ops.native_bf16(self.weights.device) else torch.float32
+        each, shards = len(self.weights) // self.world.shards, self.world.mine
+
+        def group(name: str) -> tuple[int, torch.Size]:
+            return self._starts[name] // each, self.parameters[name].shape
+
+        for (shard, shape), names in groupby(matrices, group):
+            if shard in shards:
+                start, *others = (self._starts[name] - shards.start * each for name in names)
+                stride = _aligned(shape.numel())
+                yield Muon(start, 1 + len(others), stride, shape, section.weight_decay, dtype)
 
     def _view(self, flat: torch.Tensor, name: str) -> torch.Tensor:
         parameter, start = self.parameters[name], self._starts[name]
@@ -227,6 +248,8 @@ class FlatOptimiser:
     def update(self, rate: float, scale: float) -> None:
         """One update with the gradient times ``scale`` (token normalisation and clipping in one), in all processes."""
         self.own_gradients.mul_(scale)
+        for group in self._muons:
+            group.update(self.world.own(self.weights), self.own_gradients, self.first, rate)
         for part in self._ranges:
             part.update(self.world.own(self.weights), self.own_gradients, self.first, self.second, rate)
         self.updates += 1
@@ -320,20 +343,43 @@ class FlatOptimiser:
         return own if len(own) == len(self.weights) else torch.zeros_like(self.weights)
 
 
-def _places(parameters: Mapping[str, nn.Parameter], shards: int) -> tuple[dict[str, int], int]:
-    """Where each parameter starts in the flat buffer, and the border between what decays and what does not.
+def _matrices(parameters: Mapping[str, nn.Parameter]) -> list[str]:
+    """The weight matrices of numbered layers, those of one shape together."""
+    names = [name for name, p in parameters.items() if p.dim() == 2 and re.search(r"\.\d+\.", f".{name}")]
+    return sorted(names, key=lambda name: parameters[name].shape)
 
-    The buffer can be cut into as many equal slices as there are shards.
+
+def _places(
+    parameters: Mapping[str, nn.Parameter], shards: int, matrices: Sequence[str] = ()
+) -> tuple[dict[str, int], int, int]:
+    """Where each parameter starts in the flat buffer, where the others follow ``matrices``, and where none decays more.
+
+    The buffer can be cut into as many equal slices as there are shards; no slice's end cuts one of ``matrices``.
     """
-    starts: dict[str, int] = {}
-    end = border = 0
-    for decays in (True, False):
-        for name, parameter in parameters.items():
-            if (parameter.dim() >= 2) == decays:
-                starts[name], end = end, end + -(-parameter.numel() // _ALIGN) * _ALIGN
-        border = end if decays else border
-    each = _ALIGN * shards
-    return {**starts, "": -(-end // each) * each}, border
+    others = [name for name in parameters if name not in {*matrices}]
+    lengths = {name: _aligned(p.numel()) for name, p in parameters.items()}
+    least = max([-(-sum(lengths.values()) // shards), *(lengths[name] for name in matrices)])
+    each = -(-least // _ALIGN) * _ALIGN
+    while True:
+        starts: dict[str, int] = {}
+        end = 0
+        for name in matrices:
+            border = -(-end // each) * each
+            starts[name] = border if border < end + lengths[name] and border > end else end
+            end = starts[name] + lengths[name]
+        first = border = end
+        for decays in (True, False):
+            for name in others:
+                if (parameters[name].dim() >= 2) == decays:
+                    starts[name], end = end, end + lengths[name]
+            border = end if decays else border
+        if end <= each * shards:
+            return {**starts, "": each * shards}, first, border
+        each += _aligned(max(1, (end - each * shards) // shards))
+
+
+def _aligned(numbers: int) -> int:
+    return -(-numbers // _ALIGN) * _ALIGN
 
 
 def _laid_out(parameters: Mapping[str, nn.Parameter], starts: Mapping[str, int]) -> torch.Tensor:
