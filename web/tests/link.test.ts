@@ -21,6 +21,11 @@ describe('an address', () => {
     expect(read('#drawn=best&order=up&beside=me')).toMatchObject(usual)
   })
 
+  it('says which box of Figure 1 is open', () => {
+    expect(read(written({ ...place, view: 'figure', box: 'encoder.2.attention' })).box).toBe('encoder.2.attention')
+    expect(written({ ...place, box: 'encoder.2.attention' })).toBe(written(place))
+  })
+
   it('says which step of the walk is shown', () => {
     expect(read(written({ ...place, view: 'walk', step: 4 }))).toMatchObject({ view: 'walk', step: 4 })
     expect(written({ ...place, view: 'walk', step: 1 })).toBe(written({ ...place, view: 'walk' }))

@@ -128,7 +128,7 @@ describe('the walk of a demonstration', () => {
 
   it('comes as soon as the training of a demonstration has begun, where nothing else was asked for', () => {
     const classic = { pronoun: 'it', sentences: [] }
-    const known = { stacks: [], sides: [] }
+    const known = { family: '', stacks: [], sides: [] }
     const preparing = { ...known, kinds: {}, ready: false, weights: null, why: 'it begins', classic: null }
     for (const [hash, view] of [['', 'walk'], ['#view=sheet', 'sheet']] as const) {
       page.open(state(preparing), at(hash), !hash)

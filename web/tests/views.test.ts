@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { nearest, possible, VIEWS } from '../src/lib/views'
 import type { Walk } from '../src/lib/walk'
 
-const none = { kinds: {}, writes: 'nothing' as const, stacks: [], sides: [], course: false }
-const translator = { kinds: { cross: [2, 4] as [number, number] }, writes: 'text' as const, stacks: ['encoder' as const], sides: ['source' as const], course: true }
+const none = { family: '', kinds: {}, writes: 'nothing' as const, stacks: [], sides: [], course: false }
+const translator = { family: 'transformer', kinds: { cross: [2, 4] as [number, number] }, writes: 'text' as const, stacks: ['encoder' as const], sides: ['source' as const], course: true }
 const of = (model: Parameters<typeof possible>[1]) => VIEWS.map(([view]) => view).filter((view) => possible(view, model))
 
 describe('views', () => {
@@ -12,7 +12,7 @@ describe('views', () => {
     expect(of(translator)).toEqual(VIEWS.map(([view]) => view).filter((view) => view !== 'walk'))
     expect(of({ ...translator, walk: {} as Walk })).toEqual(VIEWS.map(([view]) => view))
     expect(of({ ...translator, walk: null, classic: { pronoun: 'it', sentences: [] } })).toContain('walk')
-    expect(of({ ...translator, kinds: {}, stacks: [] })).toEqual(['writing', 'words', 'dictionary', 'training'])
+    expect(of({ ...translator, kinds: {}, stacks: [] })).toEqual(['figure', 'writing', 'words', 'dictionary', 'training'])
     expect(of({ ...translator, writes: 'classes' })).not.toContain('writing')
   })
 

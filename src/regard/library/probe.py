@@ -26,6 +26,7 @@ from regard.nn.attention.multi_head import MultiHeadAttention
 from regard.nn.embeddings import InputEmbedding, PatchEmbedding
 from regard.nn.heads import Attention
 from regard.nn.layers import FeedForward, Residual
+from regard.nn.recurrent import Recurrent
 from regard.system.errors import RegardError, UsageError
 
 AXES: Mapping[str, tuple[str, ...]] = {
@@ -45,6 +46,7 @@ _PARTS: tuple[tuple[type[nn.Module], tuple[str, ...]], ...] = (
     (Alignment, ("query", "key", "value", "score", "weight", "context", "output")),
     (Attention, ("query", "key", "value", "score", "weight", "context", "output")),
     (FeedForward, ("output",)),
+    (Recurrent, ("output",)),
     (Residual, ("residual",)),
     (InputEmbedding, ("embedding", "positions")),
     (PatchEmbedding, ("embedding", "positions")),

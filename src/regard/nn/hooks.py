@@ -4,7 +4,8 @@
 training forward and in decoding. Points: ``embedding`` and ``positions`` of encoder and decoder; of each attention, by
 heads, ``query``, ``key``, ``value``, ``score`` (before scale and mask), ``bias`` (where positions add to scores),
 ``mask`` (true where a token must not see what comes), ``weight`` and ``context``; of attention with rotary positions
-``places`` (the tokens' positions, by which queries and keys are turned); of each sub-layer ``output``; of each residual
+``places`` (the tokens' positions, by which queries and keys are turned); of each sub-layer, and recurrent layer,
+``output``; of each residual
 connection ``residual``. Names are the modules' paths: ``encoder.0.attention.weight``,
 ``decoder.2.cross.context``, ``decoder.1.feedforward.output``. ``*`` matches anything. ::
 

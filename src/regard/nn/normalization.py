@@ -24,6 +24,10 @@ class LayerNorm(nn.LayerNorm):
         super().__init__(d_model, eps=epsilon)
         watch(self)
 
+    def moments(self, x_TD: Tensor) -> tuple[Tensor, Tensor]:
+        """What is taken from a token's entries, and what they are divided by: one number each."""
+        return x_TD.mean(1, keepdim=True), (x_TD.var(1, keepdim=True, correction=0) + self.eps).sqrt()
+
 
 class RMSNorm(nn.Module):
     """``x / √(mean(x²) + ε) · gain`` over a token's entries [Zhang19]."""
@@ -38,6 +42,10 @@ class RMSNorm(nn.Module):
         """Each token normalised."""
         return F.rms_norm(x_TD, self.weight.shape, self.weight, self.epsilon)
 
+    def moments(self, x_TD: Tensor) -> tuple[Tensor, Tensor]:
+        """As of layer norm; nothing is taken away."""
+        return torch.zeros_like(x_TD[:, :1]), (x_TD.square().mean(1, keepdim=True) + self.epsilon).sqrt()
+
 
 class GroupNorm(nn.GroupNorm):
     """Layer norm over each of several equal parts of a token's entries on its own [Wu18]."""
@@ -45,6 +53,13 @@ class GroupNorm(nn.GroupNorm):
     def __init__(self, d_model: int, groups: int, epsilon: float = EPSILON) -> None:
         super().__init__(groups, d_model, eps=epsilon)
         watch(self)
+
+    def moments(self, x_TD: Tensor) -> tuple[Tensor, Tensor]:
+        """As of layer norm, each entry's those of its group."""
+        parts_TGX = x_TD.unflatten(1, (self.num_groups, -1))
+        mean_TGX = parts_TGX.mean(2, keepdim=True).expand_as(parts_TGX)
+        deviation_TGX = (parts_TGX.var(2, keepdim=True, correction=0) + self.eps).sqrt().expand_as(parts_TGX)
+        return mean_TGX.flatten(1), deviation_TGX.flatten(1)
 
 
 class BatchNorm(nn.Module):
@@ -72,6 +87,10 @@ class BatchNorm(nn.Module):
         """Each entry normalised."""
         mean_D, variance_D = self._moments(x_TD) if self.training else (self.running_mean, self.running_variance)
         return (x_TD - mean_D) * ((variance_D + self.epsilon).rsqrt() * self.weight) + self.bias
+
+    def moments(self, x_TD: Tensor) -> tuple[Tensor, Tensor]:
+        """As of layer norm, each entry's own; those of evaluation."""
+        return self.running_mean[None], (self.running_variance + self.epsilon).sqrt()[None]
 
     def _moments(self, x_TD: Tensor) -> tuple[Tensor, Tensor]:
         weight_T = _REAL.get()

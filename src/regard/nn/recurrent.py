@@ -62,6 +62,7 @@ class Recurrent(nn.Module):
         self.state_size = self.states * directions * size
         """X, entries of a state."""
         self.kernel = self.kind(size_in, size, bidirectional=directions == 2)
+        self.path = ""
         draw(self)
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
@@ -89,9 +90,9 @@ class Recurrent(nn.Module):
             live_L: how many sequences have a token at each time.
             first_NX: what the sequences' states are before their first token.
         """
-        if torch.is_grad_enabled() and entering.device.type == "cpu":
-            return self._unroll(entering, live_L, first_NX)
-        return self._by_kernel(entering, live_L, first_NX)
+        unrolls = torch.is_grad_enabled() and entering.device.type == "cpu"
+        hidden_RD, last_NX = (self._unroll if unrolls else self._by_kernel)(entering, live_L, first_NX)
+        return hooks.hook_point(f"{self.path}.output", hidden_RD), last_NX
 
     def _by_kernel(self, entering: Tensor, live_L: Tensor, first_NX: Tensor) -> tuple[Tensor, Tensor]:
         """The same by torch's kernel, whose state is a tensor, or one for each vector that is carried."""
@@ -133,7 +134,7 @@ class Recurrent(nn.Module):
         entered_NF = product(entering, entering_weight, entering_bias_F, full(self.product))
         carried_NF = product(state_NX[:, : self.size], weight_FD, bias_F, full(self.product))
         after, _ = self.equations.step(entered_NF, carried_NF, state_NX)
-        return after[:, : self.size], after
+        return hooks.hook_point(f"{self.path}.output", after[:, : self.size]), after
 
     def _weights(self, suffix: str = "") -> list[Tensor]:
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")

@@ -29,7 +29,7 @@ JUNK = [None, True, -1, 0, 1, 3, 10**30, 0.5, "", "a", "x" * 100_001, "\ud800"]
 JUNK += [[], [[]], [1, "a"], {}, {"a": 1}, DEEP, HUGE]
 FIELDS = (
     "model snapshot text target branch image changes kind merge layer head query beam stack count side id texts scenes "
-    "pair place places label begin form temperature seed most off mask pixels number weights between"
+    "pair place places label begin form temperature seed most off mask pixels number weights between part token"
 ).split()
 
 

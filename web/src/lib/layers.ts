@@ -26,16 +26,9 @@ export interface Added {
   cosine: number
 }
 
-/** The sub-layers, of one token or of the mean of all. */
-export function added({ values, arrays }: Payload<LayersValues>, token: number | null): Added[] {
-  const width = values.tokens.length
-  const of = (name: string, row: number) => {
-    const data = arrays[name]!.data.subarray(row * width, (row + 1) * width)
-    if (token !== null) return data[token]!
-    let sum = 0
-    for (const value of data) sum += value
-    return sum / width
-  }
+/** The sub-layers, of one token. */
+export function added({ values, arrays }: Payload<LayersValues>, token: number): Added[] {
+  const of = (name: string, row: number) => arrays[name]!.data[row * values.tokens.length + token]!
   return values.parts.map(([layer, part], row) => ({ layer, name: PARTS[part], length: of('length', row), cosine: of('cosine', row) }))
 }
 

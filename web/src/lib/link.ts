@@ -22,6 +22,8 @@ export interface Place {
   drawn?: Drawn | null
   order?: Order
   beside?: Beside | null
+  /** Of Figure 1 the box that is open: stack, layer and part. */
+  box?: string | null
   /** Of the guided walk, from 1. */
   step?: number
   /** Its two sentences have changed places. */
@@ -68,6 +70,7 @@ export function written(place: Place): string {
   if (place.order && place.order !== 'place') found.set('order', place.order)
   if (place.step && place.step > 1 && place.view === 'walk') found.set('step', String(place.step))
   if (place.exchanged && place.view === 'walk') found.set('exchanged', '1')
+  if (place.box && place.view === 'figure') found.set('box', place.box)
   if (place.beside && place.view === 'compare') found.set('beside', place.beside)
   place.asked.forEach((asked, number) => {
     const set = (name: string, value: string) => found.set(number ? `${name}.${number + 1}` : name, value)
@@ -113,6 +116,7 @@ export function read(hash: string): Partial<Place> & { asked: Partial<Asked>[] }
   found.drawn = one('drawn', DRAWN) ?? null
   found.order = one('order', ORDERS) ?? 'place'
   found.beside = one('beside', BESIDE) ?? null
+  found.box = given.get('box')
   for (const end of ['', '.2']) {
     const get = (name: string) => given.get(`${name}${end}`)
     if (end && ![...given.keys()].some((name) => name.endsWith(end))) break

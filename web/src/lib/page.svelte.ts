@@ -23,6 +23,8 @@ class Page {
   order = $state<link.Order>('place')
   /** What is compared; null: what the two panes are. */
   beside = $state<link.Beside | null>(null)
+  /** Of Figure 1 the box that is open, as an address names it; null: the first that attends. */
+  box = $state<string | null>(null)
   /** Nobody chose the head: the view of heads begins with one that has something to show. */
   free = $state(false)
   /** Of the guided walk, from 1. */
@@ -152,6 +154,7 @@ class Page {
     this.drawn = at.drawn ?? null
     this.order = at.order ?? 'place'
     this.beside = at.beside ?? null
+    this.box = at.box ?? null
     if (at.step || at.view === 'walk') [this.step, this.exchanged] = [at.step ?? 1, at.exchanged ?? false]
   }
 
@@ -214,7 +217,7 @@ class Page {
     this.panes[0] = this.pane({ model: number })
     this.fit()
     this.query = null
-    this.beside = null
+    this.beside = this.box = null
     this.settle()
   }
 
@@ -255,8 +258,8 @@ class Page {
       ...(pane.part === null ? {} : { window: pane.part }),
       ...(pane.between === null ? {} : { between: $state.snapshot(pane.between) }),
     }))
-    const { view, kind, layer, head, merge, whole, query, drawn, order, beside, step, exchanged } = this
-    return { view, kind, layer, head, merge, whole, query, drawn, order, beside, step, exchanged, asked }
+    const { view, kind, layer, head, merge, whole, query, drawn, order, beside, box, step, exchanged } = this
+    return { view, kind, layer, head, merge, whole, query, drawn, order, beside, box, step, exchanged, asked }
   }
 
   get link(): string {
@@ -267,7 +270,7 @@ class Page {
   get beginning(): string {
     const { place } = this
     const asked = place.asked.slice(0, 1).map((one) => ({ ...one, snapshot: null, target: null, changes: link.unchanged(), window: null }))
-    return link.written({ ...place, view: nearest('walk', this.first.model), kind: null, layer: null, head: 1, merge: 'head', whole: false, query: null, drawn: null, order: 'place', beside: null, step: 1, exchanged: false, asked })
+    return link.written({ ...place, view: nearest('walk', this.first.model), kind: null, layer: null, head: 1, merge: 'head', whole: false, query: null, drawn: null, order: 'place', beside: null, box: null, step: 1, exchanged: false, asked })
   }
 }
 

@@ -5,9 +5,9 @@ import type { Model } from './types'
 export const VIEWS = [
   ['walk', 'Walk'],
   ['heads', 'Heads'],
+  ['figure', 'Figure 1'],
   ['sheet', 'Every head'],
   ['equation', 'Equation'],
-  ['layers', 'Layers'],
   ['writing', 'Writing'],
   ['positions', 'Positions'],
   ['words', 'Words'],
@@ -17,7 +17,7 @@ export const VIEWS = [
 ] as const
 export type View = (typeof VIEWS)[number][0]
 
-type Given = Pick<Model, 'kinds' | 'writes' | 'stacks' | 'sides' | 'course' | 'walk' | 'classic'>
+type Given = Pick<Model, 'kinds' | 'writes' | 'stacks' | 'family' | 'sides' | 'course' | 'walk' | 'classic'>
 
 export function isView(name: string | undefined): name is View {
   return VIEWS.some(([view]) => view === name)
@@ -30,7 +30,8 @@ export function attends({ kinds }: Pick<Model, 'kinds'>): boolean {
 export function possible(view: View, model: Given): boolean {
   if (view === 'walk') return Boolean(model.walk ?? model.classic)
   if (view === 'writing') return model.writes === 'text' || model.writes === 'continuation' || model.writes === 'words'
-  if (view === 'positions' || view === 'layers') return model.stacks.length > 0
+  if (view === 'positions') return model.stacks.length > 0
+  if (view === 'figure') return model.family !== ''
   if (view === 'words') return model.sides.length > 0
   if (view === 'training') return model.course
   return view === 'dictionary' || attends(model)
@@ -48,5 +49,5 @@ export function weighs(view: View): boolean {
 
 /** Whether a view shows what the model made of what it read, and nothing else. */
 export function looks(view: View): boolean {
-  return view === 'heads' || view === 'sheet' || view === 'equation' || view === 'writing' || view === 'compare'
+  return view === 'figure' || view === 'heads' || view === 'sheet' || view === 'equation' || view === 'writing' || view === 'compare'
 }

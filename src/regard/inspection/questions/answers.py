@@ -11,7 +11,7 @@ from pydantic import Field
 from regard.inspection.folders.folder import is_running
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.passes import shown_pixels
-from regard.inspection.questions import attribution, export, heads, layers, look, search, vectors
+from regard.inspection.questions import attribution, export, figure, heads, layers, look, search, vectors
 from regard.inspection.requests import Answer, Count, ModelRequest, Whole, pack, question, split_fields
 from regard.system import VERSION
 from regard.system.errors import UsageError
@@ -56,6 +56,8 @@ ANSWERS: Mapping[str, Callable[..., Answer]] = {
     "heads": heads.heads,
     "images": images,
     "layers": layers.layers_of,
+    "figure": figure.figure_of,
+    "box": figure.box_of,
     "distribution": search.distribution,
 }
 """Answer functions by endpoint name."""

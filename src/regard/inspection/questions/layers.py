@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from regard.config.families import Recurrent
 from regard.inspection.folders.models import Models
+from regard.inspection.forward.boxes import SUB_LAYERS
 from regard.inspection.forward.outputs import PIECE_SCORES
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import Kind, ModelInputs, piece
@@ -118,17 +119,13 @@ def softmax(score_M: Floats) -> Floats:
     return np.asarray(grown_M / grown_M.sum())
 
 
-SUB_LAYERS = ("attention", "recurrence", "cross", "feedforward")
-"""In their order within a layer."""
-
-
 @dataclass(frozen=True)
 class SubLayer:
     """What one sub-layer did to the stream.
 
     Args:
         layer: counted from 1.
-        part: of :data:`SUB_LAYERS`.
+        part: of :data:`~regard.inspection.forward.boxes.SUB_LAYERS`.
         before_TD: the stream that it read, ``added_TD``: its output.
         after_TD: the stream behind it; of post-norm the normalised sum.
     """
