@@ -41,7 +41,7 @@ PEERS = {
 NOTES = {
     "joeynmt": "made for a GPU: 6+6 layers, 256 wide, batches of 4,096 tokens; it validates every 2,000 steps",
     "eole": "made for a GPU: 32,000 pieces, SGD; by its page the predictions 'are going to be quite terrible'",
-    "marian": "made for a GPU: a recurrent model 1,024 wide, 32,000 pieces a side, beam 12",
+    "marian": "made for a GPU: a recurrent model 1,024 wide, 32,000 pieces a side, beam 12; its wheel knows no AVX2",
 }
 FLICKR = ("multi30k/train.{}.gz", "multi30k/val.{}.gz", "multi30k/test_2016_flickr.{}.gz")
 SETS: dict[str, tuple[str, str, tuple[str, ...]]] = {
@@ -121,6 +121,8 @@ def measured(row: Row, asked: Any) -> Row:
 
 def table(sessions: list[Row]) -> list[str]:
     """BLEU without regard to case, the mean of the seeds: a row for each system, a column for each set and minutes."""
+    if not sessions:
+        return ["There are no results yet."]
     cells: dict[tuple[str, str], list[Row]] = {}
     for row in (row for session in sessions for row in session["rows"]):
         across = f"{row['set']} {row['part']}, {row['minutes']:g} min, {row['threads']} thr."
@@ -131,9 +133,11 @@ def table(sessions: list[Row]) -> list[str]:
         shown = f"{mean(scores):.1f} ×{len(scores)}" if scores else "absent"
         flat.append({"system": title, "cell": across, "BLEU": shown})
     notes = {row["quick start"]: row["note"] for session in sessions for row in session["rows"] if "note" in row}
-    machines = sorted({f"{one['machine']['processor']}, load {one['machine']['load']:.0f}" for one in sessions})
+    machines = [session["machine"] for session in sessions]
+    loads = [f"{pick(one['load'] for one in machines):.0f}" for pick in (min, max)]
+    where = f"{', '.join(sorted({one['processor'] for one in machines}))}; load at the start {'–'.join(loads)}"
     ends = [f"* {title}: {note}." for title, note in notes.items()]
-    told = f"BLEU, lower-cased ×seeds. {'; '.join(machines)}."
+    told = f"BLEU, lower-cased, ×seeds; {where}."
     return [*grid(pivot(flat, "system", "cell", "BLEU")), "", told, *ends]
 
 

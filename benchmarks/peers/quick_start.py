@@ -163,6 +163,8 @@ class Marian(Regard):
         except subprocess.TimeoutExpired:
             process.terminate()
             process.wait()
+        if process.returncode and not Path("model.npz").exists():
+            raise SystemExit(f"Marian: {log.read_text(encoding='utf-8').splitlines()[-1]}")
         progress = Path("model.npz.progress.yml").read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) for line in progress if line.startswith("batches: "))
 
