@@ -31,10 +31,10 @@ export function ink(theme: Theme, share: number): string {
   return `rgb(${r} ${g} ${b})`
 }
 
-/** Text that can be read on it. */
+/** Text that can be read on it: its contrast is 4.5 at least. */
 export function on(theme: Theme, share: number): string {
-  if (theme === 'light') return share > 0.52 ? '#ffffff' : '#1d1d1f'
-  return share > 0.68 ? '#101114' : '#e9e7e2'
+  if (theme === 'light') return share > 0.65 ? '#ffffff' : share > 0.5 ? '#000000' : '#1d1d1f'
+  return share > 0.615 ? '#000000' : share > 0.55 ? '#ffffff' : '#e9e7e2'
 }
 
 /** Colours that canvas drawings share with the style sheet. */

@@ -123,11 +123,13 @@ def _of_layer(stack: str, number: int, layer: Any) -> Iterator[Box]:
 
 
 def _of_recurrence(stack: str, part: Any) -> Iterator[Box]:
+    from regard.nn.alignment import Alignment
+
     if hasattr(part, "bridge"):
         yield Box((stack, 0, "bridge"), part.bridge)
     for number, layer in enumerate(part.stack.layers, 1):
         yield Box((stack, number, "recurrence"), layer, point=f"{layer.path}.output")
-    if hasattr(part, "cross"):
+    if isinstance(getattr(part, "cross", None), Alignment):
         yield Box((stack, 0, "cross"), part.cross)
 
 

@@ -226,14 +226,11 @@ def _states(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> t
 def _alignment(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
     """The decoder's state, the context of every step, and tanh(W_c [c; h] + b), which is said."""
     module: Any = boxes[key].module
-    inner = {"joined": module.output} if hasattr(module, "output") else {}
-    _, found = run(seen, {"all": module, **inner}, [])
+    _, found = run(seen, {"all": module, "joined": module.output}, [])
     state_TD, output_TD = found["all"].entering(), found["all"].leaving()
-    arrays = {"state": _numbers(state_TD[token]), "output": _numbers(output_TD[token])}
-    if inner:
-        arrays["contexts"] = _numbers(found["joined"].entering()[:, : -state_TD.shape[1]])
-        arrays["context"] = arrays["contexts"][token]
-    return {}, arrays
+    contexts = _numbers(found["joined"].entering()[:, : -state_TD.shape[1]])
+    arrays = {"state": _numbers(state_TD[token]), "context": contexts[token], "contexts": contexts}
+    return {}, {**arrays, "output": _numbers(output_TD[token])}
 
 
 def _through(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
