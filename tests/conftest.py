@@ -57,8 +57,12 @@ def _seed() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_is_timed() -> Iterator[None]:
-    """Two runs of a test are the same: products are computed as the processor's flags say. No disk is waited for."""
+    """Two runs of a test are the same: products are computed as the processor's flags say, on one core.
+
+    No disk is waited for.
+    """
     from regard.nn import ops
+    from regard.runs.workers import processes
     from regard.training import measure
 
     def by_flags(objective: Any, ways: Any, batch: Any, recipe: Any, choose: Any, *rest: Any) -> Any:
@@ -68,6 +72,7 @@ def _nothing_is_timed() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)  # only a machine without power loses by that
+        patch.setattr(processes, "usable_cores", lambda: 1)  # each process more would load torch anew
         patch.setattr(measure, "time_ways", by_flags)
         patch.setattr(measure, "MOST", 2)  # steps by which a plan of so many passes says how long they take
         yield

@@ -10,7 +10,7 @@ import pytest
 
 from regard.training.log import Start, StepMetrics
 from regard.training.objective import Sample
-from tests.house.trees import tree
+from tests.house.trees import nodes
 
 ROOT = Path(__file__).parents[2]
 BEGUN = ("translation", "text-to-text", "classification", "sentence-pairs", "tagging", "language-model", "masked-lm")
@@ -87,7 +87,7 @@ def test_messages_of_troubleshooting_are_those_of_the_code() -> None:
     strings = {
         node.value
         for path in (ROOT / "src" / "regard").rglob("*.py")
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     parts = {(message, part.strip()) for message in messages for part in message.split("…")}

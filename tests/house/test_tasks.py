@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from regard.config import FAMILIES, TASKS
-from tests.house.trees import tree
+from tests.house import trees
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "regard"
 WORDS = {*TASKS, *FAMILIES}
@@ -17,7 +17,7 @@ PROTOCOLS = {"Task", "TextModel", "SingleTextModel", "TextWriter", "TargetWriter
 @cache
 def nodes() -> list[tuple[str, ast.AST]]:
     paths = sorted(SOURCE.rglob("*.py"))
-    return [(str(path.relative_to(SOURCE)), node) for path in paths for node in ast.walk(tree(path))]
+    return [(str(path.relative_to(SOURCE)), node) for path in paths for node in trees.nodes(path)]
 
 
 def names_words(node: ast.AST) -> bool:

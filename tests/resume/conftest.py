@@ -11,7 +11,7 @@ from tests.training.conftest import one_thread  # noqa: F401
 @pytest.fixture(scope="session", autouse=True)
 def _loaded():
     """What a training loads late is there before processes are forked: each would load it anew."""
-    for name in ("torch._dynamo", "sacrebleu", "sklearn.svm", "sklearn.feature_extraction.text", "sklearn.pipeline"):
+    for name in ("sacrebleu", "sklearn.svm", "sklearn.feature_extraction.text", "sklearn.pipeline"):
         pytest.importorskip(name)
 
 

@@ -5,7 +5,6 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -19,9 +18,6 @@ DIED, FAILED = 9, 1
 
 def in_worlds(worlds: Sequence[World], work: Callable[[World], None]) -> list[int]:
     """Call ``work`` in a process for each world, the processes connected; their exit codes, 1 where one raised."""
-    for name in ("torch._dynamo", "torch.distributed.tensor"):  # which an optimiser loads, in each process anew
-        import_module(name)
-
     with tempfile.TemporaryDirectory() as folder:
         store = str(Path(folder) / "store")
         children = [_fork(world, store, work) for world in worlds]

@@ -152,6 +152,7 @@ def test_the_first_hears_a_signal_while_it_waits_for_a_torchrun(start):
     stop(process, "waiting for the other process of torchrun", "stopped before the first step")
 
 
+@pytest.mark.long(minutes=0.1)
 def test_a_signal_while_processes_start_ends_all_at_once(start):
     stop(start("--processes", "2"), "2 processes divide", "")
 

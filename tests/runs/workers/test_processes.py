@@ -8,6 +8,7 @@ from regard.runs.workers import processes
 from regard.runs.workers.processes import answer_groups, answer_processes, divider, independent_cores
 from regard.system.errors import RegardError, Stopped
 from regard.system.forks import SAFE
+from regard.system.processor import usable_cores
 from tests.refusals import refused
 
 copied = pytest.mark.skipif(not SAFE, reason="processes are not copied here")
@@ -38,7 +39,8 @@ def test_a_core_that_was_busy_is_counted_in_the_next_measurement(monkeypatch):
         assert next(two, None) is None
 
 
-def test_the_cores_of_this_machine_are_counted():
+def test_the_cores_of_this_machine_are_counted(monkeypatch):
+    monkeypatch.setattr(processes, "usable_cores", usable_cores)
     assert independent_cores(2) in (1, 2)
     assert processes._seconds(2) > 0
 
