@@ -41,7 +41,7 @@ def found_by(model: Any, source: np.ndarray, decoding: Decoding, limit: int, nbe
     return search(stepper(model), [source], decoding, Symbols(VOCABULARY), **options)[0]
 
 
-@pytest.mark.one_of(36)
+@pytest.mark.one_of(72)
 @held("transformer", "gpt")
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 @pytest.mark.parametrize("place", [0, 1])

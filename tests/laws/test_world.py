@@ -51,8 +51,8 @@ def alone(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str
     return cache(lambda name: train(name, data, tmp_path_factory.mktemp("alone") / name, 1))
 
 
-@pytest.mark.one_of(32, minutes=0.4)
-@pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.long(0.4))])
+@pytest.mark.long(0.4)
+@pytest.mark.parametrize("processes", [2, 4])
 @pytest.mark.parametrize("name", ["batch-norm", *(name for name in RUNS.RUNS if name != "batch-norm")])
 def test_any_number_of_processes_makes_the_same_weights(
     name: str, processes: int, alone: Callable[[str], dict[str, bytes]], data: Path, tmp_path: Path

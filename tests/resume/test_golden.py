@@ -52,7 +52,7 @@ def stopped_and_resumed(folder, settings, *stops):
     assert drawn + play.corpus.drawn == wanted
 
 
-@pytest.mark.one_of(6)
+@pytest.mark.one_of(13)
 @pytest.mark.parametrize("stop", range(40))
 def test_stopped_at_any_step(tmp_path_factory, stop):
     """Epochs end at steps 6, 12, 18 …; validations at 10, 20 …"""
@@ -81,6 +81,7 @@ def test_dropout_and_data_matter(tmp_path):
     assert one.ended().weights != other.ended().weights
 
 
+@pytest.mark.one_of(5)
 @pytest.mark.parametrize("seed", range(5))
 def test_a_flipped_bit_in_the_newest(tmp_path_factory, seed):
     play, _, (never, _) = stopped(tmp_path_factory.mktemp("flipped"), {"steps": 20, "ema": 0.9}, 13)
@@ -134,14 +135,14 @@ def resumed(play, unkilled):
     assert snapshots == ["step-000001", "step-000002", "step-000004"]
 
 
-@pytest.mark.parametrize("share", range(4))
-@pytest.mark.one_of(4, minutes=0.1)
+@pytest.mark.parametrize("share", range(12))
+@pytest.mark.one_of(12, minutes=0.1)
 def test_killed_before_every_operation_of_a_checkpoint(tmp_path, unkilled, share):
     _, operations, one_save = unkilled
     kinds = {"mkdir", "create", "write", "fsync", "rename", "fsync folder", "unlink", "rmdir"}
     assert {operations[number - 1][0] for number in one_save} == kinds
     assert len(one_save) >= 30
-    for number in one_save[share::4]:
+    for number in one_save[share::12]:
         killed(tmp_path, unkilled, number)
 
 

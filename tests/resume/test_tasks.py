@@ -39,7 +39,7 @@ def made(files, case, output, *own, **more):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.one_of(7, minutes=0.1)
+@pytest.mark.one_of(15, minutes=0.1)
 def test_stopped_and_begun_again_is_never_stopped(files, tmp_path, case):
     made(files, case, tmp_path / "whole")
     for stop in (StopAt(3), StopAt(7)):

@@ -25,6 +25,7 @@ def test_one_process_keeps_its_own() -> None:
     assert found.reduce() is found.gradients
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize("local", [False, True], ids=["messages", "memory"])
 def test_parts_are_summed_and_completed(size: int, local: bool) -> None:
