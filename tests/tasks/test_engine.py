@@ -93,6 +93,7 @@ NAMES = "translator asker classifier pairs reader tagger stepper filler encoder 
 KINDS = ("single", "multi", "regression")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_weights_that_are_not_finite_are_refused_by_name(name: str, tmp_path: Path) -> None:
     """Whatever reads them, and whichever they are: matrices, tables, norms."""
@@ -117,6 +118,7 @@ LARGE: list[tuple[str, dict[str, Any], Any]] = [
 ]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("name", "options", "ask"), LARGE)
 def test_large_weights_are_finite_but_not_what_is_computed_of_them(
     name: str, options: dict[str, Any], ask: Any, tmp_path: Path
@@ -167,6 +169,7 @@ ASKED: list[tuple[str, dict[str, Any], Any]] = [
 ]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("name", "options", "ask"), ASKED)
 def test_the_engine_says_what_the_model_says(name: str, options: dict[str, Any], ask: Any, tmp_path: Path) -> None:
     task, plain = both(tmp_path / "m", make(name, **options))
@@ -266,6 +269,7 @@ def test_a_damaged_file_is_refused_as_by_torch(name: str, tmp_path: Path) -> Non
         open_without_torch(folder, "cpu")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_in_python_the_model_computes_while_hooks_look_inside(name: str, tmp_path: Path) -> None:
     task = regard.load(put(tmp_path / "m", make(name)), "cpu")

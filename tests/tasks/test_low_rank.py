@@ -40,19 +40,49 @@ def student() -> Any:
 KINDS = {"tied": translator, "untied": separate, "ssru": student}
 
 
-@pytest.fixture
-def go_on(tmp_path: Path) -> Any:
+def going_on(folder: Path) -> Any:
     """Goes on from a translator with sixty pairs, for three steps."""
     for code, text in (("en", SOURCE), ("de", TARGET)):
-        (tmp_path / f"a.{code}").write_text("".join(f"{text[: 9 + n % 30]} {n}\n" for n in range(60)))
+        (folder / f"a.{code}").write_text("".join(f"{text[: 9 + n % 30]} {n}\n" for n in range(60)))
 
     def train(begun: Any, settings: Any = (), **wishes: Any) -> Any:
-        base = begun if isinstance(begun, Path) else put(tmp_path / "begun", begun)
-        where = {"output": tmp_path / "model", "start_from": base, "device": "cpu", "threads": 1}
+        base = begun if isinstance(begun, Path) else put(folder / "begun", begun)
+        where = {"output": folder / "model", "start_from": base, "device": "cpu", "threads": 1}
         given = {"reporter": Counting(), "steps": 3, "despite_check": True, **where, **wishes}
-        return training.train(tmp_path / "a.en", tmp_path / "a.de", settings=[*START, *settings], **given)
+        return training.train(folder / "a.en", folder / "a.de", settings=[*START, *settings], **given)
 
     return train
+
+
+@pytest.fixture
+def go_on(tmp_path: Path) -> Any:
+    return going_on(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an adapter, the model that it began from, and its pairs."""
+    folder = tmp_path_factory.mktemp("trained")
+    going_on(folder)(translator(), LOW_RANK)
+    return folder
+
+
+@pytest.fixture
+def adapter(trained: Path, tmp_path: Path) -> Path:
+    """A copy of the adapter, beside which the others lie."""
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "model"
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two adapters of one base, and a model merged of each."""
+    folder = tmp_path_factory.mktemp("two")
+    train = going_on(folder)
+    for name, seed in (("one", 1), ("two", 2)):
+        train(translator(), [*LOW_RANK, f"seed={seed}"], output=folder / name)
+        merge(folder / name, folder / f"{name}-merged")
+    return folder
 
 
 def weights_of(folder: Path) -> dict[str, torch.Tensor]:
@@ -60,6 +90,7 @@ def weights_of(folder: Path) -> dict[str, torch.Tensor]:
     return dict(named_tensors(load(folder, "cpu").model))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_factors_are_saved_and_a_model_is_read_of_them_and_its_base(go_on: Any, tmp_path: Path, kind: str) -> None:
     begun = KINDS[kind]()
@@ -83,6 +114,7 @@ def test_only_factors_are_saved_and_a_model_is_read_of_them_and_its_base(go_on: 
     assert not any(torch.equal(whole[name], base[name]) for name in changed)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_run_its_folder_the_engine_and_the_merged_model_say_the_same(
     go_on: Any, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
@@ -116,6 +148,7 @@ def test_the_run_its_folder_the_engine_and_the_merged_model_say_the_same(
     assert regard.load(tmp_path / "merged").recipe.adapt.rank == 0
 
 
+@pytest.mark.long(minutes=0.2)
 def test_a_run_resumes_to_the_bit_with_more_processes(go_on: Any, tmp_path: Path) -> None:
     begun, wishes = put(tmp_path / "begun", translator()), {"steps": 4, "processes": 2}
     settings = [*LOW_RANK, "training.shards=2", "training.ema=0.9", "training.validate_every=2"]
@@ -129,10 +162,9 @@ def test_a_run_resumes_to_the_bit_with_more_processes(go_on: Any, tmp_path: Path
     assert all(name == "updates" or name.endswith((LORA_A, LORA_B)) for name in moments)
 
 
-def test_an_adapter_finds_its_base_again_or_says_what_is_missing(go_on: Any, tmp_path: Path) -> None:
-    go_on(translator(), LOW_RANK)
-    says = regard.load(tmp_path / "model", "cpu").translate(SOURCE)
-    shutil.copytree(tmp_path / "model", tmp_path / "far" / "away" / "model")
+def test_an_adapter_finds_its_base_again_or_says_what_is_missing(adapter: Path, tmp_path: Path) -> None:
+    says = regard.load(adapter, "cpu").translate(SOURCE)
+    shutil.copytree(adapter, tmp_path / "far" / "away" / "model")
     adapter = tmp_path / "far" / "away" / "model"
     openers = [partial(load, adapter, "cpu"), partial(open_without_torch, adapter, "cpu")]
     for opened in openers:
@@ -154,32 +186,27 @@ def test_an_adapter_finds_its_base_again_or_says_what_is_missing(go_on: Any, tmp
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "long/" * 2000])
-def test_a_long_name_of_a_base_is_shown_in_part(go_on: Any, tmp_path: Path, name: str) -> None:
-    go_on(translator(), LOW_RANK)
-    manifest.replace(
-        tmp_path / "model", {BASE: [base_content(tmp_path / "model", tmp_path / name, "0" * 64, [])]}, Fast()
-    )
-    with refused(RegardError, tmp_path / "model", "…", "is not there; put it at") as caught:
-        load(tmp_path / "model", "cpu")
+def test_a_long_name_of_a_base_is_shown_in_part(adapter: Path, tmp_path: Path, name: str) -> None:
+    manifest.replace(adapter, {BASE: [base_content(adapter, tmp_path / name, "0" * 64, [])]}, Fast())
+    with refused(RegardError, adapter, "…", "is not there; put it at") as caught:
+        load(adapter, "cpu")
     assert len(caught.value.message) < 700
 
 
-def test_a_base_file_that_names_what_lies_outside_is_refused(go_on: Any, tmp_path: Path) -> None:
-    go_on(translator(), LOW_RANK)
-    content = base_content(tmp_path / "model", tmp_path / "begun", "0" * 64, ["../../secret"])
-    manifest.replace(tmp_path / "model", {BASE: [content]}, Fast())
+def test_a_base_file_that_names_what_lies_outside_is_refused(adapter: Path, tmp_path: Path) -> None:
+    content = base_content(adapter, tmp_path / "begun", "0" * 64, ["../../secret"])
+    manifest.replace(adapter, {BASE: [content]}, Fast())
     with refused(RegardError, BASE, "outside"):
-        load(tmp_path / "model", "cpu")
+        load(adapter, "cpu")
 
 
-def test_a_file_that_the_base_lacks_is_named(go_on: Any, tmp_path: Path) -> None:
-    go_on(translator(), LOW_RANK)
-    found = Base.of(tmp_path / "model")
+def test_a_file_that_the_base_lacks_is_named(adapter: Path, tmp_path: Path) -> None:
+    found = Base.of(adapter)
     assert found
-    content = base_content(tmp_path / "model", tmp_path / "begun", found.sha256, ["tokenizer.json", "frame.json"])
-    manifest.replace(tmp_path / "model", {BASE: [content]}, Fast())
-    with refused(RegardError, tmp_path / "model", "has no frame.json"):
-        load(tmp_path / "model", "cpu")
+    content = base_content(adapter, tmp_path / "begun", found.sha256, ["tokenizer.json", "frame.json"])
+    manifest.replace(adapter, {BASE: [content]}, Fast())
+    with refused(RegardError, adapter, "has no frame.json"):
+        load(adapter, "cpu")
 
 
 def test_what_adapts_nothing_is_refused(go_on: Any, tmp_path: Path) -> None:
@@ -243,23 +270,18 @@ def test_parts_may_be_frozen_without_factors(go_on: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("precision", ["bf16", "int8"])
-def test_in_every_precision_adapters_say_what_their_merged_models_say(
-    go_on: Any, tmp_path: Path, precision: Any
-) -> None:
+def test_in_every_precision_adapters_say_what_their_merged_models_say(two: Path, precision: Any) -> None:
     """Alone, without torch, and beside each other on one base, which says what it said."""
     text = [SOURCE, SOURCE[:30], TARGET]
-    for name, seed in (("one", 1), ("two", 2)):
-        go_on(translator(), [*LOW_RANK, f"seed={seed}"], output=tmp_path / name)
-        merge(tmp_path / name, tmp_path / f"{name}-merged")
-    base = regard.Translator.load(tmp_path / "begun", "cpu", precision=precision)
+    base = regard.Translator.load(two / "begun", "cpu", precision=precision)
     before = base.nbest(text, 2)
-    beside = {name: base.with_adapter(tmp_path / name) for name in ("one", "two")}
+    beside = {name: base.with_adapter(two / name) for name in ("one", "two")}
     said = {name: found.nbest(text, 2) for name, found in beside.items()}
     for name, found in beside.items():
-        whole = regard.Translator.load(tmp_path / f"{name}-merged", "cpu", precision=precision)
+        whole = regard.Translator.load(two / f"{name}-merged", "cpu", precision=precision)
         assert found.precision == whole.precision == precision
         assert said[name] == found.nbest(text, 2) == whole.nbest(text, 2)
-        bare = open_without_torch(tmp_path / name, "cpu", precision).nbest(text, 2)
+        bare = open_without_torch(two / name, "cpu", precision).nbest(text, 2)
         assert [[one.tokens for one in each] for each in bare] == [[one.tokens for one in each] for each in said[name]]
     assert said["one"] != said["two"] != before
     assert base.nbest(text, 2) == before
@@ -286,18 +308,17 @@ def test_adapters_share_their_base_in_memory_and_say_what_they_say_alone(go_on: 
         regard.load(tmp_path / "other", "cpu").with_adapter(tmp_path / "one")
 
 
-def test_a_snapshot_of_the_run_is_looked_at_and_nothing_is_lost_when_it_is_slim(go_on: Any, tmp_path: Path) -> None:
-    go_on(translator(), LOW_RANK)
-    found = regard.load(tmp_path / "model", "cpu")
-    folder = Folder(tmp_path / "model")
+def test_a_snapshot_of_the_run_is_looked_at_and_nothing_is_lost_when_it_is_slim(adapter: Path, tmp_path: Path) -> None:
+    found = regard.load(adapter, "cpu")
+    folder = Folder(adapter)
     place = [*snapshots(folder.path).values()][-1]
     looked = named_tensors(_load_task(folder.path, place).model)
     assert {name for name in looked if name.endswith(LORA_B)}
     says = found.translate(SOURCE)
     files = ["--source", str(tmp_path / "a.en"), "--target", str(tmp_path / "a.de")]
-    assert main(["check", *files, "--model", str(tmp_path / "model")]) == main(["check", *files])
-    slim(tmp_path / "model")
-    assert regard.load(tmp_path / "model", "cpu").translate(SOURCE) == says
+    assert main(["check", *files, "--model", str(adapter)]) == main(["check", *files])
+    slim(adapter)
+    assert regard.load(adapter, "cpu").translate(SOURCE) == says
     assert folder.parameters == sum(one.numel() for one in named_tensors(found.model).values())
 
 

@@ -48,6 +48,7 @@ def said(folder: Path, precision: Any = "int8") -> list[Any]:
     return [repr(found[0]) for found in task.generate(LINES, max_tokens=6, temperature=0.0)]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
 @pytest.mark.parametrize("make", [translator, asker, speaker])
 def test_nothing_is_packed_again_and_the_same_is_said(

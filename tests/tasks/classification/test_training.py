@@ -70,6 +70,7 @@ def teaching(task: Any, train: Path, valid: Path, folder: Path) -> Classificatio
     return ClassificationTraining(task, job.prepare(folder, no_progress), ProductPaths())
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", ["single", "multi", "regression"])
 def test_a_text_of_several_windows_is_validated_as_it_is_used(tmp_path: Path, kind: str) -> None:
     """By one verdict, from the mean of its windows' scores: validation, what is fitted, and the card."""
@@ -173,6 +174,7 @@ def test_the_recipe_of_a_model_begun_from_another_tells_how_its_text_is_cut(tmp_
     assert tokenizers[0] == tokenizers[1]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", ["single", "multi", "regression"])
 def test_the_loss_may_be_adversarial(tmp_path: Path, kind: str) -> None:
     """In training alone: the mean of the plain loss and of that with embeddings moved against it [Miyato17 §3].

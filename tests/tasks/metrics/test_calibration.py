@@ -123,6 +123,7 @@ def test_what_thresholds_accept_is_counted() -> None:
             assert scores[place] == pytest.approx(value), (name, threshold)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("score", calibration.SCORES)
 def test_no_threshold_scores_better(score: str) -> None:
     for _ in range(10):

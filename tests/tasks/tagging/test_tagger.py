@@ -91,7 +91,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Tagging]:
     return teach
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("own", [{}, {"crf": True}, {"scheme": "bilou"}, {"scheme": "io"}], ids=str)
 def test_spans_are_learned_and_come_with_their_characters(made: Callable[..., Tagging], own: dict[str, Any]) -> None:
     task = made(**own)

@@ -35,6 +35,7 @@ def test_the_engine_writes_what_torch_does_and_others_matter() -> None:
 
 
 @pytest.mark.usefixtures("compiled")
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("make", [small_tasks.translator, small_tasks.asker])
 def test_the_coverage_penalty_is_of_all_models(make: Any) -> None:
     """Of one with itself it is that of one; the engine finds what torch does."""
@@ -51,6 +52,7 @@ def test_the_coverage_penalty_is_of_all_models(make: Any) -> None:
             assert np.allclose([each.score for each in line], [each.score for each in expected], rtol=1e-4)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("make", [small_tasks.translator, small_tasks.recurrent, small_tasks.asker])
 def test_a_model_with_itself_is_the_model_alone(make: Any) -> None:
     task = make()

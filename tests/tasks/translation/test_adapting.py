@@ -56,6 +56,7 @@ def go_on(tmp_path: Path) -> Any:
     return train
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "make",
     [translator, separate, EVERY["recurrent"], polyglot, lambda: polyglot(False)],

@@ -44,6 +44,7 @@ def go_on(tmp_path: Path) -> Any:
     return train
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("make", [translator, separate, EVERY["recurrent"], polyglot])
 def test_it_begins_as_the_model_was_and_keeps_what_is_the_models(go_on: Any, tmp_path: Path, make: Any) -> None:
     """A rate that changes nothing leaves the weights of step 0."""

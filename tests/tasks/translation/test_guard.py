@@ -71,6 +71,7 @@ def test_the_model_tells_of_words_left_out_and_of_improbable_ones() -> None:
     assert not judge("ab cd ef", "xy zw", nothing, {}).warnings
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("made", [partial(translator, decoder_heads=2), recurrent])
 @pytest.mark.parametrize("fast", [True, False])
@@ -100,7 +101,7 @@ def test_a_forced_pass_is_the_models_own_attention_and_probabilities(made: Any, 
 
 def test_thresholds_are_what_few_sound_pairs_exceed() -> None:
     draw = np.random.default_rng(5)
-    lengths = draw.normal(80, 12, 400).astype(int).tolist()
+    lengths = draw.normal(80, 12, 200).astype(int).tolist()
     pairs = [(" ".join("ab" * 40), " ".join(f"x{i}" for i in range(length)), None) for length in lengths]
     found = fit(pairs)
     assert found.keys() == DEFAULT.keys()

@@ -18,6 +18,7 @@ def reverse_model(source: str = "de", target: str = "en") -> Any:
     return type(task)(task.recipe.model_copy(update={"text": text}), task.assets, task.model)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("utility", ["chrf", "bleu"])
 @pytest.mark.parametrize("beam", [None, 6])
 def test_of_candidates_that_which_is_most_like_the_others(utility: str, beam: int | None) -> None:

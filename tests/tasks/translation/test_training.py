@@ -137,6 +137,7 @@ def test_of_a_model_that_knows_no_numbers_no_text_is_tried(prepared: PreparedPai
     assert shares(teaching, True) == [0.0]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("positions", "extra"), [(37, 4), (48, 15), (49, 16), (512, 16)])
 def test_a_validation_keeps_to_the_positions_that_are_learned(
     prepared: PreparedPairs, positions: int, extra: int
