@@ -149,6 +149,7 @@ def kept(folder, error, where, *holds):
     assert contents(folder) == before
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", ["mine", "thesis.txt", "datasets.zip"])
 def test_files_of_others_in_the_training_are_not_removed(folder, name):
     (folder / "training" / name).write_text("years")
@@ -182,7 +183,7 @@ def test_what_is_used_remains_to_the_bit_and_what_goes_is_said_before(folder):
     assert slim(folder) == {}
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("name", EVERY)
 def test_every_slim_model_is_explored(tmp_path, name):
     folder, asked = made(tmp_path / name, EVERY[name]()), before(name)
@@ -226,8 +227,8 @@ def test_a_link_to_a_training_goes_and_what_it_names_stays(tmp_path, folder):
     assert (tmp_path / "far" / "metrics.jsonl").exists()
 
 
-@pytest.mark.one_of(5, minutes=0.1)
-@pytest.mark.parametrize("share", range(5))
+@pytest.mark.one_of(15, minutes=0.1)
+@pytest.mark.parametrize("share", range(15))
 def test_killed_before_any_operation_the_model_loads_and_the_next_call_ends_it(tmp_path, folder, share):
     shutil.copy(folder / "manifest.json", folder / "manifest.next.json")  # replacing was cut short, too
     model = {name for name in contents(folder) if "/" not in name and "partial" not in name and "next" not in name}
@@ -236,7 +237,7 @@ def test_killed_before_any_operation_the_model_loads_and_the_next_call_ends_it(t
     wanted = contents(tmp_path / "never")
     assert wanted.keys() == model
     renamed = [number for number, (what, _) in enumerate(files.operations, 1) if what == "rename"]
-    for number in range(1 + share, files.number + 1, 5):
+    for number in range(1 + share, files.number + 1, 15):
         copy = Path(shutil.copytree(folder, tmp_path / f"killed-{number}"))
         assert in_child(lambda number=number, copy=copy: slim(copy, files=Killer(number))) == 137
         manifest.verify(copy, extra=True)

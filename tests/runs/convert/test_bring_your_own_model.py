@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import torch
 
 from regard.cli import main
 from tests.runs.convert import ctranslate2_folders, marian_folders, small_folders
@@ -22,7 +23,9 @@ def at_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     for name in ("opus-mt-en-de", "nllb-200", "opus-release", "firefox-ende"):
         (home / name).mkdir()
-    hub.write("marian", home / "opus-mt-en-de")
+    peer = hub.write("marian", home / "opus-mt-en-de")
+    peer.final_logits_bias[0, peer.config.eos_token_id] += 6.0  # with made-up weights it would write on and on
+    torch.save(peer.state_dict(), home / "opus-mt-en-de" / "pytorch_model.bin")
     hub.write("nllb", home / "nllb-200")
     marian_folders.write("opus", home / "opus-release")
     marian_folders.write("student", home / "firefox-ende")
@@ -31,9 +34,9 @@ def at_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pack(home / "translate-en_de.argosmodel", package_parts(tmp_path_factory.mktemp("argos")))
     for name, seed in (("own", 1), ("old", 2)):
         for language, more in (("en", 0), ("de", 10)):
-            texts = hub.sentences(20, seed + more)
+            texts = hub.sentences(8, seed + more)
             (home / f"{name}.{language}").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
-    pairs = zip(hub.sentences(20, 5), hub.sentences(20, 6), strict=True)
+    pairs = zip(hub.sentences(8, 5), hub.sentences(8, 6), strict=True)
     units = "".join(UNIT.format(*pair) for pair in pairs)
     memory = f'<tmx version="1.4"><header srclang="en"/><body>{units}</body></tmx>'
     (home / "memory.tmx").write_text(memory, encoding="utf-8")

@@ -63,6 +63,7 @@ def test_a_language_that_is_none_is_named(language: Any, tmp_path: Path) -> None
         import_model(folder, tmp_path / "again")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("beam", "found"), [("many", None), (0, None), (None, 5), (7, 7), (1000, 100)])
 def test_the_beam_is_that_of_their_generation(beam: Any, found: int | None, tmp_path: Path) -> None:
     folder = written("marian", tmp_path)
@@ -74,6 +75,7 @@ def test_the_beam_is_that_of_their_generation(beam: Any, found: int | None, tmp_
         assert import_model(folder, tmp_path / "again").recipe.decoding.beam == found
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", ["added_tokens", "post_processor", "pre_tokenizer", "normalizer"])
 def test_a_file_of_ours_that_was_changed_is_one_of_others(name: str, tmp_path: Path) -> None:
     folder = written("words", tmp_path)

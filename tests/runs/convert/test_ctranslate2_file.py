@@ -53,6 +53,7 @@ def test_other_versions_are_refused_by_number(version: int, tmp_path: Path) -> N
         read_model_file(tmp_path / "model.bin")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("part", range(3))
 def test_damaged_files_end_in_a_sentence(part: int, tmp_path: Path) -> None:
     folders.write(tmp_path / "theirs", quantization=["int8", None, "int16"][part])

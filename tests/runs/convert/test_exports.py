@@ -105,6 +105,7 @@ def test_with_all_that_would_have_to_change_a_model_can_be_exported() -> None:
     assert tried > 100
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("family", list(SMALL))
 def test_every_value_of_every_field_is_said_as_it_is(family: str) -> None:
     task = next(task for task, other in KINDS if other == family)
@@ -125,6 +126,7 @@ def smaller(name: str, value: Any) -> Any:
     return value // 8 if name in ("d_model", "d_ff", "d_k", "d_v") else 1 if name.endswith("layers") else value
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("name", PRESETS)
 def test_what_is_said_of_a_preset_is_what_happens(name: str) -> None:
     values = PRESETS[name].section.model_dump(exclude_none=True)

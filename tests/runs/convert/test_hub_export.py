@@ -200,6 +200,7 @@ TRANSLATORS = [
 ]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     ("model", "kind"), [*TRANSLATORS, ({"encoder_layers": 1, "decoder_layers": 2, "decoder_heads": 2}, "MarianMTModel")]
 )
@@ -254,6 +255,7 @@ def test_ctranslate2_has_an_epsilon_of_its_own(epsilon: float, same: bool, tmp_p
 OTHERS = ("BertModel", "GPT2LMHeadModel", "T5ForConditionalGeneration", "ViTForImageClassification")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("kind", [*(f"BertFor{head}" for head in BERTS), *OTHERS, "untied"])
 def test_out_is_in_backwards(kind: str, tmp_path: Path) -> None:
     theirs = None

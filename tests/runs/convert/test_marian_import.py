@@ -42,6 +42,7 @@ def test_scores_are_those_of_the_equations(both) -> None:
     assert_near(found, torch.from_numpy(peer.scores(target, peer.encode(source))), 1e-5)
 
 
+@pytest.mark.one_of(2)
 def test_tokens_are_those_of_the_equations(both) -> None:
     """Of the engine, and of the model itself."""
     kind, peer, folder = both

@@ -81,6 +81,7 @@ def logits(peer: Any) -> Tensor:
     return found
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_logits_are_those_of_the_base_with_the_product_beside(tmp_path: Path, kind: str) -> None:
     make, names, more = KINDS[kind]

@@ -72,6 +72,7 @@ def ids_of(tokenizer: Any, text: str) -> list[int]:
     return [*tokenizer.begin, *tokenizer.encode(text).ids, tokenizer.end]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("purpose", [None, "mrpc"], ids=["text", "pair"])
 def test_classes(kind: str, purpose: str | None, tmp_path: Path) -> None:
@@ -97,6 +98,7 @@ def test_classes(kind: str, purpose: str | None, tmp_path: Path) -> None:
     assert back.recipe == task.recipe
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("head", ["ForMaskedLM", "ForTokenClassification", "Model"])
 def test_words_tags_and_vectors_go_in_and_out(kind: str, head: str, tmp_path: Path) -> None:

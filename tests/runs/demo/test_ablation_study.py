@@ -33,7 +33,8 @@ def trained(tmp_path_factory) -> tuple[Translation, list[Pair]]:
 
 
 @pytest.mark.parametrize(
-    ("guess", "most"), [(0.7, None), (0.2, 10), pytest.param(0.2, None, marks=pytest.mark.long(0.3))]
+    ("guess", "most"),
+    [(0.7, 10), (0.2, 10), *(pytest.param(guess, None, marks=pytest.mark.long(0.3)) for guess in (0.7, 0.2))],
 )
 def test_every_number_of_the_walk_is_that_of_plain_loops(trained, monkeypatch, guess, most) -> None:
     model, pairs = trained[0], trained[1][:most]

@@ -28,6 +28,7 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(tmp_path, monkeypatch,
         monkeypatch.setattr(translation, name, value)
     small = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 16, "d_ff": 32, "heads": 2}
     monkeypatch.setitem(translation.RECIPE, "model", small)
+    monkeypatch.setitem(translation.RECIPE, "decoding", {"max_extra": 3})
     words = ["demo", "--output", str(tmp_path / "demo"), "--threads", "1", "--steps", "3"]
     assert main([*words, "--ablate"]) == 0
     shown = capsys.readouterr().out
@@ -47,6 +48,6 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(tmp_path, monkeypatch,
 
 
 def test_a_demonstration_stopped_behind_its_training_says_so() -> None:
-    made = corpus(50, 10, 10, seed=1)
+    made = corpus(300, 2, 2, seed=1)
     with refused(Stopped):
         translation.evaluate_demonstration(made, None, None, should_stop=lambda: True)

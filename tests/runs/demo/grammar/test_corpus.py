@@ -28,13 +28,14 @@ def test_the_classic_sentences() -> None:
     assert found == ["animal", "street"]
 
 
-def test_streams_are_pure_functions_of_split_and_seed_and_no_pair_is_in_two() -> None:
+@pytest.mark.parametrize("count", [300, pytest.param(1500, marks=pytest.mark.long(0.1))])
+def test_streams_are_pure_functions_of_split_and_seed_and_no_pair_is_in_two(count: int) -> None:
     first = list(generate("test", 30, seed=3))
     assert list(generate("test", 20, seed=3)) == first[:20]
     assert list(generate("test", 30, seed=4)) != first
     with refused(UsageError, "split", "dev", "train", "valid", "test"):
         next(generate("dev", 1))
-    found = [pair.source for split in ("train", "valid", "test") for pair in generate(split, 1500, seed=6)]
+    found = [pair.source for split in ("train", "valid", "test") for pair in generate(split, count, seed=6)]
     assert len(set(found)) == len(found)
 
 
