@@ -97,6 +97,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(
     "words", [("translator", SOURCE), ("translator", SOURCE, "--target", "a"), ("viewer", "one.csv")]
 )

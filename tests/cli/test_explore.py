@@ -174,10 +174,13 @@ main(["explore", "."])
 """
 
 
-def test_few_products_stay_prepared_unless_the_user_says_otherwise(tmp_path: Path) -> None:
+@pytest.mark.one_of(2)
+@pytest.mark.parametrize(("more", "said"), [({}, "False 16 32"), ({"LRU_CACHE_CAPACITY": "100"}, "False 100 32")])
+def test_few_products_stay_prepared_unless_the_user_says_otherwise(
+    tmp_path: Path, more: dict[str, str], said: str
+) -> None:
     """torch reads how many as it loads; with a thousand the server takes a gigabyte."""
     mine = {name: value for name, value in os.environ.items() if "CACHE_CAPACITY" not in name}
-    for more, said in (({}, "False 16 32"), ({"LRU_CACHE_CAPACITY": "100"}, "False 100 32")):
-        words = [sys.executable, "-c", STARTING]
-        done = subprocess.run(words, cwd=tmp_path, env={**mine, **more}, capture_output=True, text=True)
-        assert done.stdout.strip() == said, done.stderr
+    words = [sys.executable, "-c", STARTING]
+    done = subprocess.run(words, cwd=tmp_path, env={**mine, **more}, capture_output=True, text=True)
+    assert done.stdout.strip() == said, done.stderr

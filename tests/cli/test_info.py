@@ -78,6 +78,7 @@ def test_the_folder_of_the_demonstration_stands_for_its_model(regard, tmp_path) 
     done.refuses(f"{tmp_path}/demo: holds 2 models; name one of them: {tmp_path}/demo/first, {tmp_path}/demo/other", 1)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", EVERY)
 def test_what_a_models_folder_can_be_exported_to_is_what_happens(regard, name: str, tmp_path: Path) -> None:
     folder = put(tmp_path / "model", EVERY[name]())

@@ -285,6 +285,7 @@ def test_bash_completes_commands_options_choices_and_paths(regard, home: Path) -
     assert completed(script, "regard", "translate", "mo") == ["model"]
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize(("shell", "startup"), [("bash", ".bashrc"), ("zsh", ".zshrc"), ("fish", None)])
 def test_startup_file_is_changed_once(regard, home: Path, shell: str, startup: str | None) -> None:
     for _ in range(2):

@@ -15,7 +15,8 @@ Run = Any
 """The fixture ``regard``: words in; code, out, err."""
 SMALL = settings(
     "text.units=characters model.d_model=32 model.d_ff=64 model.heads=2 model.encoder_layers=1 model.decoder_layers=1 "
-    "model.dropout=0 data.validation=20 data.max_tokens=24 training.product=exact training.rate=0.01 decoding.beam=2"
+    "model.dropout=0 data.validation=20 data.max_tokens=24 training.product=exact training.rate=0.01 decoding.beam=2 "
+    "training.tokens=256"
 )
 
 
@@ -34,7 +35,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("taught")
     given = ["--task", "text-to-text", "--train", write(folder / "a.tsv", 600, 1), "--output", folder / "model"]
     write(folder / "test.tsv", 40, 2)
-    assert main([str(word) for word in ["train", *given, "--steps", 220, "--threads", 1, *SMALL]]) == 0
+    assert main([str(word) for word in ["train", *given, "--steps", 200, "--threads", 1, *SMALL]]) == 0
     return folder
 
 

@@ -30,6 +30,7 @@ def pipeline(task: str, folder: Path, **options: Any) -> Any:
     return transformers.pipeline(task, model=str(folder), device="cpu", **options)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("changes", [{}, {"problem_type": "multi_label_classification"}, {"labels": ("LABEL_0",)}])
 def test_a_classifier(changes: dict[str, Any], tmp_path: Path, regard: Run) -> None:
     there_and_back("BertForSequenceClassification", tmp_path, regard, **changes)

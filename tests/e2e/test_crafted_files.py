@@ -88,7 +88,7 @@ def every(path: Path, seed: object, count: int) -> Iterator[tuple[str, bytes]]:
     return crafted(json.loads(path.read_bytes()), seed, count)
 
 
-@pytest.mark.one_of(3, minutes=0.5)
+@pytest.mark.one_of(6, minutes=0.5)
 @pytest.mark.parametrize("name", EVERY)
 def test_a_model_folder(tmp_path: Path, name: str, many: Callable[[int, int], int]) -> None:
     put(tmp_path, EVERY[name]())
@@ -135,7 +135,7 @@ def bring(folder: Path) -> None:
         tokenizer.decode_batch(tokenizer.ids_batch(TEXTS))
 
 
-@pytest.mark.one_of(3, minutes=0.5)
+@pytest.mark.one_of(8, minutes=0.5)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_folder_that_is_brought_in(tmp_path: Path, kind: str, many: Callable[[int, int], int]) -> None:
     folder, brought = tmp_path / "theirs", partial(bring, tmp_path)
@@ -167,7 +167,7 @@ def irregular(path: Path) -> Iterator[str]:
         path.write_bytes(before)
 
 
-@pytest.mark.one_of(3, minutes=0.1)
+@pytest.mark.one_of(8, minutes=0.1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_no_file_in_a_folder_that_is_brought_in(tmp_path: Path, kind: str) -> None:
     folder, brought = tmp_path / "theirs", partial(bring, tmp_path)
@@ -190,6 +190,7 @@ def test_what_is_no_file_in_a_model_folder(tmp_path: Path, name: str) -> None:
     load(tmp_path, "cpu")
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("name", ["translator", "recurrent", "classifier", "viewer"])
 def test_a_recipe_that_is_asked_for(tmp_path: Path, name: str, many: Callable[[int, int], int]) -> None:
     put(tmp_path, EVERY[name]())

@@ -32,7 +32,7 @@ def answered(regard: Any, folder: Path, name: str, line: bytes) -> None:
     assert "line 3" not in done.err
 
 
-@pytest.mark.one_of(5, minutes=0.2)
+@pytest.mark.one_of(10, minutes=0.2)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_letters_without_a_blank(regard: Any, tmp_path: Path, name: str) -> None:
     answered(regard, tmp_path, name, LINES["letters"])

@@ -14,7 +14,7 @@ from tests.models import small_models as small
 from tests.models.small_models import PIECES, assert_near, sentences
 
 
-@pytest.mark.one_of(12)
+@pytest.mark.one_of(24)
 @held("gpt")
 def test_every_step_is_that_of_the_model(family: Family) -> None:
     """Rows are repeated, reordered and left out, and prompts enter meanwhile, one of them empty."""
@@ -31,7 +31,7 @@ def test_every_step_is_that_of_the_model(family: Family) -> None:
         beside.read(3)
 
 
-@pytest.mark.one_of(10)
+@pytest.mark.one_of(20)
 @held("gpt", gpt=3)
 def test_the_window_slides_as_the_models_does(family: Family) -> None:
     beside = Beside(family, window=7)

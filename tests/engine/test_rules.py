@@ -44,6 +44,7 @@ def drawn_terms(random: np.random.Generator) -> Terms | None:
     return Terms(tuple(terms[:count]), ANY) if count else None
 
 
+@pytest.mark.one_of(4, minutes=0.05)
 @pytest.mark.parametrize("count", [pytest.param(12, id="12"), pytest.param(500, marks=pytest.mark.long(1), id="500")])
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
 @pytest.mark.parametrize(("rule", "asked"), PAIRS)

@@ -47,7 +47,7 @@ class Masked:
         return ids_Nk, np.take_along_axis(score_NV, ids_Nk, 1)
 
 
-@pytest.mark.one_of(12)
+@pytest.mark.one_of(24)
 @held("transformer", transformer=7)
 @pytest.mark.parametrize("beam", [1, 3])
 def test_it_is_the_search_without_the_other_pieces(family: Family, beam: int) -> None:

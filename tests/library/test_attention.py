@@ -83,6 +83,7 @@ def test_a_line_of_pixels_is_an_image(model: ModelOf) -> None:
     assert line.keys.tokens[:3] == ("class", "1,1", "1,2")
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("name", EVERY)
 def test_pictures_and_pages(name: str, model: ModelOf, tmp_path: Path) -> None:
     found = model(name).attention(given(name))

@@ -51,7 +51,7 @@ def sides(found: regard.Attribution) -> list[regard.TokenShares]:
 LONG = [name in ("translator", "spanner") and "passes" not in given for name, _, given in CASES]
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(12)
 @pytest.mark.parametrize(
     ("name", "text", "given"),
     [pytest.param(*case, marks=[pytest.mark.long(0.1)] * long) for case, long in zip(CASES, LONG, strict=True)],
@@ -69,6 +69,7 @@ def test_integrated_gradients_are_complete(name: str, text: Any, given: dict[str
     assert plain.baseline is plain.delta is None
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("name", "text", "given"), CASES, ids=IDS)
 def test_every_side_has_its_labels(name: str, text: Any, given: dict[str, Any], model: ModelOf) -> None:
     found = model(name).attribute(text, **given)
@@ -95,7 +96,7 @@ PAGE = [
 ]
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(("name", "given", "asked"), PAGE, ids=[f"{n}-{'-'.join(g) or 'own'}" for n, g, _ in PAGE])
 @pytest.mark.parametrize("positions", [True, False])
 def test_gradients_are_the_pages(

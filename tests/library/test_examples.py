@@ -33,7 +33,7 @@ def given(name: str) -> str:
     return ",".join(map(str, PIXELS)) if name == "viewer" else TEXTS.get(name, SOURCE)
 
 
-@pytest.mark.one_of(5, minutes=0.1)
+@pytest.mark.one_of(12, minutes=0.1)
 @pytest.mark.parametrize("name", EVERY)
 def test_the_example_runs_with_every_model(
     name: str, example: ModuleType, folder: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]

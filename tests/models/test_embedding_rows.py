@@ -21,6 +21,7 @@ def untied() -> Any:
     return translator(tie="two", output_bias=True)
 
 
+@pytest.mark.one_of(2)
 @pytest.mark.parametrize("make", [translator, separate, untied, recurrent])
 def test_further_rows_are_the_means_of_the_rows_of_their_parts(tmp_path: Path, make: Any) -> None:
     begun = make()

@@ -86,7 +86,7 @@ def theirs(name: str) -> Any:
         return peers.ViTForImageClassification(peers.ViTConfig(num_labels=1000))
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("name", list(PUBLISHED))
 def test_relatives_have_as_many_parameters_as_those_of_transformers(name: str) -> None:
     assert count(name) == sum(weight.numel() for weight in theirs(name).parameters()) + START.get(name, 0)

@@ -17,6 +17,7 @@ FEW = FEW_OF["rnn"]
 ATTENDS = [choices for choices in FEW if choices["score"] != "none"]
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("choices", ATTENDS, ids=lambda choices: f"{choices['cell']}-{choices['score']}")
 def test_points_and_their_shapes(choices) -> None:
     model = small(**choices)
@@ -49,7 +50,7 @@ def test_a_source_without_tokens_gives_no_context() -> None:
         assert_near(hidden_TD[:3], model(some_pairs([(0, 3)])), 1e-9)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("path", ["onednn", "bf16"])
 @pytest.mark.parametrize("choices", FEW, ids=lambda choices: "-".join(map(str, choices.values())))
 def test_other_paths_of_products(path, choices) -> None:

@@ -103,7 +103,7 @@ def damaged(stored: Path, kind: str) -> tuple[type[RegardError], tuple[str, ...]
     return RegardError, (str(LARGEST_HEADER + 1),) if kind == "huge header" else ()
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("kind", ["missing", "a folder", *CONTENTS, *HEADERS])
 def test_a_broken_file_is_one_sentence_and_changes_nothing(stored: Path, kind: str) -> None:
     error, names = damaged(stored, kind)

@@ -85,6 +85,7 @@ def test_attentional_vectors_are_the_papers(kind: str, gradient: bool, keys: lis
             assert_near(found[t], np.tanh(W @ np.concatenate([c, hidden[t]]) + b), 1e-9)
 
 
+@pytest.mark.one_of(3)
 @EACH
 @pytest.mark.parametrize("lengths", [(QUERIES, KEYS), ([1, 2] * 40, [3, 9, 1, 2] * 20), ([0, 0], [1, 2])])
 def test_every_way_is_the_reference_forward_and_gradient(kind: str, lengths, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def test_every_point_is_heard_step_by_step() -> None:
     assert len(heard["decoder.0.attention.weight"]) == 2 * 2
 
 
-@pytest.mark.one_of(4)
+@pytest.mark.one_of(8)
 @pytest.mark.parametrize("name", sorted(every_point()))
 def test_what_is_replaced_flows_on(name: str) -> None:
     model, given = small(), some_pairs(LENGTHS)

@@ -63,6 +63,7 @@ class Squares(MapReduce[int, int]):
         self.total += int(content)
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("count", PROCESSES)
 @pytest.mark.parametrize("items", [0, 1, 2, 40])
 def test_answers_come_in_order_and_sums_are_whole(count: int, items: int) -> None:
@@ -94,6 +95,7 @@ def test_of_two_errors_that_of_the_earlier_item_is_raised_after_all_before_it(co
     assert found == [*range(6)]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("count", PROCESSES)
 @pytest.mark.parametrize("before", [0, 1, 2, 9])
 def test_an_error_among_the_items_comes_after_the_answers_before_it(count: int, before: int) -> None:

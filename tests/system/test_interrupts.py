@@ -62,6 +62,7 @@ LOADED = [
 """What is loaded slowly by which command, the signal it gets, and its exit code."""
 
 
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize(("slow", "words", "number", "code"), LOADED)
 def test_what_is_being_loaded_stops(tmp_path: Path, slow: str, words: list[str], number: int, code: int) -> None:
     (tmp_path / f"{slow}.py").write_text(LOADING)

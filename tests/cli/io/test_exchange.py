@@ -134,6 +134,7 @@ def names() -> list[str]:
     return sorted(path.name for path in Path().iterdir() if not path.is_symlink() and path.name not in ("in", "said"))
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_file_has_the_bytes_of_stdout(regard, way: str) -> None:
     written(way)
@@ -230,7 +231,7 @@ DIVIDED = [way for way in WAYS if way not in ("generate", "objects")]
 """Those that several processes answer."""
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.skipif(not SAFE, reason="processes are not copied here")
 @pytest.mark.parametrize("way", DIVIDED)
 def test_several_processes_answer_as_one(regard, way: str) -> None:

@@ -62,6 +62,7 @@ LINE = [
 ]
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize(("kind", "side", "text"), LINE)
 def test_a_bad_line_is_found_with_its_place(tmp_path: Path, kind: str, side: int, text: str) -> None:
     pairs = sound()

@@ -103,7 +103,7 @@ def contents_by(values: dict[str, Any], given: InputFiles, processes: int, folde
     return contents(folder)
 
 
-@pytest.mark.one_of(2)
+@pytest.mark.one_of(4)
 @pytest.mark.skipif(not SAFE, reason="processes are not copied here")
 @pytest.mark.parametrize(("task", "dropout"), [("translation", 0.1), *((task, 0.0) for task in TASKS)])
 def test_the_files_do_not_depend_on_the_processes(
@@ -141,6 +141,7 @@ def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SplitCorpora[Tex
     )
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("processes", PROCESSES)
 @pytest.mark.parametrize(
     ("count", "joint", "units"), [(50, True, "pieces"), (9999, False, "characters"), (1, True, "pieces")]

@@ -39,7 +39,7 @@ class Rows(rows_by_hand.Rows):
         return scores.log_softmax(1)[-1].numpy()
 
 
-@pytest.mark.one_of(5)
+@pytest.mark.one_of(10)
 @pytest.mark.parametrize(
     "choices", [{}, {"norm_place": "post", "positions": "relative", "d_k": 2, "d_v": 5}, {"positions": "sinusoidal"}]
 )
@@ -82,6 +82,7 @@ def test_learned_positions_are_a_window_and_never_run_out() -> None:
         assert rows.state.lengths_N.max() <= 6
 
 
+@pytest.mark.one_of(3)
 @pytest.mark.parametrize("window", [1, 2, 3])
 def test_the_smallest_windows(window: int) -> None:
     rows = Rows(stepper(gpt(), window=window), prompts([0, 4]))

@@ -58,7 +58,7 @@ def library(model: bytes) -> sentencepiece.SentencePieceProcessor:
     return sentencepiece.SentencePieceProcessor(model_proto=model)
 
 
-@pytest.mark.one_of(3)
+@pytest.mark.one_of(4)
 @pytest.mark.parametrize("kind", KINDS)
 def test_pieces_offsets_and_texts_are_the_librarys(lines: list[str], tmp_path: Path, kind: str) -> None:
     model = train(lines[::12], tmp_path, **KINDS[kind])

@@ -43,11 +43,12 @@ def test_the_sample_is_a_function_of_the_seed_in_the_order_of_the_stream() -> No
     assert (sample(range(5), 10, seed=1), sample(iter(()), 10, seed=1)) == ([0, 1, 2, 3, 4], [])
 
 
-def test_every_item_is_as_likely_as_another() -> None:
+@pytest.mark.parametrize("draws", [800, pytest.param(3000, marks=pytest.mark.long(0.1))])
+def test_every_item_is_as_likely_as_another(draws: int) -> None:
     hits = np.zeros(40)
-    for seed in range(3000):
+    for seed in range(draws):
         hits[sample(range(40), 10, seed)] += 1
-    expected, deviation = 3000 / 4, np.sqrt(3000 * 0.25 * 0.75)
+    expected, deviation = draws / 4, np.sqrt(draws * 0.25 * 0.75)
     assert np.abs(hits - expected).max() < 5 * deviation
 
 
