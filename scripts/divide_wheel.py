@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from regard.system.installation import LEFT_OUT
 
 WHOLE, RUN = "regard", "regard-run"
-PAGE = "regard/inspection/page/"
+PAGE = ("regard/inspection/page/", "regard/inspection/shipped/")
 """Files that only ``regard`` has: what shows them computes by torch."""
 SUMMARY = {
     RUN: "Runs attention models that Regard trained: without torch, and without training.",

@@ -110,7 +110,6 @@ def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, regard, monkeypatc
         (["."] * (command.MOST + 1), "33 models; a page shows at most 32"),
         ((".", "--threads", "0"), "--threads"),
         ((".", "--images", "absent.csv"), "absent.csv: no such file"),
-        ((), "MODEL"),
         ((".", "--host", "0.0.0.0"), "unknown option '--host'"),
         ((".", "--port", "99999"), "there is no port 99999"),
     ],

@@ -24,6 +24,7 @@ FILES = {
     "regard/__init__.py": "",
     "regard/system/kernels/_native.so": "binary",
     "regard/inspection/page/index.html": "<html>",
+    "regard/inspection/shipped/transformer/walk.json": "{}",
     "regard-1.2.dist-info/METADATA": METADATA,
     "regard-1.2.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: cp311-cp311-linux_x86_64\n",
     "regard-1.2.dist-info/entry_points.txt": "[console_scripts]\nregard = regard.__main__:main\n",
@@ -58,7 +59,8 @@ def test_no_file_lies_in_both(wheels: tuple[dict[str, str], dict[str, str]]) -> 
         "regard/system/kernels/_native.so",
     }
     assert [name for name in whole if not name.startswith("regard-1.2.dist-info/")] == [
-        "regard/inspection/page/index.html"
+        "regard/inspection/page/index.html",
+        "regard/inspection/shipped/transformer/walk.json",
     ]
     assert ("entry_points.txt" in str(run.keys()), "entry_points.txt" in str(whole.keys())) == (True, False)
 

@@ -56,6 +56,19 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
+describe('a shipped model', () => {
+  it('stands in for a training without weights until that has some', async () => {
+    const begun = { name: 'demo', ready: false, why: 'not yet' }
+    page.open(state(begun, { shipped: true, running: false }), { asked: [] }, true)
+    expect([page.first.model.number, page.standsIn]).toEqual([1, true])
+    page.told(state(begun, { shipped: true, running: false }))
+    expect([page.first.model.number, page.standsIn]).toEqual([1, true])
+    page.told(state({ name: 'demo' }, { shipped: true, running: false }))
+    expect([page.first.model.number, page.standsIn]).toEqual([0, false])
+    await answered()
+  })
+})
+
 describe('two panes before one training', () => {
   it('look again together, also one that is still asking', async () => {
     open(state({}), { text: 'a' })

@@ -85,7 +85,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         'regard attend model "The cat sleeps." --layer 2 --head 1 --svg cat.svg',
         "regard attend model images.csv --image 3",
     ),
-    "explore": ("regard explore model", "regard explore digits --images images.csv --port 8080"),
+    "explore": ("regard explore", "regard explore model", "regard explore model --save site"),
     "info": ("regard info model", "regard info base"),
     "average": ("regard average model --last 3 --output averaged",),
     "import": ("regard import all-MiniLM-L6-v2 minilm",),

@@ -8,14 +8,18 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from regard.cli.io.load_model import check_threads, refuse_no_file
-from regard.cli.io.terminal import result
+from regard.cli.io.terminal import result, say
 from regard.system.errors import UsageError
 from regard.system.installation import require
+from regard.text.counts import counted
+
+if TYPE_CHECKING:
+    from regard.inspection.folders.models import Models
 
 MOST = 32
 """Most models on one page."""
@@ -27,27 +31,31 @@ With 1,024 the page's server takes a gigabyte after some thousand texts, and ans
 
 
 def explore(
-    folders: Annotated[list[Path], Parameter(name="MODEL...")],
+    folders: Annotated[list[Path] | None, Parameter(name="MODEL...")] = None,
     /,
     *,
     port: int | None = None,
     no_browser: bool = False,
     images: Path | None = None,
+    save: Path | None = None,
     threads: int = 1,
 ) -> None:
     """Look into models, or a training while it runs, on a page in the browser.
 
-    The page is served to this machine alone, at the address that is printed, until Ctrl-C. From another machine it is
-    seen through a forwarded port of the same number: ssh -L 8017:127.0.0.1:8017 MACHINE.
+    Without a model it shows two small ones that come with Regard: a Transformer, and its recurrent sister. The page is
+    served to this machine alone, at the address that is printed, until Ctrl-C. From another machine it is seen through
+    a forwarded port of the same number: ssh -L 8017:127.0.0.1:8017 MACHINE.
 
     Args:
-        folders: one to 32 model folders, or output folders of trainings that still run.
+        folders: up to 32 model folders, or output folders of trainings that still run.
         port: where the page is; 0: any that is free; default: 8017, or the first free one after it.
         no_browser: do not open the page; without a display it is not opened anyway.
         images: a file of images to look at, for models of images: CSV, TSV or .npz, labelled or not.
+        save: a folder for the page as a static site with answers to prepared sentences, which any web server can host.
         threads: processor threads.
     """
     check_threads(threads)
+    folders = folders or []
     if len(folders) > MOST:
         raise UsageError(f"these are {len(folders)} models; a page shows at most {MOST}")
     for folder in folders:
@@ -62,6 +70,7 @@ def explore(
     if images is not None:
         refuse_no_file(images)
     require("torch", "starlette", "uvicorn")
+    folders = _with_shipped(folders)
     for name, value in FEW.items():  # read when torch loads
         os.environ.setdefault(name, value)
     from regard.inspection import PAGE
@@ -69,6 +78,9 @@ def explore(
     from regard.library.serve.app import Site, files
     from regard.library.serve.server import Server, listen, page_url
 
+    if save is not None:
+        _save(Models(folders, images, threads), save, threads)
+        return
     page = files(PAGE)
     with listen(port) as listener:
         server = Server(Site(Models(folders, images, threads), page), lambda: _import_torch(threads))
@@ -82,6 +94,26 @@ def explore(
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(130)
+
+
+def _with_shipped(folders: list[Path]) -> list[Path]:
+    """The models that come with Regard where none is named; behind a training without weights the first of them."""
+    from regard.inspection import SHIPPED
+    from regard.tasks.model_path import MODEL, is_model_folder, model_folder
+
+    if not folders:
+        return list(SHIPPED)
+    begun = [one for one in folders if is_model_folder(path := model_folder(one)) and not (path / MODEL).exists()]
+    return [*folders, SHIPPED[0]] if begun else folders
+
+
+def _save(models: Models, folder: Path, threads: int) -> None:
+    """Write the page as a static site."""
+    from regard.library.serve.static_site import save_site
+
+    _import_torch(threads)
+    count = save_site(models, folder, say)
+    result(f"wrote {folder} with {counted(count, 'answer')}; try it with: python -m http.server --directory {folder}")
 
 
 def _import_torch(threads: int) -> None:

@@ -2,6 +2,7 @@
 
 import { held, type Of } from './held.svelte'
 import { type Payload, unpacked } from './payload'
+import { fileName } from './saved'
 import type { Asked, State, WrittenToken } from './types'
 
 export class Refused extends Error {
@@ -23,6 +24,11 @@ export function sentence(text: string): string {
 export const REPLACED = 'newer weights are there than those that were looked at; look again'
 export const GONE = 'The server does not answer. Is “regard explore” still running?'
 
+export const SAVED = 'This saved page has answers to its own sentences only. For anything else install Regard and run “regard explore”.'
+
+/** Of a saved page the questions that have an answer; null: there is a server. */
+let answered: Set<string> | null = null
+
 let missed = () => {}
 
 /** What is done whenever the server does not answer. */
@@ -42,7 +48,11 @@ async function there<T>(coming: Promise<T>): Promise<T> {
 
 async function fetched(path: string, asked: Of | null, signal?: AbortSignal): Promise<Response> {
   const given: RequestInit = signal ? { signal } : {}
-  if (asked) Object.assign(given, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(asked) })
+  if (asked && answered) {
+    const name = fileName(path.replace('api/', ''), asked)
+    if (!answered.has(name)) throw new Refused(SAVED)
+    path = `api/${name}.bin`
+  } else if (asked) Object.assign(given, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(asked) })
   const answer = await there(fetch(path, given))
   if (answer.ok) return answer
   const told = (await answer.json().catch(() => null)) as { error?: string; where?: string | null } | null
@@ -66,7 +76,9 @@ function refuseOthers(question: Of, weights: string | undefined): void {
 }
 
 export async function state(signal?: AbortSignal): Promise<State> {
-  return (await there((await fetched('api/state', null, signal)).json())) as State
+  const found = (await there((await fetched('api/state', null, signal)).json())) as State
+  answered = found.saved ? new Set(found.saved) : null
+  return found
 }
 
 export async function ask<T>(name: string, asked: object, signal?: AbortSignal): Promise<Payload<T>> {
@@ -77,7 +89,8 @@ export async function ask<T>(name: string, asked: object, signal?: AbortSignal):
 }
 
 export async function course<T>(model: number, points: number, signal?: AbortSignal): Promise<Payload<T>> {
-  return unpacked<T>(await there((await fetched(`api/course?model=${model}&points=${points}`, null, signal)).arrayBuffer()))
+  const answer = await (answered ? fetched('api/course', { model, points } as Of, signal) : fetched(`api/course?model=${model}&points=${points}`, null, signal))
+  return unpacked<T>(await there(answer.arrayBuffer()))
 }
 
 /** A file made of what is seen, ready to be saved. */

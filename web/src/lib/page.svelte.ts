@@ -32,6 +32,8 @@ class Page {
   /** Its two sentences have changed places. */
   exchanged = $state(false)
   panes = $state<Pane[]>([])
+  /** A shipped model stands in for the first one, which has no weights yet. */
+  standsIn = $state(false)
   /** The server was asked and did not answer. */
   away = $state(false)
 
@@ -111,6 +113,9 @@ class Page {
   /** Begin with what the server has, at the place an address or the history names; where neither does, with the walk if there is one, or comes. */
   open(state: State, at: Given, fresh = false): void {
     if (fresh) at = { ...at, view: 'walk' }
+    const other = fresh && !state.models[0]!.ready ? state.models.findIndex(({ shipped, ready }) => shipped && ready) : -1
+    this.standsIn = other > 0
+    if (this.standsIn) at = { ...at, asked: [{ model: other }] }
     this.state = state
     this.#begun = at
     const wanted = at.asked.length ? at.asked : [{}]
@@ -183,7 +188,8 @@ class Page {
       this.panes[at] = this.pane({ model: model?.number ?? 0, ...(pane.text ? { text: pane.text } : {}) }, at)
       return at === 0
     })
-    if (begins[0]) this.#at({ ...this.#begun, view: this.#wanted ?? this.view })
+    if (this.standsIn && state.models[0]!.ready) this.model(0)
+    else if (begins[0]) this.#at({ ...this.#begun, view: this.#wanted ?? this.view })
     else this.settle()
   }
 
@@ -213,6 +219,7 @@ class Page {
 
   /** Look at another model. */
   model(number: number): void {
+    this.standsIn = false
     this.first.stop()
     this.panes[0] = this.pane({ model: number })
     this.fit()

@@ -23,6 +23,8 @@ export interface Model {
   number: number
   name: string
   folder: string
+  /** It comes with Regard, and knows a tiny grammar only. */
+  shipped?: boolean
   task: string
   family: string
   title: string
@@ -64,6 +66,8 @@ export interface Model {
 
 export interface State {
   version: string
+  /** Of a page that was saved as a static site: the questions that have an answer, by `fileName`. */
+  saved?: string[]
   models: Model[]
 }
 

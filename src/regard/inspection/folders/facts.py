@@ -47,8 +47,8 @@ TAIL = 1 << 22
 """Bytes at the end of a log to search for its newest samples."""
 PROBED = 20
 """Sentences of the grammar by which a model of the demonstration is told from others of its sizes."""
-SIZES = ((2, 1, 128, 2400), (3, 4, 128, 2400))
-"""Sizes of the demonstration's model, today's first: encoder layers, heads, d_model and vocabulary."""
+SIZES = ((2, 1, 128, 2400), (3, 4, 128, 2400), (2, 4, 64, 2400), (1, 0, 64, 2400))
+"""Encoder layers, heads, d_model, vocabulary of the demonstration's model, today's first, then of the shipped ones."""
 GAP = "[MASK]"
 LOST = "\ufffd"
 """Replacement for invalid bytes, where a character was cut."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from regard.config import Recipe, recipe_values, saved_recipe
 from regard.config.adapter import read_header
+from regard.inspection import SHIPPED
 from regard.inspection.folders.facts import NOTHING, examples, facts, is_demo, refuse_irregular
 from regard.inspection.folders.training_curves import LOG
 from regard.inspection.folders.walk import NO_WALK_STATE, classic_values, walk_path, walk_state
@@ -195,6 +196,7 @@ class Folder:
             "number": number,
             "name": self.name,
             "folder": self.given,
+            "shipped": self.given in map(str, SHIPPED),
             **(NOTHING if last is None else facts(last.recipe, last.assets)),
             **UNKNOWN,
         }
