@@ -38,6 +38,7 @@ def write(
     scale: Any = True,
     quantization: str | None = None,
     names: list[str] | None = None,
+    buckets: tuple[int, int] | None = None,
     seed: int = 0,
     **spec: Any,
 ) -> None:
@@ -45,6 +46,7 @@ def write(
 
     Args:
         table: of positions.
+        buckets: of relative positions, and the distance from which on all are one.
         zero: the decoder starts with zeros.
         heads: the decoder's.
         tied: table and output are one.
@@ -62,6 +64,7 @@ def write(
         if hasattr(part, "beta"):
             part.beta = drawn(WIDTH)
 
+    spec |= {"relative_attention_bias": True} if buckets else {}
     model = TransformerSpec.from_config(layers, HEADS, activation=getattr(common_spec.Activation, activation), **spec)
     source = names or SYMBOLS + WORDS
     target = source if shared else SYMBOLS + OTHERS
@@ -80,6 +83,11 @@ def write(
         for name in ("layer_norm", "layernorm_embedding"):
             if hasattr(side, name):
                 norm(getattr(side, name))
+        if buckets:
+            bias = drawn(buckets[0], HEADS, size=1.0)
+            for layer in side.layer:
+                layer.self_attention.relative_attention_bias = bias
+                layer.self_attention.relative_attention_max_distance = np.int32(buckets[1])
         for layer in side.layer:
             for name in ("self_attention", "attention"):
                 if hasattr(layer, name):

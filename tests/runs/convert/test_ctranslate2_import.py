@@ -27,6 +27,7 @@ VARIANTS = {
     "zero": {"zero": True, "pre_norm": False, "table": LEARNED},
     "m2m": {"table": TimingSignal(folders.WIDTH, 2, 64).table_SD.numpy(), "scale": folders.WIDTH**0.5},
     "opennmt": {"table": sinusoids(64, folders.WIDTH).numpy()},
+    "relative": {"layers": (3, 2), "buckets": (8, 20)},
 }
 TYPES = ["float16", "bfloat16", "int16", "int8", "int8_float16"]
 
@@ -185,7 +186,7 @@ def test_what_there_is_nothing_for_is_refused_by_name(tmp_path: Path) -> None:
     "spec",
     [
         {"with_relative_position": True},
-        {"relative_attention_bias": True},
+        {"relative_attention_bias": True, "rms_norm": True},
         {"ffn_glu": True},
         {"rms_norm": True},
         {"activation": "GELUSigmoid"},

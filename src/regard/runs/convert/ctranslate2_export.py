@@ -13,7 +13,7 @@ from regard.nn.positions import TimingSignal, sinusoids
 from regard.runs.convert.ctranslate2_file import model_file
 from regard.runs.convert.hub import CONFIG, OF_CTRANSLATE2
 from regard.runs.convert.layouts import ctranslate2 as layout
-from regard.runs.convert.layouts.format import TABLES, outward
+from regard.runs.convert.layouts.format import TABLES, outward, sides
 from regard.runs.convert.layouts.marian import ROOM
 from regard.runs.convert.side_files import FILE, as_json, tokenizer_contents
 from regard.runs.convert.translator_files import SOURCE_MODEL, TARGET_MODEL
@@ -111,7 +111,11 @@ def _attributes(model: TransformerSection, zero: bool) -> dict[str, Tensor]:
 
 
 def _positions(recipe: Recipe, model: TransformerSection) -> dict[str, Tensor]:
-    """The table of positions, where CTranslate2 has none of its own or the weights are none."""
+    """The table of positions, where neither CTranslate2 nor the weights have one; of relative ones the farthest."""
+    if model.positions == "relative":
+        layers = [f"{side}/layer_{layer}" for side, count, _ in sides(model) for layer in range(count)]
+        reach = torch.tensor(model.relative_distance, dtype=torch.int32)
+        return {f"{layer}/self_attention/{layout.FARTHEST}": reach for layer in layers}
     longest = max(ROOM, recipe.data.max_tokens + recipe.decoding.max_extra + 1)
     if model.positions == "sinusoidal":
         table = sinusoids(longest, model.d_model)

@@ -31,7 +31,10 @@ SOURCES = ("encoder/embeddings/weight", "encoder/embeddings_0/weight")
 TARGET, OUTPUT, PLACES = "decoder/embeddings/weight", "decoder/projection/weight", "{}/position_encodings/encodings"
 ACTIVATIONS = {0: "relu", 1: "gelu_tanh", 2: "swish", 3: "gelu"}
 UNKNOWN = {4: "gelu by a sigmoid (1.702)", 5: "tanh", 6: "sigmoid"}
+BIAS, FARTHEST = "{}/layer_{}/self_attention/relative_attention_bias", "relative_attention_max_distance"
+"""Relative positions: a table that every layer names, and the distance from which on all are one."""
 SAID = {
+    FARTHEST,
     "num_heads",
     "pre_norm",
     "activation",
@@ -56,8 +59,7 @@ OFF = {
 """Attributes that must be 0, and what they would mean."""
 LAYERS = {
     "relative_position_": "relative positions in keys and values",
-    "relative_attention_bias": "a relative attention bias, as T5 has it",
-    "relative_": "relative positions",
+    "relative_asymmetric_": "relative positions",
     "rotary_": "rotary positions",
     "linear_0_noact": "gated feed-forward layers",
     "num_heads_kv": "fewer heads of keys than of queries",
@@ -81,7 +83,7 @@ PLAIN = {
     "scale_scores": True,
     "scale_output": False,
     "activation": tuple(ACTIVATIONS.values()),
-    "positions": ("sinusoidal", "timing_signal", "learned"),
+    "positions": ("sinusoidal", "timing_signal", "learned", "relative"),
 }
 """Values of our section that CTranslate2 has a form for."""
 
@@ -264,6 +266,8 @@ def _scale(held: ModelFile, side: str, d_model: int) -> bool:
 
 def _positions(held: ModelFile, d_model: int) -> dict[str, object]:
     """Kind of positions: sinusoids where there is no table, or where it holds such; else they are learned."""
+    if BIAS.format("encoder", 0) in held:
+        return _relative(held)
     named = [PLACES.format(side) for side in SIDES]
     if not any(name in held for name in named):
         return {"positions": "timing_signal", "first_position": 1}
@@ -278,6 +282,23 @@ def _positions(held: ModelFile, d_model: int) -> dict[str, object]:
         if _near(seen, sinusoids(len(seen), d_model)):
             return {"positions": "sinusoidal"}
     return {"positions": "learned", "max_positions": len(places)}
+
+
+def _relative(held: ModelFile) -> dict[str, object]:
+    """Those of T5, in all layers of a side the same, and of one size on both."""
+    first = [BIAS.format(side, 0) for side in SIDES]
+    others = [
+        (name, BIAS.format(side, n))
+        for side, name in zip(SIDES, first, strict=True)
+        for n in range(_layers(held, side))
+    ]
+    if not all(name in held and other in held and held.same(name, other) for name, other in others):
+        raise RegardError("has a relative attention bias in some layers that others have not", str(held.path))
+    buckets = both(held, "the buckets of distances", [held.shape(name)[0] for name in first])
+    reach = {attribute(held, f"{other.rpartition('/')[0]}/{FARTHEST}", default=128) for _, other in others}
+    if len(reach) > 1:
+        raise RegardError("tells distances apart up to one that differs by layer", str(held.path))
+    return {"positions": "relative", "relative_buckets": int(buckets), "relative_distance": int(reach.pop())}
 
 
 def _near(one: Tensor, other: Tensor) -> bool:
@@ -320,6 +341,8 @@ def rows(model: TransformerSection, first: str, start: int | None = None) -> lis
             for number, name in enumerate(("inner", "outer")):
                 table += linear(f"{theirs}/ffn/linear_{number}", f"{ours}.feedforward.{name}")
             table += norm(f"{theirs}/ffn/layer_norm", f"{ours}.feedforward_residual.norm")
+            if model.positions == "relative":
+                table.append(row(BIAS.format(side, layer), f"{side}.input.positions.weight"))
         table += norm(f"{side}/layer_norm", f"{side}.final") if model.norm_place == "pre" else []
         table += norm(f"{side}/layernorm_embedding", f"{side}.input.norm") if model.embedding_norm else []
         if model.positions == "learned":
