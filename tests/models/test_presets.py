@@ -42,8 +42,9 @@ ROWS = {
 }
 """Layers, d_model, d_ff, heads, d_k and d_v of Table 3."""
 EXPECTED = {name: by_formula(37_000, *sizes) for name, sizes in ROWS.items()} | {
-    "tiny": by_formula(37_000, 4, 128, 512, 4, 32, 32) + 2 * 2 * 128,  # pre-norm: a norm ends each stack
-    "small": by_formula(37_000, 3, 256, 1024, 4, 64, 64) + 2 * 2 * 256,
+    # Pre-norm: a norm ends each stack; relative positions: a number for each head and distance of each stack.
+    "tiny": by_formula(37_000, 4, 128, 512, 4, 32, 32) + 2 * 2 * 128 + 2 * 32 * 4,
+    "small": by_formula(37_000, 3, 256, 1024, 4, 64, 64) + 2 * 2 * 256 + 2 * 32 * 4,
     "E": by_formula(37_000, *BASE) + 2 * 512 * 512,  # learned positions of two sides
 }
 GPT2 = {"gpt2": 124, "gpt2-medium": 355, "gpt2-large": 774, "gpt2-xl": 1558}

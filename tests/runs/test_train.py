@@ -113,7 +113,7 @@ LABELLED = "text,label\na dog,animal\na wall,stone\na cat,animal\nno dog,animal\
 SPANS = {"settings": ["text_to_text.spans=true"]}
 NO_LAYOUT = "cannot be exported as it is: Hugging Face's layout needs model.family"
 TOLD: dict[str, tuple[str, str, dict[str, Any], str]] = {
-    "translation": ("a.en", "a dog\ntwo men\n", {"preset": "tiny"}, "can be exported to: Hugging Face (Pegasus), CTr"),
+    "translation": ("a.en", "a dog\ntwo men\n", {"preset": "tiny"}, "can be exported to: CTranslate2; Pegasus needs "),
     "classification": ("a.csv", LABELLED, {}, NO_LAYOUT),
     "tagging": ("a.conll", TAGGED, {}, NO_LAYOUT),
     "language-model": ("a.txt", "a dog\n" * 9, {}, "cannot be exported as it is: GPT-2 needs model.positions = lea"),

@@ -47,6 +47,7 @@ class Preset:
 
 
 _SMALL: dict[str, object] = {"norm_place": "pre", "dropout": 0.2}
+_LEARNS_FAST: dict[str, object] = {**_SMALL, "positions": "relative"}
 _MEAN: dict[str, object] = {"pool": "mean", "pooler": False, "norm_epsilon": 1e-5}
 
 
@@ -85,8 +86,8 @@ def _t5(layers: int, d_model: int, d_ff: int, heads: int, parameters: int) -> Pr
 
 
 PRESETS: dict[str, Preset] = {
-    "tiny": Preset({**_two_stacks(4, 128, 512, 4), **_SMALL}, what="for tens of thousands of pairs"),
-    "small": Preset({**_two_stacks(3, 256, 1024, 4), **_SMALL}, what="for a hundred thousand pairs and more"),
+    "tiny": Preset({**_two_stacks(4, 128, 512, 4), **_LEARNS_FAST}, what="for tens of thousands of pairs"),
+    "small": Preset({**_two_stacks(3, 256, 1024, 4), **_LEARNS_FAST}, what="for a hundred thousand pairs and more"),
     "base": Preset({}, {"steps": 100_000}, 65, "the paper's base model"),
     "A1": _heads(1, 512),
     "A2": _heads(4, 128),

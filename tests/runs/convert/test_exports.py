@@ -160,6 +160,7 @@ LINES: list[tuple[str, dict[str, Any], str]] = [
     ("sentence-pairs", {"segments": 0}, f"{NO}BERT needs model.segments = 2 instead of 0"),
     ("translation", {"norm": "rms"}, f"{NO}Marian needs model.norm = layer instead of rms"),
     ("translation", {"tie": "two"}, f"{ONE}Marian needs model.tie = three instead of two"),
+    ("translation", {"positions": "relative"}, f"{ONE}Marian needs model.positions = sinusoidal instead of relative"),
     ("translation", {"d_k": 7}, f"{NO}Marian needs model.d_k = 4 instead of 7"),
     ("translation", {"decoder_cell": "ssru"}, f"cannot be exported: {NO_FORM}"),
     ("translation", {**T5, "scale_output": False}, f"{NO}T5 needs model.scale_output = true instead of false"),
@@ -195,6 +196,12 @@ def test_the_line(task: str, model: dict[str, Any], line: str) -> None:
     recipe = recipe_from({"task": task, "model": {**SMALL[family], **model}})
     assert exports(recipe).line == f"this model {line}"
     agree(recipe)
+
+
+def test_a_refusal_names_the_other_way_out() -> None:
+    model = {**SMALL["transformer"], "positions": "relative"}
+    with refused(UsageError, "model.positions", "goes out as it is with --to ctranslate2"):
+        exports(recipe_from({"task": "translation", "model": model})).refuse()
 
 
 def test_what_only_an_encoder_of_ours_has_is_an_obstacle() -> None:

@@ -85,7 +85,7 @@ class Exports:
         """
         if to == "ctranslate2" and self.direct:
             return
-        _refuse(self.obstacles, self.name)
+        _refuse(self.obstacles, self.name, "; it goes out as it is with --to ctranslate2" * self.direct)
         if to == "ctranslate2":
             _refuse(self.further, "CTranslate2")
 
@@ -166,12 +166,13 @@ def _not_for_ctranslate2(recipe: Recipe, format: str, own: bool, tokenizer: AnyT
     return found
 
 
-def _refuse(obstacles: Sequence[Obstacle], kind: str) -> None:
+def _refuse(obstacles: Sequence[Obstacle], kind: str, instead: str = "") -> None:
     """Raise a UsageError that names the field of the first obstacle, and after it all others.
 
     Args:
         obstacles: any number.
         kind: the name of the format, e.g. ``"BERT"``.
+        instead: what can be done now.
     """
     if not obstacles:
         return
@@ -179,4 +180,4 @@ def _refuse(obstacles: Sequence[Obstacle], kind: str) -> None:
     why = first.why or f"{kind} has no form for {first.value!r}, only for {first.fits}"
     more = f"; nor has {kind} one for {', nor for '.join(others)}" if others else ""
     how = "" if first.why else f": train with {'these' if others else 'that'} to take a model out"
-    raise UsageError(f"{why}{more}{how}", first.field)
+    raise UsageError(f"{why}{more}{how}{instead}", first.field)
