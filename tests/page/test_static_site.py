@@ -51,10 +51,13 @@ def test_every_view_of_a_saved_site(view: Watch, site: str, model: int) -> None:
     shown = view(site, f"#view=heads&model={model}")
     shown.settled()
     assert "pip install regard" in shown.get_by_role("note").first.inner_text()
-    for name in shown.views():
+    for name in shown.tabs.all_inner_texts():
+        shown.turn_to(name)
+        shown.wait_for_load_state("networkidle")
+        shown.drawn()
         problems = shown.problems()
         assert not problems or (
-            name in ("Words", "Soft dictionary", "Compare") and all(SAID in one for one in problems)
+            name in ("Positions", "Words", "Soft dictionary", "Compare") and all(SAID in one for one in problems)
         ), (name, problems)
     shown.turn_to("Heads")
     shown.textbox.fill("A man sleeps.")
