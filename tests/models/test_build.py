@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -64,3 +67,12 @@ def test_dropout_is_where_the_recipe_says() -> None:
     assert layer.cross.dropout == layer.attention.dropout == 0.25
     assert layer.feedforward.dropout.probability == 0.125
     assert layer.cross_residual.dropout.probability == model.encoder.input.dropout.probability == 0.5
+
+
+@pytest.mark.long(0.1)
+def test_a_model_without_memory_loads_no_compiler() -> None:
+    """Which would take two seconds whenever a model is loaded."""
+    code = "import sys; from regard.config import GptSection; from regard.models.presets import meta_model"
+    code += "; meta_model(GptSection(layers=1), 10)"
+    done = subprocess.run([sys.executable, "-c", code + "; assert 'torch._dynamo' not in sys.modules"], check=False)
+    assert done.returncode == 0

@@ -87,9 +87,10 @@ def test_the_usual_attention_is_the_mean_of_the_last_layer_but_one(model: Transl
     assert model.with_settings(among("2 predicts")).align(text, translation) == model.align(text, translation)
 
 
-def test_a_pair_is_aligned_alone_as_among_others(model: Translation) -> None:
+@pytest.mark.parametrize("count", [24, pytest.param(70, marks=pytest.mark.long(0.1))])
+def test_a_pair_is_aligned_alone_as_among_others(model: Translation, count: int) -> None:
     draw = np.random.default_rng(3)
-    sides = [[" ".join(draw.choice(WORDS, draw.integers(1, 9))) for _ in range(24)] for _ in range(2)]
+    sides = [[" ".join(draw.choice(WORDS, draw.integers(1, 9))) for _ in range(count)] for _ in range(2)]
     sides[0][3], sides[1][9] = "", " "
     together = model.align(*sides)
     assert together[3] == together[9] == frozenset()

@@ -99,9 +99,10 @@ def test_a_forced_pass_is_the_models_own_attention_and_probabilities(made: Any, 
         task.guard(["a", "b"], ["a"])
 
 
-def test_thresholds_are_what_few_sound_pairs_exceed() -> None:
+@pytest.mark.parametrize("count", [200, pytest.param(400, marks=pytest.mark.long(0.1))])
+def test_thresholds_are_what_few_sound_pairs_exceed(count: int) -> None:
     draw = np.random.default_rng(5)
-    lengths = draw.normal(80, 12, 200).astype(int).tolist()
+    lengths = draw.normal(80, 12, count).astype(int).tolist()
     pairs = [(" ".join("ab" * 40), " ".join(f"x{i}" for i in range(length)), None) for length in lengths]
     found = fit(pairs)
     assert found.keys() == DEFAULT.keys()
