@@ -28,6 +28,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "needs": {"text": SOURCE, "places": [0], "branch": [5]},
     "images": {"count": 1},
     "layers": {"text": SOURCE},
+    "figure": {"text": SOURCE},
+    "box": {"text": SOURCE, "stack": "encoder", "layer": 0, "part": "attention"},
     "write": {"text": SOURCE},
     "export": {"text": SOURCE, "form": "json"},
 }

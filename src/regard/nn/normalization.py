@@ -56,10 +56,10 @@ class GroupNorm(nn.GroupNorm):
 
     def moments(self, x_TD: Tensor) -> tuple[Tensor, Tensor]:
         """As of layer norm, each entry's those of its group."""
-        parts_TGX = x_TD.unflatten(1, (self.num_groups, -1))
-        mean_TGX = parts_TGX.mean(2, keepdim=True).expand_as(parts_TGX)
-        deviation_TGX = (parts_TGX.var(2, keepdim=True, correction=0) + self.eps).sqrt().expand_as(parts_TGX)
-        return mean_TGX.flatten(1), deviation_TGX.flatten(1)
+        groups_T1X = x_TD.unflatten(1, (self.num_groups, -1))
+        mean_T1X = groups_T1X.mean(2, keepdim=True).expand_as(groups_T1X)
+        deviation_T1X = (groups_T1X.var(2, keepdim=True, correction=0) + self.eps).sqrt().expand_as(groups_T1X)
+        return mean_T1X.flatten(1), deviation_T1X.flatten(1)
 
 
 class BatchNorm(nn.Module):

@@ -115,10 +115,10 @@ class Page {
     if (fresh) at = { ...at, view: 'walk' }
     const other = fresh && !state.models[0]!.ready ? state.models.findIndex(({ shipped, ready }) => shipped && ready) : -1
     this.standsIn = other > 0
-    if (this.standsIn) at = { ...at, asked: [{ model: other }] }
     this.state = state
     this.#begun = at
-    const wanted = at.asked.length ? at.asked : [{}]
+    const given = at.asked.length ? at.asked : [{}]
+    const wanted: Partial<Asked>[] = this.standsIn ? [{ model: other }] : given
     this.panes = wanted.map((asked, number) => this.pane(asked, number))
     this.#at(at)
   }
