@@ -90,8 +90,9 @@ def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, o
     table = defaults(task, sizes, pairs, wishes.preset, with_model, training.get("schedule"), model, minutes, begun)
     if family is not None and family != table.get("model", {}).get("family", family):
         table.pop("model", None)  # the sizes of another family
-    if earlier.get("model.family") == table.get("model", {}).get("family") and "model.positions" in earlier:
-        table["model"]["positions"] = earlier["model.positions"]  # the table had others once
+    same = earlier.get("model.family") == table.get("model", {}).get("family")
+    if same and earlier.get("model.positions") == "sinusoidal":  # the table had them once
+        table["model"]["positions"] = "sinusoidal"
     kept = {"model.patch"} if wishes.preset else set()
     guessed = {name: value for name, value in (seems or {}).items() if name not in kept}
     sized = merge(table, wishes.begun, _nest({**wishes.guessed, **guessed}))

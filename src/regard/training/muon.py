@@ -57,7 +57,8 @@ class Muon:
         weight_NAB, gradient_NAB, momentum_NAB = (self._matrices(flat) for flat in (weights, gradients, momenta))
         momentum_NAB.lerp_(gradient_NAB, 1 - MOMENTUM)
         ahead_NAB = gradient_NAB.lerp(momentum_NAB, MOMENTUM)  # Nesterov's
-        weight_NAB.mul_(1 - rate * self.decay)
+        if self.decay:
+            weight_NAB.mul_(1 - rate * self.decay)
         weight_NAB.sub_(orthogonal(ahead_NAB, self.dtype), alpha=rate * RMS * max(self.shape) ** 0.5)
 
     def _matrices(self, flat: Tensor) -> Tensor:

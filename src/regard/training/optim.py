@@ -189,7 +189,7 @@ class FlatOptimiser:
         for (shard, shape), names in groupby(matrices, group):
             if shard in shards:
                 start, *others = (self._starts[name] - shards.start * each for name in names)
-                stride = _aligned(shape.numel())
+                stride = _round_up(shape.numel())
                 yield Muon(start, 1 + len(others), stride, shape, section.weight_decay, dtype)
 
     def _view(self, flat: torch.Tensor, name: str) -> torch.Tensor:
@@ -357,7 +357,7 @@ def _places(
     The buffer can be cut into as many equal slices as there are shards; no slice's end cuts one of ``matrices``.
     """
     others = [name for name in parameters if name not in {*matrices}]
-    lengths = {name: _aligned(p.numel()) for name, p in parameters.items()}
+    lengths = {name: _round_up(p.numel()) for name, p in parameters.items()}
     least = max([-(-sum(lengths.values()) // shards), *(lengths[name] for name in matrices)])
     each = -(-least // _ALIGN) * _ALIGN
     while True:
@@ -375,10 +375,10 @@ def _places(
             border = end if decays else border
         if end <= each * shards:
             return {**starts, "": each * shards}, first, border
-        each += _aligned(max(1, (end - each * shards) // shards))
+        each += _round_up(max(1, (end - each * shards) // shards))
 
 
-def _aligned(numbers: int) -> int:
+def _round_up(numbers: int) -> int:
     return -(-numbers // _ALIGN) * _ALIGN
 
 

@@ -11,7 +11,7 @@ import torch
 import regard
 from regard.nn.positions import TimingSignal, sinusoids
 from regard.runs.conversion import export_model, import_model
-from regard.runs.convert.ctranslate2_file import read_model_file
+from regard.runs.convert.ctranslate2_file import model_file, read_model_file
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.translation.translator import Translation
 from tests.refusals import refused
@@ -180,6 +180,17 @@ def test_what_there_is_nothing_for_is_refused_by_name(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "odd")
     with refused(UsageError, "--task", "translation"):
         import_model(tmp_path / "theirs", tmp_path / "ours", "classification")
+
+
+@pytest.mark.parametrize("shape", [(), (8,)])
+def test_a_bias_that_is_no_table_is_refused(shape: tuple[int, ...], tmp_path: Path) -> None:
+    folders.write(tmp_path / "theirs", buckets=(8, 20))
+    held = read_model_file(tmp_path / "theirs" / "model.bin")
+    names = [name for name in held if name.endswith("relative_attention_bias")]
+    variables = {name: held[name] for name in held} | dict.fromkeys(names, torch.ones(shape))
+    (tmp_path / "theirs" / "model.bin").write_bytes(b"".join(model_file("TransformerSpec", 7, variables, {})))
+    with refused(RegardError, "theirs/model.bin", "no table"):
+        import_model(tmp_path / "theirs", tmp_path / "ours")
 
 
 @pytest.mark.parametrize(

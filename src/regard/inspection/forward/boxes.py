@@ -133,7 +133,7 @@ def _of_recurrence(stack: str, part: Any) -> Iterator[Box]:
         yield Box((stack, 0, "cross"), part.cross)
 
 
-def counted(boxes: list[Box]) -> list[tuple[int, bool]]:
+def parameter_counts(boxes: list[Box]) -> list[tuple[int, bool]]:
     """The parameters of each box, and whether a box before it has them already: all that are not shared make the model.
 
     Of a box that shares some, as every layer shares a table of relative positions, those of its own.

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from regard.config.families import Recurrent
 from regard.inspection.folders.facts import positions_of
 from regard.inspection.folders.models import Models
-from regard.inspection.forward.boxes import SUB_LAYERS, Box, CapturedOutputs, Key, boxes_of, counted, run
+from regard.inspection.forward.boxes import SUB_LAYERS, Box, CapturedOutputs, Key, boxes_of, parameter_counts, run
 from regard.inspection.forward.outputs import PIECE_SCORES
 from regard.inspection.forward.passes import inputs_of
 from regard.inspection.forward.record import ModelInputs, piece
@@ -59,7 +59,7 @@ def figure_of(models: Models, asked: Request, source_place: Place = 0, target_pl
         if vector_TD is not None and box.key[0] and len(vector_TD) == len(tokens):
             arrays[str(number)] = _numbers(vector_TD[min(chosen[box.key[0]], len(tokens) - 1)])
     check_finite(*arrays.values())
-    told = zip(boxes, counted(boxes), strict=True)
+    told = zip(boxes, parameter_counts(boxes), strict=True)
     return {
         "boxes": [[*box.key, parameters, shared] for box, (parameters, shared) in told],
         "sizes": {name: getattr(section, name) for name in SIZES if getattr(section, name, None) is not None},
@@ -252,7 +252,7 @@ def _output(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> t
     x_D = hidden_TD[token] if head is None else found["head"].leaving()[token]
     bias_V = getattr(model, "output_bias", None) if head is None else head.bias
     table: Any = model.output if head is None else head.output
-    return _ranked(score_V, x_D, table.weight, bias_V, lambda id: piece(task.target_tokenizer, id))
+    return _rank(score_V, x_D, table.weight, bias_V, lambda id: piece(task.target_tokenizer, id))
 
 
 def _head(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
@@ -267,10 +267,10 @@ def _head(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tup
     at = min(token, len(score_TC) - 1)
     assets: Any = seen.task.assets
     x_D = found["classes"].entering()[at]
-    return _ranked(score_TC[at].double(), x_D, head.classes.weight, head.classes.bias, assets.labels.__getitem__)
+    return _rank(score_TC[at].double(), x_D, head.classes.weight, head.classes.bias, assets.labels.__getitem__)
 
 
-def _ranked(
+def _rank(
     score_V: Tensor, x_D: Tensor, weight_VD: Tensor, bias_V: Tensor | None, name: Callable[[int], str]
 ) -> tuple[dict[str, Any], Arrays]:
     """The highest scores with their rows and biases; of the others together the sum of e^(score - highest)."""

@@ -294,6 +294,8 @@ def _relative(held: ModelFile) -> dict[str, object]:
     ]
     if not all(name in held and other in held and held.same(name, other) for name, other in others):
         raise RegardError("has a relative attention bias in some layers that others have not", str(held.path))
+    if any(len(held.shape(name)) != 2 for name in first):
+        raise RegardError("has a relative attention bias that is no table", str(held.path))
     buckets = both(held, "the buckets of distances", [held.shape(name)[0] for name in first])
     reach = {attribute(held, f"{other.rpartition('/')[0]}/{FARTHEST}", default=128) for _, other in others}
     if len(reach) > 1:
