@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from regard.cli.io.load_model import check_threads, explore_command, write
 from regard.cli.io.terminal import Stop, colour_scheme, result, result_json
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from regard.runs.demo.ablation_study import PronounAttention
     from regard.runs.demo.translation import Demonstration, DemoScores
 
+Idea = Literal["residual", "norm", "positions", "scale", "mask", "heads", "attention", "feed-forward"]
+"""What ``--without`` can take out."""
 PRONOUN = "it"
 """The word whose attention is shown."""
 WALK = "walk.json"
@@ -26,7 +28,7 @@ def demo(
     output: Path = Path("demo"),
     seed: int = 1,
     steps: int | None = None,
-    ablate: bool = False,
+    without: Idea | None = None,
     images: bool = False,
     threads: int | None = None,
     json: bool = False,
@@ -42,7 +44,9 @@ def demo(
         output: the folder to make; the model stays there.
         seed: of every random choice.
         steps: training steps; default: what suffices.
-        ablate: also train the same Transformer without positions.
+        without: train the same Transformer with this idea of the paper taken out, and show both beside each other:
+            residual, norm, positions, scale (by √d_k), mask, heads (one in each layer), attention (the mean instead) or
+            feed-forward.
         images: classify images instead: four digits each, two of them equal; shown is how far the heads attend.
         threads: processor threads; 1 trains on one core, where two processes have two by default.
         json: print the figures as one JSON object instead.
@@ -57,16 +61,19 @@ def demo(
         if path.exists() and not path.is_dir():
             raise UsageError("is a file, and a folder is made there; choose another --output", str(path))
     if images:
-        if ablate:
-            raise UsageError("is for the demonstration of translation", "--ablate")
+        if without:
+            raise UsageError("is for the demonstration of translation", "--without")
         _images(output, seed, steps, threads, json)
         return
     if (walk := output / WALK).is_symlink() or (walk.exists() and not walk.is_file()):
         raise UsageError(
             "is no plain file, and one is written there; move it away, or choose another --output", str(walk)
         )
+    if without:
+        _without(without, output, seed, steps, threads, json)
+        return
     with Stop() as stop, reporter(watch=explore_command(output)) as shown:
-        found = demonstrate(output, seed, steps, ablate, shown, stop, threads)
+        found = demonstrate(output, seed, steps, shown, stop, threads)
     if found.study:
         from regard.inspection.folders.walk import write_walk
         from regard.tasks.model_path import weights_sha256
@@ -84,6 +91,20 @@ def demo(
             result("\n".join([title, *study_lines(found.study)]) + "\n")
         begins = "See it step by step, and try" if found.study else "Look into it with"
         result(f"{begins} sentences of your own, on a page in the browser: {explore_command(output)}\n")
+
+
+def _without(idea: Idea, output: Path, seed: int, steps: int | None, threads: int | None, json: bool) -> None:
+    """The demonstration's model beside one without an idea."""
+    from regard.runs.demo.without import demonstrate_without, lines
+    from regard.training.reporters import reporter
+
+    with Stop() as stop, reporter(watch=explore_command(output)) as shown:
+        found = demonstrate_without(idea, output, seed, steps, shown, stop, threads)
+    if json:
+        result_json(found.to_dict())
+    else:
+        result("\n".join(lines(found)) + "\n")
+        result(f"See both on a page in the browser: {explore_command(output)}\n")
 
 
 def _images(output: Path, seed: int, steps: int | None, threads: int | None, json: bool) -> None:
@@ -130,8 +151,6 @@ def table(found: Demonstration) -> str:
         _row("the nearest training sentence", found.nearest),
         f"{'the commonest pronoun (training)':<32} {'':>8} {'':>7} {majority:>26}",
     ]
-    if found.ablated is not None:
-        lines.append(_row("this model without positions", found.ablated))
     right, seen = found.simple, found.simple_seen
     of_seen = f"of the {seen.total} in the training corpus, {seen.correct}"
     lines += ["", f"Simple sentences that people type first: {_of(right.correct, right.total)} exact; {of_seen}."]

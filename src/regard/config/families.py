@@ -276,6 +276,10 @@ class TransformerSection(Attentive):
         "what is repeated in a decoder layer, in place of self-attention; ssru: the gated recurrence of Marian's "
         "students; positions that act in attention are then the encoder's alone; default: self-attention"
     )
+    without: Literal["residual", "norm", "scale", "mask", "attention", "feed-forward"] | None = only_if_set(
+        "an idea that is taken out, to see what it is for; scale: scores are not divided, and weights begin as they "
+        "would; mask: while training the decoder sees what comes later; attention: the plain mean of all that is seen"
+    )
     decoder_norm: Norm | None = Field(
         None, description="the decoder's kind of norm; default: the encoder's, but for batch norm, which must be named"
     )
@@ -304,6 +308,11 @@ class TransformerSection(Attentive):
         own: dict[str, object] = {"positions": "none"} if self.decoder_cell and acts else {}
         own |= {"norm": self.decoder_norm or self.norm, "heads": self.decoder_heads or self.heads}
         return self.model_copy(update=own)
+
+    @property
+    def divisor(self) -> float:
+        """Divisor of the attention scores."""
+        return 1.0 if self.without == "scale" else super().divisor
 
     def divisor_of(self, kind: str) -> float:
         """Divisor of the scores of one use of attention."""

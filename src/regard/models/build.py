@@ -32,6 +32,7 @@ from regard.models.rnn import (
     WordEncoder,
 )
 from regard.models.transformer import Decoder, Encoder, Gpt, Transformer
+from regard.models.without import MeanAttention, NoFeedForward, NoMaskDecoderLayer, NoResidual
 from regard.nn import heads
 from regard.nn.hooks import name_parts
 from regard.nn.init import initialise, undrawn
@@ -349,12 +350,21 @@ class _Stack:
         others = self._attention(cross=True), self._feedforward(), self._residuals(3)
         cell = getattr(self.model, "decoder_cell", None)
         if cell is None:
-            return parts.DecoderLayer(self._attention(), *others)
+            kind = NoMaskDecoderLayer if self.without == "mask" else parts.DecoderLayer
+            return kind(self._attention(), *others)
         return parts.RecurrentDecoderLayer(DECODER_CELLS[cell](self.model), *others)
 
     def final(self) -> nn.Module:
         """The norm that ends a pre-norm stack."""
-        return NORMS[self.model.norm](self.model) if self.model.norm_place == "pre" else nn.Identity()
+        return self._norm() if self.model.norm_place == "pre" else nn.Identity()
+
+    @property
+    def without(self) -> str | None:
+        """The idea that is taken out."""
+        return getattr(self.model, "without", None)
+
+    def _norm(self) -> nn.Module:
+        return nn.Identity() if self.without == "norm" else NORMS[self.model.norm](self.model)
 
     def _attention(self, cross: bool = False) -> parts.MultiHeadAttention:
         model = self.model
@@ -362,13 +372,23 @@ class _Stack:
         shared = self.positions if acts and not cross else None
         scoring = parts.Scoring(model.scale_scores, model.biases, shared)
         sizes = model.d_model, model.heads, model.key_size, model.value_size
-        return parts.MultiHeadAttention(*sizes, model.attention_dropout, scoring)
+        kind = MeanAttention if self.without == "attention" else parts.MultiHeadAttention
+        made = kind(*sizes, model.attention_dropout, scoring)
+        made.scale = 1.0 if self.without == "scale" else made.scale
+        return made
 
     def _feedforward(self) -> parts.FeedForward:
         model = self.model
+        if self.without == "feed-forward":
+            return NoFeedForward()
         kind, activation = FEEDFORWARDS[model.activation]
         return kind(model.d_model, model.d_ff, activation(), model.feedforward_dropout, model.biases)
 
     def _residuals(self, count: int) -> list[parts.Residual]:
-        kind, norm = RESIDUALS[self.model.norm_place], NORMS[self.model.norm]
-        return [kind(norm(self.model), parts.Dropout(self.model.dropout)) for _ in range(count)]
+        kind, join = RESIDUALS[self.model.norm_place], parts.Dropout
+        if self.without == "residual":
+            join = NoResidual
+        made = [kind(self._norm(), join(self.model.dropout)) for _ in range(count)]
+        if self.without == "feed-forward":  # which is the last, and goes with its norm
+            made[-1] = kind(nn.Identity(), parts.Dropout(0.0))
+        return made

@@ -93,7 +93,12 @@ def own_step_of(task: Task, **options: int) -> Any:
 
 def has_engine(recipe: Recipe) -> bool:
     """Whether the engine can compute the models of a recipe here."""
-    return recipe.model.family in ENGINES and kernels.available()
+    return recipe.model.family in ENGINES and not _without(recipe) and kernels.available()
+
+
+def _without(recipe: Recipe) -> str | None:
+    """The idea that a model was made without, if any: the engine has all of them."""
+    return getattr(recipe.model, "without", None)
 
 
 def give_engine(task: EngineTask, folder: Path | str, wanted: Wanted) -> None:
@@ -125,6 +130,8 @@ def why_torch(recipe: Recipe) -> str:
     """Why the engine does not compute a model here."""
     if not kernels.available():
         return "Regard was installed without kernels, or they are switched off"
+    if idea := _without(recipe):
+        return f"the model was made without {idea}"
     known = recipe.model.family in ENGINES
     return "it is not on the processor" if known else f"the engine has no {recipe.model.info.noun}"
 

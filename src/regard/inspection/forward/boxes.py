@@ -105,20 +105,20 @@ def _is_identity(part: nn.Module | None) -> bool:
 
 def _of_layer(stack: str, number: int, layer: Any) -> Iterator[Box]:
     """Norm, sub-layer and sum of pre-norm; sub-layer, and sum and norm, of post-norm."""
+    from regard.models.without import NoResidual
     from regard.nn.layers import PostNorm
 
     for part in SUB_LAYERS:
-        if not hasattr(layer, part):
+        if not any(True for _ in _parameters(getattr(layer, part, None))):  # there is none, or it was taken out
             continue
         residual = getattr(layer, f"{part}_residual")
-        box, norm = (
-            Box((stack, number, part), getattr(layer, part)),
-            Box((stack, number, f"{part}_norm"), residual.norm),
-        )
-        if isinstance(residual, PostNorm):
-            yield from (box, norm)
-        else:
-            yield from (norm, box)
+        box = Box((stack, number, part), getattr(layer, part))
+        norm = [] if _is_identity(residual.norm) else [Box((stack, number, f"{part}_norm"), residual.norm)]
+        if norm and isinstance(residual, PostNorm):
+            yield from (box, *norm)
+            continue
+        yield from (*norm, box)
+        if not isinstance(residual.dropout, NoResidual):
             yield Box((stack, number, f"{part}_add"), residual.dropout, point=f"{residual.path}.residual")
 
 

@@ -30,7 +30,19 @@ Arrays = dict[str, NDArray[np.floating]]
 Stack = Literal["encoder", "decoder", ""]
 MOST = 8
 """Units of a feed-forward and candidates of an output that are shown, the largest."""
-SIZES = ("d_ff", "heads", "decoder_heads", "norm", "norm_place", "activation", "cell", "score", "two_way", "pool")
+SIZES = (
+    "d_ff",
+    "heads",
+    "decoder_heads",
+    "norm",
+    "norm_place",
+    "activation",
+    "cell",
+    "score",
+    "two_way",
+    "pool",
+    "without",
+)
 """Fields of a section that the figure names, where it has them."""
 
 
@@ -148,7 +160,7 @@ def _norm(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tup
     module = boxes[key].module
     norm: Any = getattr(module, "norm", module)
     before = (key[0], key[1], key[2].removesuffix("_norm"))
-    posts = before[2] in SUB_LAYERS and (*key[:2], f"{before[2]}_add") not in boxes
+    posts = before[2] in SUB_LAYERS and (*key[:2], f"{before[2]}_add") not in boxes and not _replaces(seen)
     modules = {"norm": norm, "out": module, **({"part": boxes[before].module} if posts else {})}
     _, found = run(seen, modules, [])
     x_TD = found["norm"].entering()
@@ -168,10 +180,16 @@ def _norm(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tup
     return {"norm": type(norm).__name__, "factor": getattr(module, "factor", 1.0)}, arrays
 
 
+def _replaces(seen: ModelInputs) -> bool:
+    """Whether what a sub-layer gives takes the stream's place."""
+    return getattr(seen.task.recipe.model, "without", None) == "residual"
+
+
 def _add(seen: ModelInputs, boxes: dict[Key, Box], key: Key, token: int) -> tuple[dict[str, Any], Arrays]:
     """The stream, what the sub-layer adds to it, and their sum."""
     stack, layer, part = key[0], key[1], key[2].removesuffix("_add")
-    norm, box = boxes[stack, layer, f"{part}_norm"], boxes[stack, layer, part]
+    box = boxes[stack, layer, part]
+    norm = boxes.get((stack, layer, f"{part}_norm"), box)
     _, found = run(seen, {"norm": norm.module, "part": box.module}, [boxes[key].point])
     parts = found["norm"].entering(), found["part"].leaving(), found[boxes[key].point]
     return {}, dict(zip(("before", "added", "output"), (_numbers(x[token]) for x in parts), strict=True))

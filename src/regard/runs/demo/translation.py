@@ -81,7 +81,6 @@ class Demonstration:
     majority: Accuracy
     encoder: PronounAttention
     cross: PronounAttention
-    ablated: DemoScores | None
     study: AblationStudy | None
     example: str
 
@@ -94,7 +93,6 @@ def demonstrate(
     output: Path,
     seed: int = 1,
     steps: int | None = None,
-    ablate: bool = False,
     reporter: Reporter | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     threads: int | None = None,
@@ -105,7 +103,6 @@ def demonstrate(
         output: the folder; a stopped run in it resumes.
         seed: of the corpus and of training.
         steps: updates; default: what suffices. A finished run with more steps requested continues.
-        ablate: also train the same Transformer without positions, in ``without-positions/``.
         reporter: receives progress; ``should_stop``: called before every step.
         threads: processor threads; default: as many as torch takes.
 
@@ -115,10 +112,25 @@ def demonstrate(
     reporter = reporter or Reporter()
     reporter.on_event("generating the corpus")
     made = corpus(TRAIN, VALID, TEST, seed)
+    model = teacher(made, output, seed, steps, threads, reporter, should_stop)(output=output / "model", recipe=RECIPE)
+    reporter.on_event("translating the test sentences, and switching every head off in turn")
+    return evaluate_demonstration(made, model, should_stop)
+
+
+def teacher(
+    made: Corpus,
+    output: Path,
+    seed: int,
+    steps: int | None,
+    threads: int | None,
+    reporter: Reporter,
+    should_stop: Callable[[], bool],
+) -> Callable[..., Translation]:
+    """What trains a model on the corpus, given its folder and recipe; arguments as of :func:`demonstrate`."""
     done = 0
     with suppress(RegardError):  # the steps that it was trained for before
         done = int(recipe_values(output / "model" / "recipe.toml").get("training", {}).get("steps", 0))
-    teach = partial(
+    return partial(
         train,
         **write(made, output / "corpus"),
         seed=seed,
@@ -129,13 +141,6 @@ def demonstrate(
         allow_mismatch=["training.steps"],
         job_class=DemonstrationJob,
     )
-    model = teach(output=output / "model", recipe=RECIPE)
-    without = None
-    if ablate:
-        recipe = {**RECIPE, "model": {**RECIPE["model"], "positions": "none"}}
-        without = teach(output=output / "without-positions", recipe=recipe)
-    reporter.on_event("translating the test sentences, and switching every head off in turn")
-    return evaluate_demonstration(made, model, without, should_stop)
 
 
 def write(made: Corpus, folder: Path) -> dict[str, Any]:
@@ -163,7 +168,6 @@ def put(path: Path, content: bytes) -> None:
 def evaluate_demonstration(
     made: Corpus,
     model: Translation,
-    without: Translation | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Demonstration:
     """Score the model on the test sentences, beside the baselines, and measure its pronouns' attention."""
@@ -191,7 +195,6 @@ def evaluate_demonstration(
         simple_seen=Accuracy(right_seen, all_seen),
         nearest=translation_quality(NearestSentence([p.source for p in made.train], [p.target for p in made.train])),
         majority=pronoun_accuracy(deciding, guessed),
-        ablated=translation_quality(without, beam=1) if without else None,
         study=study_heads(model, deciding[:SENTENCES], should_stop) if deciding else None,
         encoder=pronoun_attention(model, valid, tested, "encoder"),
         cross=pronoun_attention(model, valid, tested, "cross"),

@@ -29,7 +29,11 @@ TO = Option("to", "ctranslate2")
 """The cause where it is not a value of the recipe."""
 SETTINGS = "the settings of docs/convert.md"
 """Where another family has to be taken, what else it needs."""
-NO_FORM = "no other format has its decoder, a recurrence (SSRU); it stays a model of Regard"
+NO_FORM = {
+    "decoder_cell": "no other format has its decoder, a recurrence (SSRU); it stays a model of Regard",
+    "without": "no other format has a model with an idea taken out; it stays a model of Regard",
+}
+"""Why models with these fields set have no form anywhere."""
 """Why a student of Marian does not go out."""
 DECIDING = TABLES
 """The weights that matter besides the recipe."""
@@ -101,8 +105,9 @@ def exports(
         weights: by our names, those of :data:`DECIDING` at least; ``None``: they are still to be trained.
     """
     family = recipe.model.family
-    if cell := getattr(recipe.model, "decoder_cell", None):
-        return Exports(None, (Obstacle("model.decoder_cell", cell, "", NO_FORM),))
+    for name, why in NO_FORM.items():
+        if value := getattr(recipe.model, name, None):
+            return Exports(None, (Obstacle(f"model.{name}", value, "", why),))
     obstacles = {name: each.obstacles(recipe, weights) for name, each in FORMATS.items() if each.family == family}
     if not obstacles:
         return Exports(None, tuple(_other_family(recipe)))

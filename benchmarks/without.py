@@ -1,0 +1,68 @@
+"""The demonstration with one idea of the paper taken out at a time, several seeds: what each idea is for.
+
+    python benchmarks/without.py --seed 1 --seed 2 --seed 3
+
+Each is `regard demo --without IDEA` below ``--work`` and resumes after a stop. Seeds draw corpus and weights. A row in
+``results/without.jsonl``, or ``--results FILE``, of this processor is not repeated.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import command
+import machine
+from command import WORK
+from quality import entries
+
+
+def main() -> None:
+    """A line of results for each seed and idea."""
+    from regard.runs.demo.without import ABSENT
+
+    parser = command.parser(__doc__, "without", WORK / "without")
+    parser.add_argument("--seed", type=int, action="append", required=True)
+    parser.add_argument("--idea", choices=ABSENT, action="append", help="default: every one")
+    parser.add_argument("--threads", type=int, default=1)
+    asked = parser.parse_args()
+    for seed in asked.seed:
+        for idea in asked.idea or ABSENT:
+            if (seed, idea) in known(asked.results):
+                print(f"seed {seed} without {idea} stands in {asked.results} already")
+                continue
+            begun = machine.begun("without")
+            machine.append(asked.results, begun, [measured(asked.work / f"seed-{seed}", seed, idea, asked.threads)])
+
+
+def known(results: Path) -> set[tuple[int, str]]:
+    """Seeds and ideas that have a line of this processor."""
+    here, sessions = machine.describe()["processor"], machine.sessions_in(results)
+    mine = [one for one in sessions if one["machine"]["processor"] == here]
+    return {(row["seed"], row["idea"]) for one in mine for row in one["rows"]}
+
+
+def measured(folder: Path, seed: int, idea: Any, threads: int) -> dict[str, Any]:
+    """What the whole model and one without an idea do."""
+    from regard.runs.demo.without import demonstrate_without
+    from regard.training.reporters import LineReporter
+
+    found = demonstrate_without(idea, folder, seed, threads=threads, reporter=LineReporter(sys.stderr))
+    spent = {name: entries(folder / place)["step"][-1]["seconds"] for name, place in places(idea).items()}
+    return {
+        "seed": seed,
+        "idea": idea,
+        "minutes": {name: round(s / 60, 1) for name, s in spent.items()},
+        **asdict(found),
+    }
+
+
+def places(idea: str) -> dict[str, str]:
+    """The folder of each model inside the demonstration's."""
+    return {"whole": "model", "without": f"without-{idea}"}
+
+
+if __name__ == "__main__":
+    command.run(main)

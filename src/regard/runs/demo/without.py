@@ -1,0 +1,282 @@
+"""The demonstration with one idea of the paper taken out, trained on the same sentences, beside the whole model.
+
+``without.json`` in the demonstration's folder keeps what was measured of the whole model and of every idea so far.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from textwrap import shorten
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from regard.config import FORMAT, checksum
+from regard.models.captured_attention import weights_of
+from regard.nn.init import initialise
+from regard.runs.demo import translation as demonstration
+from regard.runs.demo.grammar import Corpus, Pair, corpus
+from regard.runs.demo.translation import RECIPE, DemoScores, quality, sentences_that_decide
+from regard.system import disk
+from regard.system.errors import Diverged, RegardError, Stopped
+from regard.tasks.translation.translator import Translation
+from regard.training.checkpoints.files import Files
+from regard.training.log import Reporter
+
+Idea = Literal["residual", "norm", "positions", "scale", "mask", "heads", "attention", "feed-forward"]
+ABSENT: Mapping[Idea, Mapping[str, object]] = {
+    "residual": {"without": "residual"},
+    "norm": {"without": "norm"},
+    "positions": {"positions": "none"},
+    "scale": {"without": "scale"},
+    "mask": {"without": "mask"},
+    "heads": {"heads": 1, "decoder_heads": 1},
+    "attention": {"without": "attention"},
+    "feed-forward": {"without": "feed-forward"},
+}
+"""What says in a recipe that an idea is taken out."""
+WHOLE = "whole"
+NAME = "without.json"
+LARGEST = 1 << 22
+"""Bytes of the file that are read at most."""
+SENTENCES, SHOWN, WIDTH = 100, 3, 90
+"""Test sentences of which attention is measured, and whose translations are shown, by at most so many characters."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What is measured of one model.
+
+    Args:
+        seed, steps: of its training; ``diverged``: why that ended before, if it did.
+        parameters: of the model.
+        curve: step and validation loss, in nats a token, every target token before known.
+        scores: of the test sentences, translated greedily; ``None`` where training left no model.
+        norms: the gradient's norm by step and then by layer; ``layers``: their names, in order.
+        entropy: of attention in bits, before and behind training, by use and layer.
+        written: translations of the first test sentences.
+    """
+
+    seed: int
+    steps: int
+    parameters: int
+    curve: list[tuple[int, float]]
+    layers: list[str]
+    norms: list[tuple[int, list[float]]]
+    diverged: str | None = None
+    scores: DemoScores | None = None
+    entropy: dict[str, tuple[float, float]] | None = None
+    written: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> float:
+        """The least validation loss."""
+        return min(loss for _, loss in self.curve)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The whole model beside one without an idea.
+
+    Args:
+        idea: that is taken out.
+        whole, without: the two models.
+        sources, references: the sentences whose translations are shown.
+    """
+
+    idea: Idea
+    whole: Measured
+    without: Measured
+    sources: tuple[str, ...]
+    references: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def demonstrate_without(
+    idea: Idea,
+    output: Path,
+    seed: int = 1,
+    steps: int | None = None,
+    reporter: Reporter | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    threads: int | None = None,
+) -> Comparison:
+    """Train the demonstration's model, should it not be there, and one without an idea; measure both.
+
+    Args:
+        idea: a key of :data:`ABSENT`; its model lies in ``without-IDEA/``.
+        output, seed, steps, reporter, should_stop, threads: as of
+            :func:`~regard.runs.demo.translation.demonstrate`.
+
+    Raises:
+        Stopped: ``should_stop`` returned true; the same command resumes.
+    """
+    reporter = reporter or Reporter()
+    reporter.on_event("generating the corpus")
+    made = corpus(demonstration.TRAIN, demonstration.VALID, demonstration.TEST, seed)
+    teach = demonstration.teacher(made, output, seed, steps, threads, reporter, should_stop)
+    path = output / NAME
+    known = read(path)
+    for name, change in ((WHOLE, {}), (idea, ABSENT[idea])):
+        folder = output / ("model" if name == WHOLE else f"without-{name}")
+        if name != WHOLE:
+            reporter.on_event(f"the same without {name}")
+        try:
+            model, diverged = teach(output=folder, recipe=changed(change)), None
+        except Diverged as error:
+            if name == WHOLE:
+                raise
+            model, diverged = None, error.message
+        if should_stop():
+            raise Stopped("stopped before the scores; the model is saved, the same command makes them")
+        reporter.on_event("translating the test sentences")
+        known[name] = measure(folder, model, made, seed, diverged)
+    write(path, known)
+    sources, references = zip(*((pair.source, pair.target) for pair in to_show(made)), strict=True)
+    return Comparison(idea, known[WHOLE], known[idea], sources, references)
+
+
+def changed(change: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """The demonstration's recipe with other fields of its model."""
+    return {**RECIPE, "model": {**RECIPE["model"], **change}}
+
+
+def measure(folder: Path, model: Translation | None, made: Corpus, seed: int, diverged: str | None = None) -> Measured:
+    """What the log of a training says, and what its model does.
+
+    Args:
+        folder: of the training; ``model``: what it made, if it made one.
+        made: the corpus; ``seed``: of training.
+        diverged: why the training ended early.
+    """
+    log = [json.loads(line) for line in disk.content(folder / "training" / "metrics.jsonl", kind="log").splitlines()]
+    rows = {line["step"]: line["norms"] for line in log if line["kind"] == "step" and line.get("norms")}
+    layers = list(next(iter(rows.values()), {}))
+    told = Measured(
+        seed,
+        max((line["step"] for line in log if line["kind"] == "step"), default=0),
+        next(line["parameters"] for line in log if line["kind"] == "start"),
+        [(line["step"], line["loss"]) for line in log if line["kind"] == "valid" and line["loss"] is not None],
+        layers,
+        [(step, [norms[layer] for layer in layers]) for step, norms in rows.items()],
+        diverged,
+    )
+    if model is None:
+        return told
+    shown = to_show(made)
+    written = model.translate([pair.source for pair in [*made.test, *shown]], beam=1)
+    tested = len(made.test)
+    return replace(
+        told,
+        scores=quality(made.test, written[:tested]),
+        entropy=entropies(model, made.test[:SENTENCES], seed),
+        written=tuple(written[tested:]),
+    )
+
+
+def to_show(made: Corpus) -> list[Pair]:
+    """The test sentences whose translations are shown: first ones with a pronoun that tells, if there are any."""
+    return (sentences_that_decide(made.test) or list(made.test))[:SHOWN]
+
+
+def entropies(model: Translation, pairs: Sequence[Pair], seed: int) -> dict[str, tuple[float, float]]:
+    """Mean entropy of attention in bits, of fresh weights and of the model's, by use and layer.
+
+    The first query of a sentence, which in a decoder sees one token only, is left out.
+    """
+    both, fresh = model.vocabularies, deepcopy(model.model)
+    initialise(fresh, seed)
+    sources = [[*found.ids, both.source.end] for found in both.source.encode_batch([pair.source for pair in pairs])]
+    targets = [[both.target.start, *found.ids] for found in both.target.encode_batch([pair.target for pair in pairs])]
+    family = model.recipe.model.family
+    before, behind = (weights_of(one, family, sources, targets) for one in (fresh, model.model))
+    return {
+        f"{kind} {layer}": (_entropy(before[kind][layer - 1]), _entropy(found))
+        for kind, layers in behind.items()
+        for layer, found in enumerate(layers, 1)
+    }
+
+
+def _entropy(weights: Sequence[Tensor]) -> float:
+    """Of each head's attention from each query, in bits, on average."""
+    each = [-torch.xlogy(one, one).sum(2) for weight_HQK in weights for one in [weight_HQK[:, 1:].double()]]
+    return float(torch.cat([one.flatten() for one in each]).mean() / math.log(2))
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What was measured before, by idea; nothing where there is no file, or another Regard's.
+
+    Raises:
+        RegardError: the file is damaged.
+    """
+    if not path.exists():
+        return {}
+    values = checksum.load_json(disk.content(path, LARGEST, "file of measurements"), path, required=True)
+    models = values.get("models")
+    if not isinstance(models, dict):
+        raise RegardError("holds no measurements; move it away, and rerun the same command", str(path))
+    return models
+
+
+def write(path: Path, measured: Mapping[str, Any]) -> None:
+    """Keep what is measured of every idea so far."""
+    models = {name: asdict(one) if isinstance(one, Measured) else one for name, one in measured.items()}
+    with disk.naming(path):
+        Files().replace(path, [checksum.dump_json({"format": FORMAT, "models": models})])
+
+
+def lines(found: Comparison) -> list[str]:
+    """Both models beside each other, a line each."""
+    both = (found.whole, found.without)
+    rows: list[Row] = [("", ["this model", f"without {found.idea}"])]
+    rows.append(("parameters", [f"{one.parameters:,}" for one in both]))
+    rows.append(("test sentences exactly right", [one.scores and f"{one.scores.exact:.1%}" for one in both]))
+    rows.append(("BLEU", [one.scores and f"{one.scores.bleu:.1f}" for one in both]))
+    rows.append(("pronouns right", [one.scores and _pronouns(one.scores) for one in both]))
+    rows.append(("validation loss, nats a token", [one.curve and f"{one.best:.3f}" for one in both]))
+    rows += [row for place in sorted({0, len(found.whole.norms) - 1}) for row in _norms(*both, place)]
+    rows += _entropies(*both)
+    told = [f"{name:<46} {one or '–':>16} {other or '–':>22}" if one != "" else name for name, (one, other) in rows]
+    if found.without.diverged:
+        told += ["", f"Without {found.idea} the training ended early: {found.without.diverged}"]
+    for number, source in enumerate(found.sources):
+        told += ["", source, f"  {'right':<24} {found.references[number]}"]
+        for name, one in (("this model", found.whole), (f"without {found.idea}", found.without)):
+            told += [f"  {name:<24} {shorten(one.written[number], WIDTH, placeholder=' …')}"] if one.written else []
+    return told
+
+
+Row = tuple[str, list[Any]]
+
+
+def _pronouns(scores: DemoScores) -> str:
+    return f"{scores.pronoun.correct:,} of {scores.pronoun.total:,}"
+
+
+def _norms(whole: Measured, without: Measured, place: int) -> Iterator[Row]:
+    """The gradient's norms layer by layer, where they were measured first or last."""
+    if not (whole.norms and without.norms):
+        return
+    yield f"norm of the gradient at step {whole.norms[place][0]:,}", ["", ""]
+    found = [dict(zip(one.layers, one.norms[place][1], strict=True)) for one in (whole, without)]
+    for layer in whole.layers:
+        yield f"  {layer}", [one[layer] and f"{one[layer]:.3g}" if layer in one else None for one in found]
+
+
+def _entropies(whole: Measured, without: Measured) -> Iterator[Row]:
+    """The entropy of attention before and behind training."""
+    if not (whole.entropy and without.entropy):
+        return
+    yield "entropy of attention in bits, before → behind", ["", ""]
+    for use in whole.entropy:
+        found = [one.entropy and one.entropy.get(use) for one in (whole, without)]
+        yield f"  {use}", [some and f"{some[0]:.2f} → {some[1]:.2f}" for some in found]
