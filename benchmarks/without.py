@@ -26,6 +26,7 @@ def main() -> None:
     parser = command.parser(__doc__, "without", WORK / "without")
     parser.add_argument("--seed", type=int, action="append", required=True)
     parser.add_argument("--idea", choices=ABSENT, action="append", help="default: every one")
+    parser.add_argument("--steps", type=int, default=1000, help="of every model; the demonstration has 2,000")
     parser.add_argument("--threads", type=int, default=1)
     asked = parser.parse_args()
     for seed in asked.seed:
@@ -34,7 +35,7 @@ def main() -> None:
                 print(f"seed {seed} without {idea} stands in {asked.results} already")
                 continue
             begun = machine.begun("without")
-            machine.append(asked.results, begun, [measured(asked.work / f"seed-{seed}", seed, idea, asked.threads)])
+            machine.append(asked.results, begun, [measured(asked.work / f"seed-{seed}", seed, idea, asked)])
 
 
 def known(results: Path) -> set[tuple[int, str]]:
@@ -44,12 +45,14 @@ def known(results: Path) -> set[tuple[int, str]]:
     return {(row["seed"], row["idea"]) for one in mine for row in one["rows"]}
 
 
-def measured(folder: Path, seed: int, idea: Any, threads: int) -> dict[str, Any]:
+def measured(folder: Path, seed: int, idea: Any, asked: Any) -> dict[str, Any]:
     """What the whole model and one without an idea do."""
     from regard.runs.demo.without import demonstrate_without
     from regard.training.reporters import LineReporter
 
-    found = demonstrate_without(idea, folder, seed, threads=threads, reporter=LineReporter(sys.stderr))
+    found = demonstrate_without(
+        idea, folder, seed, asked.steps, reporter=LineReporter(sys.stderr), threads=asked.threads
+    )
     spent = {name: entries(folder / place)["step"][-1]["seconds"] for name, place in places(idea).items()}
     return {
         "seed": seed,
