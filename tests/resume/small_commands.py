@@ -161,7 +161,7 @@ RUNS: dict[str, Words] = {
     "compare": comparison("--steps", 4),
     "compare shares": comparison("--steps", 2, "--seeds", 1, 2, "--fraction", 0.5, 1),
     "demo": demonstration(),
-    "demo ablated": demonstration("--ablate"),
+    "demo without norms": demonstration("--without", "norm"),
     "demo of images": demonstration("--images"),
     "begun": begun,
     **{name: partial(training, name) for name in TASKS},

@@ -99,7 +99,7 @@ def test_a_device_is_one_of_this_machine() -> None:
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As ``regard demo --ablate`` leaves it."""
+    """As ``regard demo --without positions`` leaves it."""
     folder = tmp_path_factory.mktemp("made") / "demo"
     put(folder / "without-positions", translator(9))
     (folder / "corpus").mkdir()

@@ -294,6 +294,12 @@ class TransformerSection(Attentive):
         return self
 
     @model_validator(mode="after")
+    def _mask_is_there(self) -> TransformerSection:
+        if self.without == "mask" and self.decoder_cell:
+            raise ValueError(f"a decoder of {self.decoder_cell} has no mask that it could be without")
+        return self
+
+    @model_validator(mode="after")
     def _decoder_heads_divide(self) -> TransformerSection:
         if self.decoder_heads is not None:
             _refuse_odd_heads(self, self.decoder_heads, "decoder_heads")

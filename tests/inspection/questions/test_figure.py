@@ -23,6 +23,10 @@ FORMS: dict[str, dict[str, Any]] = {
     "batch": {"norm": "batch", "decoder_norm": "layer"},
     "gated": {**PRE, "activation": "gated_swish", "d_k": 5, "d_v": 3, "output_bias": True, "embedding_norm": True},
 }
+ABSENT: dict[str, dict[str, Any]] = {
+    f"without {idea}": {"without": idea, **(PRE if idea in ("norm", "feed-forward") else {})}
+    for idea in ("residual", "norm", "scale", "mask", "attention", "feed-forward")
+}
 TOKEN = 2
 
 
@@ -33,7 +37,7 @@ def exact(x: np.ndarray, wanted: Any) -> None:
 @pytest.fixture(scope="module")
 def forms(tmp_path_factory: pytest.TempPathFactory) -> Models:
     folder = tmp_path_factory.mktemp("forms")
-    return Models([put(folder / name, translator(**model)) for name, model in FORMS.items()])
+    return Models([put(folder / name, translator(**model)) for name, model in {**FORMS, **ABSENT}.items()])
 
 
 def weights(part: Any) -> Any:
@@ -45,7 +49,7 @@ class Opened:
     """One form of the translator before one sentence."""
 
     def __init__(self, forms: Models, name: str) -> None:
-        self.number, self.models = list(FORMS).index(name), forms
+        self.number, self.models = [*FORMS, *ABSENT].index(name), forms
         self.model = forms.load(self.number).task.model
 
     def ask(self, question: str, **given: Any) -> Answer:
@@ -71,8 +75,10 @@ def test_all_boxes_have_the_models_parameters(ask: Ask, task: TaskOf, name: str)
         assert ask("box", name, stack=stack, layer=layer, part=part, token=0)[1]
 
 
-def test_a_vector_travels_from_box_to_box(form: Opened) -> None:
+@pytest.mark.parametrize("name", [*FORMS, *ABSENT])
+def test_a_vector_travels_from_box_to_box(forms: Models, name: str) -> None:
     """What leaves a box is what its numbers end with; it ends as what the output reads."""
+    form = Opened(forms, name)
     values, arrays = form.ask("figure", source_place=TOKEN, target_place=TOKEN)
     boxes = [tuple(box[:3]) for box in values["boxes"]]
     for number, key in enumerate(boxes):
@@ -132,6 +138,22 @@ def test_residual_and_norm(form: Opened) -> None:
         added = found if posts else form.box(stack, 2, f"{part}_add")
         exact(found["input"] if posts else added["output"], added["before"] + added["added"])
         exact(added["added"], form.box(stack, 2, part)["output"])
+
+
+@pytest.mark.parametrize("name", ABSENT)
+def test_the_boxes_of_a_model_without_an_idea(forms: Models, name: str) -> None:
+    form = Opened(forms, name)
+    boxes = form.ask("figure")[0]["boxes"]
+    parts = {part for _, _, part, *_ in boxes}
+    assert sum(count for *_, count, shared in boxes if not shared) == sum(p.numel() for p in form.model.parameters())
+    gone = {"norm": {"attention_norm", "final"}, "feed-forward": {"feedforward", "feedforward_add"}}
+    assert not parts & gone.get(ABSENT[name]["without"], set())
+    if name == "without norm":
+        found = form.box("decoder", 1, "cross_add")
+        exact(found["output"], found["before"] + found["added"])
+    if name == "without residual":
+        assert "before" not in form.box("encoder", 1, "attention_norm")
+        exact(form.box("encoder", 1, "attention_norm")["input"], form.box("encoder", 1, "attention")["output"])
 
 
 def test_the_norm_that_ends_a_stack(forms: Models) -> None:

@@ -50,7 +50,7 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(tmp_path, monkeypatch,
     monkeypatch.setitem(image_demo.RECIPE, "model", {"layers": 2, "patch": 8, "d_model": 16, "d_ff": 32, "heads": 2})
     with pytest.raises(Stopped):
         demonstrate_images(tmp_path / "stopped", steps=2, threads=1, should_stop=lambda: True)
-    assert main(["demo", "--images", "--ablate", "--output", str(tmp_path / "ablated")]) == 2
+    assert main(["demo", "--images", "--without", "norm", "--output", str(tmp_path / "ablated")]) == 2
     words = ["demo", "--images", "--output", str(tmp_path / "demo"), "--threads", "1", "--steps", "3"]
     assert main(words) == 0
     shown = capsys.readouterr().out

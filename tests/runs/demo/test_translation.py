@@ -4,7 +4,7 @@ import json
 
 import regard
 from regard.cli import main
-from regard.runs.demo import translation
+from regard.runs.demo import translation, without
 from regard.runs.demo.grammar import corpus
 from regard.runs.demo.grammar.lexicon import Example, read_entries
 from regard.runs.demo.translation import write
@@ -28,26 +28,35 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(tmp_path, monkeypatch,
         monkeypatch.setattr(translation, name, value)
     small = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 16, "d_ff": 32, "heads": 2}
     monkeypatch.setitem(translation.RECIPE, "model", small)
+    monkeypatch.setattr("regard.training.update._NORMS_EVERY", 2)
     monkeypatch.setitem(translation.RECIPE, "decoding", {"max_extra": 3})
     words = ["demo", "--output", str(tmp_path / "demo"), "--threads", "1", "--steps", "3"]
-    assert main([*words, "--ablate"]) == 0
+    assert main(words) == 0
     shown = capsys.readouterr().out
-    rows = ("this model", "the nearest training sentence", "the commonest pronoun (training)", "without positions", "→")
+    rows = ("this model", "the nearest training sentence", "the commonest pronoun (training)", "→")
     assert [row for row in rows if row not in shown] == []
     assert "layer 1 head" in shown.split("the German pronoun")[1]
     assert main([*words, "--json"]) == 0  # finished: said at once, scored again
     found = json.loads(capsys.readouterr().out)
     assert main([*words[:-1], "4"]) == 0  # more steps than it has made
-    assert (found["train"], found["test"], found["ablated"], found["simple"]["total"]) == (300, 12, None, 300)
+    assert (found["train"], found["test"], found["simple"]["total"]) == (300, 12, 300)
     learned = {*(tmp_path / "demo" / "corpus" / "train.en").read_text().splitlines()}
     assert found["simple_seen"]["total"] == sum(one.english in learned for one in read_entries(Example))
     for looked, layers in ((found["encoder"], 2), (found["cross"], 1)):
         assert 1 <= looked["layer"] <= layers
         assert 0 <= looked["test"]["antecedent"] <= 1
     assert regard.load(tmp_path / "demo" / "model").recipe.text.target_language == "de"
+    assert main([*words[:-1], "4", "--without", "scale"]) == 0
+    shown = capsys.readouterr().out
+    rows = ("this model", "without scale", "pronouns right", "norm of the gradient", "encoder 2", "→")
+    assert [row for row in rows if row not in shown] == []
+    assert main([*words[:-1], "4", "--without", "positions", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["idea"], found["without"]["steps"]) == ("positions", 4)
+    assert {*without.read(tmp_path / "demo" / without.NAME)} == {"whole", "scale", "positions"}
 
 
 def test_a_demonstration_stopped_behind_its_training_says_so() -> None:
     made = corpus(300, 2, 2, seed=1)
     with refused(Stopped):
-        translation.evaluate_demonstration(made, None, None, should_stop=lambda: True)
+        translation.evaluate_demonstration(made, None, should_stop=lambda: True)

@@ -45,8 +45,8 @@ class NextTokenScores:
 
     def most_probable(self, without: Sequence[int] = ()) -> NDArray[np.int64]:
         """The most probable token of each row; -1 where none is left, or its score is not a number."""
-        ids_N1, log_probability_N1 = self.best(1, without)
-        return np.where(log_probability_N1 > -np.inf, ids_N1, -1)[:, 0]
+        ids_NR, log_probability_NR = self.best(1, without)
+        return np.where(log_probability_NR > -np.inf, ids_NR, -1)[:, 0]
 
     def of(self, tokens_N: NDArray[np.int64]) -> NDArray[np.float64]:
         """The log-probability of one given token per row."""
