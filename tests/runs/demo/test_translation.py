@@ -2,6 +2,8 @@
 
 import json
 
+from pydantic import TypeAdapter
+
 import regard
 from regard.cli import main
 from regard.runs.demo import translation, without
@@ -52,8 +54,14 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(tmp_path, monkeypatch,
     assert [row for row in rows if row not in shown] == []
     assert main([*words[:-1], "4", "--without", "positions", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["idea"], found["without"]["steps"]) == ("positions", 4)
-    assert {*without.read(tmp_path / "demo" / without.NAME)} == {"whole", "scale", "positions"}
+    assert {name: one["steps"] for name, one in found["models"].items()} == {"whole": 4, "positions": 4}
+    kept = without.read(tmp_path / "demo" / without.NAME)
+    assert kept
+    assert [*kept.models] == ["whole", "scale", "positions"]
+    assert kept.models["positions"] == TypeAdapter(without.Measured).validate_python(found["models"]["positions"])
+    (tmp_path / "demo" / without.NAME).write_text("{}")
+    assert main([*words[:-1], "4", "--without", "scale"]) == 1
+    assert without.NAME in capsys.readouterr().err
 
 
 def test_a_demonstration_stopped_behind_its_training_says_so() -> None:

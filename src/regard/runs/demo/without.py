@@ -12,9 +12,10 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
+from pydantic import Field, TypeAdapter, ValidationError
 from torch import Tensor
 
 from regard.config import FORMAT, checksum
@@ -47,6 +48,10 @@ LARGEST = 1 << 22
 """Bytes of the file that are read at most."""
 SENTENCES, SHOWN, WIDTH = 100, 3, 90
 """Test sentences of which attention is measured, and whose translations are shown, by at most so many characters."""
+MANY = 1000
+"""Validations, layers, measured steps and uses of attention that are read at most."""
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Texts = Annotated[tuple[str, ...], Field(max_length=SHOWN)]
 
 
 @dataclass(frozen=True)
@@ -66,13 +71,13 @@ class Measured:
     seed: int
     steps: int
     parameters: int
-    curve: list[tuple[int, float]]
-    layers: list[str]
-    norms: list[tuple[int, list[float]]]
+    curve: Annotated[list[tuple[int, Finite]], Field(max_length=MANY)]
+    layers: Annotated[list[str], Field(max_length=MANY)]
+    norms: Annotated[list[tuple[int, Annotated[list[Finite], Field(max_length=MANY)]]], Field(max_length=MANY)]
     diverged: str | None = None
     scores: DemoScores | None = None
-    entropy: dict[str, tuple[float, float]] | None = None
-    written: tuple[str, ...] = ()
+    entropy: Annotated[dict[str, tuple[Finite, Finite]], Field(max_length=MANY)] | None = None
+    written: Texts = ()
 
     @property
     def best(self) -> float:
@@ -82,23 +87,23 @@ class Measured:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The whole model beside one without an idea.
+    """The whole model beside those without an idea.
 
     Args:
-        idea: that is taken out.
-        whole, without: the two models.
         sources, references: the sentences whose translations are shown.
+        models: the whole one first, by the idea that is taken out.
     """
 
-    idea: Idea
-    whole: Measured
-    without: Measured
-    sources: tuple[str, ...]
-    references: tuple[str, ...]
+    sources: Texts
+    references: Texts
+    models: Annotated[dict[str, Measured], Field(min_length=1, max_length=len(ABSENT) + 1)]
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return asdict(self)
+
+
+_VALUES: TypeAdapter[Comparison] = TypeAdapter(Comparison)
 
 
 def demonstrate_without(
@@ -125,7 +130,7 @@ def demonstrate_without(
     made = corpus(demonstration.TRAIN, demonstration.VALID, demonstration.TEST, seed)
     teach = demonstration.teacher(made, output, seed, steps, threads, reporter, should_stop)
     path = output / NAME
-    known = read(path)
+    found = {} if (known := read(path)) is None else dict(known.models)
     for name, change in ((WHOLE, {}), (idea, ABSENT[idea])):
         folder = output / ("model" if name == WHOLE else f"without-{name}")
         if name != WHOLE:
@@ -139,10 +144,10 @@ def demonstrate_without(
         if should_stop():
             raise Stopped("stopped before the scores; the model is saved, the same command makes them")
         reporter.on_event("translating the test sentences")
-        known[name] = measure(folder, model, made, seed, diverged)
-    write(path, known)
+        found[name] = measure(folder, model, made, seed, diverged)
     sources, references = zip(*((pair.source, pair.target) for pair in to_show(made)), strict=True)
-    return Comparison(idea, known[WHOLE], known[idea], sources, references)
+    write(path, Comparison(sources, references, found))
+    return Comparison(sources, references, {name: found[name] for name in (WHOLE, idea)})
 
 
 def changed(change: Mapping[str, object]) -> dict[str, dict[str, object]]:
@@ -159,7 +164,7 @@ def measure(folder: Path, model: Translation | None, made: Corpus, seed: int, di
         diverged: why the training ended early.
     """
     log = [json.loads(line) for line in disk.content(folder / "training" / "metrics.jsonl", kind="log").splitlines()]
-    rows = {line["step"]: line["norms"] for line in log if line["kind"] == "step" and line.get("norms")}
+    rows = {line["step"]: line["norms"] for line in log if line["kind"] == "step" and finite(line.get("norms"))}
     layers = list(next(iter(rows.values()), {}))
     told = Measured(
         seed,
@@ -181,6 +186,11 @@ def measure(folder: Path, model: Translation | None, made: Corpus, seed: int, di
         entropy=entropies(model, made.test[:SENTENCES], seed),
         written=tuple(written[tested:]),
     )
+
+
+def finite(norms: Mapping[str, float | None] | None) -> bool:
+    """Whether a step's gradient was measured, and all of it was finite, which the log says by numbers."""
+    return norms is not None and norms != {} and None not in norms.values()
 
 
 def to_show(made: Corpus) -> list[Pair]:
@@ -212,45 +222,46 @@ def _entropy(weights: Sequence[Tensor]) -> float:
     return float(torch.cat([one.flatten() for one in each]).mean() / math.log(2))
 
 
-def read(path: Path) -> dict[str, Any]:
-    """What was measured before, by idea; nothing where there is no file, or another Regard's.
+def read(path: Path) -> Comparison | None:
+    """What was measured before; ``None`` where there is no file.
 
     Raises:
-        RegardError: the file is damaged.
+        RegardError: the file is damaged, or holds something else.
     """
     if not path.exists():
-        return {}
+        return None
     values = checksum.load_json(disk.content(path, LARGEST, "file of measurements"), path, required=True)
-    models = values.get("models")
-    if not isinstance(models, dict):
-        raise RegardError("holds no measurements; move it away, and rerun the same command", str(path))
-    return models
+    values.pop("format")
+    try:
+        return _VALUES.validate_python(values)
+    except (ValidationError, RecursionError):
+        raise RegardError("holds no measurements of ours; move it away and rerun the same command", str(path)) from None
 
 
-def write(path: Path, measured: Mapping[str, Any]) -> None:
+def write(path: Path, measured: Comparison) -> None:
     """Keep what is measured of every idea so far."""
-    models = {name: asdict(one) if isinstance(one, Measured) else one for name, one in measured.items()}
     with disk.naming(path):
-        Files().replace(path, [checksum.dump_json({"format": FORMAT, "models": models})])
+        Files().replace(path, [checksum.dump_json({"format": FORMAT, **measured.to_dict()})])
 
 
 def lines(found: Comparison) -> list[str]:
     """Both models beside each other, a line each."""
-    both = (found.whole, found.without)
-    rows: list[Row] = [("", ["this model", f"without {found.idea}"])]
+    (_, whole), (idea, without) = found.models.items()
+    both = whole, without
+    rows: list[Row] = [("", ["this model", f"without {idea}"])]
     rows.append(("parameters", [f"{one.parameters:,}" for one in both]))
     rows.append(("test sentences exactly right", [one.scores and f"{one.scores.exact:.1%}" for one in both]))
     rows.append(("BLEU", [one.scores and f"{one.scores.bleu:.1f}" for one in both]))
     rows.append(("pronouns right", [one.scores and _pronouns(one.scores) for one in both]))
     rows.append(("validation loss, nats a token", [one.curve and f"{one.best:.3f}" for one in both]))
-    rows += [row for place in sorted({0, len(found.whole.norms) - 1}) for row in _norms(*both, place)]
+    rows += [row for place in sorted({0, len(whole.norms) - 1}) for row in _norms(*both, place)]
     rows += _entropies(*both)
     told = [f"{name:<46} {one or '–':>16} {other or '–':>22}" if one != "" else name for name, (one, other) in rows]
-    if found.without.diverged:
-        told += ["", f"Without {found.idea} the training ended early: {found.without.diverged}"]
+    if without.diverged:
+        told += ["", f"Without {idea} the training ended early: {without.diverged}"]
     for number, source in enumerate(found.sources):
         told += ["", source, f"  {'right':<24} {found.references[number]}"]
-        for name, one in (("this model", found.whole), (f"without {found.idea}", found.without)):
+        for name, one in (("this model", whole), (f"without {idea}", without)):
             told += [f"  {name:<24} {shorten(one.written[number], WIDTH, placeholder=' …')}"] if one.written else []
     return told
 
