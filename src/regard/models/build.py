@@ -19,6 +19,7 @@ from regard.config import (
     RnnSection,
     TransformerSection,
     VitSection,
+    import_name,
 )
 from regard.models.bert import Bert, Head, ReadingHead, TagHead, TextHead, VectorHead, Vit, WordHead
 from regard.models.rnn import (
@@ -32,7 +33,6 @@ from regard.models.rnn import (
     WordEncoder,
 )
 from regard.models.transformer import Decoder, Encoder, Gpt, Transformer
-from regard.models.without import MeanAttention, NoFeedForward, NoMaskDecoderLayer, NoResidual
 from regard.nn import heads
 from regard.nn.hooks import name_parts
 from regard.nn.init import initialise, undrawn
@@ -70,6 +70,13 @@ POSITIONS: dict[str, Callable[[Attentive, bool], parts.Positions]] = {
     "rotary": lambda model, two_way: parts.Rotary(model.key_size, model.rotary_base, model.rotary_scaling),
     "none": lambda model, two_way: parts.NoPositions(),
 }
+WITHOUT = {
+    "residual": "regard.models.without:NoResidual",
+    "mask": "regard.models.without:NoMaskDecoderLayer",
+    "attention": "regard.models.without:MeanAttention",
+    "feed-forward": "regard.models.without:NoFeedForward",
+}
+"""What stands in the place of a part in a model without an idea; only then it is imported."""
 PLACES: dict[str, Callable[[VitSection], parts.Positions]] = {
     "learned": lambda model: parts.Learned(model.d_model, 1 + model.patches),
     "grid": lambda model: parts.Grid(model.d_model, model.height // model.patch, model.width // model.patch),
@@ -350,7 +357,7 @@ class _Stack:
         others = self._attention(cross=True), self._feedforward(), self._residuals(3)
         cell = getattr(self.model, "decoder_cell", None)
         if cell is None:
-            kind = NoMaskDecoderLayer if self.without == "mask" else parts.DecoderLayer
+            kind: type[parts.DecoderLayer] = self._unless("mask", parts.DecoderLayer)
             return kind(self._attention(), *others)
         return parts.RecurrentDecoderLayer(DECODER_CELLS[cell](self.model), *others)
 
@@ -363,6 +370,10 @@ class _Stack:
         """The idea that is taken out."""
         return getattr(self.model, "without", None)
 
+    def _unless(self, idea: str, part: Any) -> Any:
+        """A part, or what stands in its place in a model without an idea."""
+        return import_name(WITHOUT[idea]) if self.without == idea else part
+
     def _norm(self) -> nn.Module:
         return nn.Identity() if self.without == "norm" else NORMS[self.model.norm](self.model)
 
@@ -372,22 +383,21 @@ class _Stack:
         shared = self.positions if acts and not cross else None
         scoring = parts.Scoring(model.scale_scores, model.biases, shared)
         sizes = model.d_model, model.heads, model.key_size, model.value_size
-        kind = MeanAttention if self.without == "attention" else parts.MultiHeadAttention
-        made = kind(*sizes, model.attention_dropout, scoring)
+        kind = self._unless("attention", parts.MultiHeadAttention)
+        made: parts.MultiHeadAttention = kind(*sizes, model.attention_dropout, scoring)
         made.scale = 1.0 if self.without == "scale" else made.scale
         return made
 
     def _feedforward(self) -> parts.FeedForward:
         model = self.model
         if self.without == "feed-forward":
-            return NoFeedForward()
+            nothing: parts.FeedForward = import_name(WITHOUT["feed-forward"])()
+            return nothing
         kind, activation = FEEDFORWARDS[model.activation]
         return kind(model.d_model, model.d_ff, activation(), model.feedforward_dropout, model.biases)
 
     def _residuals(self, count: int) -> list[parts.Residual]:
-        kind, join = RESIDUALS[self.model.norm_place], parts.Dropout
-        if self.without == "residual":
-            join = NoResidual
+        kind, join = RESIDUALS[self.model.norm_place], self._unless("residual", parts.Dropout)
         made = [kind(self._norm(), join(self.model.dropout)) for _ in range(count)]
         if self.without == "feed-forward":  # which is the last, and goes with its norm
             made[-1] = kind(nn.Identity(), parts.Dropout(0.0))

@@ -12,6 +12,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from textwrap import shorten
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import torch
@@ -114,6 +115,7 @@ def demonstrate_without(
     reporter: Reporter | None = None,
     should_stop: Callable[[], bool] = lambda: False,
     threads: int | None = None,
+    training: Mapping[str, object] = MappingProxyType({}),
 ) -> Comparison:
     """Train the demonstration's model, should it not be there, and one without an idea; measure both.
 
@@ -121,6 +123,7 @@ def demonstrate_without(
         idea: a key of :data:`ABSENT`; its model lies in ``without-IDEA/``.
         output, seed, steps, reporter, should_stop, threads: as of
             :func:`~regard.runs.demo.translation.demonstrate`.
+        training: fields of the recipe's section that differ from the demonstration's, for both models.
 
     Raises:
         Stopped: ``should_stop`` returned true; the same command resumes.
@@ -136,7 +139,7 @@ def demonstrate_without(
         if name != WHOLE:
             reporter.on_event(f"the same without {name}")
         try:
-            model, diverged = teach(output=folder, recipe=changed(change)), None
+            model, diverged = teach(output=folder, recipe=changed(change, training)), None
         except Diverged as error:
             if name == WHOLE:
                 raise
@@ -150,9 +153,9 @@ def demonstrate_without(
     return Comparison(sources, references, {name: found[name] for name in (WHOLE, idea)})
 
 
-def changed(change: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """The demonstration's recipe with other fields of its model."""
-    return {**RECIPE, "model": {**RECIPE["model"], **change}}
+def changed(model: Mapping[str, object], training: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """The demonstration's recipe with other fields of two sections."""
+    return {**RECIPE, "model": {**RECIPE["model"], **model}, "training": {**RECIPE["training"], **training}}
 
 
 def measure(folder: Path, model: Translation | None, made: Corpus, seed: int, diverged: str | None = None) -> Measured:
