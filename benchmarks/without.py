@@ -9,7 +9,6 @@ Each is `regard demo --without IDEA` below ``--work`` and resumes after a stop. 
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ def main() -> None:
     parser = command.parser(__doc__, "without", WORK / "without")
     parser.add_argument("--seed", type=int, action="append", required=True)
     parser.add_argument("--idea", choices=ABSENT, action="append", help="default: every one")
-    parser.add_argument("--steps", type=int, default=1000, help="of every model; the demonstration has 2,000")
+    parser.add_argument("--tokens", type=int, default=1024, help="of a step; the demonstration has 2,048")
     parser.add_argument("--threads", type=int, default=1)
     asked = parser.parse_args()
     for seed in asked.seed:
@@ -50,16 +49,11 @@ def measured(folder: Path, seed: int, idea: Any, asked: Any) -> dict[str, Any]:
     from regard.runs.demo.without import demonstrate_without
     from regard.training.reporters import LineReporter
 
-    found = demonstrate_without(
-        idea, folder, seed, asked.steps, reporter=LineReporter(sys.stderr), threads=asked.threads
-    )
+    told, training = LineReporter(sys.stderr), {"tokens": asked.tokens, "shards": 1}
+    found = demonstrate_without(idea, folder, seed, reporter=told, threads=asked.threads, training=training)
     spent = {name: entries(folder / place)["step"][-1]["seconds"] for name, place in places(idea).items()}
-    return {
-        "seed": seed,
-        "idea": idea,
-        "minutes": {name: round(s / 60, 1) for name, s in spent.items()},
-        **asdict(found),
-    }
+    minutes = {name: round(seconds / 60, 1) for name, seconds in spent.items()}
+    return {"seed": seed, "idea": idea, "tokens": asked.tokens, "minutes": minutes, **found.to_dict()}
 
 
 def places(idea: str) -> dict[str, str]:
