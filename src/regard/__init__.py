@@ -27,10 +27,10 @@ if TYPE_CHECKING:
         TextEncoder,
         TextToText,
         Translator,
+        fit,
         load,
         train,
     )
-    from regard.library.own_model import fit
     from regard.library.served import Page, explore
 
 __version__ = VERSION
@@ -69,7 +69,6 @@ _LAZY = {
     **dict.fromkeys(("Attribution", "TokenShares"), "regard.library.attribution"),
     **dict.fromkeys(("Estimate", "HeadSummary", "HeadTable"), "regard.library.heads"),
     **dict.fromkeys(("Page", "explore"), "regard.library.served"),
-    "fit": "regard.library.own_model",
     "probe": "regard.probe",
 }
 

@@ -73,11 +73,14 @@ def test_no_steps_are_refused(regard, tmp_path, steps: str) -> None:
     assert not (tmp_path / "demo").exists()
 
 
-@pytest.mark.parametrize("options", [(), ("--images",)], ids=str)
-@pytest.mark.parametrize("name", [".", "data", "model"])
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [((), "."), ((), "corpus"), ((), "model"), *((("--images",), name) for name in (".", "images", "model", "cnn"))],
+    ids=str,
+)
 def test_a_file_in_the_place_of_a_folder_is_refused_at_once(regard, tmp_path, options, name: str) -> None:
     output = tmp_path / "demo"
-    place = output / name.replace("data", "images" if options else "corpus")
+    place = output / name
     place.parent.mkdir(exist_ok=True)
     place.write_text("mine")
     done = regard("demo", "--output", output, *options)

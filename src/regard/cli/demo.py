@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +14,7 @@ from regard.system.errors import UsageError
 if TYPE_CHECKING:
     from regard.inspection.pictures.terminal_heatmap import ColourScheme
     from regard.runs.demo.ablation_study import PronounAttention
+    from regard.runs.demo.convolution import ReceptiveField
     from regard.runs.demo.translation import Demonstration, DemoScores
 
 Idea = Literal["residual", "norm", "positions", "scale", "mask", "heads", "attention", "feed-forward"]
@@ -47,7 +49,8 @@ def demo(
         without: train the same Transformer with this idea of the paper taken out, and show both beside each other:
             residual, norm, positions, scale (by √d_k), mask, heads (one in each layer), attention (the mean instead) or
             feed-forward.
-        images: classify images instead: four digits each, two of them equal; shown is how far the heads attend.
+        images: classify images instead: four digits each, two of them equal; shown is how far the heads attend, and how
+            far a convolutional network sees.
         threads: processor threads; 1 trains on one core, where two processes have two by default.
         json: print the figures as one JSON object instead.
     """
@@ -57,7 +60,7 @@ def demo(
     from regard.training.reporters import reporter
 
     check_threads(threads)
-    for path in (output, output / ("images" if images else "corpus"), output / "model"):
+    for path in (output / name for name in (".", "model", *(("images", "cnn") if images else ("corpus",)))):
         if path.exists() and not path.is_dir():
             raise UsageError("is a file, and a folder is made there; choose another --output", str(path))
     if images:
@@ -125,13 +128,27 @@ def _images(output: Path, seed: int, steps: int | None, threads: int | None, jso
             f"{found.test:,} test images, {found.train:,} to learn from: four digits each; which one is there twice?",
             "",
             f"{'this model':<42} {found.model:>7.1f} %",
+            f"{'a convolutional network (CNN)':<42} {found.convolutional:>7.1f} %",
             f"{'the training image with the nearest pixels':<42} {found.nearest:>7.1f} %",
             f"{'looking at one digit only, at best':<42} {found.one_digit:>7.1f} %",
             f"{'guessing':<42} {found.chance:>7.1f} %",
         ]
         result("\n".join(lines) + "\n")
         result(f"{far.terminal()}\n")
+        result(f"{_receptive_fields(found.receptive_fields)}\n")
         result(f"Look into it on a page in the browser: {explore_command(output)}\n")
+
+
+def _receptive_fields(layers: Sequence[ReceptiveField]) -> str:
+    """How far each layer of the convolutional network sees."""
+    lines = [
+        "The CNN, from a position of each layer: mean distance in pixels to the pixels that its output depends on,",
+        "weighted by how much, and the side of the square in which all of these lie.",
+        "",
+        f"{'layer':<6}{'distance':>10}{'receptive field':>18}",
+        *(f"{layer:<6}{one.distance:>10.1f}{one.side:>18}" for layer, one in enumerate(layers, 1)),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def table(found: Demonstration) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import overload
 
 from regard.library.base import Model, opened
-from regard.library.own_model import OwnModule, load_own, own_class
 from regard.runs.train import train as train_task
 from regard.runs.train_options import TrainOptions, taking
 from regard.system.errors import UsageError
@@ -20,6 +19,8 @@ from regard.tasks.language import generator, masked
 from regard.tasks.tagging.tagger import Tagging
 from regard.tasks.text.encoding import Encoding
 from regard.tasks.text.precisions import Wanted, refuse_where_torch_computes
+from regard.tasks.training.own_model import OwnModule, load_own, own_class
+from regard.tasks.training.own_model import fit as fit
 from regard.tasks.translation.text_to_text import writer
 from regard.tasks.translation.translator import Translation
 

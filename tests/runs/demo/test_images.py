@@ -54,10 +54,11 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(tmp_path, monkeypatch,
     words = ["demo", "--images", "--output", str(tmp_path / "demo"), "--threads", "1", "--steps", "3"]
     assert main(words) == 0
     shown = capsys.readouterr().out
-    rows = ("this model", "nearest pixels", "one digit", "Mean attention distance", "convolutions")
+    rows = ("this model", "(CNN)", "nearest pixels", "one digit", "attention distance", "convolutions", "receptive")
     assert [row for row in rows if row not in shown] == []
     assert main([*words, "--json"]) == 0  # finished: said at once, scored again
     found = json.loads(capsys.readouterr().out)
+    assert [layer["side"] for layer in found["receptive_fields"]] == [3, 8, 18, 38]
     assert (found["train"], found["test"], len(found["distances"]["layers"])) == (200, 20, 2)
     (tmp_path / "demo" / "images" / "test.npz").write_bytes(b"mine")
     assert main(words) == 1  # over nothing else

@@ -1,4 +1,4 @@
-"""Image demonstration: images of four digits, two of them equal; trains, scores, and draws attention.
+"""Image demonstration: images of four digits, two of them equal; trains and scores a Vision Transformer and a CNN.
 
 The class of an image is the digit that occurs twice. No part of an image tells the answer: a digit must be compared
 with one half an image away. An image is a pure function of a seed and its number. The digits are drawn by hand below,
@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.runs.demo.convolution import CNN_STEPS, Labelled, ReceptiveField, receptive_fields, train_cnn
 from regard.runs.demo.translation import put
 from regard.runs.train import train
 from regard.system.errors import Stopped
@@ -115,6 +116,8 @@ RECIPE: dict[str, object] = {
     "training": {"rate": 2e-3, "select": "accuracy"},
 }
 """Small enough for a laptop's few minutes."""
+LOOKED_AT = 128
+"""Test images over which it is measured how far the convolutional network sees."""
 
 
 @dataclass(frozen=True)
@@ -124,15 +127,19 @@ class ImageDemonstration:
     Args:
         train, test: images.
         model: whose label is right.
+        convolutional: whose label is right, of the convolutional network.
         nearest: as right as that of the training image with the nearest pixels.
         one_digit: the most that can be right by looking at one quarter alone.
         chance: by guessing.
+        receptive_fields: how far each layer of the convolutional network sees.
     """
 
     train: int
     test: int
     model: float
+    convolutional: float
     nearest: float
+    receptive_fields: tuple[ReceptiveField, ...]
     one_digit: float = 50.0
     chance: float = 10.0
 
@@ -145,12 +152,13 @@ def demonstrate_images(
     should_stop: Callable[[], bool] = lambda: False,
     threads: int | None = None,
 ) -> tuple[ImageDemonstration, ImageClassification]:
-    """Run the demonstration in a folder; the images lie in ``images/``, the model in ``model/``.
+    """Run the demonstration in a folder; the images lie in ``images/``, the models in ``model/`` and ``cnn/``.
 
     Args:
         output: the folder; a stopped run in it resumes.
         seed: of the images and of training.
-        steps: updates; default: what suffices. A finished run with more steps requested continues.
+        steps: updates, of the CNN at most 1,500; default: what suffices. A finished run with more steps requested
+            continues.
         reporter: receives progress; ``should_stop``: called before every step.
         threads: processor threads; default: as many as torch takes.
 
@@ -178,17 +186,23 @@ def demonstrate_images(
         should_stop=should_stop,
         allow_mismatch=["training.steps"],
     )
+    reporter.on_event("training a convolutional network on the same images")
+    fewer = min(steps or CNN_STEPS, CNN_STEPS)
+    cnn = train_cnn(output / "cnn", parts, seed, fewer, reporter, should_stop, threads)
     if should_stop():
         raise Stopped("stopped before the scores of the test images; all is saved, the same command makes them")
     reporter.on_event("classifying the test images")
     images, labels = parts["test"]
     found = [verdict.label for verdict in model.classify(list(images))]
     right = 100 * float(np.mean([one == str(label) for one, label in zip(found, labels.tolist(), strict=True)]))
-    near = 100 * float((nearest(*parts["train"], images) == labels).mean())
-    return ImageDemonstration(len(parts["train"][1]), len(labels), right, near), model
+    counted, near = (
+        100 * float((said == labels).mean()) for said in (cnn.classify(images), nearest(*parts["train"], images))
+    )
+    seen = receptive_fields(cnn, images[:LOOKED_AT])
+    return ImageDemonstration(len(parts["train"][1]), len(labels), right, counted, near, seen), model
 
 
-def make_images(seed: int) -> dict[str, tuple[NDArray[np.uint8], NDArray[np.int64]]]:
+def make_images(seed: int) -> dict[str, Labelled]:
     """Images and labels of each part, all different images."""
     found, first = {}, 0
     for name, count in (("train", TRAIN), ("valid", VALID), ("test", TEST)):

@@ -37,8 +37,9 @@ from regard.training.checkpoints.files import Files, alone
 from regard.training.log import Reporter, Start, StepMetrics, Summary
 from regard.training.objective import Done, Loss, Validation, Weights
 from regard.training.progress import Best
-from regard.training.reporters import reporter
+from regard.training.reporters import reporter as progress
 from regard.training.trainer import Hooks
+from regard.training.update import never
 from regard.training.world import ALONE, World
 
 OwnModule = TypeVar("OwnModule", bound=nn.Module)
@@ -200,6 +201,8 @@ def fit(
     clip: float = 1.0,
     validate_every: int | None = None,
     quiet: bool = False,
+    reporter: Reporter | None = None,
+    should_stop: Callable[[], bool] = never,
 ) -> OwnModule:
     """Train a module of your own; the same call again continues a run that was stopped, at its last checkpoint.
 
@@ -218,6 +221,7 @@ def fit(
         rate, warmup, schedule, optimiser, weight_decay, clip: as in the section ``[training]`` of a recipe.
         validate_every: steps between validations, each with a checkpoint; default: a twentieth of the run.
         quiet: write no progress to stderr.
+        reporter: shows the progress instead; ``should_stop``: called before every step, stops the run and saves all.
 
     Returns:
         ``model``, trained, in evaluation mode.
@@ -226,6 +230,7 @@ def fit(
         UsageError: an option does not fit; the batches can be iterated only once; ``arguments`` do not make this model;
             or the folder holds something else.
         Diverged: loss or weights were not finite too often.
+        Stopped: ``should_stop`` returned true.
     """
     refuse_undrawn(model)
     name_parts(model)
@@ -261,7 +266,8 @@ def fit(
             folder = Path(out)
             _claim(folder, description)
             stack.enter_context(alone(folder / ".lock", "another process trains into this folder", folder))
-        shown: Reporter = stack.enter_context(nullcontext(Reporter()) if quiet else reporter())
+        silent = reporter or (Reporter() if quiet else None)
+        shown: Reporter = stack.enter_context(nullcontext(silent) if silent else progress())
         told = _OwnReporter(shown, valid is not None, out is not None)
 
         def save_model(weights: Weights, best: Best, validation: Validation, seconds: float) -> None:
@@ -269,9 +275,8 @@ def fit(
             manifest.replace(folder, {WEIGHTS: store.chunks(weights), **described}, Files())
 
         objective = _OwnObjective(model, loss, valid)
-        trainer.fit(
-            objective, _OwnBatches(batches, seed), recipe, folder / "training", Hooks(told, save_model=save_model)
-        )
+        hooks = Hooks(told, should_stop, save_model)
+        trainer.fit(objective, _OwnBatches(batches, seed), recipe, folder / "training", hooks)
         store.load_weights(folder / WEIGHTS, model)
     model.zero_grad(set_to_none=True)
     return model.eval()
