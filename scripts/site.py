@@ -13,13 +13,14 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).parents[1]
-TUTORIALS = ["attention-by-hand", "your-own-translator", "your-own-model", "what-a-head-is-for"]
+COURSE = ["index", "1-attention", "2-bert-gpt-t5", "3-images"]
+TUTORIALS = ["your-own-translator", "your-own-model", "what-a-head-is-for"]
 CONTENTS = {
-    "Learn": [f"tutorials/{name}" for name in TUTORIALS],
+    "Learn": [*(f"course/{name}" for name in COURSE), *(f"tutorials/{name}" for name in TUTORIALS)],
     "Use": [
         *("tasks", "recipes", "reading-attention", "bring-your-own-model", "convert"),
         *("compare", "metrics", "faq", "troubleshooting"),
@@ -33,6 +34,10 @@ CONTENTS = {
 }
 """The pages by caption; a document of ``docs`` that is not here is added to "Use"."""
 SHORT = {
+    "course/index": "The course",
+    "course/1-attention": "1 From RNN to Transformer",
+    "course/2-bert-gpt-t5": "2 BERT, GPT, T5",
+    "course/3-images": "3 Images",
     "tasks": "Tasks",
     "reading-attention": "Reading attention",
     "metrics": "The training log",
@@ -75,9 +80,11 @@ def stage(folder: Path) -> None:
             shutil.copy(path, folder / "docs")
     for path in (ROOT / "docs" / "decisions").glob("*.md"):
         put(folder / "docs" / "decisions" / path.name, markdown(path))
-    for path in (ROOT / "docs" / "tutorials").glob("*.ipynb"):
-        put(folder / "docs" / "tutorials" / f"{path.stem}.md", notebook(path))
-        shutil.copy(path, folder / "docs" / "tutorials")
+    put(folder / "docs" / "course" / "index.md", markdown(ROOT / "docs" / "course" / "index.md"))
+    for path in (*(ROOT / "docs").glob("course/*.ipynb"), *(ROOT / "docs").glob("tutorials/*.ipynb")):
+        beside = folder / "docs" / path.parent.name
+        put(beside / f"{path.stem}.md", notebook(path, beside))
+        shutil.copy(path, beside)
     for name in ALONE:
         put(folder / name, markdown(ROOT / name))
     for name in COPIED:
@@ -95,8 +102,15 @@ def put(path: Path, text: str) -> None:
 
 def markdown(path: Path) -> str:
     """A document whose citations lead to the papers, without links to what no site shows: folders and the lab book."""
-    text = path.read_text(encoding="utf-8")
-    papers = {"docs": "papers.md", "decisions": "../papers.md"}.get(path.parent.name, "docs/papers.md")
+    return prepared(path, path.read_text(encoding="utf-8"))
+
+
+def prepared(path: Path, text: str) -> str:
+    """The text of a document, or of a cell of a notebook; links lead to notebooks as pages, to sources as reference."""
+    beside = dict.fromkeys(("decisions", "course", "tutorials"), "../papers.md")
+    papers = {"docs": "papers.md", **beside}.get(path.parent.name, "docs/papers.md")
+    text = re.sub(r"(\]\([\w./-]+)\.ipynb(?=[#)])", r"\1.md", text)
+    text = re.sub(r"\[([^\]]+)\]\(\.\./\.\./src/regard/([\w/]+)\.py\)", lambda found: source(*found.groups()), text)
     if path.name == "papers.md":
         text = re.sub(
             r"^\* \*\*(\w+)\*\*", lambda found: f"* [**{found[1]}**]{{#{found[1].lower()}}}", text, flags=re.M
@@ -113,14 +127,32 @@ def markdown(path: Path) -> str:
     )
 
 
-def notebook(path: Path) -> str:
-    """A notebook as a document: its text, its code, and itself to download."""
+def source(name: str, file: str) -> str:
+    """A link from a name to the reference, where its module has a page there."""
+    known = file.partition("/")[0] in PACKAGES
+    return f"[{name}](../api/{file.replace('/', '.')}.rst)" if known else name
+
+
+def notebook(path: Path, folder: Path) -> str:
+    """A notebook as a document: text, code, what that shows, and itself to download; pictures go to a folder."""
     parts = []
-    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+    for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
         text = "".join(cell["source"])
-        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        parts.append(prepared(path, text) if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        parts += [shown(one, folder / f"{path.stem}-{number}.svg") for one in cell.get("outputs", [])]
     parts.insert(1, f"[The notebook to run]({path.name})")
     return "\n\n".join(parts) + "\n"
+
+
+def shown(output: dict[str, Any], picture: Path) -> str:
+    """What a cell shows: its picture, which is written to a file, else its text."""
+    forms = {kind: "".join(text) for kind, text in output.get("data", {"text/plain": output.get("text")}).items()}
+    if "image/svg+xml" in forms:
+        put(picture, forms["image/svg+xml"])
+        return f"![{re.findall('<title[^>]*>([^<]*)', forms['image/svg+xml'])[0]}]({picture.name})"
+    if "text/html" in forms:
+        return f"````{{raw}} html\n{forms['text/html']}\n````"
+    return f"````{{code-block}} text\n:class: output\n\n{forms['text/plain']}\n````"
 
 
 def cited(inside: str, papers: str) -> str:
