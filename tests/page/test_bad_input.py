@@ -105,8 +105,8 @@ def test_a_model_without_attention(served_odd: str, view: Watch, tab: str) -> No
     shown = view(served_odd, "#" + urlencode({"model": 1, "text": SOURCE, "view": tab, "kind": "cross"}))
     shown.settled()
     assert shown.get_by_text("This model has no attention, so there are no heads to look at.").is_visible()
-    assert shown.tabs.all_inner_texts() == ["Writing", "Words", "Soft dictionary"]
-    assert shown.get_by_role("region", name="Step by step").get_by_text("what might come next").is_visible()
+    assert shown.tabs.all_inner_texts() == ["Figure 1", "Writing", "Words", "Soft dictionary"]
+    shown.locator("figure[aria-label='Figure 1'] svg").wait_for()
     assert not shown.alerts()
 
 

@@ -83,7 +83,8 @@ class Shown:
 
     def settled(self) -> None:
         """Wait until the model has answered, and all is drawn."""
-        self.page.locator(".pane[aria-busy=false]").first.wait_for()
+        self.page.locator("nav[aria-label=Views]").wait_for(state="attached")
+        self.page.locator(".pane[aria-busy=true]").first.wait_for(state="detached")
         self.page.wait_for_load_state("networkidle")
         self.drawn()
 

@@ -36,6 +36,12 @@ describe('an address', () => {
     for (const step of ['0', '-1', 'x']) expect(read(`#view=walk&step=${step}`)).not.toHaveProperty('step')
   })
 
+  it('says that it is shown to a class', () => {
+    expect(read(written({ ...place, classroom: true }))).toMatchObject({ classroom: true })
+    expect(written({ ...place, classroom: false })).toBe(written(place))
+    expect(read(written(place))).not.toHaveProperty('classroom')
+  })
+
   it('says between which languages it translates, where they were chosen', () => {
     for (const between of [['en', 'fr'], [null, 'fr'], ['en', null]] as [string | null, string | null][])
       expect(read(written({ ...place, asked: [{ ...asked, between }] })).asked[0]).toMatchObject({ between })

@@ -1,6 +1,7 @@
 /** A drawing that is moved by dragging and magnified by two fingers, or by the wheel with the control key. */
 
 import type { Point } from '../lib/lens'
+import { spotted } from './canvas.svelte'
 
 export interface Gestures {
   move: (right: number, down: number) => void
@@ -16,10 +17,7 @@ export function gestures(node: HTMLElement, given: Gestures) {
   let now = given
   let dragged: (Point & { moved: boolean }) | null = null
   const fingers = new Map<number, Point>()
-  const at = (event: PointerEvent | WheelEvent): Point => {
-    const { left, top } = node.getBoundingClientRect()
-    return { x: event.clientX - left, y: event.clientY - top }
-  }
+  const at = spotted
   const spread = () => {
     const [a, b] = [...fingers.values()] as [Point, Point]
     return { far: Math.hypot(a.x - b.x, a.y - b.y), x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 }

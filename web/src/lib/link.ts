@@ -28,6 +28,8 @@ export interface Place {
   step?: number
   /** Its two sentences have changed places. */
   exchanged?: boolean
+  /** Shown to a class. */
+  classroom?: boolean
   asked: Asked[]
 }
 
@@ -70,6 +72,7 @@ export function written(place: Place): string {
   if (place.order && place.order !== 'place') found.set('order', place.order)
   if (place.step && place.step > 1 && place.view === 'walk') found.set('step', String(place.step))
   if (place.exchanged && place.view === 'walk') found.set('exchanged', '1')
+  if (place.classroom) found.set('class', '1')
   if (place.box && place.view === 'figure') found.set('box', place.box)
   if (place.beside && place.view === 'compare') found.set('beside', place.beside)
   place.asked.forEach((asked, number) => {
@@ -113,6 +116,7 @@ export function read(hash: string): Partial<Place> & { asked: Partial<Asked>[] }
   const step = whole(given.get('step'))
   if (step) found.step = step
   if (given.get('exchanged') === '1') found.exchanged = true
+  if (given.get('class') === '1') found.classroom = true
   found.drawn = one('drawn', DRAWN) ?? null
   found.order = one('order', ORDERS) ?? 'place'
   found.beside = one('beside', BESIDE) ?? null

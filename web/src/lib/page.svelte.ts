@@ -1,5 +1,6 @@
 /** What the page shows: the models, up to two panes, and the head that is looked at in all views. */
 
+import { classroom } from './classroom.svelte'
 import { followed } from './comparison'
 import { held } from './held.svelte'
 import * as link from './link'
@@ -113,6 +114,7 @@ class Page {
   /** Begin with what the server has, at the place an address or the history names; where neither does, with the walk if there is one, or comes. */
   open(state: State, at: Given, fresh = false): void {
     if (fresh) at = { ...at, view: 'walk' }
+    classroom.on = at.classroom ?? false
     const other = fresh && !state.models[0]!.ready ? state.models.findIndex(({ shipped, ready }) => shipped && ready) : -1
     this.standsIn = other > 0
     this.state = state
@@ -125,6 +127,7 @@ class Page {
 
   /** Be at another place; what it leaves open stays as it is. */
   go(at: Given): void {
+    classroom.on = at.classroom ?? classroom.on
     const wanted = at.asked.length ? at.asked : [{}]
     let settled = false
     wanted.forEach((asked, number) => {
@@ -266,7 +269,7 @@ class Page {
       ...(pane.between === null ? {} : { between: $state.snapshot(pane.between) }),
     }))
     const { view, kind, layer, head, merge, whole, query, drawn, order, beside, box, step, exchanged } = this
-    return { view, kind, layer, head, merge, whole, query, drawn, order, beside, box, step, exchanged, asked }
+    return { view, kind, layer, head, merge, whole, query, drawn, order, beside, box, step, exchanged, classroom: classroom.on, asked }
   }
 
   get link(): string {

@@ -47,6 +47,11 @@ export function weighs(view: View): boolean {
   return view !== 'dictionary' && view !== 'training'
 }
 
+/** Whether a view is of the text that is typed. */
+export function reads(view: View): boolean {
+  return looks(view) || view === 'positions' || view === 'words'
+}
+
 /** Whether a view shows what the model made of what it read, and nothing else. */
 export function looks(view: View): boolean {
   return view === 'figure' || view === 'heads' || view === 'sheet' || view === 'equation' || view === 'writing' || view === 'compare'

@@ -68,8 +68,9 @@ export interface Walk extends Classic {
   }
 }
 
-export function titles({ pronoun }: Pick<Classic, 'pronoun'>): string[] {
-  return [
+/** Of its steps; before anything was measured there is one. */
+export function titles({ pronoun }: Pick<Classic, 'pronoun'>, measured = true): string[] {
+  const all = [
     `What does “${pronoun}” mean?`,
     'Who looks at the noun?',
     'What does the German pronoun read?',
@@ -77,6 +78,7 @@ export function titles({ pronoun }: Pick<Classic, 'pronoun'>): string[] {
     'Which heads are needed?',
     'How much is spare?',
   ]
+  return measured ? all : all.slice(0, 1)
 }
 
 export function named({ kind, layer, head }: Head): string {

@@ -1,6 +1,9 @@
+import { classroom } from '../lib/classroom.svelte'
+import type { Point } from '../lib/lens'
+
 /** A canvas as sharp as the screen. */
 export function sized(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
-  const dots = Math.min(window.devicePixelRatio || 1, 16_000 / Math.max(1, width, height))
+  const dots = Math.min((window.devicePixelRatio || 1) * classroom.scale, 16_000 / Math.max(1, width, height))
   const [wide, high] = [Math.round(width * dots), Math.round(height * dots)]
   if (canvas.width !== wide || canvas.height !== high) {
     canvas.width = wide
@@ -14,10 +17,15 @@ export function sized(canvas: HTMLCanvasElement, width: number, height: number):
   return drawn
 }
 
-/** At most one drawing a frame, the last that was asked for. */
+/** Where the pointer is on what it is over, in the pixels that drawings count. */
+export function spotted({ offsetX, offsetY }: MouseEvent): Point {
+  return { x: offsetX / classroom.scale, y: offsetY / classroom.scale }
+}
+
+/** At most one drawing a frame, the last that was asked for; again where all is drawn larger. */
 export function framed(draw: () => void): () => void {
   let waiting = false
-  return () => {
+  const ask = () => {
     if (waiting) return
     waiting = true
     requestAnimationFrame(() => {
@@ -25,4 +33,9 @@ export function framed(draw: () => void): () => void {
       draw()
     })
   }
+  $effect(() => {
+    void classroom.scale
+    ask()
+  })
+  return ask
 }
