@@ -27,7 +27,7 @@ def served_shipped(_chromium: None, tmp_path_factory: pytest.TempPathFactory) ->
 
 def led(shown: Shown) -> str:
     """Where the class is: the step or the view."""
-    return shown.get_by_role("group", name="Classroom").locator("b").inner_text()
+    return shown.get_by_role("region", name="Classroom").locator("h1").inner_text()
 
 
 def leads(shown: Shown, key: str = "ArrowRight") -> str:

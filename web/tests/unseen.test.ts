@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { marked } from '../src/lib/unseen'
+import { marked, unsure } from '../src/lib/unseen'
 
 test('the parts join to the text, and the words that training never saw are marked', () => {
   const parts = marked('The zebra 🦓 likes quokkas.', [['zebra', 4, 9], ['quokkas', 18, 25]])
@@ -10,4 +10,10 @@ test('the parts join to the text, and the words that training never saw are mark
 test('a text without such words is one part', () => {
   expect(marked('A man', [])).toEqual([{ text: 'A man', never: false }])
   expect(marked('', [])).toEqual([])
+})
+
+test('a demonstration is unsure of an output whose tokens are improbable together', () => {
+  expect(unsure([0.93, 0.95, 0.5])).toBe(false)
+  expect(unsure([0.93, 0.95, 0.05, null])).toBe(true)
+  expect(unsure([])).toBe(false)
 })

@@ -6,7 +6,7 @@ import { measure, steps } from './steps'
 import type { Kind, Model } from './types'
 
 export type Method = 'gradient_x_input' | 'integrated_gradients'
-export const METHODS: readonly (readonly [Method, string])[] = [['gradient_x_input', 'gradient × input'], ['integrated_gradients', 'integrated gradients']]
+export const METHODS: readonly (readonly [Method, string])[] = [['integrated_gradients', 'integrated gradients'], ['gradient_x_input', 'gradient × input']]
 
 /** An output that might have been instead: a piece by its number, or a label by its name. */
 export interface Other {

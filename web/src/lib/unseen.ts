@@ -15,3 +15,11 @@ export function marked(text: string, unseen: readonly Unseen[]): { text: string;
   if (last < letters.length) parts.push({ text: letters.slice(last).join(''), never: false })
   return parts
 }
+
+/** Sentences that a demonstration learned come out with more, in the geometric mean over their tokens. */
+const KNOWN = 0.75
+
+export function unsure(probabilities: readonly (number | null)[]): boolean {
+  const logs = probabilities.map((one) => Math.log(one ?? 1))
+  return logs.reduce((sum, one) => sum + one, 0) < logs.length * Math.log(KNOWN)
+}
