@@ -105,7 +105,7 @@ def test_what_is_taken_away_is_said_in_every_view(visit_one: Visit) -> None:
     """Under the output, with a way back."""
     shown = visit_one("translator", off="cross.2.1", without="positions")
     said = shown.get_by_text("Without: encoder–decoder head 2·1, positions.")
-    for name in ("Heads", "Equation", "Writing", "Positions", "Words", "Compare", "Training"):
+    for name in ("Heads", "Equation", "Writing", "Positions", "Words", "Compare"):
         shown.turn_to(name)
         assert said.first.is_visible()
     shown.turn_to("Words")
