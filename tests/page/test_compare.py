@@ -137,7 +137,7 @@ def test_the_gradient_of_what_is_almost_certain(visit: Visit, task: TaskOf) -> N
         begins = f"For writing “{clean(seen.written[place].text)}” rather than “"
         said = shown.soon(told.inner_text, lambda text, begins=begins: text.replace("·", "").startswith(begins))
         assert " attention gives most of what it reads to “" in said
-        assert "by the gradient “" in said or "speaks most for “" in said, said
+        assert "by integrated gradients “" in said or "speaks most for “" in said, said
         shown.drawn()
         assert len(set(colours.evaluate_all("all => all.map(one => one.style.background)"))) > 3
 
