@@ -49,7 +49,7 @@ PASSES = 400
 FEWEST = 32
 """Passes below which integrated gradients have no meaning: the parts of the path at first."""
 AT_ONCE = 64
-"""Passes for a page that waits, of a small model: about a second on one core; shares lack less than a hundredth then."""
+"""Passes for a page that waits, of a small model: about a second on one core; shares lack less than a hundredth."""
 WORK = 4e9
 """Parameters × tokens summed over the passes of integrated gradients: about a second on one core."""
 SECONDS = 2.0
