@@ -1,6 +1,6 @@
 """Writes ``docs/results.md`` from the sessions in ``results/*.jsonl``: one narrow table for each question.
 
-``docs/parallel.md`` and its pictures too.
+``docs/parallel.md`` and its pictures, and ``docs/without.md`` too.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import gpu_page
 import parallel_page
 import questions
 import reading_page
+import without_page
 from questions import CURVES
 from seeds import Session, curves
 
@@ -171,6 +172,8 @@ def written(folder: Path) -> dict[str, str]:
         files[CURVES] = picture
     if own := [one for one in found if one["benchmark"] == "parallel"]:
         files |= parallel_page.files(own, measured(own))
+    if own := [one for one in found if one["benchmark"] == "without"]:
+        files |= without_page.files(own, measured(own))
     return files
 
 

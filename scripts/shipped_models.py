@@ -1,6 +1,8 @@
 """Trains the two models that the package brings along: a Transformer and its recurrent sister, from the demo's grammar.
 
-    python scripts/shipped_models.py build/shipped            # both; or behind it: transformer, recurrent
+    python scripts/shipped_models.py build/shipped            # both; or behind it: transformer, recurrent, without
+
+``without`` is what the Transformer's page shows of models without an idea: those of benchmarks/without.py, seed 1.
 
 Each takes some minutes of one core. Both learn the same sentences with the same vocabulary, seed and steps; they are
 small, so that both take less than 3 MB. On another processor their bits differ, and their scores little.
@@ -14,10 +16,12 @@ from pathlib import Path
 
 from regard.inspection import SHIPPED
 from regard.inspection.folders.walk import NAME, write_walk
+from regard.runs.demo import NAME as WITHOUT
 from regard.runs.demo.ablation_study import SENTENCES, study_heads
 from regard.runs.demo.grammar import Corpus, corpus
 from regard.runs.demo.pronoun_task import DemonstrationJob
 from regard.runs.demo.translation import RECIPE, TRAIN, VALID, quality, sentences_that_decide, write
+from regard.runs.demo.without import ABSENT, demonstrate_without
 from regard.runs.train import train
 from regard.tasks.model_path import CARD, weights_sha256
 from regard.tasks.translation.training import TranslationJob
@@ -60,13 +64,23 @@ def ship(name: str, folder: Path, task: Translation, made: Corpus) -> None:
         (place / NAME).write_bytes(write_walk(study, weights_sha256(place / "model")))
 
 
+def ship_measurements(folder: Path) -> None:
+    """Train the demonstration's model without each idea, and copy what was measured beside the Transformer."""
+    for idea in ABSENT:
+        with reporter() as shown:
+            demonstrate_without(idea, folder, SEED, reporter=shown, threads=1, training={"tokens": 1024, "shards": 1})
+    shutil.copy(folder / WITHOUT, SHIPPED[0])
+
+
 if __name__ == "__main__":
     folder, made = Path(sys.argv[1]), corpus(TRAIN, VALID, TESTED, SEED)
     files = write(made, folder / "corpus")
-    for name in sys.argv[2:] or MODELS:
+    for name in [one for one in sys.argv[2:] or MODELS if one in MODELS]:
         model, job = MODELS[name]
         recipe = {**RECIPE, "model": model, "training": TRAINING}
         with reporter() as shown:
             run = {"output": folder / name, "recipe": recipe, "seed": SEED, "steps": STEPS, "job_class": job}
             task = train(**files, **run, threads=1, processes=1, reporter=shown)
         ship(name, folder / name, task, made)
+    if "without" in sys.argv[2:] or not sys.argv[2:]:
+        ship_measurements(folder / "without")

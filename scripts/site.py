@@ -29,7 +29,7 @@ CONTENTS = {
         *(f"api/{name}" for name in ("regard", "tasks", "nn", "models", "decoding")),
         *("generate", "glossary", "paper-map", "papers"),
     ],
-    "Results": ["results", "parallel", "experiments", "demo-corpus"],
+    "Results": ["results", "without", "parallel", "experiments", "demo-corpus"],
     "Project": ["ARCHITECTURE", "native/README", "CONTRIBUTING", "CHANGELOG"],
 }
 """The pages by caption; a document of ``docs`` that is not here is added to "Use"."""

@@ -32,7 +32,6 @@ FOUND = Demonstration(
     majority=Accuracy(140, 416),
     encoder=PronounAttention(2, 3, Shares(0.8, 0.1, 0.4, 0.1), Shares(0.84, 0.03, 0.4, 0.12)),
     cross=PronounAttention(1, 4, Shares(0.6, 0.1, 0.3, 0.2, 0.2), Shares(0.61, 0.05, 0.3, 0.2, 0.2)),
-    ablated=None,
     study=STUDY,
     example="The animal didn't cross the street because it was too tired.",
 )
@@ -45,12 +44,10 @@ def test_the_table_names_model_and_baselines() -> None:
     assert rows["the nearest training sentence"][:2] == ["1.2%", "31.4"]
     assert rows["the commonest pronoun (training)"][0] == "33.7%"
     assert "people type first: 99.0% (297 of 300) exact; of the 32 in the training corpus, 32." in text
-    assert "without positions" not in text
     assert "“it”, encoder self-attention" in text
     assert "layer 2 head 3   84% on the antecedent, 3% on the other noun; nouns: 12%" in text
     assert "layer 1 head 4   61% on the antecedent, 5% on the other noun; nouns: 20%" in text
     assert max(map(len, text.splitlines())) <= 140
-    assert "this model without positions" in table(replace(FOUND, ablated=FOUND.nearest))
     assert "none tested" in table(replace(FOUND, majority=Accuracy(0, 0)))
     shares = Shares(0.01, 0.02, 0.01, 0.05, 0.97)  # the German pronoun may look at the English one
     text = table(replace(FOUND, cross=PronounAttention(1, 2, shares, shares)))

@@ -7,6 +7,8 @@ import pytest
 
 from regard.inspection import SHIPPED
 from regard.inspection.folders.models import Models
+from regard.runs.demo import NAME
+from regard.runs.demo.without import ABSENT, read
 from regard.tasks.model_folder import load
 
 MOST = 3_000_000
@@ -33,6 +35,9 @@ def test_their_states() -> None:
     assert [(one["ready"], one["shipped"]) for one in (transformer, recurrent)] == [(True, True)] * 2
     assert transformer["walk"]["fits"]
     assert recurrent["classic"]
+    assert (transformer["without"], recurrent["without"]) == (True, False)
+    assert (measured := read(SHIPPED[0] / NAME))
+    assert {*measured.models} == {"whole", *ABSENT}
     assert all(heads > 1 for _, heads in transformer["kinds"].values())
     assert recurrent["kinds"] == {"cross": [1, 1]}
     assert transformer["examples"] == recurrent["examples"] != []

@@ -55,8 +55,8 @@ def ask(models: Models, question: str, **more: Any) -> tuple[Any, str | None]:
 
 
 def test_these_are_all_questions() -> None:
-    """But those that these models do not answer: of the texts beside a model, and of language models."""
-    assert set(QUESTIONS) == {*ANSWERS, "write", "export"} - {"heads", "distribution"}
+    """But those that these models do not answer: of what lies beside a model, and of language models."""
+    assert set(QUESTIONS) == {*ANSWERS, "write", "export"} - {"heads", "distribution", "without"}
 
 
 @pytest.mark.one_of(8)

@@ -9,8 +9,8 @@ const of = (model: Parameters<typeof possible>[1]) => VIEWS.map(([view]) => view
 describe('views', () => {
   it('are those that the model has something for', () => {
     expect(of(none)).toEqual(['dictionary'])
-    expect(of(translator)).toEqual(VIEWS.map(([view]) => view).filter((view) => view !== 'walk'))
-    expect(of({ ...translator, walk: {} as Walk })).toEqual(VIEWS.map(([view]) => view))
+    expect(of(translator)).toEqual(VIEWS.map(([view]) => view).filter((view) => view !== 'walk' && view !== 'without'))
+    expect(of({ ...translator, walk: {} as Walk, without: true })).toEqual(VIEWS.map(([view]) => view))
     expect(of({ ...translator, walk: null, classic: { pronoun: 'it', sentences: [] } })).toContain('walk')
     expect(of({ ...translator, kinds: {}, stacks: [] })).toEqual(['figure', 'writing', 'words', 'dictionary', 'training'])
     expect(of({ ...translator, writes: 'classes' })).not.toContain('writing')

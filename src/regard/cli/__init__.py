@@ -95,7 +95,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "tune": ("regard tune model", "regard tune model --source val.en --reference val.de --dry-run"),
     "terms": ("regard terms model", "regard terms model --add terms.tsv", 'regard terms model --remove "hot dog"'),
     "slim": ("regard slim model --dry-run", "regard slim model"),
-    "demo": ("regard demo --output demo", "regard demo --images --output digits"),
+    "demo": ("regard demo --output demo", "regard demo --without scale", "regard demo --images --output digits"),
 }
 """The commands in the order of the help page, each with shell lines that show it."""
 MODULES = {

@@ -52,6 +52,8 @@ export interface Model {
   /** Which weights of a training that goes on are in its folder. */
   keeps: 'best' | 'newest'
   course: boolean
+  /** Whether it was measured what the demonstration's model does without an idea. */
+  without?: boolean
   running: boolean
   /** What the loss of training counts, and that of validation does not. */
   harder: { label_smoothing?: number; dropout?: number; adversarial?: number }

@@ -13,11 +13,12 @@ export const VIEWS = [
   ['words', 'Words'],
   ['dictionary', 'Soft dictionary'],
   ['compare', 'Compare'],
+  ['without', 'Without'],
   ['training', 'Training'],
 ] as const
 export type View = (typeof VIEWS)[number][0]
 
-type Given = Pick<Model, 'kinds' | 'writes' | 'stacks' | 'family' | 'sides' | 'course' | 'walk' | 'classic'>
+type Given = Pick<Model, 'kinds' | 'writes' | 'stacks' | 'family' | 'sides' | 'course' | 'walk' | 'classic' | 'without'>
 
 export function isView(name: string | undefined): name is View {
   return VIEWS.some(([view]) => view === name)
@@ -34,6 +35,7 @@ export function possible(view: View, model: Given): boolean {
   if (view === 'figure') return model.family !== ''
   if (view === 'words') return model.sides.length > 0
   if (view === 'training') return model.course
+  if (view === 'without') return Boolean(model.without)
   return view === 'dictionary' || attends(model)
 }
 
@@ -44,7 +46,7 @@ export function nearest(view: View, model: Given): View {
 
 /** Whether a view shows the model at work, for which there must be weights. */
 export function weighs(view: View): boolean {
-  return view !== 'dictionary' && view !== 'training'
+  return view !== 'dictionary' && view !== 'training' && view !== 'without'
 }
 
 /** Whether a view is of the text that is typed. */

@@ -21,7 +21,7 @@ from regard.config.adapter import read_header
 from regard.inspection import SHIPPED
 from regard.inspection.folders.facts import NOTHING, examples, facts, is_demo, refuse_irregular
 from regard.inspection.folders.training_curves import LOG
-from regard.inspection.folders.walk import NO_WALK_STATE, classic_values, walk_path, walk_state
+from regard.inspection.folders.walk import NO_WALK_STATE, classic_values, measurements, walk_path, walk_state
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks import model_class, model_path
@@ -46,7 +46,7 @@ EMPTY = "is empty; put it back, or give the command that trained the model again
 UNREADABLE = "this folder cannot be read"
 UNNAMED = f"its {LABELS} is missing, and without it labels have no names; restore it, or train again"
 UNKNOWN: dict[str, object] = {"parameters": None, "snapshots": [], "course": False, "running": False, "examples": []}
-UNKNOWN |= NO_WALK_STATE
+UNKNOWN |= {"without": False, **NO_WALK_STATE}
 """State of a folder of which nothing is known."""
 
 
@@ -206,6 +206,7 @@ class Folder:
                     "parameters": self.parameters,
                     "snapshots": list(snapshots(self.path)),
                     "course": (self.path / LOG).exists(),
+                    "without": measurements(self.path) is not None,
                     "running": is_running(self.path),
                     "examples": self.examples,
                     **self.walk,

@@ -16,6 +16,7 @@ from regard.config import FORMAT, checksum
 from regard.config.families import Model
 from regard.inspection.forward.record import Kind
 from regard.inspection.requests import BaseFields, Count, Number, Whole
+from regard.runs.demo import NAME as WITHOUT
 from regard.system import VERSION, disk
 from regard.system.errors import RegardError
 
@@ -173,6 +174,13 @@ def walk_path(folder: Path) -> Path | None:
     """Where the walk of a model folder lies; ``None`` for one that is not part of a demonstration's folder."""
     whole = Path(os.path.realpath(folder))
     return whole.parent / NAME if whole.name == "model" else None
+
+
+def measurements(folder: Path) -> Path | None:
+    """Where it lies what a demonstration's model does without an idea; ``None`` where there is no such file."""
+    walk = walk_path(folder)
+    path = walk and walk.with_name(WITHOUT)
+    return path if path and path.is_file() and (path.parent / CORPUS).is_dir() else None
 
 
 def classic_values() -> dict[str, object]:

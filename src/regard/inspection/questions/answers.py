@@ -11,7 +11,7 @@ from pydantic import Field
 from regard.inspection.folders.folder import is_running
 from regard.inspection.folders.models import Models
 from regard.inspection.forward.passes import shown_pixels
-from regard.inspection.questions import attribution, export, figure, heads, layers, look, search, vectors
+from regard.inspection.questions import attribution, export, figure, heads, layers, look, search, vectors, without
 from regard.inspection.requests import Answer, Count, ModelRequest, Whole, pack, question, split_fields
 from regard.system import VERSION
 from regard.system.errors import UsageError
@@ -59,6 +59,7 @@ ANSWERS: Mapping[str, Callable[..., Answer]] = {
     "figure": figure.figure_of,
     "box": figure.box_of,
     "distribution": search.distribution,
+    "without": without.without,
 }
 """Answer functions by endpoint name."""
 

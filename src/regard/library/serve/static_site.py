@@ -128,6 +128,8 @@ class _Answers:
         done = {"done": -1, "total": 0}
         while (found := self.ask("heads", model)) and done["done"] < found["done"] < found["total"]:
             done = found
+        if state["without"]:
+            self.ask("without", model)
         for stack, count in product(state["stacks"], COUNTS):
             self.ask("places", {**model, "stack": stack, "count": count})
         for walked in _walk_changes(state):

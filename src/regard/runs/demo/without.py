@@ -22,6 +22,7 @@ from torch import Tensor
 from regard.config import FORMAT, checksum
 from regard.models.captured_attention import weights_of
 from regard.nn.init import initialise
+from regard.runs.demo import NAME
 from regard.runs.demo import translation as demonstration
 from regard.runs.demo.grammar import Corpus, Pair, corpus
 from regard.runs.demo.translation import RECIPE, DemoScores, quality, sentences_that_decide
@@ -44,7 +45,6 @@ ABSENT: Mapping[Idea, Mapping[str, object]] = {
 }
 """What says in a recipe that an idea is taken out."""
 WHOLE = "whole"
-NAME = "without.json"
 LARGEST = 1 << 22
 """Bytes of the file that are read at most."""
 SENTENCES, SHOWN, WIDTH = 100, 3, 90
