@@ -67,6 +67,7 @@ PICTURES = (
     Picture("explore-words", {"view": "words", "text": TIRED}, (1240, 860)),
     Picture("explore-dictionary", {"view": "dictionary", "text": TIRED}, (1240, 900)),
     Picture("explore-compare", {**heads(*NOUN, token=7), "view": "compare", "text.2": WIDE}, (1240, 1290)),
+    Picture("explore-class", {"view": "walk", "class": 1}, (1280, 720)),
     Picture("explore-training", {"view": "training", "text": TIRED}, (1240, 1060)),
 )
 
@@ -101,7 +102,7 @@ def made(browser: Any, address: str, one: Picture, file: Path) -> None:
     )
     page.goto(f"{address}#{urlencode(one.at)}")
     page.wait_for_load_state("networkidle")
-    page.wait_for_selector("nav")
+    page.wait_for_selector("nav", state="attached")
     page.wait_for_timeout(3000)
     for place in one.click:
         page.locator(place).first.click()

@@ -49,7 +49,7 @@ def test_arrow_keys_lead_through_walk_and_views(view: Watch, served_shipped: str
         sizes = shown.locator("main :is(p, h2, h3, button):visible").evaluate_all(f"all => all.map({SIZE})")
         assert min(sizes) >= LEAST, seen[-1]
         assert not shown.get_by_role("banner").is_visible()
-    assert len(seen) == len(set(seen)) == 15
+    assert shown.locator(".bar [role=status]").inner_text().endswith(f"{len(seen)} of {len(set(seen))}")
     assert [leads(shown, "ArrowLeft") for _ in seen[1:]] == seen[-2::-1]
 
 

@@ -42,6 +42,9 @@ def test_the_page_opens_without_a_model(view: Watch, tmp_path: Path) -> None:
         shown.locator("canvas, svg").first.wait_for()
         assert "a tiny grammar" in shown.get_by_role("note").first.inner_text()
         assert not shown.problems()
+        shown.turn_to("Heads")
+        shown.textbox.fill("The dog chased the ball because it was hungry.")  # known words, unknown pattern
+        shown.get_by_text("follow none of the patterns").wait_for()
         shown.goto("about:blank")
 
 

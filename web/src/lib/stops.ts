@@ -4,7 +4,8 @@ import type { Model } from './types'
 import { possible, VIEWS, type View } from './views'
 import { titles } from './walk'
 
-export const COURSE: readonly View[] = ['walk', 'dictionary', 'words', 'positions', 'equation', 'heads', 'sheet', 'figure', 'writing', 'compare', 'training']
+/** As docs/course/index.md comes to them. */
+export const COURSE: readonly View[] = ['walk', 'heads', 'dictionary', 'equation', 'sheet', 'positions', 'figure', 'words', 'writing', 'compare', 'without', 'training']
 
 export interface Stop {
   view: View
