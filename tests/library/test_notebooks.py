@@ -76,7 +76,7 @@ def test_what_differs(notebooks: ModuleType, kept: str, now: str, differs: bool)
 def test_notebooks_keep_their_outputs_and_are_all_run() -> None:
     tutorials = sorted((DOCS / "tutorials").glob("*.ipynb"))
     assert {path.stem for path in tutorials} == set(QUICK)
-    for path in COURSE:
+    for path in (*tutorials, *COURSE):
         assert [one["execution_count"] for one in cells(path)] == list(range(1, 1 + len(cells(path)))), path.name
 
 
