@@ -51,6 +51,9 @@ def test_arrow_keys_lead_through_walk_and_views(view: Watch, served_shipped: str
         assert not shown.get_by_role("banner").is_visible()
     assert shown.locator(".bar [role=status]").inner_text().endswith(f"{len(seen)} of {len(set(seen))}")
     assert [leads(shown, "ArrowLeft") for _ in seen[1:]] == seen[-2::-1]
+    shown.set_viewport_size({"width": 390, "height": 844})
+    shown.drawn()
+    assert shown.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
 
 
 def test_the_switch_and_the_key(visit: Visit, task: Any) -> None:

@@ -137,7 +137,7 @@ export function length(walk: Walk, one: Finding): number {
 export function costs(walk: Walk, one: Finding): string {
   const lost = cost(walk, one)
   if (!lost) return 'costs nothing'
-  return lost > 0 ? `costs ${count(lost)} pronouns` : `${count(-lost)} more right`
+  return lost > 0 ? `costs ${count(lost)} pronoun${lost === 1 ? '' : 's'}` : `${count(-lost)} more right`
 }
 
 // ---- what each step says
