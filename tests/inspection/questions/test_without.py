@@ -12,7 +12,7 @@ from regard.runs.demo import NAME
 from regard.runs.demo.grammar.scores import Accuracy
 from regard.runs.demo.translation import DemoScores
 from regard.runs.demo.without import Comparison, Measured, write
-from regard.system.errors import Damaged, RegardError, UsageError
+from regard.system.errors import RegardError, UsageError
 from tests.inspection.payloads import unpack
 from tests.refusals import refused
 from tests.tasks.small_tasks import put, translator
@@ -56,6 +56,5 @@ def test_nothing_was_measured(demo: Path) -> None:
 @pytest.mark.parametrize("content", [b"{}", b"[" * 10_000, b"", checksum.dump_json({"format": 1, "models": {}})])
 def test_another_file_is_refused(demo: Path, content: bytes) -> None:
     (demo / NAME).write_bytes(content)
-    error = RegardError if b"sha256" in content else Damaged
-    with refused(error, str(demo / NAME)):
+    with refused(RegardError, str(demo / NAME), NAME, "rerun"):
         answer(Models([demo]), "without", {"model": 0})

@@ -5,7 +5,8 @@ from __future__ import annotations
 from regard.inspection.folders.models import Models
 from regard.inspection.folders.walk import measurements
 from regard.inspection.requests import Answer, ModelRequest, question
-from regard.system.errors import UsageError
+from regard.runs.demo import NAME
+from regard.system.errors import RegardError, UsageError
 
 
 @question
@@ -19,7 +20,10 @@ def without(models: Models, asked: ModelRequest) -> Answer:
     from regard.runs.demo.without import read
 
     path = measurements(models.folder(asked.model).path)
-    found = path and read(path)
+    try:
+        found = path and read(path)
+    except RegardError as error:
+        raise RegardError(f"{NAME} beside this model {error.message}; rerun regard demo --without", str(path)) from None
     if not found:
         raise UsageError("nothing was measured beside this model; rerun regard demo with --without IDEA", "model")
     return found.to_dict(), {}

@@ -53,6 +53,7 @@ def save_site(models: Models, folder: Path, told: Told = lambda text: None) -> i
         if state["why"]:
             raise RegardError(f"cannot be saved: {state['why']}", str(state["folder"]))
     _clear(folder)
+    _put(folder / API / STATE, b'{"saved": []}')  # ours, should it be interrupted
     site = _Answers(models, folder)
     for state in states:
         site.of_model(state, told)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from textwrap import shorten
@@ -16,12 +15,11 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import torch
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 from torch import Tensor
 
 from regard.config import FORMAT, checksum
 from regard.models.captured_attention import weights_of
-from regard.nn.init import initialise
 from regard.runs.demo import NAME
 from regard.runs.demo import translation as demonstration
 from regard.runs.demo.grammar import Corpus, Pair, corpus
@@ -65,7 +63,7 @@ class Measured:
         curve: step and validation loss, in nats a token, every target token before known.
         scores: of the test sentences, translated greedily; ``None`` where training left no model.
         norms: the gradient's norm by step and then by layer; ``layers``: their names, in order.
-        entropy: of attention in bits, before and behind training, by use and layer.
+        entropy: of attention in bits, before and after training, by use and layer.
         written: translations of the first test sentences.
     """
 
@@ -79,6 +77,11 @@ class Measured:
     scores: DemoScores | None = None
     entropy: Annotated[dict[str, tuple[Finite, Finite]], Field(max_length=MANY)] | None = None
     written: Texts = ()
+
+    @property
+    def fits(self) -> bool:
+        """Whether every measured gradient has a norm for each layer."""
+        return all(len(norms) == len(self.layers) for _, norms in self.norms)
 
     @property
     def best(self) -> float:
@@ -148,6 +151,8 @@ def demonstrate_without(
             raise Stopped("stopped before the scores; the model is saved, the same command makes them")
         reporter.on_event("translating the test sentences")
         found[name] = measure(folder, model, made, seed, diverged)
+        alike = found[WHOLE].seed, found[WHOLE].steps
+        found = {one: kept for one, kept in found.items() if (kept.seed, kept.steps) == alike or kept.diverged}
     sources, references = zip(*((pair.source, pair.target) for pair in to_show(made)), strict=True)
     write(path, Comparison(sources, references, found))
     return Comparison(sources, references, {name: found[name] for name in (WHOLE, idea)})
@@ -202,12 +207,11 @@ def to_show(made: Corpus) -> list[Pair]:
 
 
 def entropies(model: Translation, pairs: Sequence[Pair], seed: int) -> dict[str, tuple[float, float]]:
-    """Mean entropy of attention in bits, of fresh weights and of the model's, by use and layer.
+    """Mean entropy of attention in bits, of a fresh model and of this one, by use and layer.
 
     The first query of a sentence, which in a decoder sees one token only, is left out.
     """
-    both, fresh = model.vocabularies, deepcopy(model.model)
-    initialise(fresh, seed)
+    both, fresh = model.vocabularies, model.build(model.recipe, model.assets.sizes, seed)
     sources = [[*found.ids, both.source.end] for found in both.source.encode_batch([pair.source for pair in pairs])]
     targets = [[both.target.start, *found.ids] for found in both.target.encode_batch([pair.target for pair in pairs])]
     family = model.recipe.model.family
@@ -236,8 +240,11 @@ def read(path: Path) -> Comparison | None:
     values = checksum.load_json(disk.content(path, LARGEST, "file of measurements"), path, required=True)
     values.pop("format")
     try:
-        return _VALUES.validate_python(values)
-    except (ValidationError, RecursionError):
+        found = _VALUES.validate_python(values)
+        if WHOLE not in found.models or any(not one.fits for one in found.models.values()):
+            raise ValueError("measurements of some other kind")
+        return found
+    except (ValueError, RecursionError):
         raise RegardError("holds no measurements of ours; move it away and rerun the same command", str(path)) from None
 
 
@@ -251,7 +258,7 @@ def lines(found: Comparison) -> list[str]:
     """Both models beside each other, a line each."""
     (_, whole), (idea, without) = found.models.items()
     both = whole, without
-    rows: list[Row] = [("", ["this model", f"without {idea}"])]
+    rows: list[Row] = [("", ["the whole model", f"without {idea}"])]
     rows.append(("parameters", [f"{one.parameters:,}" for one in both]))
     rows.append(("test sentences exactly right", [one.scores and f"{one.scores.exact:.1%}" for one in both]))
     rows.append(("BLEU", [one.scores and f"{one.scores.bleu:.1f}" for one in both]))
@@ -263,9 +270,11 @@ def lines(found: Comparison) -> list[str]:
     if without.diverged:
         told += ["", f"Without {idea} the training ended early: {without.diverged}"]
     for number, source in enumerate(found.sources):
-        told += ["", source, f"  {'right':<24} {found.references[number]}"]
-        for name, one in (("this model", whole), (f"without {idea}", without)):
-            told += [f"  {name:<24} {shorten(one.written[number], WIDTH, placeholder=' …')}"] if one.written else []
+        right = found.references[number]
+        told += ["", source, f"  {'right':<24} {right}"]
+        for name, one in (("the whole model", whole), (f"without {idea}", without)):
+            for text in one.written[number : number + 1]:
+                told.append(f"  {name:<24} {shorten(text, WIDTH, placeholder=' …')} {'✓' if text == right else '✗'}")
     return told
 
 
@@ -287,10 +296,10 @@ def _norms(whole: Measured, without: Measured, place: int) -> Iterator[Row]:
 
 
 def _entropies(whole: Measured, without: Measured) -> Iterator[Row]:
-    """The entropy of attention before and behind training."""
+    """The entropy of attention before and after training."""
     if not (whole.entropy and without.entropy):
         return
-    yield "entropy of attention in bits, before → behind", ["", ""]
+    yield "entropy of attention in bits, before → after", ["", ""]
     for use in whole.entropy:
         found = [one.entropy and one.entropy.get(use) for one in (whole, without)]
         yield f"  {use}", [some and f"{some[0]:.2f} → {some[1]:.2f}" for some in found]
