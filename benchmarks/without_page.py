@@ -14,7 +14,7 @@ OPENING = """\
 # What each idea is for
 
 The demonstration's model, trained again with one idea of the paper [Vaswani17] taken out: same sentences, as many
-steps, the same starting weights where the parts are the same. Nothing else was changed or tuned, and the model is
+steps, starting weights drawn from the same seed. Nothing else was changed or tuned, and the model is
 small: two layers on either side, short sentences of a grammar ([the corpus](demo-corpus.md)). What holds here holds
 for such a model; a deeper one may need an idea that this one can spare.
 
@@ -32,9 +32,9 @@ IDEAS = {
     "heads": "Each layer of the decoder has one head with all entries in place of four; the encoder's have one anyway "
     "[§3.2.2].",
     "mask": "While it learns, each target token also sees those behind it, the one that it must predict among them; "
-    "when it writes there are none [§3.2.3].",
-    "residual": "What a sub-layer gives takes the place of the stream [§3.1].",
-    "norm": "Nothing is normalised, neither in front of a sub-layer nor behind the last [§3.1].",
+    "when it writes there are none [§3.2.3]. So the loss below is no measure of what it writes.",
+    "residual": "The output of a sub-layer is not added to what entered it, but replaces it [§3.1].",
+    "norm": "Nothing is normalised, neither before a sub-layer nor after the last [§3.1].",
     "feed-forward": "Layers have attention only [§3.3].",
 }
 WIDEST = 100
@@ -139,7 +139,7 @@ def gradients(pairs: list[tuple[Row, Row]]) -> Iterator[Row]:
 
 
 def entropies(pairs: list[tuple[Row, Row]]) -> Iterator[Row]:
-    """The entropy of attention before and behind training, the median of the seeds."""
+    """The entropy of attention before and after training, the median of the seeds."""
     for use in pairs[0][0]["entropy"]:
         found: Row = {"entropy of attention, bits": use}
         for which, model in ((0, "whole"), (1, "without")):

@@ -21,6 +21,11 @@ describe('an address', () => {
     expect(read('#drawn=best&order=up&beside=me')).toMatchObject(usual)
   })
 
+  it('says which idea is taken out', () => {
+    expect(read(written({ ...place, view: 'without', idea: 'mask' })).idea).toBe('mask')
+    expect(written({ ...place, idea: 'mask' })).toBe(written(place))
+  })
+
   it('says which box of Figure 1 is open', () => {
     expect(read(written({ ...place, view: 'figure', box: 'encoder.2.attention' })).box).toBe('encoder.2.attention')
     expect(written({ ...place, box: 'encoder.2.attention' })).toBe(written(place))

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,20 @@ def test_a_site_replaces_a_site_and_nothing_else(tmp_path: Path, monkeypatch: py
             saved.save_site(models, other)
     assert (site / "mine.txt").exists()
     assert (site / "api" / "state").exists()
+
+
+def test_a_site_that_was_interrupted_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(site: Any, state: object, told: object) -> None:
+        site.keep("look", {}, b"a")
+        raise KeyboardInterrupt
+
+    put(tmp_path / "model", translator())
+    models, site = Models([tmp_path / "model"]), tmp_path / "site"
+    monkeypatch.setattr(saved._Answers, "of_model", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        saved.save_site(models, site)
+    monkeypatch.setattr(saved._Answers, "of_model", lambda self, state, told: self.keep("row", {}, b"a"))
+    assert saved.save_site(models, site) == 1
 
 
 def test_a_model_without_weights_is_refused(tmp_path: Path) -> None:

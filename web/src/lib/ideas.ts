@@ -13,7 +13,7 @@ export interface Measured {
   norms: [number, number[]][]
   diverged: string | null
   scores: { exact: number; bleu: number; pronoun: { correct: number; total: number } } | null
-  /** Bits of each use and layer, before and behind training. */
+  /** Bits of each use and layer, before and after training. */
   entropy: Record<string, [number, number]> | null
   written: string[]
 }
@@ -30,9 +30,9 @@ export const IDEAS: Record<string, [name: string, told: string]> = {
   attention: ['Attention', 'Every query is zero. All scores are equal, and each head gives the plain mean of the values that it may see.'],
   scale: ['√d_k', 'Scores are not divided by √d_k. The weights begin as those of the whole model.'],
   heads: ['Several heads', 'Each layer of the decoder has one head with all entries in place of four. (The encoder’s layers have one in either model.)'],
-  mask: ['The mask', 'While it learns, each target token also sees those behind it, and among them the one that it must predict. When it writes, there are none yet.'],
-  residual: ['The residual', 'What a sub-layer gives takes the place of the stream, and is not added to it.'],
-  norm: ['The norm', 'Nothing is normalised, neither in front of a sub-layer nor behind the last.'],
+  mask: ['The mask', 'While it learns, each target token also sees those behind it, and among them the one that it must predict. When it writes, there are none yet. So its loss is low, and no measure of what it writes.'],
+  residual: ['The residual', 'The output of a sub-layer is not added to what entered it, but replaces it.'],
+  norm: ['The norm', 'Nothing is normalised, neither before a sub-layer nor after the last.'],
   'feed-forward': ['Feed-forward', 'Layers have attention only: the two linear layers and the ReLU between them are gone.'],
 }
 

@@ -24,6 +24,8 @@ export interface Place {
   beside?: Beside | null
   /** Of Figure 1 the box that is open: stack, layer and part. */
   box?: string | null
+  /** Of Without the idea that is taken out. */
+  idea?: string | null
   /** Of the guided walk, from 1. */
   step?: number
   /** Its two sentences have changed places. */
@@ -74,6 +76,7 @@ export function written(place: Place): string {
   if (place.exchanged && place.view === 'walk') found.set('exchanged', '1')
   if (place.classroom) found.set('class', '1')
   if (place.box && place.view === 'figure') found.set('box', place.box)
+  if (place.idea && place.view === 'without') found.set('idea', place.idea)
   if (place.beside && place.view === 'compare') found.set('beside', place.beside)
   place.asked.forEach((asked, number) => {
     const set = (name: string, value: string) => found.set(number ? `${name}.${number + 1}` : name, value)
@@ -121,6 +124,7 @@ export function read(hash: string): Partial<Place> & { asked: Partial<Asked>[] }
   found.order = one('order', ORDERS) ?? 'place'
   found.beside = one('beside', BESIDE) ?? null
   found.box = given.get('box')
+  found.idea = given.get('idea')
   for (const end of ['', '.2']) {
     const get = (name: string) => given.get(`${name}${end}`)
     if (end && ![...given.keys()].some((name) => name.endsWith(end))) break

@@ -26,6 +26,8 @@ class Page {
   beside = $state<link.Beside | null>(null)
   /** Of Figure 1 the box that is open, as an address names it; null: the first that attends. */
   box = $state<string | null>(null)
+  /** Of Without the idea that is looked at; null: the first. */
+  idea = $state<string | null>(null)
   /** Nobody chose the head: the view of heads begins with one that has something to show. */
   free = $state(false)
   /** Of the guided walk, from 1. */
@@ -163,6 +165,7 @@ class Page {
     this.order = at.order ?? 'place'
     this.beside = at.beside ?? null
     this.box = at.box ?? null
+    this.idea = at.idea ?? null
     if (at.step || at.view === 'walk') [this.step, this.exchanged] = [at.step ?? 1, at.exchanged ?? false]
   }
 
@@ -227,7 +230,7 @@ class Page {
     this.panes[0] = this.pane({ model: number })
     this.fit()
     this.query = null
-    this.beside = this.box = null
+    this.beside = this.box = this.idea = null
     this.settle()
   }
 
@@ -268,8 +271,8 @@ class Page {
       ...(pane.part === null ? {} : { window: pane.part }),
       ...(pane.between === null ? {} : { between: $state.snapshot(pane.between) }),
     }))
-    const { view, kind, layer, head, merge, whole, query, drawn, order, beside, box, step, exchanged } = this
-    return { view, kind, layer, head, merge, whole, query, drawn, order, beside, box, step, exchanged, classroom: classroom.on, asked }
+    const { view, kind, layer, head, merge, whole, query, drawn, order, beside, box, idea, step, exchanged } = this
+    return { view, kind, layer, head, merge, whole, query, drawn, order, beside, box, idea, step, exchanged, classroom: classroom.on, asked }
   }
 
   get link(): string {
