@@ -77,7 +77,7 @@ def append(results: Path, session: Mapping[str, object], rows: Sequence[Mapping[
     with results.open("a", encoding="utf-8") as file:
         file.write(json.dumps({**session, "rows": rows}, ensure_ascii=False) + "\n")
     for row in rows:
-        shown = {name: value for name, value in row.items() if name not in ("runs", "versions", "counts", "curve")}
+        shown = {name: value for name, value in row.items() if name not in ("runs", "versions", "counts", "curve", "models")}
         print(json.dumps(shown, ensure_ascii=False), flush=True)
 
 

@@ -24,16 +24,16 @@ export interface Comparison {
   models: Record<string, Measured>
 }
 
-/** What is taken out, by idea, in the paper's order. */
-export const IDEAS: Record<string, [name: string, told: string]> = {
-  positions: ['Positions', 'Nothing is added to the embeddings: no sinusoids say where in the sentence a word stands.'],
-  attention: ['Attention', 'Every query is zero. All scores are equal, and each head gives the plain mean of the values that it may see.'],
-  scale: ['√d_k', 'Scores are not divided by √d_k. The weights begin as those of the whole model.'],
-  heads: ['Several heads', 'Each layer of the decoder has one head with all entries in place of four. (The encoder’s layers have one in either model.)'],
-  mask: ['The mask', 'While it learns, each target token also sees those behind it, and among them the one that it must predict. When it writes, there are none yet. So its loss is low, and no measure of what it writes.'],
-  residual: ['The residual', 'The output of a sub-layer is not added to what entered it, but replaces it.'],
-  norm: ['The norm', 'Nothing is normalised, neither before a sub-layer nor after the last.'],
-  'feed-forward': ['Feed-forward', 'Layers have attention only: the two linear layers and the ReLU between them are gone.'],
+/** What is taken out, by idea, in the paper's order; and what three seeds have shown (docs/without.md). */
+export const IDEAS: Record<string, [name: string, told: string, seen: string]> = {
+  positions: ['Positions', 'Nothing is added to the embeddings: no sinusoids say where in the sentence a word stands.', 'About half of the sentences still come out. In the outputs shown, adjectives have changed their noun.'],
+  attention: ['Attention', 'Every query is zero. All scores are equal, and each head gives the plain mean of the values that it may see.', 'Less than half of the sentences come out, and about half of the pronouns are right.'],
+  scale: ['√d_k', 'Scores are not divided by √d_k. The weights begin as those of the whole model.', 'Each head looks at one or two tokens from the first step on, as the entropy of attention says, and most sentences are wrong.'],
+  heads: ['Several heads', 'Each layer of the decoder has one head with all entries in place of four. (The encoder’s layers have one in either model.)', 'One head is enough here, but for a few sentences in a hundred.'],
+  mask: ['The mask', 'While it learns, each target token also sees those behind it, and among them the one that it must predict. When it writes, there are none yet.', 'The loss is lower than that of the whole model, and not one sentence comes out: it learned to read the answer.'],
+  residual: ['The residual', 'The output of a sub-layer is not added to what entered it, but replaces it.', 'Almost nothing is learned. At first hardly any gradient reaches the first layer of the decoder.'],
+  norm: ['The norm', 'Nothing is normalised, neither before a sub-layer nor after the last.', 'Gradients are several times larger at first. Most sentences still come out; the model has two layers only.'],
+  'feed-forward': ['Feed-forward', 'Layers have attention only: the two linear layers and the ReLU between them are gone.', 'With little more than half of the parameters nearly as many sentences come out.'],
 }
 
 /** The ideas that were measured, in the paper's order. */
