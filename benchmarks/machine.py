@@ -71,13 +71,17 @@ def begun(benchmark: str, device: str = "cpu", **more: object) -> dict[str, obje
     return {"benchmark": benchmark, "date": date, "commit": commit(), "machine": describe(device), **more}
 
 
+LONG = ("runs", "versions", "counts", "curve", "models")
+"""What of a row is not printed."""
+
+
 def append(results: Path, session: Mapping[str, object], rows: Sequence[Mapping[str, object]]) -> None:
     """Appends a session with its rows to a results file, an object a line; prints the rows, without long lists."""
     results.parent.mkdir(parents=True, exist_ok=True)
     with results.open("a", encoding="utf-8") as file:
         file.write(json.dumps({**session, "rows": rows}, ensure_ascii=False) + "\n")
     for row in rows:
-        shown = {name: value for name, value in row.items() if name not in ("runs", "versions", "counts", "curve", "models")}
+        shown = {name: value for name, value in row.items() if name not in LONG}
         print(json.dumps(shown, ensure_ascii=False), flush=True)
 
 
