@@ -49,4 +49,4 @@ class MeanAttention(parts.MultiHeadAttention):
     def _attend(
         self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, layout: parts.Layout, causal: bool
     ) -> Tensor:
-        return super()._attend(torch.zeros_like(query_THK), key_SHK, value_SHU, layout, causal)
+        return super()._attend(0 * query_THK, key_SHK, value_SHU, layout, causal)
