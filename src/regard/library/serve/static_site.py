@@ -25,7 +25,7 @@ from regard.system import disk
 from regard.system.errors import Option, RegardError, UsageError
 
 API, STATE = "api", "state"
-TEXTS, IMAGES, GOES_ON = 3, 6, 64
+TEXTS, IMAGES, GOES_ON = 3, 6, 40
 """Prepared texts or images of each model; tokens with which a language model goes on, as on the page."""
 COUNTS, NEAR, MAP, BEAMS = (16, 32, 64, 128, 256), 12, 1500, (1, 2, 3, 4)
 """What the page asks for: positions, nearest words, words of a map, beams."""
@@ -149,8 +149,11 @@ class _Answers:
             self.keep(
                 "write", plain | more, b"".join(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in lines)
             )
+            written = plain | {"branch": [one["id"] for one in lines if "id" in one]}
             if state["writes"] == "text":
-                asked = plain | {"branch": [one["id"] for one in lines if "id" in one]}
+                asked = written
+            else:
+                self.of_continuation(plain, written)
         first = {"opening": "cross" if "cross" in state["kinds"] else next(iter(state["kinds"]), "")}
         seen = self.ask("look", asked | first)
         self.ask("look", plain | first)
@@ -169,6 +172,12 @@ class _Answers:
         for side in state["sides"]:
             text = seen["source_text" if side == "source" else "target_text"]
             self.of_words(plain["model"], side, " ".join(text.replace("[MASK]", " ").split()))
+
+    def of_continuation(self, plain: dict[str, object], written: Asked) -> None:
+        """The pass over a text with what a language model writes behind it, and what may come behind each token."""
+        self.ask("look", written)
+        for place in range(len(self.ask("look", plain).get("source", ()))):
+            self.ask("distribution", {**plain, "place": place, "temperature": 1, "top_k": 0})
 
     def of_figure(self, state: Mapping[str, Any], asked: Asked, source: Sequence[Any], target: Sequence[Any]) -> None:
         """The figure of each token beside the one that the other text begins with, and each box at every token."""
