@@ -44,7 +44,7 @@ def saved_site(models: Sequence[Path], folder: Path) -> Iterator[str]:
         server.shutdown()
 
 
-@pytest.mark.parametrize("name", ["writer", "words", "classifier"])
+@pytest.mark.parametrize("name", ["writer", "words", "classifier", "digits"])
 def test_every_view_of_other_models_has_its_answers(view: Watch, page_models: Path, tmp_path: Path, name: str) -> None:
     with saved_site([made(name, page_models)], tmp_path / "site") as address:
         shown = view(address)

@@ -25,8 +25,8 @@ from regard.system import disk
 from regard.system.errors import Option, RegardError, UsageError
 
 API, STATE = "api", "state"
-TEXTS, IMAGES, GOES_ON = 3, 6, 40
-"""Prepared texts or images of each model; tokens with which a language model goes on, as on the page."""
+TEXTS, IMAGES, PICTURES, GOES_ON = 3, 6, 16, 40
+"""Texts or images of each model; pictures to choose from; tokens that a language model goes on with, as on the page."""
 COUNTS, NEAR, MAP, BEAMS = (16, 32, 64, 128, 256), 12, 1500, (1, 2, 3, 4)
 """What the page asks for: positions, nearest words, words of a map, beams."""
 SEED, PRIME, MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
@@ -121,7 +121,9 @@ class _Answers:
     def of_model(self, state: Mapping[str, Any], told: Told) -> None:
         """All answers of a model."""
         model: dict[str, object] = {"model": state["number"]}
-        texts = [{"image": {"number": at}} for at in range(IMAGES)] if state["image"] else []
+        texts = [{"image": {"number": at}, "text": ""} for at in range(IMAGES)] if state["image"] else []
+        if texts:
+            self.ask("images", {**model, "begin": 0, "count": PICTURES})
         texts += [{"text": text} for text in state["examples"][:TEXTS]]
         for number, text in enumerate(texts, 1):
             told(f"{state['name']}: {number} of {len(texts)}")
@@ -131,7 +133,7 @@ class _Answers:
             done = found
         if state["without"]:
             self.ask("without", model)
-        for stack, count in product(state["stacks"], COUNTS):
+        for stack, count in product(state["stacks"], [state["max_tokens"]] if texts and state["image"] else COUNTS):
             self.ask("places", {**model, "stack": stack, "count": count})
         for walked in _walk_changes(state):
             for text in state["classic" if state["classic"] else "walk"]["sentences"]:
