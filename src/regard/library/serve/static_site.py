@@ -121,9 +121,10 @@ class _Answers:
     def of_model(self, state: Mapping[str, Any], told: Told) -> None:
         """All answers of a model."""
         model: dict[str, object] = {"model": state["number"]}
-        texts = [{"image": {"number": at}, "text": ""} for at in range(IMAGES)] if state["image"] else []
-        if texts:
-            self.ask("images", {**model, "begin": 0, "count": PICTURES})
+        pictures = self.ask("images", {**model, "begin": 0, "count": PICTURES}) if state["image"] else {}
+        texts: list[dict[str, object]] = [
+            {"image": {"number": at}, "text": ""} for at in range(min(IMAGES, pictures.get("total", 0)))
+        ]
         texts += [{"text": text} for text in state["examples"][:TEXTS]]
         for number, text in enumerate(texts, 1):
             told(f"{state['name']}: {number} of {len(texts)}")
@@ -133,7 +134,7 @@ class _Answers:
             done = found
         if state["without"]:
             self.ask("without", model)
-        for stack, count in product(state["stacks"], [state["max_tokens"]] if texts and state["image"] else COUNTS):
+        for stack, count in product(state["stacks"], [state["max_tokens"]] if state["image"] else COUNTS):
             self.ask("places", {**model, "stack": stack, "count": count})
         for walked in _walk_changes(state):
             for text in state["classic" if state["classic"] else "walk"]["sentences"]:
