@@ -29,7 +29,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "images": {"count": 1},
     "layers": {"text": SOURCE},
     "figure": {"text": SOURCE},
-    "box": {"text": SOURCE, "stack": "encoder", "layer": 0, "part": "attention"},
+    "box": {"text": SOURCE, "stack": "encoder", "layer": 1, "part": "attention"},
     "write": {"text": SOURCE},
     "export": {"text": SOURCE, "form": "json"},
 }

@@ -142,7 +142,7 @@ def demonstrate_without(
         if name != WHOLE:
             reporter.on_event(f"the same without {name}")
         try:
-            model, diverged = teach(output=folder, recipe=recipe_without(change, training)), None
+            model, diverged = teach(output=folder, recipe=changed(change, training)), None
         except Diverged as error:
             if name == WHOLE:
                 raise
@@ -158,7 +158,7 @@ def demonstrate_without(
     return Comparison(sources, references, {name: found[name] for name in (WHOLE, idea)})
 
 
-def recipe_without(model: Mapping[str, object], training: Mapping[str, object]) -> dict[str, dict[str, object]]:
+def changed(model: Mapping[str, object], training: Mapping[str, object]) -> dict[str, dict[str, object]]:
     """The demonstration's recipe with other fields of two sections."""
     return {**RECIPE, "model": {**RECIPE["model"], **model}, "training": {**RECIPE["training"], **training}}
 
