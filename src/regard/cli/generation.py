@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import chain, product
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from regard.cli.documents import NO_DOCUMENT_OPTIONS, DocumentOptions, about, find_files, translate_files
 from regard.cli.io.answer_report import AnswerReport
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, Output, Precision, TextOptions
 from regard.cli.io.input_texts import Input, InputTexts, ParallelLines, Text, refuse_document
@@ -29,6 +30,7 @@ from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
     from regard.tasks.protocols import TextModel
+    from regard.tasks.text.output_options import OutputOptions
     from regard.tasks.text.writer import Hypothesis
     from regard.tasks.translation.alternatives import WordAlternatives
 
@@ -56,10 +58,14 @@ def translate(
     search: WriterOptions = NO_WRITER_OPTIONS,
     json: bool = False,
     given: TextOptions = NO_OPTIONS,
+    document: DocumentOptions = NO_DOCUMENT_OPTIONS,
 ) -> None:
-    """Translate texts, a line out for each: arguments, the lines of a file, or those of stdin.
+    """Translate texts, a line out for each: arguments, the lines of a file, or those of stdin; or documents.
 
     Lines of stdin are translated as they come; a pause in the input brings out what there is. Empty texts stay empty.
+    A document (--input report.docx --output bericht.docx) comes out in its own format: tags go where their words went,
+    code, addresses, placeholders and numbers are kept, and nothing else changes. --input may be a folder or a pattern
+    ('docs/**/*.html'); then --output is a folder, and documents that are there and newer stay as they are.
 
     Args:
         folder: the model folder.
@@ -97,8 +103,15 @@ def translate(
     searches = alternatives is None and not wanted.draws
     options: dict[str, object] = {"--to": to, "--from": from_, "--nbest": nbest, "--json": json, "--guard": guard}
     options |= {"--alternatives": alternatives, **search.about(searches)}
-    refuse_document(given.input)
-    with Exchange("translate", folder, texts, given, options, begins) as exchange:
+    files = find_files(given, document.format)
+    if files:
+        _refuse_of_documents({**options, "--prefix": prefix, "--reverse": reverse, "TEXT": texts}, wanted)
+        options |= about(document)
+        asked = replace(given, input=files[0].input, output=files[0].output)
+    else:
+        refuse_document(given.input, " of this kind")
+        asked = given
+    with Exchange("translate", folder, texts, asked, options, begins) as exchange:
         from regard.tasks.kinds import translates
         from regard.tasks.model_path import is_same
 
@@ -116,6 +129,9 @@ def translate(
             task = task.with_reverse(behind)
         if guard and not task.assets.calibration.guard:
             say("what is usual was not fitted to this model, so defaults warn; regard tune fits it")
+        if files:
+            translate_files(files, exchange, task, wanted, given, document)
+            return
         wanted = replace(wanted, scores=json or nbest > 1 or exchange.given.by_hand)
         if not json:
             exchange.report = AnswerReport(task.assets.doubted_below, exchange.given.by_hand)
@@ -153,6 +169,21 @@ def translate(
             return chain.from_iterable(map(_with_alternatives, shown, map(others, lines, found)))
 
         exchange.answer(answer)
+
+
+def _refuse_of_documents(options: Mapping[str, object], wanted: OutputOptions) -> None:
+    """Refuse what lines of text have, but documents have not.
+
+    Raises:
+        UsageError: an option is of that kind.
+    """
+    for name in ("TEXT", "--json", "--nbest", "--alternatives", "--prefix"):
+        if options[name] and options[name] != 1:
+            raise UsageError("is for texts, a line each; a document has one translation; leave it out", name)
+    if wanted.draws:
+        raise UsageError(
+            "draws, but a document is searched for; leave it out", "--sample" if wanted.sample else "--mbr"
+        )
 
 
 def ask(

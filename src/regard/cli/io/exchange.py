@@ -187,6 +187,10 @@ class Exchange:
         self._about |= {"engine": self._by_engine, "precision": task.precision if self._by_engine else "fp32"}
         return task
 
+    def reuse(self, other: Exchange) -> None:
+        """Answer with the model that another exchange opened."""
+        self._device, self._by_engine, self._about = other._device, other._by_engine, {**other._about, **self._about}
+
     def open_beside(self, option: str, path: Path) -> Task:
         """Load another model for the same command, which an option names."""
         from regard.tasks.model_path import fingerprint

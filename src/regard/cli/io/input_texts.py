@@ -84,6 +84,8 @@ class InputTexts:
         """Whether all input exists already, so that reading never waits for a writer."""
         self.rows = False
         """Whether a line is a row of numbers instead of text."""
+        self.held: Sequence[str] | None = None
+        """Texts of a document, instead of the lines of its file."""
         self.end = False
         """Whether truncation keeps the end of a text instead of its start."""
         self.read = 0
@@ -99,8 +101,8 @@ class InputTexts:
         """Total bytes of all lines; ``None`` if unknown before reading."""
         from regard.text.lines import MAGIC
 
-        if self.arguments:
-            return sum(len(text.encode()) + 1 for text in self.arguments)
+        if self.arguments or self.held is not None:
+            return sum(len(text.encode("utf-8", "replace")) + 1 for text in self.arguments or self.held or ())
         if self.stat is None or not self._is_file:
             return None
         if self.path is not None:
@@ -113,7 +115,7 @@ class InputTexts:
         """The texts; invalid UTF-8 lines are noted, and excessively long words are truncated with a message."""
         for number, text in enumerate(self._lines(notes), 1):
             self.read += len(text.encode("utf-8", "replace")) + 1
-            if not self.rows and len(text) > LONGEST_WORD:
+            if not self.rows and self.held is None and len(text) > LONGEST_WORD:
                 from regard.text.languages import shorten_words
 
                 text, lost = shorten_words(text, LONGEST_WORD, end=self.end)
@@ -128,6 +130,8 @@ class InputTexts:
             for number in self._mended:
                 notes.note(number)
             return iter(self.arguments)
+        if self.held is not None:
+            return iter(self.held)
         from regard.text.lines import decode_lines, lines
 
         if self.path is not None:
@@ -137,8 +141,12 @@ class InputTexts:
         return decode_lines(raw_lines(), notes)
 
 
-def refuse_document(path: Path | None) -> None:
+def refuse_document(path: Path | None, here: str = "") -> None:
     """Refuse a file whose lines would be answered whole, marks and all: what comes out would be no document.
+
+    Args:
+        path: of the file.
+        here: what to say of kinds that are read as documents, if any are.
 
     Raises:
         UsageError: its name ends as that of a document, packed or not.
@@ -150,8 +158,8 @@ def refuse_document(path: Path | None) -> None:
     plain = path.with_suffix("") if path.suffix.lower() in MAGIC else path
     if (ending := plain.suffix.lower().removeprefix(".")) in DOCUMENTS:
         message = (
-            f"is a document (.{ending}), and only plain text is read: take out its text, a sentence or paragraph a line"
-            " (its lines as they are can be piped into stdin)"
+            f"is a document (.{ending}), and only plain text is read{here}: take out its text, a sentence or paragraph"
+            " a line (its lines as they are can be piped into stdin)"
         )
         raise UsageError(message, str(path))
 

@@ -13,16 +13,23 @@ from regard.text.lines import lines
 
 Links = frozenset[tuple[int, int]]
 """Pairs of a source word and a target word that translate each other, counted from 0."""
+Span = tuple[int, int]
+"""First character and end (exclusive)."""
 _WORD = re.compile(r"\S+")
 _LINK = re.compile(r"([0-9]{1,9})([-?])([0-9]{1,9})")
 
 
-def piece_words(text: str, spans: Sequence[tuple[int, int]]) -> list[int]:
-    """The word of each piece, by its characters, from and to, in the text.
+def piece_words(text: str, spans: Sequence[Span]) -> list[int]:
+    """The word of each piece, by its characters, from and to, in the text; words stand between blanks."""
+    return piece_units(text, spans, [found.span() for found in _WORD.finditer(text)])
 
-    -1 for a symbol, which has none, and for a piece of punctuation in a word that has letters or digits.
+
+def piece_units(text: str, spans: Sequence[Span], units: Sequence[Span]) -> list[int]:
+    """The unit of each piece, by the characters of both in the text.
+
+    -1 for a symbol, which has none, and for a piece of punctuation in a unit that has letters or digits.
     """
-    ends = [found.end() for found in _WORD.finditer(text)]
+    ends = [end for _, end in units]
     inner = [(end - len(text[begin:end].lstrip()), end) for begin, end in spans]
     words = [int(np.searchsorted(ends, begin, "right")) if begin < end else -1 for begin, end in inner]
     spoken = [any(map(str.isalnum, text[begin:end])) for begin, end in inner]

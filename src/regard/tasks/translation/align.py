@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from regard.config import Recipe
 from regard.data.alignment.hmm import WordAligner
-from regard.data.alignment.links import Links, alignment_error_rate, piece_words
+from regard.data.alignment.links import Links, Span, alignment_error_rate, piece_units, piece_words
 from regard.decoding.scoring import attend
 from regard.decoding.step import with_weights
 from regard.system.errors import UsageError
@@ -43,6 +43,13 @@ HELD = 1 << 26
 AT_ONCE = 32
 """Pairs that are read at once."""
 NO_LINKS: Links = frozenset()
+Owners = Callable[[str, Sequence[Span]], list[int]]
+"""From a text and the characters of its pieces to the word or unit of each piece."""
+_UNIT = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+    r"|(?:(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])[^\W_])+|\S"
+)
+"""Characters of languages without blanks, runs of letters and digits, and single signs."""
 _AROUND = re.compile(r"^[\W_]+|[\W_]+$")
 
 
@@ -97,12 +104,45 @@ def words_of(text: str) -> list[str]:
     return [(_AROUND.sub("", word) or word).lower() for word in text.split()]
 
 
+def units_of(text: str) -> list[Span]:
+    """The characters of words and of single signs; of languages without blanks each letter."""
+    return [found.span() for found in _UNIT.finditer(text)]
+
+
+def unit_weights(task: TargetWriter, pairs: Sequence[tuple[str, str]]) -> Iterator[Weights | None]:
+    """How much the units of each translation belong to those of its text: ``share_JI``, target by source units.
+
+    A row is non-negative and sums to one, or is zero where no piece has the unit. ``None`` where a text is too long to
+    be read as a whole, or the tokenizer changes its units.
+    """
+    most, extra = task.recipe.data.max_tokens, task.recipe.decoding.max_extra
+    able = [
+        len(task.reads(text)[1]) <= most + 1 and len(task.reads_target(translation)[1]) <= most + extra
+        for text, translation in pairs
+    ]
+
+    def owners(text: str, spans: Sequence[Span]) -> list[int]:
+        return piece_units(text, spans, units_of(text))
+
+    some = [pair for pair, one in zip(pairs, able, strict=True) if one]
+    found = _weights(task, some, owners, lambda text: len(units_of(text)))
+    for one in able:
+        weight_SLHJI = next(found) if one else None
+        if weight_SLHJI is None:
+            yield None
+            continue
+        both_JI = _both(_mean(weight_SLHJI, heads_of(task.recipe, weight_SLHJI.shape[1])))
+        yield both_JI / np.maximum(both_JI.sum(1, keepdims=True), 1e-9)
+
+
 def align(task: TargetWriter, texts: Sequence[str], translations: Sequence[str], first: int = 1) -> list[Links]:
     """The links of each text and its translation; none where one of them is empty."""
     found, given = [NO_LINKS] * len(texts), zip(texts, translations, strict=True)
     places = [place for place, pair in enumerate(given) if pair[0].split() and pair[1].split()]
     pairs = [(texts[place], translations[place]) for place in places]
-    for place, weight_SLHJI in zip(places, _weights(task, pairs, [first + place for place in places]), strict=True):
+    for place, weight_SLHJI in zip(
+        places, _word_weights(task, pairs, [first + place for place in places]), strict=True
+    ):
         if weight_SLHJI is not None:
             found[place] = _links(_mean(weight_SLHJI, heads_of(task.recipe, weight_SLHJI.shape[1])))
     return found
@@ -125,7 +165,7 @@ def choose_heads(task: TargetWriter, texts: Sequence[str], translations: Sequenc
     known = WordAligner(sources, targets).align(sources[:CHOSEN_BY], targets[:CHOSEN_BY])
     pairs = list(zip(texts[:CHOSEN_BY], translations[:CHOSEN_BY], strict=True))
     places = [place for place, links in enumerate(known) if links]
-    weights = _weights(task, [pairs[place] for place in places], [place + 1 for place in places])
+    weights = _word_weights(task, [pairs[place] for place in places], [place + 1 for place in places])
     held: list[tuple[Weights, Links]] = []
     left = HELD
     for place, weight_SLHJI in zip(places, weights, strict=True):
@@ -192,15 +232,37 @@ def _mean(weight_SLHJI: Weights, heads: Heads) -> Weights:
 
 def _links(weight_JI: Weights) -> Links:
     """Each target word and the source word to which it gives, and of which it gets, most; the first of equal ones."""
-    both_JI = weight_JI * weight_JI / np.maximum(weight_JI.sum(0), 1e-9)
-    best_J = both_JI.argmax(1).tolist()
+    best_J = _both(weight_JI).argmax(1).tolist()
     return frozenset((best_J[j], j) for j in np.flatnonzero(weight_JI.max(1) > 0).tolist())
 
 
-def _weights(task: TargetWriter, pairs: Sequence[tuple[str, str]], numbers: Sequence[int]) -> Iterator[Weights | None]:
-    """``weight_SLHJI`` between the words of each pair: steps, layers, heads, target words, source words.
+def _both(weight_JI: Weights) -> Weights:
+    """Weights by their share of all that a source word gets, too."""
+    found: Weights = weight_JI * weight_JI / np.maximum(weight_JI.sum(0), 1e-9)
+    return found
 
-    ``None`` where a normalised text has other words than the text itself, which is told.
+
+def _word_weights(
+    task: TargetWriter, pairs: Sequence[tuple[str, str]], numbers: Sequence[int]
+) -> Iterator[Weights | None]:
+    """Those between the words of each pair; where it has none the line is told."""
+    found = _weights(task, pairs, piece_words, lambda text: len(text.split()))
+    for number, weight_SLHJI in zip(numbers, found, strict=True):
+        if weight_SLHJI is None:
+            warnings.warn(f"line {number} is normalised to other words, and gets no links", stacklevel=5)
+        yield weight_SLHJI
+
+
+def _weights(
+    task: TargetWriter, pairs: Sequence[tuple[str, str]], owners: Owners, count: Callable[[str], int]
+) -> Iterator[Weights | None]:
+    """``weight_SLHJI`` between the units of each pair: steps, layers, heads, target units, source units.
+
+    ``None`` where a normalised text has another number of units than the text itself.
+
+    Args:
+        owners: the unit of each piece of a text.
+        count: how many units a text has.
     """
     step, symbols, room = with_weights(own_step_of(task)), task.symbols, task.recipe.decoding.tokens
     _, heads = task.recipe.model.attention.get("cross", (0, 0))
@@ -212,23 +274,20 @@ def _weights(task: TargetWriter, pairs: Sequence[tuple[str, str]], numbers: Sequ
         sources = [np.array([id for id, _, _ in read]) for (_, read), _ in reads]
         outputs = [np.array([*(id for id, _, _ in written), symbols.end]) for _, (_, written) in reads]
         weights = attend(step, sources, outputs, symbols.start, room)
-        for place, (pair, (read, written), weight_HQK) in enumerate(zip(some, reads, weights, strict=True)):
+        for pair, (read, written), weight_HQK in zip(some, reads, weights, strict=True):
             weight_LHQK = weight_HQK.reshape(-1, heads, *weight_HQK.shape[1:])
-            word_K, word_Q = (piece_words(one, [span[1:] for span in spans]) for one, spans in (read, written))
-            if [len(text.split()) for text in pair] != [len(read[0].split()), len(written[0].split())]:
-                number = numbers[begin + place]
-                warnings.warn(f"line {number} is normalised to other words, and gets no links", stacklevel=5)
+            word_K, word_Q = (owners(one, [span[1:] for span in spans]) for one, spans in (read, written))
+            sizes = [count(text) for text in pair]
+            if sizes != [count(read[0]), count(written[0])]:
                 yield None
                 continue
             steps = [weight_LHQK[:, :, :-1], weight_LHQK[:, :, 1:]]
-            yield np.stack([_between_words(weight_LHQK, word_Q, word_K, pair) for weight_LHQK in steps])
+            yield np.stack([_between(weight_LHQK, word_Q, word_K, sizes) for weight_LHQK in steps])
 
 
-def _between_words(
-    weight_LHQK: Weights, word_Q: Sequence[int], word_K: Sequence[int], pair: tuple[str, str]
-) -> Weights:
+def _between(weight_LHQK: Weights, word_Q: Sequence[int], word_K: Sequence[int], sizes: Sequence[int]) -> Weights:
     """``weight_LHJI``: the largest over a source word's pieces, the mean over a target word's; 0 without pieces."""
-    words_I, words_J = (len(text.split()) for text in pair)
+    words_I, words_J = sizes
     largest_LHQI = np.zeros((*weight_LHQK.shape[:3], words_I), np.float32)
     for piece, word in enumerate(word_K):
         if word >= 0:

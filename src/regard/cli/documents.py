@@ -1,0 +1,234 @@
+"""``regard translate --input report.docx``: documents in their own formats."""
+
+from __future__ import annotations
+
+import glob
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+
+from cyclopts import Group, Parameter
+
+from regard.cli.io.exchange import Exchange, TextOptions
+from regard.cli.io.lines import encode_line, json_line
+from regard.cli.io.load_model import refuse_no_file
+from regard.cli.io.terminal import say
+from regard.system import disk
+from regard.system.errors import RegardError, UsageError
+from regard.text.counts import counted
+
+if TYPE_CHECKING:
+    from regard.documents.memory import TranslationMemory
+    from regard.documents.segment import Document, Segment
+    from regard.documents.translate import SegmentAnswer
+    from regard.tasks.text.output_options import OutputOptions
+    from regard.tasks.translation.translator import Translation
+
+LARGEST = 256 << 20
+"""Bytes of a document."""
+FEW = 10
+"""Segments that are named in a report at most, of each kind."""
+_GROUP = Group("Documents", sort_key=2)
+
+
+@Parameter(name="*", group=_GROUP)
+@dataclass(frozen=True)
+class DocumentOptions:
+    """How documents are translated.
+
+    Args:
+        format: the kind of the document, where its name does not tell it: text (paragraphs between empty lines),
+            markdown, html, docx, pptx, xlsx, opendocument, epub, srt, vtt, ass, po, xliff, json, yaml.
+        bilingual: write beside the output its texts with their translations, as XLIFF (OUTPUT.xlf) or TMX (OUTPUT.tmx):
+            for a person to correct, and for regard train --pairs to learn from.
+        memory: a translation memory (TMX, XLIFF, PO): where it has a segment or a sentence, its translation is taken.
+    """
+
+    format: Annotated[str | None, Parameter(name="--format")] = None
+    bilingual: Literal["xliff", "tmx"] | None = None
+    memory: Path | None = None
+
+
+NO_DOCUMENT_OPTIONS = DocumentOptions()
+
+
+@dataclass(frozen=True)
+class Files:
+    """A document and its translation."""
+
+    input: Path
+    output: Path | None
+    kind: str
+
+
+def find_files(given: TextOptions, format: str | None) -> list[Files] | None:
+    """The documents that are given; ``None`` where the input is no document: lines of text.
+
+    Raises:
+        UsageError: a folder or a pattern has none, or there is no folder for what is made of them.
+    """
+    from regard.documents.kinds import KINDS, kind_of
+
+    if format is not None and format not in KINDS:
+        raise UsageError(f"{format!r:.40} is no kind of document; there are {', '.join(KINDS)}", "--format")
+    source = given.input
+    if source is None or str(source) == "-":
+        if format is not None:
+            raise UsageError("is that of a file; name it by --input", "--format")
+        return None
+    if not source.is_dir() and not (glob.has_magic(str(source)) and not source.exists()):
+        kind = format or kind_of(source)
+        return None if kind is None else [Files(source, given.output, kind)]
+    root = source if source.is_dir() else _root(source)
+    paths = sorted(source.rglob("*") if source.is_dir() else map(Path, glob.glob(str(source), recursive=True)))
+    found = [(path, format or kind_of(path)) for path in paths if path.is_file()]
+    if given.output is None or (given.output.exists() and not given.output.is_dir()):
+        raise UsageError("of several documents must be a folder; name one by --output", "--output")
+    files = [Files(path, given.output / path.relative_to(root), kind) for path, kind in found if kind]
+    if not files:
+        raise UsageError("there is no document; regard translate --help names the kinds", str(source))
+    if left := len(found) - len(files):
+        say(f"{source}: {counted(left, 'file')} of other kinds {'is' if left == 1 else 'are'} left out")
+    return files
+
+
+def _root(pattern: Path) -> Path:
+    """The folder before the first part of a pattern with a sign."""
+    parts = pattern.parts
+    first = next(n for n, part in enumerate(parts) if glob.has_magic(part))
+    return Path(*parts[:first]) if first else Path()
+
+
+def translate_files(
+    files: Sequence[Files],
+    exchange: Exchange,
+    task: Translation,
+    wanted: OutputOptions,
+    given: TextOptions,
+    options: DocumentOptions,
+) -> None:
+    """Translate documents one after another with a model that is open.
+
+    Args:
+        exchange: that opened it.
+    """
+    memory = _memory(options.memory, task)
+    for number, one in enumerate(files, 1):
+        if len(files) > 1:
+            assert one.output is not None
+            if _is_newer(one.output, one.input):
+                say(f"{one.output}: is there, and newer than {one.input}; it stays as it is")
+                continue
+            say(f"{one.input} ({number:,} of {len(files):,})")
+            one.output.parent.mkdir(parents=True, exist_ok=True)
+        _translate_one(one, exchange, task, wanted, given, options, memory)
+
+
+def about(options: DocumentOptions) -> dict[str, object]:
+    """What results depend on.
+
+    Raises:
+        UsageError: there is no such memory.
+    """
+    if options.memory is None:
+        return {"--format": options.format}
+    refuse_no_file(options.memory)
+    return {"--format": options.format, "--memory": sha256(options.memory.read_bytes()).hexdigest()}
+
+
+def _translate_one(
+    one: Files,
+    opened: Exchange,
+    task: Translation,
+    wanted: OutputOptions,
+    given: TextOptions,
+    options: DocumentOptions,
+    memory: TranslationMemory | None,
+) -> None:
+    from regard.documents.kinds import read_document
+    from regard.documents.translate import SegmentTranslator
+
+    refuse_no_file(one.input)
+    if (size := one.input.stat().st_size) > LARGEST:
+        raise RegardError(f"has {size:,} bytes; documents of up to {LARGEST:,} are read", str(one.input))
+    document = read_document(one.input.read_bytes(), one.kind, str(one.input))
+    translator = SegmentTranslator(task, wanted, memory=memory)
+    answers: list[SegmentAnswer] = []
+
+    def content(texts: list[str], first: int) -> bytes:
+        some = document.segments[first - 1 : first - 1 + len(texts)]
+        return b"".join(encode_line(json_line(asdict(found))) for found in translator(some))
+
+    def whole(stream: BinaryIO) -> bytes:
+        answers.extend(_read(stream))
+        if options.bilingual and one.output:
+            path = one.output.with_name(f"{one.output.name}.{'xlf' if options.bilingual == 'xliff' else 'tmx'}")
+            disk.replace(path, _bilingual(options.bilingual, task, document.segments, answers))
+        return _write(document, answers, str(one.input))
+
+    with Exchange("translate", opened.folder, (), replace(given, input=one.input, output=one.output), {}) as exchange:
+        exchange.reuse(opened)
+        exchange.given.held = [repr((segment.text, segment.tags)) for segment in document.segments]
+        exchange.keep(content, whole=whole)
+    for line in report(document.segments, answers):
+        say(line)
+
+
+def _memory(path: Path | None, task: Translation) -> TranslationMemory | None:
+    if path is None:
+        return None
+    from regard.documents.memory import TranslationMemory
+
+    return TranslationMemory.read(path, task.direction)
+
+
+def _is_newer(output: Path, source: Path) -> bool:
+    return output.is_file() and output.stat().st_mtime >= source.stat().st_mtime
+
+
+def _read(stream: BinaryIO) -> Iterator[SegmentAnswer]:
+    from regard.documents.segment import SegmentTranslation
+    from regard.documents.translate import SegmentAnswer
+
+    for line in stream:
+        found = json.loads(line)
+        own = found.pop("translation")
+        translation = own and SegmentTranslation(own["text"], tuple(map(tuple, own["places"])))
+        yield SegmentAnswer(translation, **{**found, "notes": tuple(found["notes"])})
+
+
+def _write(document: Document, answers: Sequence[SegmentAnswer], name: str) -> bytes:
+    try:
+        return document.write({n: one.translation for n, one in enumerate(answers) if one.translation})
+    except RegardError as error:
+        raise RegardError(error.message, error.where or name) from None
+
+
+def _bilingual(
+    kind: Literal["xliff", "tmx"], task: Translation, segments: Sequence[Segment], answers: Sequence[SegmentAnswer]
+) -> bytes:
+    from regard.documents.bilingual import WRITERS
+
+    return WRITERS[kind](segments, answers, task.direction)
+
+
+def report(segments: Sequence[Segment], answers: Sequence[SegmentAnswer]) -> Iterator[str]:
+    """What became of a document's segments, in sentences: the last ones name places."""
+    done = sum(one.translation is not None for one in answers)
+    remembered = sum(one.remembered for one in answers)
+    told = f"{counted(done, 'segment')} translated" + (f", {remembered:,} of them by the memory" if remembered else "")
+    protected = sum(one.protected for one in answers if one.translation)
+    yield (
+        f"{told}; {len(answers) - done:,} left as they are; "
+        f"{counted(protected, 'number, placeholder or the like', 'numbers, placeholders and the like')} kept"
+    )
+    for kind, named in (
+        ("the model is unsure of", [s.where for s, one in zip(segments, answers, strict=True) if one.unsure]),
+        ("warnings:", [f"{s.where}: {note}" for s, one in zip(segments, answers, strict=True) for note in one.notes]),
+    ):
+        if named:
+            more = f"; and {len(named) - FEW:,} more" if len(named) > FEW else ""
+            yield f"{kind} {'; '.join(named[:FEW])}{more}"

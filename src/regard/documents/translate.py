@@ -1,0 +1,286 @@
+"""Segments translated: sentence by sentence in one batch, what is kept held fast, tags placed by attention."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from regard.documents.segment import Place, Segment, SegmentTranslation, Tag
+from regard.documents.tags import MOST, Shares, diagonal, needs_alignment, place_in_proportion, place_tags
+from regard.tasks.text.output_options import OutputOptions
+from regard.tasks.text.terms import Terminology, WantedTerm
+from regard.tasks.translation.align import unit_weights, units_of
+from regard.text.languages import WITHOUT_SPACES, primary, sentences
+from regard.text.terms import PROTECTED
+
+if TYPE_CHECKING:
+    from regard.tasks.translation.translator import Translation
+
+_LINE = re.compile(r"[^\n]*[^\s][^\n]*")
+_NUMBERED = re.compile(r"^line (\d+):? ?")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+class ExactMatches(Protocol):
+    """A memory of translations."""
+
+    def exact(self, text: str) -> str | None:
+        """That of a text, where it has one."""
+
+
+@dataclass(frozen=True)
+class SegmentAnswer:
+    """What became of a segment.
+
+    Args:
+        translation: ``None`` where the segment stays as it is.
+        protected: how many numbers, placeholders, addresses and kept elements it has.
+        notes: what is to be told of it: warnings of the search and of the guard.
+        remembered: whether it is of the memory.
+        unsure: whether the model is less sure of a sentence than usual.
+    """
+
+    translation: SegmentTranslation | None = None
+    protected: int = 0
+    notes: tuple[str, ...] = ()
+    remembered: bool = False
+    unsure: bool = False
+
+
+@dataclass(frozen=True)
+class KeptTerms(Terminology):
+    """A terminology, and what single texts keep.
+
+    Args:
+        kept: of a text, what its translation has as it stands there.
+    """
+
+    kept: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return super().__bool__() or bool(self.kept)
+
+    def wanted(self, text: str, language: str) -> list[WantedTerm]:
+        """Its terms, and what it keeps."""
+        kept, rest = self.kept.get(text, ()), text
+        for one in kept:
+            rest = rest.replace(one, " ", 1)
+        return super().wanted(rest, language) + [
+            WantedTerm(one, (one,), kept.count(one)) for one in dict.fromkeys(kept)
+        ]
+
+
+@dataclass
+class _Sentence:
+    """A sentence of a segment: its characters there, and its translation."""
+
+    begin: int
+    end: int
+    text: str
+    output: str = ""
+
+
+@dataclass
+class _Draft:
+    """A segment with its sentences, and what is protected in it as further tags."""
+
+    segment: Segment
+    tags: tuple[Tag, ...]
+    sentences: list[_Sentence]
+    notes: list[str] = field(default_factory=list)
+    remembered: bool = False
+    unsure: bool = False
+
+    @property
+    def kept(self) -> list[tuple[Tag, str]]:
+        """Tags of what is kept, and its text."""
+        return [(tag, self.segment.text[tag.begin : tag.end].strip()) for tag in self.tags if tag.kept]
+
+
+@dataclass
+class SegmentTranslator:
+    """Translates the segments of documents.
+
+    Args:
+        task: the translator.
+        options: of its search; one output for each text.
+        protect: numbers, addresses and placeholders come out as they are.
+        memory: translations that are taken where a text, or a sentence of it, is there.
+    """
+
+    task: Translation
+    options: OutputOptions
+    protect: bool = True
+    memory: ExactMatches | None = None
+
+    def __call__(self, segments: Sequence[Segment]) -> list[SegmentAnswer]:
+        """What becomes of each segment."""
+        drafts = list(map(self._draft, segments))
+        self._write([(draft, one) for draft in drafts for one in draft.sentences if not one.output])
+        joined = list(map(self._join, drafts))
+        shares = self._shares([(draft, *one) for draft, one in zip(drafts, joined, strict=True)])
+        return [
+            self._answer(draft, text, share_JI)
+            for draft, (text, _), share_JI in zip(drafts, joined, shares, strict=True)
+        ]
+
+    def _draft(self, segment: Segment) -> _Draft:
+        tags = segment.tags + (tuple(_protected(segment)) if self.protect else ())
+        draft = _Draft(segment, tags, [])
+        if not _LETTER.search(_blanked(segment.text, [(tag.begin, tag.end) for tag in tags if tag.kept])):
+            return draft
+        known = self.memory and self.memory.exact(segment.text.strip())
+        lines = [found.span() for found in _LINE.finditer(segment.text)]
+        if known:
+            begin, end = lines[0][0], lines[-1][1]
+            draft.sentences, draft.remembered = [_Sentence(begin, end, segment.text[begin:end], known)], True
+            return draft
+        draft.sentences = list(self._sentences(segment.text, lines, [(tag.begin, tag.end) for tag, _ in draft.kept]))
+        return draft
+
+    def _sentences(self, text: str, lines: Sequence[Place], kept: Sequence[Place]) -> Iterator[_Sentence]:
+        """The sentences of a text; none ends inside what is kept, and one without a letter stays as it is."""
+        for begin, end in lines:
+            at, first = begin, -1
+            for some in sentences(text[begin:end], self.task.direction[0]):
+                start = text.find(some, at, end)
+                first, at = (start if first < 0 else first), start + len(some)
+                if any(one < at < other for one, other in kept):
+                    continue
+                alone = not _LETTER.search(_blanked(text[first:at], [(b - first, e - first) for b, e in kept]))
+                known = self.memory and self.memory.exact(text[first:at])
+                yield _Sentence(first, at, text[first:at], known or (text[first:at] if alone else ""))
+                first = -1
+            if first >= 0:
+                yield _Sentence(first, at, text[first:at])
+
+    def _write(self, given: list[tuple[_Draft, _Sentence]]) -> None:
+        """Translate sentences in one batch."""
+        texts, kept = [one.text for _, one in given], dict[str, tuple[str, ...]]()
+        for draft, one in given:
+            if some := tuple(
+                text for tag, text in draft.kept if text and one.begin <= tag.begin and tag.end <= one.end
+            ):
+                kept[one.text] = some
+        own = self.options.terms or self.task.terminology or Terminology()
+        terms = KeptTerms(own.terms, own.protect, own.forbidden, kept)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = self.task.write(texts, replace(self.options, terms=terms or None)) if texts else []
+        for (draft, one), (best, *_) in zip(given, found, strict=True):
+            one.output, draft.unsure = best.text.strip() or one.text, draft.unsure or bool(best.unsure)
+            if best.guard and best.guard.sentence:
+                draft.notes.append(best.guard.sentence)
+        for warning in told:
+            self._note(str(warning.message), given, kept)
+
+    def _note(self, sentence: str, given: Sequence[tuple[_Draft, _Sentence]], kept: dict[str, tuple[str, ...]]) -> None:
+        """Tell a warning at its segment; what could not be written as a term is put in afterwards."""
+        numbered = _NUMBERED.match(sentence)
+        if numbered is None:
+            warnings.warn(sentence, stacklevel=2)
+            return
+        draft, one = given[int(numbered[1]) - 1]
+        if not any(repr(text) in sentence for text in kept.get(one.text, ())):
+            draft.notes.append(sentence[numbered.end() :])
+
+    def _join(self, draft: _Draft) -> tuple[str, list[int]]:
+        """The sentences of a segment as they stood there, and where each begins in the translation."""
+        text, found, begins, at = draft.segment.text, list[str](), list[int](), 0
+        size = 0
+        for place, one in enumerate(draft.sentences):
+            gap = _gap(text[at : one.begin], self.task.direction) if place else text[: one.begin]
+            found += [gap, one.output]
+            begins.append(size + len(gap))
+            size, at = begins[-1] + len(one.output), one.end
+        return "".join([*found, text[at:]]), begins
+
+    def _shares(self, given: Sequence[tuple[_Draft, str, list[int]]]) -> list[Shares | None]:
+        """``share_JI`` of segments that need it, their sentences in one batch; ``None`` of the others."""
+        asked, found = list[tuple[str, str]](), list[Shares | None]()
+        wants = [bool(draft.sentences) and _wants(draft, text) for draft, text, _ in given]
+        for (draft, _, _), one in zip(given, wants, strict=True):
+            asked += [(sentence.text, sentence.output) for sentence in draft.sentences] if one else []
+        own = unit_weights(self.task, asked) if asked and self.task.recipe.model.attention.get("cross") else None
+        for (draft, text, begins), one in zip(given, wants, strict=True):
+            if not one:
+                found.append(None)
+                continue
+            units_I, units_J = units_of(draft.segment.text), units_of(text)
+            share_JI = np.zeros((len(units_J), len(units_I)))
+            for sentence, begin in zip(draft.sentences, begins, strict=True):
+                rows = _within(units_J, (begin, begin + len(sentence.output)))
+                columns = _within(units_I, (sentence.begin, sentence.end))
+                part_JI = next(own) if own else None
+                fits = part_JI is not None and part_JI.shape == (len(rows), len(columns))
+                share_JI[rows.start : rows.stop, columns.start : columns.stop] = (
+                    part_JI if fits and part_JI is not None else diagonal(len(rows), len(columns))
+                )
+            found.append(share_JI)
+        return found
+
+    def _answer(self, draft: _Draft, text: str, share_JI: Shares | None) -> SegmentAnswer:
+        segment, protected = draft.segment, len(draft.kept)
+        if not draft.sentences or (text == segment.text):
+            return SegmentAnswer(protected=protected)
+        sides = (segment.text, units_of(segment.text)), (text, units_of(text))
+        if share_JI is not None:
+            found = place_tags(draft.tags, *sides, share_JI)
+        else:
+            found = place_in_proportion(segment.tags, sides[0][1], *sides[1])
+        own = replace(found, places=found.places[: len(segment.tags)])
+        return SegmentAnswer(own, protected, tuple(draft.notes), draft.remembered, draft.unsure)
+
+
+def _wants(draft: _Draft, text: str) -> bool:
+    """Whether a segment's tags need an alignment, and are few enough for one."""
+    units_I, units_J = units_of(draft.segment.text), units_of(text)
+    if len(units_J) * max(len(units_I), len(draft.tags)) > MOST:
+        return False
+    kept = [literal for _, literal in draft.kept if literal]
+    lacks = any(text.count(one) < kept.count(one) for one in set(kept))
+    return lacks or needs_alignment(draft.segment.text, draft.segment.tags, units_I)
+
+
+def _within(units: Sequence[Place], place: Place) -> range:
+    """The units that lie in a place."""
+    begins = [begin for begin, _ in units]
+    return range(int(np.searchsorted(begins, place[0])), int(np.searchsorted(begins, place[1])))
+
+
+def _gap(gap: str, direction: tuple[str, str]) -> str:
+    """The white space between two sentences, as the other language has it."""
+    source, target = (primary(code) in WITHOUT_SPACES for code in direction)
+    if target and not gap.strip(" "):
+        return ""
+    return " " if source and not target and not gap else gap
+
+
+def _blanked(text: str, places: Sequence[Place]) -> str:
+    """A text without some of its characters."""
+    found, at = list[str](), 0
+    for begin, end in sorted(places):
+        if begin >= at:
+            found.append(text[at:begin])
+            at = max(at, end)
+    return "".join([*found, text[at:]])
+
+
+def _protected(segment: Segment) -> Iterator[Tag]:
+    """Numbers, addresses and placeholders of a text as kept tags; none that a tag begins or ends in."""
+    edges = sorted({at for tag in segment.tags for at in (tag.begin, tag.end)})
+    kept = [(tag.begin, tag.end) for tag in segment.tags if tag.kept]
+    for found in PROTECTED.finditer(segment.text):
+        begin, end = found.span()
+        inside = np.searchsorted(edges, end) - np.searchsorted(edges, begin, "right")
+        if inside or any(one < end and begin < other for one, other in kept):
+            continue
+        around = [
+            n for n, tag in enumerate(segment.tags) if tag.begin <= begin and end <= tag.end and tag.begin < tag.end
+        ]
+        yield Tag(begin, end, segment.escape(found[0]), parent=around[-1] if around else -1, kept=True)
