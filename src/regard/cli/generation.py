@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from regard.cli.documents import NO_DOCUMENT_OPTIONS, DocumentOptions, about, find_files, translate_files
 from regard.cli.io.answer_report import AnswerReport
+from regard.cli.io.documents import NO_DOCUMENT_OPTIONS, DocumentOptions, about, find_files, translate_files
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, Output, Precision, TextOptions
 from regard.cli.io.input_texts import Input, InputTexts, ParallelLines, Text, refuse_document
 from regard.cli.io.lines import json_line, one_cell, one_line, piece_values, unseen_values
@@ -107,7 +107,7 @@ def translate(
     if files:
         _refuse_of_documents({**options, "--prefix": prefix, "--reverse": reverse, "TEXT": texts}, wanted)
         options |= about(document)
-        asked = replace(given, input=files[0].input, output=files[0].output)
+        asked = replace(given, input=files[0].input, output=None)
     else:
         refuse_document(given.input, " of this kind")
         asked = given
@@ -178,7 +178,7 @@ def _refuse_of_documents(options: Mapping[str, object], wanted: OutputOptions) -
         UsageError: an option is of that kind.
     """
     for name in ("TEXT", "--json", "--nbest", "--alternatives", "--prefix"):
-        if options[name] and options[name] != 1:
+        if options[name] and (name != "--nbest" or options[name] != 1):
             raise UsageError("is for texts, a line each; a document has one translation; leave it out", name)
     if wanted.draws:
         raise UsageError(

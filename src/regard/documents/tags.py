@@ -25,6 +25,8 @@ HALF = 0.5
 """The share from which a unit belongs to a tag."""
 LEAST = 0.1
 """The share below which no unit does, so that the tag encloses nothing."""
+FAINT = 1e-6
+"""What a unit counts against a run that belongs neither to it nor to others."""
 SURE = 1e3
 """What a unit counts for that must be in a run; what must not counts as much against it."""
 MOST = 1 << 22
@@ -185,6 +187,8 @@ class Placement:
 
     def __post_init__(self) -> None:
         self._begins_I, self._ends_I = (np.array([unit[side] for unit in self.units_I]) for side in (0, 1))
+        self._signs_I = _signs(self.source, self.units_I)
+        self._signs_J = _signs(self.target, self.units_J)
         self._runs = list(map(self._source_run, self.tags))
         self._children: dict[int, list[int]] = {}
         for number, tag in enumerate(self.tags):
@@ -254,8 +258,12 @@ class Placement:
     def _gain(self, number: int, run: Run) -> tuple[Run, float]:
         """The run of units within another that belongs most to a tag, and how much."""
         (first, last), (low, high) = self._runs[number], run
-        row_J = self.share_JI[low:high]
-        gain_J = row_J[:, first:last].sum(1) - HALF * row_J.sum(1) - 1e-6
+        row_J, sign_J = self.share_JI[low:high], self._signs_J[low:high]
+        own_J = row_J[:, first:last].sum(1)
+        own_J *= (own_J / max(own_J.max(initial=0), FAINT)) ** (1 / (last - first))
+        gain_J = own_J - HALF * row_J.sum(1) - FAINT
+        if not self._signs_I[first:last].any():
+            gain_J[sign_J] = -FAINT
         for other, unit in self._kept.items():
             if low <= unit < high:
                 gain_J[unit - low] = SURE if self._is_in(other, number) else -SURE
@@ -265,6 +273,13 @@ class Placement:
         least_J = np.minimum.accumulate(sum_J)
         end = int(np.argmax(sum_J[1:] - least_J[:-1])) + 1
         begin = int(np.argmin(sum_J[:end]))
+        if sum_J[end] < sum_J[begin] and not sign_J.all():  # none belongs to it: the nearest word
+            best = int(np.argmax(np.where(sign_J, -np.inf, gain_J)))
+            return (low + best, low + best + 1), float(gain_J[best])
+        if not self._signs_I[first]:
+            begin += int(np.argmin([*sign_J[begin : end - 1], False]))
+        if not self._signs_I[last - 1]:
+            end -= int(np.argmin([*sign_J[begin + 1 : end][::-1], False]))
         return (low + begin, low + end), float(sum_J[end] - sum_J[begin])
 
     def _is_in(self, number: int, pair: int) -> bool:
@@ -296,6 +311,11 @@ class Placement:
             return gap, within[1]
         to_left = attached or not behind.strip()
         return gap, self.units_J[gap - 1][1] if to_left and attached else self.units_J[gap][0]
+
+
+def _signs(text: str, units: Sequence[Place]) -> NDArray[np.bool_]:
+    """Which units have no letter and no digit: at the edge of a run they belong to it only where its text has one."""
+    return np.array([not any(map(str.isalnum, text[begin:end])) for begin, end in units], bool)
 
 
 def _free(taken: Sequence[Run], low: int, high: int) -> list[Run]:

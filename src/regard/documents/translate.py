@@ -26,7 +26,7 @@ _NUMBERED = re.compile(r"^line (\d+):? ?")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
-class ExactMatches(Protocol):
+class Memory(Protocol):
     """A memory of translations."""
 
     def exact(self, text: str) -> str | None:
@@ -38,14 +38,14 @@ class SegmentAnswer:
     """What became of a segment.
 
     Args:
-        translation: ``None`` where the segment stays as it is.
+        output: its translation; ``None`` where the segment stays as it is.
         protected: how many numbers, placeholders, addresses and kept elements it has.
         notes: what is to be told of it: warnings of the search and of the guard.
         remembered: whether it is of the memory.
         unsure: whether the model is less sure of a sentence than usual.
     """
 
-    translation: SegmentTranslation | None = None
+    output: SegmentTranslation | None = None
     protected: int = 0
     notes: tuple[str, ...] = ()
     remembered: bool = False
@@ -53,7 +53,7 @@ class SegmentAnswer:
 
 
 @dataclass(frozen=True)
-class KeptTerms(Terminology):
+class SegmentTerms(Terminology):
     """A terminology, and what single texts keep.
 
     Args:
@@ -116,7 +116,7 @@ class SegmentTranslator:
     task: Translation
     options: OutputOptions
     protect: bool = True
-    memory: ExactMatches | None = None
+    memory: Memory | None = None
 
     def __call__(self, segments: Sequence[Segment]) -> list[SegmentAnswer]:
         """What becomes of each segment."""
@@ -168,7 +168,7 @@ class SegmentTranslator:
             ):
                 kept[one.text] = some
         own = self.options.terms or self.task.terminology or Terminology()
-        terms = KeptTerms(own.terms, own.protect, own.forbidden, kept)
+        terms = SegmentTerms(own.terms, own.protect, own.forbidden, kept)
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             found = self.task.write(texts, replace(self.options, terms=terms or None)) if texts else []

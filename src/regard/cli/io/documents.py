@@ -21,9 +21,8 @@ from regard.system.errors import RegardError, UsageError
 from regard.text.counts import counted
 
 if TYPE_CHECKING:
-    from regard.documents.memory import TranslationMemory
     from regard.documents.segment import Document, Segment
-    from regard.documents.translate import SegmentAnswer
+    from regard.documents.translate import Memory, SegmentAnswer
     from regard.tasks.text.output_options import OutputOptions
     from regard.tasks.translation.translator import Translation
 
@@ -115,7 +114,11 @@ def translate_files(
     Args:
         exchange: that opened it.
     """
+    from regard.tasks.translation.align import is_known
+
     memory = _memory(options.memory, task)
+    if not is_known(task.recipe):
+        say("tags go where the mean attention of a layer says; regard align --tune finds heads that place them better")
     for number, one in enumerate(files, 1):
         if len(files) > 1:
             assert one.output is not None
@@ -146,7 +149,7 @@ def _translate_one(
     wanted: OutputOptions,
     given: TextOptions,
     options: DocumentOptions,
-    memory: TranslationMemory | None,
+    memory: Memory | None,
 ) -> None:
     from regard.documents.kinds import read_document
     from regard.documents.translate import SegmentTranslator
@@ -177,12 +180,12 @@ def _translate_one(
         say(line)
 
 
-def _memory(path: Path | None, task: Translation) -> TranslationMemory | None:
+def _memory(path: Path | None, task: Translation) -> Memory | None:
     if path is None:
         return None
-    from regard.documents.memory import TranslationMemory
+    from regard.config import import_name
 
-    return TranslationMemory.read(path, task.direction)
+    return import_name("regard.documents.memory:TranslationMemory").read(path, task.direction)
 
 
 def _is_newer(output: Path, source: Path) -> bool:
@@ -195,14 +198,14 @@ def _read(stream: BinaryIO) -> Iterator[SegmentAnswer]:
 
     for line in stream:
         found = json.loads(line)
-        own = found.pop("translation")
+        own = found.pop("output")
         translation = own and SegmentTranslation(own["text"], tuple(map(tuple, own["places"])))
         yield SegmentAnswer(translation, **{**found, "notes": tuple(found["notes"])})
 
 
 def _write(document: Document, answers: Sequence[SegmentAnswer], name: str) -> bytes:
     try:
-        return document.write({n: one.translation for n, one in enumerate(answers) if one.translation})
+        return document.write({n: one.output for n, one in enumerate(answers) if one.output})
     except RegardError as error:
         raise RegardError(error.message, error.where or name) from None
 
@@ -210,17 +213,17 @@ def _write(document: Document, answers: Sequence[SegmentAnswer], name: str) -> b
 def _bilingual(
     kind: Literal["xliff", "tmx"], task: Translation, segments: Sequence[Segment], answers: Sequence[SegmentAnswer]
 ) -> bytes:
-    from regard.documents.bilingual import WRITERS
+    from regard.config import import_name
 
-    return WRITERS[kind](segments, answers, task.direction)
+    return import_name("regard.documents.bilingual:WRITERS")[kind](segments, answers, task.direction)
 
 
 def report(segments: Sequence[Segment], answers: Sequence[SegmentAnswer]) -> Iterator[str]:
     """What became of a document's segments, in sentences: the last ones name places."""
-    done = sum(one.translation is not None for one in answers)
+    done = sum(one.output is not None for one in answers)
     remembered = sum(one.remembered for one in answers)
     told = f"{counted(done, 'segment')} translated" + (f", {remembered:,} of them by the memory" if remembered else "")
-    protected = sum(one.protected for one in answers if one.translation)
+    protected = sum(one.protected for one in answers if one.output)
     yield (
         f"{told}; {len(answers) - done:,} left as they are; "
         f"{counted(protected, 'number, placeholder or the like', 'numbers, placeholders and the like')} kept"

@@ -1,0 +1,96 @@
+"""``regard translate`` of documents: files, folders and patterns, resume, what is refused, and what is told."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.cli import main
+from regard.documents import translate
+from regard.inspection import SHIPPED
+
+TEXT = "The dog sees the cat.\n\nThe horse\nsleeps.\n"
+WANTED = "Der Hund sieht die Katze.\n\nDas Pferd schläft.\n"
+MODEL = str(SHIPPED[0])
+
+
+def run(*words: object) -> int:
+    return main(["translate", MODEL, *map(str, words)])
+
+
+def test_a_document_comes_out_in_its_format(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "a.txt").write_text(TEXT)
+    assert run("--input", tmp_path / "a.txt", "--format", "text", "--output", tmp_path / "b.txt") == 0
+    assert (tmp_path / "b.txt").read_text() == WANTED
+    told = capsys.readouterr().err
+    assert "2 segments translated; 0 left as they are" in told
+    assert sorted(os.listdir(tmp_path)) == ["a.txt", "b.txt"]
+    assert run("--input", tmp_path / "a.txt", "--format", "text") == 0
+    assert capsys.readouterr().out == WANTED
+
+
+def test_a_run_that_was_ended_goes_on(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
+    (tmp_path / "a.txt").write_text("".join(f"The dog sees {n} cats.\n\n" for n in range(1, 40)))
+    asked, real = list[int](), translate.SegmentTranslator.__call__
+
+    def some(self: Any, segments: Any) -> Any:
+        asked.append(len(segments))
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return real(self, segments)
+
+    monkeypatch.setattr(translate.SegmentTranslator, "__call__", some)
+    monkeypatch.setattr("regard.cli.io.lines.chunks.__defaults__", (10, 1 << 15))
+    monkeypatch.setattr("regard.runs.results_file.EVERY", 0.0)
+    options = ["--input", tmp_path / "a.txt", "--format", "text", "--output", tmp_path / "b.txt", "--processes", "1"]
+    assert run(*options) == 130
+    assert not (tmp_path / "b.txt").exists()
+    assert run(*options) == 0
+    assert asked == [10, 10, 10, 10, 9]
+    assert "resuming after text 10" in capsys.readouterr().err
+    assert (tmp_path / "b.txt").read_text().count("Der Hund sieht") == 39
+
+
+def test_folders_and_patterns(tmp_path: Path, capsys: Any) -> None:
+    source, format = tmp_path / "in", ("--format", "text")
+    (source / "deep").mkdir(parents=True)
+    for name in ("a.txt", "deep/b.txt"):
+        (source / name).write_text("The dog sees the cat.\n")
+    assert run("--input", source, "--output", tmp_path / "out", *format) == 0
+    for name in ("a.txt", "deep/b.txt"):
+        assert (tmp_path / "out" / name).read_text() == "Der Hund sieht die Katze.\n"
+    assert run("--input", source, "--output", tmp_path / "out", *format) == 0
+    assert capsys.readouterr().err.count("it stays as it is") == 2
+    assert run("--input", source / "**" / "b.txt", "--output", tmp_path / "other", *format) == 0
+    assert [str(path.relative_to(tmp_path / "other")) for path in (tmp_path / "other").rglob("*.txt")] == ["deep/b.txt"]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--format", "word"], "is no kind of document"),
+        (["--format", "text", "--json"], "is for texts"),
+        (["--format", "text", "--nbest", "2"], "is for texts"),
+        (["--format", "text", "--sample"], "draws"),
+        (["--format", "text", "--memory", "none.tmx"], "none.tmx"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(options: list[str], sentence: str, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "a.txt").write_text(TEXT)
+    assert run("--input", tmp_path / "a.txt", *options) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_files_that_are_no_documents(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "a.pdf").write_bytes(b"%PDF-1.4")
+    assert run("--input", tmp_path / "a.pdf", "--output", tmp_path / "b.pdf") == 2
+    assert "is a document (.pdf)" in capsys.readouterr().err
+    (tmp_path / "a.txt").write_bytes(b"ok \xff\n")
+    assert run("--input", tmp_path / "a.txt", "--format", "text", "--output", tmp_path / "b.txt") == 1
+    assert "a.txt: is not UTF-8 from line 1 on" in capsys.readouterr().err
+    assert run("--input", tmp_path / "none.docx", "--output", tmp_path / "b.docx") == 2
+    assert run("--input", tmp_path, "--output", tmp_path / "out") == 2
+    assert "there is no document" in capsys.readouterr().err

@@ -1,0 +1,122 @@
+"""Segments through a real translator: the shipped one of the demonstration's grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+import regard
+from regard.documents.segment import Segment, SegmentBuilder, render
+from regard.documents.translate import Memory, SegmentAnswer, SegmentTranslator
+from regard.inspection import SHIPPED
+from regard.tasks.text.output_options import OutputOptions
+from regard.tasks.translation.translator import Translation
+
+
+@pytest.fixture(scope="module")
+def task() -> Translation:
+    found = regard.load(SHIPPED[0])
+    assert isinstance(found, Translation)
+    return found.with_settings(['decoding.alignment_heads=["2 predicts"]'])
+
+
+def segment(marked: str) -> Segment:
+    builder = SegmentBuilder(0, blanks=True)
+    for piece in re.findall(r"<\w+/>|<\w+>|</\w+>|`[^`]*`|[^<`]+", marked):
+        if piece.startswith("`"):
+            builder.keep(piece, piece[1:-1])
+        elif piece.startswith("</"):
+            builder.close(piece)
+        elif piece.startswith("<"):
+            (builder.empty if piece.endswith("/>") else builder.open)(piece)
+        else:
+            builder.add(piece)
+    return builder.segment(0, "line 7")
+
+
+def translate(task: Translation, *marked: str, memory: Memory | None = None) -> list[str]:
+    segments = [segment(one) for one in marked]
+    answers = SegmentTranslator(task, OutputOptions(beam=1), memory=memory)(segments)
+    return [written(*pair) for pair in zip(segments, answers, strict=True)]
+
+
+def written(one: Segment, answer: SegmentAnswer) -> str:
+    return render(one, answer.output) if answer.output else "as it is"
+
+
+def test_tags_go_to_their_words(task: Translation) -> None:
+    found = translate(
+        task,
+        "The <b>brown <i>horse</i></b> sees the cat.",
+        "<p>The dog sleeps.</p>",
+        "The dog<fn/> sees the cat.",
+    )
+    assert found == [
+        "Das <b>braune <i>Pferd</i></b> sieht die Katze.",
+        "<p>Der Hund schläft.</p>",
+        "Der Hund<fn/> sieht die Katze.",
+    ]
+
+
+def test_sentences_are_joined_as_they_were(task: Translation) -> None:
+    one, two = "The dog sleeps.", "The cat sleeps."
+    assert translate(task, f" {one}  {two}\n\n{one} ") == [
+        " Der Hund schläft.  Die Katze schläft.\n\nDer Hund schläft. "
+    ]
+
+
+def test_a_segment_is_the_same_in_any_company(task: Translation) -> None:
+    some = ["The dog sees <b>the cat</b>.", "The horse sleeps.", "The <i>white</i> animal sees the dog."]
+    assert translate(task, *some) == [translate(task, one)[0] for one in some]
+
+
+def test_what_has_no_letters_stays(task: Translation) -> None:
+    assert translate(task, "12 – 34", "  ", "", "`foo bar`", "https://example.org/a") == ["as it is"] * 5
+
+
+def test_what_is_kept_comes_out_once(task: Translation) -> None:
+    found = translate(task, "The dog sees `f(x, y)`.", "The <b>dog</b> costs 47 euros and %(name)s sleeps.")
+    assert found[0].count("`f(x, y)`") == 1
+    assert found[0].count("f(x") == 1
+    for literal in ("47", "%(name)s"):
+        assert found[1].count(literal) == 1
+
+
+class OneText:
+    """Knows one text."""
+
+    def __init__(self, **known: str) -> None:
+        self.known = known
+
+    def exact(self, text: str) -> str | None:
+        return self.known.get(text)
+
+
+def test_a_memory_is_taken_for_segments_and_sentences(task: Translation) -> None:
+    memory = OneText(**{"The dog sleeps.": "HUND!", "The dog sleeps. The cat sleeps.": "Beide <schlafen>."})
+    some = ["The <b>dog</b> sleeps. The cat sleeps.", "The cat sleeps. The dog sleeps."]
+    found = translate(task, *some, memory=memory)
+    assert found[1] == "Die Katze schläft. HUND!"
+    assert re.sub(r"</?b>", "", found[0]) == "Beide <schlafen>."
+    assert re.findall(r"</?b>", found[0]) == ["<b>", "</b>"]
+
+
+def answers(task: Translation, some: Sequence[Segment]) -> list[SegmentAnswer]:
+    return SegmentTranslator(task, OutputOptions(beam=1, guard="warn"))(some)
+
+
+def test_warnings_are_told_at_their_segment(task: Translation) -> None:
+    long = segment("The dog sees the cat and " * 200)
+    some = answers(task, [segment("The dog sleeps."), long])
+    assert not some[0].notes
+    assert any("cut into" in note for note in some[1].notes)
+
+
+def test_tags_of_a_text_that_is_cut_are_whole(task: Translation) -> None:
+    long = segment("The <b>dog</b> sees the cat and " * 200)
+    [found] = answers(task, [replace(long, text=long.text)])
+    assert found.output is not None
+    assert render(long, found.output).count("<b>") == 200
