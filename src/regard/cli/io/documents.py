@@ -120,8 +120,7 @@ def translate_files(
     if not is_known(task.recipe):
         say("tags go where the mean attention of a layer says; regard align --tune finds heads that place them better")
     for number, one in enumerate(files, 1):
-        if len(files) > 1:
-            assert one.output is not None
+        if one.output is not None and one.output != given.output:
             if _is_newer(one.output, one.input):
                 say(f"{one.output}: is there, and newer than {one.input}; it stays as it is")
                 continue
