@@ -130,7 +130,7 @@ def translate(
         if guard and not task.assets.calibration.guard:
             say("what is usual was not fitted to this model, so defaults warn; regard tune fits it")
         if files:
-            translate_files(files, exchange, task, wanted, given, document)
+            translate_files(files, exchange, task, replace(wanted, scores=False), given, document)
             return
         wanted = replace(wanted, scores=json or nbest > 1 or exchange.given.by_hand)
         if not json:

@@ -160,18 +160,20 @@ class SegmentTranslator:
                 yield _Sentence(first, at, text[first:at])
 
     def _write(self, given: list[tuple[_Draft, _Sentence]]) -> None:
-        """Translate sentences in one batch."""
-        texts, kept = [one.text for _, one in given], dict[str, tuple[str, ...]]()
-        for draft, one in given:
-            if some := tuple(
-                text for tag, text in draft.kept if text and one.begin <= tag.begin and tag.end <= one.end
-            ):
-                kept[one.text] = some
+        """Translate sentences, in a batch those that keep something, in another all the others, which are faster."""
+        kept = [tuple(t for tag, t in draft.kept if t and one.begin <= tag.begin < one.end) for draft, one in given]
+        for some in (
+            [pair for pair in zip(given, kept, strict=True) if bool(pair[1]) == keeps] for keeps in (False, True)
+        ):
+            if some:
+                self._write_batch([pair for pair, _ in some], {one.text: own for (_, one), own in some if own})
+
+    def _write_batch(self, given: list[tuple[_Draft, _Sentence]], kept: dict[str, tuple[str, ...]]) -> None:
         own = self.options.terms or self.task.terminology or Terminology()
         terms = SegmentTerms(own.terms, own.protect, own.forbidden, kept)
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            found = self.task.write(texts, replace(self.options, terms=terms or None)) if texts else []
+            found = self.task.write([one.text for _, one in given], replace(self.options, terms=terms or None))
         for (draft, one), (best, *_) in zip(given, found, strict=True):
             one.output, draft.unsure = best.text.strip() or one.text, draft.unsure or bool(best.unsure)
             if best.guard and best.guard.sentence:
