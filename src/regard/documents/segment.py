@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -16,6 +16,7 @@ Wrap = tuple[str, str]
 """What stands before and behind a run of text, as it is written in the document."""
 BARE: Wrap = ("", "")
 _BLANKS = re.compile(r"[ \t\r\n\f]+")
+_INNER = re.compile("\0([0-9]{1,12}):([0-9]{1,12})\0")
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,11 @@ class Document(Protocol):
 
     def write(self, translations: Mapping[int, SegmentTranslation]) -> bytes:
         """The document with the translations of some segments, by their numbers; all else byte for byte as it was."""
+
+
+def inner(begin: int, end: int) -> str:
+    """Raw text in a tag that has segments of its own: the characters of the document with their translations."""
+    return f"\0{begin}:{end}\0"
 
 
 class LineNumbers:
@@ -188,7 +194,7 @@ class TextDocument:
 
     Args:
         raw: the document, decoded.
-        segments: apart from each other, in the order of the text.
+        segments: in the order of the text; apart from each other, or within a tag of another (:func:`inner`).
         encoding: of its bytes.
         errors: what becomes of characters that it lacks, as :meth:`str.encode` has it.
     """
@@ -208,12 +214,26 @@ class TextDocument:
 
     def splice(self, translations: Mapping[int, SegmentTranslation]) -> str:
         """The same, not encoded."""
-        found, at = list[str](), 0
-        for number in sorted(translations):
-            segment = self.segments[number]
-            found += [self.raw[at : segment.begin], render(segment, translations[number])]
-            at = segment.end
-        return "".join([*found, self.raw[at:]])
+        numbers = sorted(translations)
+        begins = [self.segments[number].begin for number in numbers]
+
+        def piece(first: int, at: int, end: int) -> str:
+            found = list[str]()
+            for place in range(max(first, bisect_left(begins, at)), bisect_left(begins, end)):
+                segment = self.segments[numbers[place]]
+                if segment.begin >= at:
+                    found += [self.raw[at : segment.begin], whole(place, segment)]
+                    at = segment.end
+            return "".join([*found, self.raw[at:end]])
+
+        def whole(place: int, segment: Segment) -> str:
+            def within(found: re.Match[str]) -> str:
+                begin, end = int(found[1]), int(found[2])
+                return piece(place + 1, begin, end) if segment.begin <= begin and end <= segment.end else found[0]
+
+            return _INNER.sub(within, render(segment, translations[numbers[place]]))
+
+        return piece(0, 0, len(self.raw))
 
     def encode(self, text: str) -> bytes:
         """Text as the document's bytes."""
