@@ -165,7 +165,7 @@ def attention(task: Translation, cases: Sequence[Case]) -> list[str]:
     segments = [parse(one.source) for one in cases]
     memory = References({plain(one.source): plain(one.target) for one in cases})
     answers = SegmentTranslator(task, OutputOptions(beam=1), protect=False, memory=memory)(segments)
-    return [render(s, one.translation) if one.translation else "" for s, one in zip(segments, answers, strict=True)]
+    return [render(s, one.output) if one.output else "" for s, one in zip(segments, answers, strict=True)]
 
 
 def order(task: Translation, cases: Sequence[Case]) -> list[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from regard.inspection import SHIPPED
 from regard.inspection.folders.walk import NAME, write_walk
+from regard.runs.align import tune_alignment
 from regard.runs.demo import NAME as WITHOUT
 from regard.runs.demo.ablation_study import SENTENCES, study_heads
 from regard.runs.demo.grammar import Corpus, corpus
@@ -81,6 +82,7 @@ if __name__ == "__main__":
         with reporter() as shown:
             run = {"output": folder / name, "recipe": recipe, "seed": SEED, "steps": STEPS, "job_class": job}
             task = train(**files, **run, threads=1, processes=1, reporter=shown)
+        tune_alignment(folder / name)
         ship(name, folder / name, task, made)
     if "without" in sys.argv[2:] or not sys.argv[2:]:
         ship_measurements(folder / "without")
