@@ -51,6 +51,7 @@ class Segment:
         where: its place, for messages: ``line 17``, ``word/document.xml, paragraph 3``.
         escape: writes text as the document does, ``&`` as ``&amp;``.
         wrap: what stands around each run of text outside of tags.
+        quote: writes the whole translation, tags and all, into its place: a string with its quotes, an element.
     """
 
     begin: int
@@ -60,6 +61,7 @@ class Segment:
     where: str = ""
     escape: Callable[[str], str] = field(default=str, compare=False)
     wrap: Wrap = BARE
+    quote: Callable[[str], str] = field(default=str, compare=False)
 
 
 @dataclass(frozen=True)
@@ -153,9 +155,16 @@ class SegmentBuilder:
         self.add(text)
         self._put(Tag(min(begin, self._size), self._size, raw, kept=True))
 
-    def segment(self, end: int, where: str, escape: Callable[[str], str] = str, wrap: Wrap = BARE) -> Segment:
+    def segment(
+        self,
+        end: int,
+        where: str,
+        escape: Callable[[str], str] = str,
+        wrap: Wrap = BARE,
+        quote: Callable[[str], str] = str,
+    ) -> Segment:
         """The segment; its raw text ends at ``end``."""
-        return Segment(self.begin, end, self.text, tuple(self._tags), where, escape, wrap)
+        return Segment(self.begin, end, self.text, tuple(self._tags), where, escape, wrap, quote)
 
     def _put(self, tag: Tag) -> int:
         self._tags.append(replace(tag, parent=self._open[-1] if self._open else -1))
@@ -185,7 +194,12 @@ def render(segment: Segment, translated: SegmentTranslation) -> str:
             at = last
         return "".join([*found, write(text[at:end], wrap)])
 
-    return put(-1, 0, len(text), segment.wrap)
+    return segment.quote(put(-1, 0, len(text), segment.wrap))
+
+
+def unchanged(segment: Segment) -> SegmentTranslation:
+    """A segment's text and tags as they are."""
+    return SegmentTranslation(segment.text, tuple((tag.begin, tag.end) for tag in segment.tags))
 
 
 @dataclass
