@@ -57,8 +57,8 @@ def _translated(
 ) -> Iterator[tuple[int, Segment, SegmentAnswer, str]]:
     """Segments that have a translation, counted from 1 with those that have none."""
     for number, (segment, answer) in enumerate(zip(segments, answers, strict=True), 1):
-        if answer.translation:
-            yield number, segment, answer, answer.translation.text
+        if answer.output:
+            yield number, segment, answer, answer.output.text
 
 
 def _xml(text: str) -> str:

@@ -42,13 +42,13 @@ class Piece:
 
 def fill(builder: SegmentBuilder, pieces: Sequence[Piece]) -> None:
     """Add text and tags to a segment; a mark without its partner, or across a pair, is an element without text."""
-    pairs = _pairs(pieces)
+    partners = find_partners(pieces)
     for number, piece in enumerate(pieces):
         if piece.kind == "text":
             builder.add(piece.text)
         elif piece.kind == "keep":
             builder.keep(piece.raw, piece.text)
-        elif number not in pairs:
+        elif number not in partners:
             builder.empty(piece.raw)
         elif piece.kind == "open":
             builder.open(piece.raw)
@@ -56,8 +56,9 @@ def fill(builder: SegmentBuilder, pieces: Sequence[Piece]) -> None:
             builder.close(piece.raw)
 
 
-def _pairs(pieces: Sequence[Piece]) -> set[int]:
-    waiting, names, found = list[int](), Counter[str](), set[int]()
+def find_partners(pieces: Sequence[Piece]) -> dict[int, int]:
+    """Of each mark that is a half of a pair the other half."""
+    waiting, names, found = list[int](), Counter[str](), dict[int, int]()
     for number, piece in enumerate(pieces):
         if piece.kind == "open" and len(waiting) < DEEPEST:
             waiting.append(number)
@@ -67,7 +68,7 @@ def _pairs(pieces: Sequence[Piece]) -> set[int]:
             while last < 0 or pieces[last].name != piece.name:
                 last = waiting.pop()
                 names[pieces[last].name] -= 1
-            found |= {last, number}
+            found |= {last: number, number: last}
     return found
 
 
