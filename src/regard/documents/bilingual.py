@@ -9,18 +9,28 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from regard.documents.markup import escape_text, escape_value
+from regard.documents.memory import CloseMatch
 from regard.documents.segment import Segment
 from regard.documents.translate import SegmentAnswer
 
-Writer = Callable[[Sequence[Segment], Sequence[SegmentAnswer], tuple[str, str]], bytes]
+Close = Callable[[str], CloseMatch | None]
+"""From a text to that of a memory which is most like it, if one is."""
 BY_MODEL = 'state="needs-review-translation" state-qualifier="leveraged-mt"'
 """A translation that a person must read; as a corpus it counts as translated, so that what is corrected is learned."""
 BY_MEMORY = 'state="translated" state-qualifier="exact-match"'
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-def write_xliff(segments: Sequence[Segment], answers: Sequence[SegmentAnswer], direction: tuple[str, str]) -> bytes:
-    """A unit for each segment that was translated, with its place and the guard's warnings as notes."""
+def write_xliff(
+    segments: Sequence[Segment],
+    answers: Sequence[SegmentAnswer],
+    direction: tuple[str, str],
+    close: Close | None = None,
+) -> bytes:
+    """A unit for each segment that was translated, with its place and the guard's warnings as notes.
+
+    What a memory has of a text that is nearly the same stands beside it as a suggestion (``alt-trans``).
+    """
     source, target = map(escape_value, direction)
     file = f'original="document" source-language="{source}" target-language="{target}" datatype="plaintext"'
     found = [f'<xliff version="1.2" xmlns="urn:oasis:names:tc:xliff:document:1.2">\n<file {file}>\n<body>\n']
@@ -29,13 +39,19 @@ def write_xliff(segments: Sequence[Segment], answers: Sequence[SegmentAnswer], d
         found.append(
             f'<trans-unit id="{number}" xml:space="preserve">\n<source>{_xml(segment.text)}</source>\n'
             f"<target {BY_MEMORY if answer.remembered else BY_MODEL}>{_xml(text)}</target>\n"
-            f"<note>{_xml(segment.where)}</note>\n{notes}</trans-unit>\n"
+            f"<note>{_xml(segment.where)}</note>\n{notes}"
+            f"{_suggestion(None if answer.remembered or close is None else close(segment.text))}</trans-unit>\n"
         )
     return _file([*found, "</body>\n</file>\n</xliff>\n"])
 
 
-def write_tmx(segments: Sequence[Segment], answers: Sequence[SegmentAnswer], direction: tuple[str, str]) -> bytes:
-    """The same as a translation memory."""
+def write_tmx(
+    segments: Sequence[Segment],
+    answers: Sequence[SegmentAnswer],
+    direction: tuple[str, str],
+    close: Close | None = None,
+) -> bytes:
+    """The same as a translation memory, without suggestions."""
     source, target = map(escape_value, direction)
     header = f'srclang="{source}" adminlang="en" datatype="plaintext" segtype="paragraph" o-tmf="regard"'
     found = [f'<tmx version="1.4">\n<header {header} creationtool="regard" creationtoolversion="1"/>\n<body>\n']
@@ -48,8 +64,15 @@ def write_tmx(segments: Sequence[Segment], answers: Sequence[SegmentAnswer], dir
     return _file([*found, "</body>\n</tmx>\n"])
 
 
-WRITERS: dict[str, Writer] = {"xliff": write_xliff, "tmx": write_tmx}
+WRITERS = {"xliff": write_xliff, "tmx": write_tmx}
 """What writes each kind."""
+
+
+def _suggestion(match: CloseMatch | None) -> str:
+    if match is None:
+        return ""
+    both = f"<source>{_xml(match.source)}</source><target>{_xml(match.target)}</target>"
+    return f'<alt-trans match-quality="{match.score:.0%}">{both}</alt-trans>\n'
 
 
 def _translated(

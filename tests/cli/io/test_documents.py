@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from regard.cli import main
+from regard.data.corpora.pairs import open_pairs
 from regard.documents import translate
 from regard.inspection import SHIPPED
 
@@ -66,6 +67,26 @@ def test_folders_and_patterns(tmp_path: Path, capsys: Any) -> None:
     assert capsys.readouterr().err.count("it stays as it is") == 2
     assert run("--input", source / "**" / "b.txt", "--output", tmp_path / "other", *format) == 0
     assert [str(path.relative_to(tmp_path / "other")) for path in (tmp_path / "other").rglob("*.txt")] == ["deep/b.txt"]
+
+
+MEMORY = """<tmx version="1.4"><header srclang="en"/><body>
+<tu><tuv xml:lang="en"><seg>The horse sleeps.</seg></tuv><tuv xml:lang="de"><seg>PFERD!</seg></tuv></tu>
+<tu><tuv xml:lang="en"><seg>The dog sees the black cat.</seg></tuv><tuv xml:lang="de"><seg>Schwarz.</seg></tuv></tu>
+</body></tmx>"""
+
+
+@pytest.mark.parametrize(("kind", "ending"), [("xliff", "xlf"), ("tmx", "tmx")])
+def test_what_a_memory_has_and_what_is_learned_from(kind: str, ending: str, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "m.tmx").write_text(MEMORY)
+    files = ("--input", tmp_path / "a.txt", "--format", "text", "--output", tmp_path / "b.txt")
+    assert run(*files, "--memory", tmp_path / "m.tmx", "--bilingual", kind) == 0
+    assert (tmp_path / "b.txt").read_text() == "Der Hund sieht die Katze.\n\nPFERD!\n"
+    assert "1 of them by the memory" in capsys.readouterr().err
+    beside = tmp_path / f"b.txt.{ending}"
+    assert ("Schwarz." in beside.read_text()) == (kind == "xliff")
+    pairs = [tuple(pair) for pair in open_pairs(beside).examples()]
+    assert pairs == [("The dog sees the cat.", "Der Hund sieht die Katze."), ("The horse sleeps.", "PFERD!")]
 
 
 @pytest.mark.parametrize(

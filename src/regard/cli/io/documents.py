@@ -21,8 +21,9 @@ from regard.system.errors import RegardError, UsageError
 from regard.text.counts import counted
 
 if TYPE_CHECKING:
+    from regard.documents.memory import TranslationMemory
     from regard.documents.segment import Document, Segment
-    from regard.documents.translate import Memory, SegmentAnswer
+    from regard.documents.translate import SegmentAnswer
     from regard.tasks.text.output_options import OutputOptions
     from regard.tasks.translation.translator import Translation
 
@@ -148,8 +149,9 @@ def _translate_one(
     wanted: OutputOptions,
     given: TextOptions,
     options: DocumentOptions,
-    memory: Memory | None,
+    memory: TranslationMemory | None,
 ) -> None:
+    from regard.documents.bilingual import WRITERS
     from regard.documents.kinds import read_document
     from regard.documents.translate import SegmentTranslator
 
@@ -168,7 +170,8 @@ def _translate_one(
         answers.extend(_read(stream))
         if options.bilingual and one.output:
             path = one.output.with_name(f"{one.output.name}.{'xlf' if options.bilingual == 'xliff' else 'tmx'}")
-            disk.replace(path, _bilingual(options.bilingual, task, document.segments, answers))
+            close = memory.close if memory else None
+            disk.replace(path, WRITERS[options.bilingual](document.segments, answers, task.direction, close))
         return _write(document, answers, str(one.input))
 
     with Exchange("translate", opened.folder, (), replace(given, input=one.input, output=one.output), {}) as exchange:
@@ -179,12 +182,12 @@ def _translate_one(
         say(line)
 
 
-def _memory(path: Path | None, task: Translation) -> Memory | None:
+def _memory(path: Path | None, task: Translation) -> TranslationMemory | None:
     if path is None:
         return None
-    from regard.config import import_name
+    from regard.documents.memory import TranslationMemory
 
-    return import_name("regard.documents.memory:TranslationMemory").read(path, task.direction)
+    return TranslationMemory.read(path, task.direction)
 
 
 def _is_newer(output: Path, source: Path) -> bool:
@@ -207,14 +210,6 @@ def _write(document: Document, answers: Sequence[SegmentAnswer], name: str) -> b
         return document.write({n: one.output for n, one in enumerate(answers) if one.output})
     except RegardError as error:
         raise RegardError(error.message, error.where or name) from None
-
-
-def _bilingual(
-    kind: Literal["xliff", "tmx"], task: Translation, segments: Sequence[Segment], answers: Sequence[SegmentAnswer]
-) -> bytes:
-    from regard.config import import_name
-
-    return import_name("regard.documents.bilingual:WRITERS")[kind](segments, answers, task.direction)
 
 
 def report(segments: Sequence[Segment], answers: Sequence[SegmentAnswer]) -> Iterator[str]:
