@@ -21,6 +21,8 @@ from regard.text.terms import PROTECTED
 if TYPE_CHECKING:
     from regard.tasks.translation.translator import Translation
 
+WIDE = 4
+"""Hypotheses, at least, of a search that must write what is kept."""
 _LINE = re.compile(r"[^\n]*[^\s][^\n]*")
 _NUMBERED = re.compile(r"^line (\d+):? ?")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -83,6 +85,7 @@ class _Sentence:
     end: int
     text: str
     output: str = ""
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -92,7 +95,6 @@ class _Draft:
     segment: Segment
     tags: tuple[Tag, ...]
     sentences: list[_Sentence]
-    notes: list[str] = field(default_factory=list)
     remembered: bool = False
     unsure: bool = False
 
@@ -160,24 +162,30 @@ class SegmentTranslator:
                 yield _Sentence(first, at, text[first:at])
 
     def _write(self, given: list[tuple[_Draft, _Sentence]]) -> None:
-        """Translate sentences, in a batch those that keep something, in another all the others, which are faster."""
-        kept = [tuple(t for tag, t in draft.kept if t and one.begin <= tag.begin < one.end) for draft, one in given]
-        for some in (
-            [pair for pair in zip(given, kept, strict=True) if bool(pair[1]) == keeps] for keeps in (False, True)
-        ):
-            if some:
-                self._write_batch([pair for pair, _ in some], {one.text: own for (_, one), own in some if own})
+        """Translate sentences in one batch; again, with a beam, those that lack something that they keep."""
+        if given:
+            self._write_batch(given, {}, self.options.beam)
+        lacking, kept = list[tuple[_Draft, _Sentence]](), dict[str, tuple[str, ...]]()
+        for draft, one in given:
+            own = tuple(text for tag, text in draft.kept if text and one.begin <= tag.begin < one.end)
+            if any(one.output.count(text) < own.count(text) for text in own):
+                lacking.append((draft, one))
+                kept[one.text] = own
+        if lacking:
+            self._write_batch(lacking, kept, max(WIDE, self.options.beam or self.task.recipe.decoding.beam))
 
-    def _write_batch(self, given: list[tuple[_Draft, _Sentence]], kept: dict[str, tuple[str, ...]]) -> None:
+    def _write_batch(
+        self, given: list[tuple[_Draft, _Sentence]], kept: dict[str, tuple[str, ...]], beam: int | None
+    ) -> None:
         own = self.options.terms or self.task.terminology or Terminology()
         terms = SegmentTerms(own.terms, own.protect, own.forbidden, kept)
+        options = replace(self.options, beam=beam, terms=terms or None)
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            found = self.task.write([one.text for _, one in given], replace(self.options, terms=terms or None))
+            found = self.task.write([one.text for _, one in given], options)
         for (draft, one), (best, *_) in zip(given, found, strict=True):
             one.output, draft.unsure = best.text.strip() or one.text, draft.unsure or bool(best.unsure)
-            if best.guard and best.guard.sentence:
-                draft.notes.append(best.guard.sentence)
+            one.notes = [best.guard.sentence] if best.guard and best.guard.sentence else []
         for warning in told:
             self._note(str(warning.message), given, kept)
 
@@ -187,9 +195,9 @@ class SegmentTranslator:
         if numbered is None:
             warnings.warn(sentence, stacklevel=2)
             return
-        draft, one = given[int(numbered[1]) - 1]
+        _, one = given[int(numbered[1]) - 1]
         if not any(repr(text) in sentence for text in kept.get(one.text, ())):
-            draft.notes.append(sentence[numbered.end() :])
+            one.notes.append(sentence[numbered.end() :])
 
     def _join(self, draft: _Draft) -> tuple[str, list[int]]:
         """The sentences of a segment as they stood there, and where each begins in the translation."""
@@ -235,8 +243,9 @@ class SegmentTranslator:
             found = place_tags(draft.tags, *sides, share_JI)
         else:
             found = place_in_proportion(segment.tags, sides[0][1], *sides[1])
+        notes = [note for one in draft.sentences for note in one.notes]
         own = replace(found, places=found.places[: len(segment.tags)])
-        return SegmentAnswer(own, protected, tuple(draft.notes), draft.remembered, draft.unsure)
+        return SegmentAnswer(own, protected, tuple(notes), draft.remembered, draft.unsure)
 
 
 def _wants(draft: _Draft, text: str) -> bool:
