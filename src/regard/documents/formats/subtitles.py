@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from html import unescape
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from regard.documents.encoding import decode
 from regard.documents.inline import Piece, fill, find_partners
@@ -88,7 +88,7 @@ def _read_cues(data: bytes, decoded: tuple[str, str], read: Callable[[str], str]
     times, lines = list(_TIMES.finditer(raw)), list[_Line]()
     if not times and raw.strip("\ufeff \r\n") and not raw.startswith(("WEBVTT", "\ufeffWEBVTT")):
         raise RegardError("has no line of times such as 00:00:01,000 --> 00:00:02,000; it has no subtitles")
-    for cue, following in zip(times, [*times[1:], None], strict=True):
+    for cue, following in zip_longest(times, times[1:]):
         end = following.start() if following else len(raw)
         if read is unescape:  # a block of WebVTT ends with an empty line
             blank = re.compile(r"\r?\n[ \t]*(?=\r?\n|\Z)").search(raw, cue.end(), end)
