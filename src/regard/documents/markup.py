@@ -21,9 +21,12 @@ ESCAPED = frozenset(("textarea", "title"))
 VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 """Elements of HTML without an end."""
 _TAG = re.compile(r"""<(/?)([A-Za-z_:][^\s/>]*+)(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+)*+>""")
-_DOCTYPE = re.compile(
-    r"""<!(?:[^<>"'\[]++|"[^"]*+"|'[^']*+'|\[(?:[^\]"'<]++|"[^"]*+"|'[^']*+'|<!--.*?-->|<)*+\])*+>""", re.DOTALL
+_OTHER = re.compile(
+    r"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<!(?!--|\[CDATA\[)
+    (?:[^<>"'\[]++|"[^"]*+"|'[^']*+'|\[(?:[^\]"'<]++|"[^"]*+"|'[^']*+'|<!--.*?-->|<)*+\])*+>""",
+    re.DOTALL | re.VERBOSE,
 )
+_HTML_OTHER = re.compile(r"<!--(?:-?>|.*?--!?>)|<!\[CDATA\[.*?\]\]>|<[!?](?!--|\[CDATA\[)[^>]*>", re.DOTALL)
 _OPENING = re.compile(r"<(?=[A-Za-z_:!?]|/[A-Za-z_:])")
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+)))?""")
 
@@ -56,10 +59,10 @@ class Attribute:
 
 
 def tokens(text: str, html: bool = False) -> Iterator[Token]:
-    """The whole text, token by token.
+    """The whole text, token by token; what never ends in HTML ends with it, as in a browser.
 
     Raises:
-        RegardError: a tag, a comment or a part never ends; with its line.
+        RegardError: a tag, a comment or a part of XML never ends; with its line.
     """
     at = 0
     while at < len(text):
@@ -69,7 +72,7 @@ def tokens(text: str, html: bool = False) -> Iterator[Token]:
             yield Token("text", at, begin)
         if not opening:
             return
-        token = _comment(text, begin, html) if text[begin + 1] in "!?" else _tag(text, begin, html)
+        token = (_html_token if html else _xml_token)(text, begin)
         yield token
         at = token.end
         if html and token.kind == "open" and token.name in RAW:
@@ -127,27 +130,21 @@ def escape_value(text: str) -> str:
     return escape_text(text).replace('"', "&quot;").replace("'", "&#39;")
 
 
-def _comment(text: str, begin: int, html: bool) -> Token:
-    for start, stop in (("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", ">" if html else "?>")):
-        if text.startswith(start, begin):
-            end = text.find(stop, begin + len(start))
-            return Token("other", begin, _end(text, begin, end + len(stop) if end >= 0 else 0))
-    found = _DOCTYPE.match(text, begin)
-    return Token("other", begin, _end(text, begin, found.end() if found else 0))
-
-
-def _tag(text: str, begin: int, html: bool) -> Token:
-    found = _TAG.match(text, begin)
-    end = _end(text, begin, found.end() if found else 0)
-    assert found is not None
-    name = found[2].lower() if html else found[2]
-    if found[1]:
-        return Token("close", begin, end, name)
-    return Token("empty" if text[end - 2] == "/" or (html and name in VOID) else "open", begin, end, name)
-
-
-def _end(text: str, begin: int, end: int) -> int:
-    if end <= begin:
+def _xml_token(text: str, begin: int) -> Token:
+    found = (_OTHER if text[begin + 1] in "!?" else _TAG).match(text, begin)
+    if found is None:
         line = text.count("\n", 0, begin) + 1
         raise RegardError(f"line {line}: what begins with {text[begin : begin + 20]!r} never ends")
-    return end
+    if text[begin + 1] in "!?":
+        return Token("other", begin, found.end())
+    kind: Kind = "close" if found[1] else "empty" if text[found.end() - 2] == "/" else "open"
+    return Token(kind, begin, found.end(), found[2])
+
+
+def _html_token(text: str, begin: int) -> Token:
+    found = (_HTML_OTHER if text[begin + 1] in "!?" else _TAG).match(text, begin)
+    if found is None or text[begin + 1] in "!?":
+        return Token("other", begin, found.end() if found else len(text))
+    name = found[2].lower()
+    kind: Kind = "close" if found[1] else "empty" if text[found.end() - 2] == "/" or name in VOID else "open"
+    return Token(kind, begin, found.end(), name)

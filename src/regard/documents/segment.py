@@ -16,7 +16,8 @@ Wrap = tuple[str, str]
 """What stands before and behind a run of text, as it is written in the document."""
 BARE: Wrap = ("", "")
 _BLANKS = re.compile(r"[ \t\r\n\f]+")
-_INNER = re.compile("\0([0-9]{1,12}):([0-9]{1,12})\0")
+INNER = re.compile("\0([0-9]{1,12}):([0-9]{1,12})\0")
+"""What :func:`inner` writes."""
 
 
 @dataclass(frozen=True)
@@ -245,9 +246,13 @@ class TextDocument:
                 begin, end = int(found[1]), int(found[2])
                 return piece(place + 1, begin, end) if segment.begin <= begin and end <= segment.end else found[0]
 
-            return _INNER.sub(within, render(segment, translations[numbers[place]]))
+            return INNER.sub(within, self.render(segment, translations[numbers[place]]))
 
         return piece(0, 0, len(self.raw))
+
+    def render(self, segment: Segment, translated: SegmentTranslation) -> str:
+        """A translation as the document writes it."""
+        return render(segment, translated)
 
     def encode(self, text: str) -> bytes:
         """Text as the document's bytes."""
