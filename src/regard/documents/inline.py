@@ -15,7 +15,7 @@ from regard.documents.segment import SegmentBuilder
 DEEPEST = 100
 """Pairs within one another; what is deeper stays as elements without text."""
 _MARK = re.compile(
-    r"<(?P<end>/?)(?P<element>[A-Za-z][\w:-]*+)(?P<rest>(?:[^<>\"']++|\"[^\"<>]*+\"|'[^'<>]*+')*+)>"
+    r"<(?P<end>/?)(?P<element>[A-Za-z][\w:-]*+|\d+(?=/?>))(?P<rest>(?:[^<>\"']++|\"[^\"<>]*+\"|'[^'<>]*+')*+)>"
     r"|``(?P<code>[^`]++)``"
     r"|(?<![\w`])(?::[A-Za-z][\w+.:-]{0,40}:)?`(?=\S)(?P<title>[^`]*?[^`\s])(?P<url>\s?<[^`<>]++>)?`_{0,2}+(?![\w`])"
     r"|(?<![\w*])(?P<stars>\*\*?)(?P<strong>[^\s*](?:[^*]*[^\s*])?)(?P=stars)(?![\w*])"
