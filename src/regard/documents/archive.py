@@ -78,6 +78,16 @@ class Archive:
             raise RegardError(f"has more than {LARGEST_PART >> 20} MiB", name)
         return self._zip.read(name)
 
+    def contains(self, name: str, wanted: bytes) -> bool:
+        """Whether a member of any size has some bytes."""
+        last = b""
+        with self._zip.open(name) as stream:
+            while some := stream.read(1 << 20):
+                if wanted in last + some:
+                    return True
+                last = some[-len(wanted) :]
+        return False
+
     def document(self, readers: Mapping[str, Callable[[bytes], TextDocument]]) -> ArchiveDocument:
         """The document whose segments some members have.
 

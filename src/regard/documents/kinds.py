@@ -15,7 +15,7 @@ KINDS = {
     "markdown": ("regard.documents.formats.markdown:read", ("md", "markdown")),
     "html": ("regard.documents.formats.html:read", ("html", "htm", "xhtml")),
     "docx": ("regard.documents.formats.docx:read", ("docx",)),
-    "pptx": ("regard.documents.formats.pptx:read", ("pptx",)),
+    "pptx": ("regard.documents.formats.office:read_pptx", ("pptx",)),
     "xlsx": ("regard.documents.formats.xlsx:read", ("xlsx",)),
     "opendocument": ("regard.documents.formats.opendocument:read", ("odt", "ods", "odp")),
     "epub": ("regard.documents.formats.epub:read", ("epub",)),
