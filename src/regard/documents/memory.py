@@ -119,9 +119,11 @@ class _Index:
             size += len(places)
         if not some:
             return []
-        texts_C, common_C = np.unique(np.concatenate(some), return_counts=True)
-        bound_C = common_C / (len(words) + self._sizes_N[texts_C])
-        return texts_C[np.argsort(-bound_C, kind="stable")[:CANDIDATES]].tolist()
+        common_N = np.bincount(np.concatenate(some), minlength=len(self.texts))
+        texts_C = np.flatnonzero(common_N > 0)
+        bound_C = common_N[texts_C] / (len(words) + self._sizes_N[texts_C])
+        best_C = np.argpartition(-bound_C, CANDIDATES)[:CANDIDATES] if len(bound_C) > CANDIDATES else slice(None)
+        return texts_C[best_C].tolist()
 
     def _in(self, word: str) -> NDArray[np.int64]:
         number = self._numbers[word]
