@@ -29,7 +29,7 @@ from pathlib import Path
 import regard
 from regard.data.alignment.hmm import WordAligner
 from regard.documents.segment import Segment, SegmentBuilder, render
-from regard.documents.tags import place_in_proportion
+from regard.documents.tags.placement import place_in_proportion
 from regard.documents.translate import SegmentTranslator
 from regard.runs.demo.grammar.corpus import Pair, generate, word_spans
 from regard.tasks.text.output_options import OutputOptions

@@ -111,7 +111,7 @@ def _with_head(task: Translation, source: Path | None, outputs: ParallelLines) -
         return task
     pairs = _both(source, outputs) if source is not None and source.is_file() and outputs.path else None
     if pairs is None or len(outputs.lines) < LEAST:
-        say("the mean of the last layer but one aligns words; align --tune finds better heads")
+        say("the mean of all layers aligns words; align --tune finds better heads")
         return task
     names = list(map(str, choose_heads(task, *pairs)[0]))
     say(f"{', '.join(names)} align words here, chosen by these pairs; align --tune writes such a choice to the recipe")

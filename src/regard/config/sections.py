@@ -309,7 +309,7 @@ class Decoding(Section):
     alignment_heads: tuple[AlignmentName, ...] = only_if_set(
         'the heads of cross-attention whose mean aligns words, as "2.4 predicts" or "3.1 reads": layer and head of the '
         "decoder, from 1, in the step that predicts a word or the one that reads it; without a head the mean of the "
-        "layer; regard align --tune chooses them; empty: the last layer but one, predicts",
+        "layer; regard align --tune chooses them; empty: the mean of all layers, predicts",
         (),
     )
     temperature: float = Field(1.0, ge=0.0, le=100.0, description="sampling: scores are divided by it; 0 is greedy")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from regard.documents.segment import Place, Segment, SegmentTranslation, Tag
-from regard.documents.tags import MOST, Shares, diagonal, needs_alignment, place_in_proportion, place_tags
+from regard.documents.tags.copies import put_copies
+from regard.documents.tags.placement import MOST, Shares, diagonal, needs_alignment, place_in_proportion, place_tags
 from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.terms import Terminology, WantedTerm
 from regard.tasks.translation.align import unit_weights, units_of
@@ -103,6 +104,12 @@ class _Draft:
         """Tags of what is kept, and its text."""
         return [(tag, self.segment.text[tag.begin : tag.end].strip()) for tag in self.tags if tag.kept]
 
+    def kept_in(self, one: _Sentence) -> list[Place]:
+        """The characters of a sentence that are kept, in its order."""
+        some = [(tag, text) for tag, text in self.kept if text and one.begin <= tag.begin < one.end]
+        begins = [(self.segment.text.index(text, tag.begin) - one.begin, len(text)) for tag, text in some]
+        return sorted((begin, begin + size) for begin, size in begins)
+
 
 @dataclass
 class SegmentTranslator:
@@ -165,14 +172,22 @@ class SegmentTranslator:
         """Translate sentences in one batch; again, with a beam, those that lack something that they keep."""
         if given:
             self._write_batch(given, {}, self.options.beam)
-        lacking, kept = list[tuple[_Draft, _Sentence]](), dict[str, tuple[str, ...]]()
-        for draft, one in given:
-            own = tuple(text for tag, text in draft.kept if text and one.begin <= tag.begin < one.end)
-            if any(one.output.count(text) < own.count(text) for text in own):
-                lacking.append((draft, one))
-                kept[one.text] = own
-        if lacking:
-            self._write_batch(lacking, kept, max(WIDE, self.options.beam or self.task.recipe.decoding.beam))
+        lacking = [(draft, one, own) for draft, one in given if _lacks(one.output, one.text, own := draft.kept_in(one))]
+        shares = self._unit_weights([(one.text, one.output) for _, one, _ in lacking])
+        again, kept = list[tuple[_Draft, _Sentence]](), dict[str, tuple[str, ...]]()
+        for draft, one, own in lacking:
+            if (output := put_copies(one.text, one.output, own, next(shares, None))) is not None:
+                one.output = output
+            else:
+                again.append((draft, one))
+                kept[one.text] = tuple(one.text[begin:end] for begin, end in own)
+        if again:
+            self._write_batch(again, kept, max(WIDE, self.options.beam or self.task.recipe.decoding.beam))
+
+    def _unit_weights(self, pairs: Sequence[tuple[str, str]]) -> Iterator[Shares | None]:
+        """Of each pair how much its units belong together; nothing of a model that attends to no source."""
+        attends = pairs and self.task.recipe.model.attention.get("cross")
+        return unit_weights(self.task, pairs) if attends else iter(())
 
     def _write_batch(
         self, given: list[tuple[_Draft, _Sentence]], kept: dict[str, tuple[str, ...]], beam: int | None
@@ -216,7 +231,7 @@ class SegmentTranslator:
         wants = [bool(draft.sentences) and _wants(draft, text) for draft, text, _ in given]
         for (draft, _, _), one in zip(given, wants, strict=True):
             asked += [(sentence.text, sentence.output) for sentence in draft.sentences] if one else []
-        own = unit_weights(self.task, asked) if asked and self.task.recipe.model.attention.get("cross") else None
+        own = self._unit_weights(asked)
         for (draft, text, begins), one in zip(given, wants, strict=True):
             if not one:
                 found.append(None)
@@ -226,7 +241,7 @@ class SegmentTranslator:
             for sentence, begin in zip(draft.sentences, begins, strict=True):
                 rows = _within(units_J, (begin, begin + len(sentence.output)))
                 columns = _within(units_I, (sentence.begin, sentence.end))
-                part_JI = next(own) if own else None
+                part_JI = next(own, None)
                 fits = part_JI is not None and part_JI.shape == (len(rows), len(columns))
                 share_JI[rows.start : rows.stop, columns.start : columns.stop] = (
                     part_JI if fits and part_JI is not None else diagonal(len(rows), len(columns))
@@ -246,6 +261,12 @@ class SegmentTranslator:
         notes = [note for one in draft.sentences for note in one.notes]
         own = replace(found, places=found.places[: len(segment.tags)])
         return SegmentAnswer(own, protected, tuple(notes), draft.remembered, draft.unsure)
+
+
+def _lacks(output: str, text: str, kept: Sequence[Place]) -> bool:
+    """Whether a translation has something less often than it is kept."""
+    own = [text[begin:end] for begin, end in kept]
+    return any(output.count(one) < own.count(one) for one in set(own))
 
 
 def _wants(draft: _Draft, text: str) -> bool:

@@ -123,11 +123,13 @@ def test_a_file_of_texts(shout, packed: Any) -> None:
     assert done.err == "regard: some: 1 line was not valid UTF-8 and had bytes replaced: 2\n"
 
 
-@pytest.mark.parametrize("command", ["translate", "ask"])
+REFUSED = "page.html.gz post.mdx page.php notes.org book.asciidoc App.vue".split()
+READ = "page.html README.md film.SRT messages.po letter.docx".split()
+
+
 @pytest.mark.parametrize(
-    "name",
-    "page.html README.md film.SRT messages.po letter.docx page.html.gz post.mdx page.php notes.org book.asciidoc "
-    "App.vue".split(),
+    ("command", "name"),
+    [*(("translate", name) for name in REFUSED), *(("ask", name) for name in (*REFUSED, *READ))],
 )
 def test_a_document_is_refused_where_its_lines_would_be_written_anew(
     command: str, name: str, regard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -80,11 +80,11 @@ def test_links_are_those_of_the_recorded_weights(model: Translation, heads: tupl
     assert {j for _, j in links} == set(range(len(translation.split())))
 
 
-def test_the_usual_attention_is_the_mean_of_the_last_layer_but_one(model: Translation) -> None:
-    assert heads_of(model.recipe, 3) == (AlignmentHead(2, 0, "predicts"),)
-    assert heads_of(model.recipe, 1) == (AlignmentHead(1, 0, "predicts"),)
+def test_the_usual_attention_is_the_mean_of_all_layers(model: Translation) -> None:
+    assert heads_of(model.recipe, 2) == (AlignmentHead(1, 0, "predicts"), AlignmentHead(2, 0, "predicts"))
     text, translation = ["the old man sees"], ["der alt mann sieht"]
-    assert model.with_settings(among("2 predicts")).align(text, translation) == model.align(text, translation)
+    every = [f"{layer} predicts" for layer in range(1, model.recipe.model.decoder_layers + 1)]
+    assert model.with_settings(among(*every)).align(text, translation) == model.align(text, translation)
 
 
 @pytest.mark.parametrize("count", [24, pytest.param(70, marks=pytest.mark.long(0.1))])

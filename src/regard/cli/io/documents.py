@@ -21,7 +21,7 @@ from regard.system.errors import RegardError, UsageError
 from regard.text.counts import counted
 
 if TYPE_CHECKING:
-    from regard.documents.memory import TranslationMemory
+    from regard.documents.memories.memory import TranslationMemory
     from regard.documents.segment import Document, Segment
     from regard.documents.translate import SegmentAnswer
     from regard.tasks.text.output_options import OutputOptions
@@ -119,7 +119,7 @@ def translate_files(
 
     memory = _memory(options.memory, task)
     if not is_known(task.recipe):
-        say("tags go where the mean attention of a layer says; regard align --tune finds heads that place them better")
+        say("tags go where the mean attention of all layers says; regard align --tune finds better heads")
     for number, one in enumerate(files, 1):
         if one.output is not None and one.output != given.output:
             if _is_newer(one.output, one.input):
@@ -151,8 +151,8 @@ def _translate_one(
     options: DocumentOptions,
     memory: TranslationMemory | None,
 ) -> None:
-    from regard.documents.bilingual import WRITERS
     from regard.documents.kinds import read_document
+    from regard.documents.memories.bilingual import WRITERS
     from regard.documents.translate import SegmentTranslator
 
     refuse_no_file(one.input)
@@ -185,7 +185,7 @@ def _translate_one(
 def _memory(path: Path | None, task: Translation) -> TranslationMemory | None:
     if path is None:
         return None
-    from regard.documents.memory import TranslationMemory
+    from regard.documents.memories.memory import TranslationMemory
 
     return TranslationMemory.read(path, task.direction)
 

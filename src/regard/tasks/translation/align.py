@@ -93,10 +93,18 @@ def is_known(recipe: Recipe) -> bool:
 
 
 def heads_of(recipe: Recipe, layers: int) -> Heads:
-    """Those of the recipe, or that which training guided; else the mean of the last layer but one [Garg19 §4.1]."""
+    """Those of the recipe, or that which training guided; else the mean of all layers, in the step that predicts.
+
+    In six models, imported ones among them, that is better than the last layer but one [Garg19 §4.1], or as good.
+    """
     if recipe.decoding.alignment_heads:
         return tuple(map(AlignmentHead.parse, recipe.decoding.alignment_heads))
-    return (AlignmentHead.guided(layers) if recipe.training.guided_alignment else AlignmentHead(max(1, layers - 1)),)
+    return (AlignmentHead.guided(layers),) if recipe.training.guided_alignment else usual_heads(layers)
+
+
+def usual_heads(layers: int) -> Heads:
+    """The mean of all layers, in the step that predicts a piece."""
+    return tuple(map(AlignmentHead, range(1, layers + 1)))
 
 
 def words_of(text: str) -> list[str]:
@@ -109,7 +117,7 @@ def units_of(text: str) -> list[Span]:
     return [found.span() for found in _UNIT.finditer(text)]
 
 
-def unit_weights(task: TargetWriter, pairs: Sequence[tuple[str, str]]) -> Iterator[Weights | None]:
+def unit_weights(task: TargetWriter, pairs: Sequence[tuple[str, str]]) -> Iterator[NDArray[np.float64] | None]:
     """How much the units of each translation belong to those of its text: ``share_JI``, target by source units.
 
     A row is non-negative and sums to one, or is zero where no piece has the unit. ``None`` where a text is too long to
@@ -131,7 +139,7 @@ def unit_weights(task: TargetWriter, pairs: Sequence[tuple[str, str]]) -> Iterat
         if weight_SLHJI is None:
             yield None
             continue
-        both_JI = _both(_mean(weight_SLHJI, heads_of(task.recipe, weight_SLHJI.shape[1])))
+        both_JI = _both(_mean(weight_SLHJI, heads_of(task.recipe, weight_SLHJI.shape[1]))).astype(np.float64)
         yield both_JI / np.maximum(both_JI.sum(1, keepdims=True), 1e-9)
 
 
@@ -176,7 +184,7 @@ def choose_heads(task: TargetWriter, texts: Sequence[str], translations: Sequenc
         raise UsageError("no pair has links by which heads could be chosen", "pairs")
     _, layers, heads, _, _ = held[0][0].shape
     chosen, best = _grown(held, list(_every_head(layers, heads)))
-    usual = (AlignmentHead(max(1, layers - 1)),)
+    usual = usual_heads(layers)
     return chosen, best, _agreement([_links(_mean(weight_SLHJI, usual)) for weight_SLHJI, _ in held], held)
 
 

@@ -313,7 +313,7 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         """Which words of each text and of its translation belong together, by cross-attention.
 
         Words are what stands between blanks, counted from 0. The recipe says whose attention it is
-        (``decoding.alignment_heads``), else it is the mean of the last layer but one.
+        (``decoding.alignment_heads``), else it is the mean of all layers.
 
         Args:
             texts: each is read as a whole.

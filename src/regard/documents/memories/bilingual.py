@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from regard.documents.markup import escape_text, escape_value
-from regard.documents.memory import CloseMatch
+from regard.documents.memories.memory import CloseMatch
 from regard.documents.segment import Segment
 from regard.documents.translate import SegmentAnswer
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.documents.segment import Segment, SegmentBuilder, Tag, render
-from regard.documents.tags import diagonal, needs_alignment, place_in_proportion, place_tags
+from regard.documents.tags.placement import diagonal, needs_alignment, place_in_proportion, place_tags
 
 WORD = re.compile(r"\w+|[^\w\s]")
 

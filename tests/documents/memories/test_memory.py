@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from regard.data.corpora.corpus import TextPair
-from regard.documents.bilingual import WRITERS
-from regard.documents.memory import TranslationMemory
+from regard.documents.memories.bilingual import WRITERS
+from regard.documents.memories.memory import TranslationMemory
 from regard.documents.segment import Segment, SegmentTranslation
 from regard.documents.translate import SegmentAnswer
 from regard.system.errors import RegardError

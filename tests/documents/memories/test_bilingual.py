@@ -6,7 +6,7 @@ import pytest
 from lxml import etree
 
 from regard.data.corpora.memories import MEMORIES
-from regard.documents.bilingual import WRITERS
+from regard.documents.memories.bilingual import WRITERS
 from regard.documents.segment import Segment, SegmentTranslation
 from regard.documents.translate import SegmentAnswer
 from regard.text.lines import InvalidLines

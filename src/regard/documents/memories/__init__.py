@@ -1,0 +1,1 @@
+"""Translations that are remembered, and those that a person corrects."""
