@@ -69,6 +69,17 @@ def test_folders_and_patterns(tmp_path: Path, capsys: Any) -> None:
     assert [str(path.relative_to(tmp_path / "other")) for path in (tmp_path / "other").rglob("*.txt")] == ["deep/b.txt"]
 
 
+def test_a_document_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.docx").write_bytes(b"no zip")
+    (tmp_path / "in" / "b.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nThe dog sees the cat.\n")
+    assert run("--input", tmp_path / "in", "--output", tmp_path / "out") == 1
+    told = capsys.readouterr().err
+    assert "a.docx: is no" in told
+    assert "1 of 2 documents could not be translated" in told
+    assert "Der Hund sieht die Katze." in (tmp_path / "out" / "b.srt").read_text()
+
+
 MEMORY = """<tmx version="1.4"><header srclang="en"/><body>
 <tu><tuv xml:lang="en"><seg>The horse sleeps.</seg></tuv><tuv xml:lang="de"><seg>PFERD!</seg></tuv></tu>
 <tu><tuv xml:lang="en"><seg>The dog sees the black cat.</seg></tuv><tuv xml:lang="de"><seg>Schwarz.</seg></tuv></tu>

@@ -17,7 +17,7 @@ from regard.cli.io.lines import encode_line, json_line
 from regard.cli.io.load_model import refuse_no_file
 from regard.cli.io.terminal import say
 from regard.system import disk
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import RegardError, Stopped, UsageError
 from regard.text.counts import counted
 
 if TYPE_CHECKING:
@@ -114,10 +114,13 @@ def translate_files(
 
     Args:
         exchange: that opened it.
+
+    Raises:
+        RegardError: one cannot be translated; the others were.
     """
     from regard.tasks.translation.align import is_known
 
-    memory = _memory(options.memory, task)
+    memory, failed = _memory(options.memory, task), 0
     if not is_known(task.recipe):
         say("tags go where the mean attention of all layers says; regard align --tune finds better heads")
     for number, one in enumerate(files, 1):
@@ -127,7 +130,17 @@ def translate_files(
                 continue
             say(f"{one.input} ({number:,} of {len(files):,})")
             one.output.parent.mkdir(parents=True, exist_ok=True)
-        _translate_one(one, exchange, task, wanted, given, options, memory)
+        try:
+            _translate_one(one, exchange, task, wanted, given, options, memory)
+        except Stopped:
+            raise
+        except RegardError as error:
+            if len(files) == 1:
+                raise
+            say(str(error))
+            failed += 1
+    if failed:
+        raise RegardError(f"{failed:,} of {counted(len(files), 'document')} could not be translated; see above")
 
 
 def about(options: DocumentOptions) -> dict[str, object]:
