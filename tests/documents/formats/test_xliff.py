@@ -63,6 +63,11 @@ def test_files_come_out_as_they_went_in_and_parse_when_translated(data_folder: P
             f'<target {REVIEW}><mrk mid="1" mtype="seg">A B</mrk></target>',
         ),
         (
+            "<source>&lt;b class='a'&gt;b&lt;/b&gt; &amp;nbsp;c</source>",
+            "<source>&lt;b class='a'&gt;b&lt;/b&gt; &amp;nbsp;c</source>"
+            f"<target {REVIEW}>&lt;b class='a'&gt;B&lt;/b&gt; &amp;nbsp;C</target>",
+        ),
+        (
             '<source xml:space="preserve">a  <g id="1">b<x id="2"/></g> &amp; &lt;<bpt id="3">&lt;i></bpt>c'
             '<ept id="3">&lt;/i></ept><mrk mtype="protected">d</mrk></source>',
             '<source xml:space="preserve">a  <g id="1">b<x id="2"/></g> &amp; &lt;<bpt id="3">&lt;i></bpt>c'
@@ -138,6 +143,7 @@ def test_what_it_writes_is_read_as_pairs(tmp_path: Path) -> None:
 @given(st.text("ab <>&\"'\n\t]é", min_size=1), st.sampled_from([OLD, NEW]), st.sampled_from(["utf-8", "utf-16"]))
 def test_any_text(text: str, outer: str, encoding: str) -> None:
     name = "trans-unit" if outer is OLD else "segment"
+    text = re.sub("<(?=[ab/])", "< ", text)
     root = etree.fromstring(outer.format(f'<{name}><source xml:space="preserve"/></{name}>'))
     source = next(root.iter("source"))
     source.text = text
@@ -146,6 +152,25 @@ def test_any_text(text: str, outer: str, encoding: str) -> None:
     assert document.write({}) == data
     targets = [one.text for one in etree.fromstring(in_capitals(document)).iter("target")]
     assert targets == ([source.text.upper()] if text.strip() else [])
+
+
+CODES = st.recursive(
+    st.sampled_from(
+        ["word", " ", '<x id="1"/>', '<ph id="2">&lt;br></ph>', '<bx id="3"/>', '<ex id="3"/>', "<!-- c -->"]
+    )
+    | st.sampled_from(['<bpt id="4">{</bpt>', '<ept id="4">}</ept>', '<mrk mtype="protected">a <g id="5">b</g></mrk>']),
+    lambda inner: st.lists(inner, max_size=4).map(lambda some: f'<g id="6">{"".join(some)}</g>'),
+)
+
+
+@given(st.lists(CODES, min_size=1, max_size=6).map("".join))
+def test_nested_codes_come_out_as_they_went_in(inner: str) -> None:
+    unit = "<trans-unit id='1'><source xml:space=\"preserve\">{}</source>{}</trans-unit>"
+    document = read(OLD.format(unit.format(inner, "")).encode())
+    for one in document.segments:
+        target = f'<target xml:space="preserve" {REVIEW}>{inner.replace("<!-- c -->", "")}</target>'
+        assert document.write({0: unchanged(one)}).decode() == OLD.format(unit.format(inner, target))
+    assert bool(document.segments) == any(word in inner for word in ("word", "a <g"))
 
 
 @pytest.mark.parametrize(

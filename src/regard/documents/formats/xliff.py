@@ -9,7 +9,7 @@ from functools import partial
 from html import unescape
 
 from regard.documents.encoding import decode
-from regard.documents.inline import Piece, fill
+from regard.documents.inline import Piece, fill, marked
 from regard.documents.markup import Token, attributes, escape_text, refuse_bad_xml, tokens
 from regard.documents.segment import LineNumbers, Segment, SegmentBuilder, TextDocument
 from regard.system.errors import RegardError
@@ -170,7 +170,8 @@ def _pieces(raw: str, inside: Sequence[Token]) -> Iterator[Piece]:
                 yield _held(raw, held, token)
                 held = None
         elif token.kind == "text":
-            yield Piece("text", text=unescape(written))
+            for piece in marked(unescape(written)):  # tags of HTML may stand as text
+                yield replace(piece, raw=escape_text(piece.raw))
         elif token.kind == "other":
             if written.startswith("<![CDATA["):
                 yield Piece("text", text=written[9:-3])
