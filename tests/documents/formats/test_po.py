@@ -101,6 +101,23 @@ def test_plural_stands_in_all_forms_that_print_a_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "given", "written"),
+    [
+        ("%s of %s, %d%%", "% von %s %s% %s, %d%% %", " von %s %s , %d%% "),
+        ("%(a)s %(b)d", "%(b)d %(a)s %(a)s %x", "%(b)d %(a)s  x"),
+        ("all", "alle %", "alle "),
+    ],
+)
+def test_a_placeholder_too_many_is_left_out_of_a_format(text: str, given: str, written: str) -> None:
+    raw = f'{HEADER}\n#, python-format\nmsgid "{text}"\nmsgstr ""\n'
+    document = read(raw.encode())
+    assert not document.segments[0].tags
+    assert polib.pofile(document.write({0: SegmentTranslation(given)}).decode())[0].msgstr == written
+    other = read(raw.replace("python-format", "no-c-format").encode())
+    assert polib.pofile(other.write({0: SegmentTranslation(given)}).decode())[0].msgstr == given
+
+
+@pytest.mark.parametrize(
     ("data", "message"),
     [
         (b'msgid "a\nmsgstr ""\n', "line 1.*no line of a PO file"),

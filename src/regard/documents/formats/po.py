@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,9 +30,11 @@ _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)")
 _ESCAPES = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
 _ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', **{character: f"\\{name}" for name, character in _ESCAPES.items()}})
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
-_DIRECTIVE = r"%[-#0+]*\d*(?:\.\d+)?[hlLzjt]{0,2}[a-zA-Z]"
-_GLUED = re.compile(rf"(?<!\w)\w+{_DIRECTIVE}\w*|{_DIRECTIVE}\w+", re.ASCII)
-"""Placeholders that are a part of a word, where the entry says that it is a format."""
+_FORMAT = re.compile(r"[,\s](?:c|objc|python|php|perl|lua|awk|tcl)-format\b")
+"""Flags of texts in which a per cent sign begins a placeholder, or is doubled."""
+_DIRECTIVE = re.compile(r"%(?:\(\w+\)|\d+\$)?[-#0+ ]*[\d*]*(?:\.[\d*]+)?[hlLqjzt]{0,2}[a-zA-Z%]|%", re.ASCII)
+_GLUED = re.compile(r"(?<!\w)\w+(?:%[-#0+]*\d*(?:\.\d+)?[a-zA-Z])\w*|%[-#0+]*\d*(?:\.\d+)?[a-zA-Z]\w+", re.ASCII)
+"""Placeholders that are a part of a word."""
 _ONE_FIRST = re.compile(r"plural=\(?\s*n\s*==\s*1\s*\?\s*0")
 """Rules of plurals whose first form is of one alone."""
 
@@ -110,7 +113,7 @@ def _entries(raw: str, numbers: LineNumbers) -> Iterator[_Entry]:
 def _note(entry: _Entry, line: re.Match[str]) -> None:
     comment = line[1]
     if comment.startswith("#,"):
-        entry.formatted |= bool(re.search(r"[,\s](?!no-)[\w-]+-format\b", comment))
+        entry.formatted |= bool(_FORMAT.search(comment))
         entry.fuzzy |= "fuzzy" in re.split(r"[#,\s]+", comment)
         entry.flag = (line.start(1) + 2, " fuzzy,")
     elif comment.startswith("#|") and entry.flag[0] < 0:
@@ -136,14 +139,15 @@ def _segments(
             builder = SegmentBuilder(flag[0], blanks=True)
             pieces = marked(texts[keyword])
             fill(builder, [*(keep_matches(pieces, _GLUED) if entry.formatted else pieces)])
-            quote = partial(_put, raw, flag, some)
+            quote = partial(_put, raw, flag, some, _DIRECTIVE.findall(texts[keyword]) if entry.formatted else None)
             found.append(builder.segment(some[-1][1], numbers.of(entry.slots[keyword][0]), quote=quote))
             flag = (some[-1][1], "")
     return found
 
 
-def _put(raw: str, flag: tuple[int, str], slots: Sequence[Place], text: str) -> str:
+def _put(raw: str, flag: tuple[int, str], slots: Sequence[Place], directives: Sequence[str] | None, text: str) -> str:
     """What stands from the flag to the last slot, with the flag and the text in every slot."""
+    text = _without_others(text, directives)
     found, at = [flag[1]], flag[0]
     feed = "\r\n" if "\r\n" in raw[flag[0] : slots[-1][1] + 2] else "\n"
     lines = _LINES.findall(text)
@@ -152,3 +156,16 @@ def _put(raw: str, flag: tuple[int, str], slots: Sequence[Place], text: str) -> 
         found += [raw[at:begin], quoted]
         at = end
     return "".join(found)
+
+
+def _without_others(text: str, directives: Sequence[str] | None) -> str:
+    """A translation without placeholders that its text has not: a program would stop at them."""
+    if directives is None:
+        return text
+    left = Counter(directives)
+
+    def keep(found: re.Match[str]) -> str:
+        left[found[0]] -= 1
+        return found[0] if left[found[0]] >= 0 else ""
+
+    return re.sub("|".join([*map(re.escape, sorted(left, key=len, reverse=True)), "%"]), keep, text)
