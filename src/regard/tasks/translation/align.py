@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -123,23 +123,17 @@ def unit_weights(task: TargetWriter, pairs: Sequence[tuple[str, str]]) -> Iterat
     A row is non-negative and sums to one, or is zero where no piece has the unit. ``None`` where a text is too long to
     be read as a whole, or the tokenizer changes its units.
     """
-    most, extra = task.recipe.data.max_tokens, task.recipe.decoding.max_extra
-    able = [
-        len(task.reads(text)[1]) <= most + 1 and len(task.reads_target(translation)[1]) <= most + extra
-        for text, translation in pairs
-    ]
 
     def owners(text: str, spans: Sequence[Span]) -> list[int]:
         return piece_units(text, spans, units_of(text))
 
-    some = [pair for pair, one in zip(pairs, able, strict=True) if one]
-    found = _weights(task, some, owners, lambda text: len(units_of(text)))
-    for one in able:
-        weight_SLHJI = next(found) if one else None
+    layers, _ = task.recipe.model.attention.get("cross", (0, 0))
+    heads = heads_of(task.recipe, layers)
+    for weight_SLHJI in _weights(task, pairs, owners, lambda text: len(units_of(text)), {head.step for head in heads}):
         if weight_SLHJI is None:
             yield None
             continue
-        both_JI = _both(_mean(weight_SLHJI, heads_of(task.recipe, weight_SLHJI.shape[1]))).astype(np.float64)
+        both_JI = _both(_mean(weight_SLHJI, heads)).astype(np.float64)
         yield both_JI / np.maximum(both_JI.sum(1, keepdims=True), 1e-9)
 
 
@@ -254,7 +248,7 @@ def _word_weights(
     task: TargetWriter, pairs: Sequence[tuple[str, str]], numbers: Sequence[int]
 ) -> Iterator[Weights | None]:
     """Those between the words of each pair; where it has none the line is told."""
-    found = _weights(task, pairs, piece_words, lambda text: len(text.split()))
+    found = _weights(task, pairs, piece_words, lambda text: len(text.split()), set(get_args(Step)))
     for number, weight_SLHJI in zip(numbers, found, strict=True):
         if weight_SLHJI is None:
             warnings.warn(f"line {number} is normalised to other words, and gets no links", stacklevel=5)
@@ -262,35 +256,49 @@ def _word_weights(
 
 
 def _weights(
-    task: TargetWriter, pairs: Sequence[tuple[str, str]], owners: Owners, count: Callable[[str], int]
+    task: TargetWriter,
+    pairs: Sequence[tuple[str, str]],
+    owners: Owners,
+    count: Callable[[str], int],
+    wanted: Set[str],
 ) -> Iterator[Weights | None]:
     """``weight_SLHJI`` between the units of each pair: steps, layers, heads, target units, source units.
 
-    ``None`` where a normalised text has another number of units than the text itself.
+    ``None`` where a text is too long to be read as a whole, or has another number of units once it is normalised.
 
     Args:
         owners: the unit of each piece of a text.
         count: how many units a text has.
+        wanted: the steps whose weights are computed; those of others are 0.
     """
     step, symbols, room = with_weights(own_step_of(task)), task.symbols, task.recipe.decoding.tokens
     _, heads = task.recipe.model.attention.get("cross", (0, 0))
     if not heads:
         raise UsageError("aligns no words, as it has no attention between source and output", "the model")
+    most, extra = task.recipe.data.max_tokens, task.recipe.decoding.max_extra
     for begin in range(0, len(pairs), AT_ONCE):
         some = pairs[begin : begin + AT_ONCE]
         reads = [(task.reads(text), task.reads_target(translation)) for text, translation in some]
-        sources = [np.array([id for id, _, _ in read]) for (_, read), _ in reads]
-        outputs = [np.array([*(id for id, _, _ in written), symbols.end]) for _, (_, written) in reads]
-        weights = attend(step, sources, outputs, symbols.start, room)
-        for pair, (read, written), weight_HQK in zip(some, reads, weights, strict=True):
-            weight_LHQK = weight_HQK.reshape(-1, heads, *weight_HQK.shape[1:])
-            word_K, word_Q = (owners(one, [span[1:] for span in spans]) for one, spans in (read, written))
-            sizes = [count(text) for text in pair]
-            if sizes != [count(read[0]), count(written[0])]:
+        able = [len(read) <= most + 1 and len(written) <= most + extra for (_, read), (_, written) in reads]
+        sources = [np.array([id for id, _, _ in read]) for ((_, read), _), one in zip(reads, able, strict=True) if one]
+        outputs = [
+            np.array([*(id for id, _, _ in written), symbols.end])
+            for (_, (_, written)), one in zip(reads, able, strict=True)
+            if one
+        ]
+        weights = iter(attend(step, sources, outputs, symbols.start, room))
+        for pair, (read, written), one in zip(some, reads, able, strict=True):
+            weight_HQK, sizes = next(weights) if one else None, [count(text) for text in pair]
+            if weight_HQK is None or sizes != [count(read[0]), count(written[0])]:
                 yield None
                 continue
-            steps = [weight_LHQK[:, :, :-1], weight_LHQK[:, :, 1:]]
-            yield np.stack([_between(weight_LHQK, word_Q, word_K, sizes) for weight_LHQK in steps])
+            weight_LHQK = weight_HQK.reshape(-1, heads, *weight_HQK.shape[1:])
+            word_K, word_Q = (owners(one, [span[1:] for span in spans]) for one, spans in (read, written))
+            found = np.zeros((2, *weight_LHQK.shape[:2], *sizes[::-1]), np.float32)
+            for place, name in enumerate(get_args(Step)):
+                if name in wanted:
+                    found[place] = _between(weight_LHQK[:, :, place : place - 1 or None], word_Q, word_K, sizes)
+            yield found
 
 
 def _between(weight_LHQK: Weights, word_Q: Sequence[int], word_K: Sequence[int], sizes: Sequence[int]) -> Weights:
