@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import PurePath
 from typing import cast
@@ -30,6 +31,19 @@ KINDS = {
 }
 """What reads each kind, and the endings of its files; plain text of any ending is named by its kind."""
 ENDINGS = {ending: kind for kind, (_, endings) in KINDS.items() for ending in endings}
+
+
+_TARGETS = {
+    "xliff": re.compile(rb"\s(?:target-language|trgLang)\s*=\s*[\"']([\w-]+)"),
+    "po": re.compile(rb'"Language: *([\w-]+)'),
+}
+"""What tells the language that a file is translated into."""
+
+
+def target_language(data: bytes, kind: str) -> str | None:
+    """The language that a document says it is translated into, if it says one."""
+    found = _TARGETS[kind].search(data) if kind in _TARGETS else None
+    return found[1].decode() if found else None
 
 
 def kind_of(path: PurePath) -> str | None:

@@ -80,6 +80,17 @@ def test_a_document_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path,
     assert "Der Hund sieht die Katze." in (tmp_path / "out" / "b.srt").read_text()
 
 
+@pytest.mark.parametrize("language", ["de_AT", "fr"])
+def test_a_catalogue_in_another_language_is_told(language: str, tmp_path: Path, capsys: Any) -> None:
+    header = f'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\nLanguage: {language}\\n"\n\n'
+    header = header.replace("\\nLanguage", '\\n"\n"Language')
+    (tmp_path / "a.po").write_text(f'{header}msgid "The dog sees the cat."\nmsgstr ""\n')
+    assert run("--input", tmp_path / "a.po", "--output", tmp_path / "b.po") == 0
+    told = "a.po says that it is translated into fr, but the model writes de" in capsys.readouterr().err
+    assert told == (language == "fr")
+    assert 'msgstr "Der Hund sieht die Katze."' in (tmp_path / "b.po").read_text()
+
+
 MEMORY = """<tmx version="1.4"><header srclang="en"/><body>
 <tu><tuv xml:lang="en"><seg>The horse sleeps.</seg></tuv><tuv xml:lang="de"><seg>PFERD!</seg></tuv></tu>
 <tu><tuv xml:lang="en"><seg>The dog sees the black cat.</seg></tuv><tuv xml:lang="de"><seg>Schwarz.</seg></tuv></tu>

@@ -19,6 +19,7 @@ from regard.cli.io.terminal import say
 from regard.system import disk
 from regard.system.errors import RegardError, Stopped, UsageError
 from regard.text.counts import counted
+from regard.text.languages import UNKNOWN, primary
 
 if TYPE_CHECKING:
     from regard.documents.memories.memory import TranslationMemory
@@ -164,14 +165,17 @@ def _translate_one(
     options: DocumentOptions,
     memory: TranslationMemory | None,
 ) -> None:
-    from regard.documents.kinds import read_document
+    from regard.documents.kinds import read_document, target_language
     from regard.documents.memories.bilingual import WRITERS
     from regard.documents.translate import SegmentTranslator
 
     refuse_no_file(one.input)
     if (size := one.input.stat().st_size) > LARGEST:
         raise RegardError(f"has {size:,} bytes; documents of up to {LARGEST:,} are read", str(one.input))
-    document = read_document(one.input.read_bytes(), one.kind, str(one.input))
+    data = one.input.read_bytes()
+    document, said, own = read_document(data, one.kind, str(one.input)), target_language(data, one.kind), task.direction
+    if said and own[1] != UNKNOWN and primary(said) != primary(own[1]):
+        say(f"warning: {one.input} says that it is translated into {said}, but the model writes {own[1]}")
     translator = SegmentTranslator(task, wanted, memory=memory)
     answers: list[SegmentAnswer] = []
 
