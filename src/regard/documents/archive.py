@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from io import BytesIO
+from typing import TypeVar
 
 from regard.documents.segment import Segment, SegmentTranslation, TextDocument
 from regard.system.errors import RegardError
 
+T = TypeVar("T")
 MEMBERS = 20_000
 LARGEST = 1 << 30
 """Bytes of all members, unpacked."""
@@ -94,14 +96,15 @@ class Archive:
         Args:
             readers: of these members, by their names, in the order of their segments.
         """
-        parts = {}
-        for name, read in readers.items():
-            try:
-                parts[name] = read(self.read(name))
-            except RegardError as error:
-                where = f"{name}, {error.where}" if error.where else name
-                raise RegardError(error.message, error.where if error.where == name else where) from None
-        return ArchiveDocument(self, parts)
+        return ArchiveDocument(self, {name: self.part(name, read) for name, read in readers.items()})
+
+    def part(self, name: str, read: Callable[[bytes], T]) -> T:
+        """What a function reads of a member; it is named in errors."""
+        try:
+            return read(self.read(name))
+        except RegardError as error:
+            where = error.where if error.where == name else f"{name}, {error.where}" if error.where else name
+            raise RegardError(error.message, where) from None
 
     def write(self, changed: Mapping[str, bytes]) -> bytes:
         """The archive with other bytes of some members; with none it is the same, byte for byte.

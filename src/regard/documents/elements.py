@@ -99,8 +99,8 @@ def child(element: Element | None, name: str) -> Element | None:
 def text_of(raw: str, element: Element) -> str:
     """The text of an element, without what other elements in it have."""
     if element.name == "#text":
-        text = raw[element.begin : element.end]
-        return _LINE.sub("\n", text[9:-3] if text.startswith("<![CDATA[") else unescape(text))
+        text = _LINE.sub("\n", raw[element.begin : element.end])
+        return text[9:-3] if text.startswith("<![CDATA[") else unescape(text)
     return "".join(text_of(raw, one) for one in element.children if one.name == "#text")
 
 

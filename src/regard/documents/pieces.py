@@ -216,4 +216,4 @@ def read_properties(data: bytes) -> TextDocument:
 
 def escaped(text: str) -> str:
     """Text as XML, without characters that it cannot have."""
-    return escape_text(_FORBIDDEN.sub("", text))
+    return escape_text(_FORBIDDEN.sub("", text)).replace("\r", "&#13;")

@@ -148,3 +148,19 @@ def test_other_prefixes_and_strict_documents_are_read() -> None:
         body = archive.read("word/document.xml")
     assert b'<r><t xml:space="preserve">ONE' in body
     assert b'<r><rPr><b/></rPr><t xml:space="preserve">TWO</t></r>' in body
+
+
+def test_thousands_of_runs_fields_and_marks_are_no_trap() -> None:
+    field = "".join(PIECES[16:18])
+    for inside in (
+        (run("a ") + run("b ", "<w:b/>")) * 1000,
+        run("kept", "<w:noProof/>") * 1000,
+        field * 1000 + run("a") + PIECES[18] * 1000,
+        "".join(f'<w:bookmarkStart w:id="{n}"/>' for n in range(1000)) + run("a") + PIECES[15] * 1000,
+        f'<w:hyperlink w:anchor="a">{run("a")}' * 200 + "</w:hyperlink>" * 200,
+        (run("a") + "<w:r><w:pict><w:txbxContent><w:p>") * 200 + "</w:p></w:txbxContent></w:pict></w:r>" * 200,
+    ):
+        document = read(package(f"<w:p>{inside}{run('end')}</w:p>"))
+        made = document.write(capitals(document.segments))
+        assert body_of(made).count("fldChar") == inside.count("fldChar")
+        assert body_of(made).count("Start") == inside.count("Start")

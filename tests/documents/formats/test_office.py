@@ -39,7 +39,7 @@ def test_only_text_changes(name: str) -> None:
 def test_links_are_pairs_and_runs_of_one_format_are_one() -> None:
     links, split = (one for one in read_pptx(FILES["runs.pptx"]).segments if len(one.text) > 20 and one.tags)
     assert sum("hlinkClick" in tag.before for tag in links.tags) == 2
-    assert (split.text, len(split.tags)) == ("Split words of one format on page .", 1)
+    assert (split.text, len(split.tags)) == ("Split words of one format on page 3.", 1)
     assert split.tags[0].before.startswith("<a:fld")
 
 

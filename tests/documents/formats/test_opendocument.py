@@ -54,10 +54,17 @@ def test_only_text_changes(name: str) -> None:
 
 
 def test_blanks_tabs_and_line_breaks_are_text() -> None:
-    body = '<text:p>One <text:s text:c="2"/>two<text:tab/>three<text:line-break/>\n  four</text:p>'
-    assert [one.text for one in read(package(body)).segments] == ["One   two\tthree\n four"]
-    made = '<text:p>ONE <text:s text:c="2"/>TWO<text:tab/>THREE<text:line-break/> FOUR</text:p>'
+    body = '<text:p>One <text:s text:c="2"/>two<text:tab/>three<text:line-break/>\n  four<text:tab a="b"/>five</text:p>'
+    assert [one.text for one in read(package(body)).segments] == ["One   two\tthree\n four five"]
+    made = '<text:p>ONE <text:s text:c="2"/>TWO<text:tab/>THREE<text:line-break/> FOUR<text:tab a="b"/>FIVE</text:p>'
     assert written(body) == made
+
+
+def test_the_text_of_fields_is_kept() -> None:
+    body = "<text:p>Page <text:page-number>one</text:page-number> of <text:page-count>two</text:page-count>.</text:p>"
+    (segment,) = read(package(body)).segments
+    assert (segment.text, [tag.kept for tag in segment.tags]) == ("Page one of two.", [True, True])
+    assert written(body) == body.replace("Page", "PAGE").replace(" of ", " OF ")
 
 
 def test_spans_of_one_session_are_one() -> None:

@@ -31,7 +31,7 @@ class Drawing(Part):
     paragraphs = frozenset(("a:p",))
 
     def read(self, paragraph: Element) -> Sequence[Element]:
-        """A segment for each line; fields (the number of a slide, a date) are elements without text."""
+        """A segment for each line; the text of fields (the number of a slide, a date) is kept."""
         lines = [list[Piece]()]
         for one in paragraph.children:
             if one.name == "a:br":
@@ -39,7 +39,9 @@ class Drawing(Part):
             elif one.name == "a:r":
                 self._run(lines[-1], one)
             elif one.name != "#text":
-                lines[-1].append(Piece(one.begin, one.end, raw=self.raw_of(one)))
+                text = child(one, "a:t") if one.name == "a:fld" else None
+                words = text_of(self.raw, text) if text else ""
+                lines[-1].append(Piece(one.begin, one.end, words, raw=self.raw_of(one), kept=bool(words)))
         for line in lines:
             self.add(line, escaped)
         return paragraph.children
@@ -88,7 +90,7 @@ class Package:
 
     def raw(self, ending: str) -> list[str]:
         """The texts of the parts of a content type."""
-        return [xml_text(self.archive.read(name))[0] for name, one in self.types.items() if one.endswith(ending)]
+        return [self.archive.part(name, xml_text)[0] for name, one in self.types.items() if one.endswith(ending)]
 
     def document(self, readers: Mapping[str, Reader]) -> ArchiveDocument:
         """The document, with drawings and properties.
@@ -102,7 +104,7 @@ class Package:
 
     def _types(self) -> dict[str, str]:
         """The content type of each member."""
-        raw, _ = xml_text(self.archive.read("[Content_Types].xml"))
+        raw, _ = self.archive.part("[Content_Types].xml", xml_text)
         found = {}
         for one in elements(raw, ("?:Default", "?:Override")):
             has = values(raw, one)

@@ -1,7 +1,7 @@
 """OpenDocument: a segment for each paragraph and heading of texts, sheets and presentations, of notes and headers.
 
 Cells of numbers, dates and formulas, deleted text and code stay as they are; spans that differ in nothing but their
-language or the session in which they were written are one. Fields are elements without text.
+language or the session in which they were written are one. The text of fields is read, and kept.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CHARACTERS = {"text:line-break": "\n", "text:tab": "\t"}
 _SIDE = re.compile("-(?:start|end)$")
 _HIDDEN = 'display="none"'
 _WHITE = re.compile(r"[ \t\r\n]+")
-_SEVERAL = re.compile("^ |(?<= ) +")
+_SEVERAL = re.compile("(?<= ) +")
 _IGNORED = re.compile(
     r"""\s[\w-]+:(?:(?:paragraph-)?rsid|(?:language|country|script|rfc-language-tag)(?:-asian|-complex)?)="""
     r"""(?:"[^"]*"|'[^']*')"""
@@ -41,7 +41,7 @@ def read(data: bytes) -> ArchiveDocument:
     if "META-INF/manifest.xml" in archive.names and archive.contains("META-INF/manifest.xml", b"encryption-data"):
         raise RegardError("is encrypted; save it without a password")
     names = [name for name in ("content.xml", "styles.xml", "meta.xml") if name in archive.names]
-    styles = Styles([xml_text(archive.read(name))[0] for name in names[:2]])
+    styles = Styles([archive.part(name, xml_text)[0] for name in names[:2]])
     kinds = lambda data: Paragraphs(data, styles).document(), lambda data: Headers(data, styles).document()
     readers = {"content.xml": kinds[0], "styles.xml": kinds[1], "meta.xml": read_properties}
     return archive.document({name: readers[name] for name in names})
@@ -140,7 +140,8 @@ class Paragraphs(Part):
             return text
         count = values(self.raw, element).get("c", "1") if element.name == "text:s" else ""
         blanks = " " * int(count) if re.fullmatch("[0-9]{1,3}", count) else None
-        found = CHARACTERS.get(element.name, blanks)
+        plain = self.raw.find("=", element.begin, element.inside) < 0
+        found = CHARACTERS.get(element.name) if plain else blanks
         self._last = self._last if found is None else ""
         return found
 
@@ -161,15 +162,16 @@ class Paragraphs(Part):
             yield from self._pieces(span, around, depth + 1)
 
     def _element(self, element: Element, around: Piece) -> Piece:
-        """An element without text; or one of two marks that belong together, as those of a bookmark."""
+        """A field, an element without text, or one of two marks that belong together, as those of a bookmark."""
         name, has, raw = element.name, values(self.raw, element), self.raw_of(element)
         mark = f"{_SIDE.sub('', name)} {has.get('name') or has.get('change-id') or has.get('id')}"
         if name.endswith("-end"):
             return Piece(around.begin, around.end, raw=raw, stops=mark)
         if name.endswith("-start") or name == "office:annotation":
             return Piece(around.begin, around.end, raw=raw, starts=mark)
-        self._last = ""
-        return Piece(around.begin, around.end, raw=raw.join(around.wrap))
+        text = " " if name in CHARACTERS and self._last.strip() else text_of(self.raw, element).strip()
+        self._last = text[-1:]
+        return Piece(around.begin, around.end, text, raw=raw.join(around.wrap), kept=bool(text))
 
 
 class Headers(Paragraphs):
