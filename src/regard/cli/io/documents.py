@@ -42,7 +42,7 @@ class DocumentOptions:
 
     Args:
         format: the kind of the document, where its name does not tell it: text (paragraphs between empty lines),
-            markdown, html, docx, pptx, xlsx, opendocument, epub, srt, vtt, ass, po, xliff, json, yaml.
+            markdown, html, docx, pptx, xlsx, opendocument, epub, latex, srt, vtt, ass, po, xliff, json, yaml.
         bilingual: write beside the output its texts with their translations, as XLIFF (OUTPUT.xlf) or TMX (OUTPUT.tmx):
             for a person to correct, and for regard train --pairs to learn from.
         memory: a translation memory (TMX, XLIFF, PO): where it has a segment or a sentence, its translation is taken.
