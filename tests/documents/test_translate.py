@@ -66,6 +66,7 @@ def test_sentences_are_joined_as_they_were(task: Translation) -> None:
     assert translate(task, f" {one}  {two}\n\n{one} ") == [
         " Der Hund schläft.  Die Katze schläft.\n\nDer Hund schläft. "
     ]
+    assert translate(task, f"{one}\tThe cat <b>sleeps</b>.") == ["Der Hund schläft.\tDie Katze <b>schläft</b>."]
 
 
 def test_a_segment_is_the_same_in_any_company(task: Translation) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 WIDE = 4
 """Hypotheses, at least, of a search that must write what is kept."""
-_LINE = re.compile(r"[^\n]*[^\s][^\n]*")
+_LINE = re.compile(r"[^\n\t]*[^\s][^\n\t]*")
 _NUMBERED = re.compile(r"^line (\d+):? ?")
 _LETTER = re.compile(r"[^\W\d_]")
 
