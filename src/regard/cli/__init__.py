@@ -33,6 +33,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "translate": (
         'regard translate model "A man sleeps." "Two dogs run."',
         "regard translate model --input in.txt.gz --output out.txt",
+        "regard translate model --input report.docx --output bericht.docx",
         "regard translate model --beam 5 --nbest 3 < in.txt",
         "regard translate model --terms terms.tsv --protect < in.txt",
     ),
