@@ -258,11 +258,11 @@ def test_what_cannot_be_read_is_refused(read: object, data: bytes, message: str)
         read(data)
 
 
-def test_bombs_and_megabytes_take_no_more_than_their_size() -> None:
+def test_bombs_and_long_texts_take_no_more_than_their_size() -> None:
     bomb = "a0: &a0 [x y]\n" + "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
     assert texts(read_yaml(bomb.encode())) == ["x y"]
     for piece in ("a b ", "/", "/ ", "{", "{a, plural, one {", "`", "%", "a_", "$t(", "<b>", "\\n", "' "):
-        text = piece * (50_000 // len(piece))
+        text = piece * (20_000 // len(piece))
         in_capitals(read_json(f'["{text}"]'.encode()))
         in_capitals(read_yaml(f'- "{text}"\n'.encode()))
         in_capitals(read_yaml(f"- |\n  x{text}\n- >\n  x{text}\n".encode()))

@@ -131,14 +131,14 @@ def test_what_is_no_catalogue_is_refused(data: bytes, message: str) -> None:
         read(data)
 
 
-def test_a_megabyte_in_one_entry_takes_no_more_than_its_size() -> None:
+def test_a_long_text_in_one_entry_takes_no_more_than_its_size() -> None:
     for piece in ("a b ", "`", "<a ", ":a.", "*a ", "|a", "&", '\\"', "<b>", "``a "):
-        text = piece * (250_000 // len(piece))
+        text = piece * (50_000 // len(piece))
         document = read(
             f'{HEADER}\nmsgid ""\n"{text}"\n\nmsgid "b"\nmsgstr ""\n'.replace(
                 '\n\nmsgid "b"', '\nmsgstr ""\n\nmsgid "b"'
             ).encode()
         )
         assert len(in_capitals(document)) > len(text)
-    lines = "".join('"a"\n' for _ in range(100_000))
-    assert len(read(f'{HEADER}\nmsgid ""\n{lines}msgstr ""\n'.encode()).segments[0].text) == 100_000
+    lines = "".join('"a"\n' for _ in range(20_000))
+    assert len(read(f'{HEADER}\nmsgid ""\n{lines}msgstr ""\n'.encode()).segments[0].text) == 20_000

@@ -163,11 +163,11 @@ def test_what_is_no_subtitle_is_refused(kind: str, data: bytes, message: str) ->
 
 
 @pytest.mark.parametrize("piece", ["a ", "a\n", "<i>", "<i>a</i>", "{\\i1}", "- a\n", "-", "♪ ", "<", "{", ".' ", "日"])
-def test_a_cue_of_a_megabyte_takes_no_more_than_its_size(piece: str) -> None:
-    text = piece * (50_000 // len(piece))
+def test_a_long_cue_takes_no_more_than_its_size(piece: str) -> None:
+    text = piece * (20_000 // len(piece))
     for document in (
         read_srt(srt(text, "b")),
         read_vtt(b"WEBVTT\n\n" + srt(text)),
         read_ass(ass(text.replace("\n", "\\N"))),
     ):
-        assert len(in_capitals(document)) > 25_000
+        assert len(in_capitals(document)) > 10_000

@@ -189,7 +189,7 @@ def test_what_is_no_xliff_is_refused(data: bytes, message: str) -> None:
         read(data)
 
 
-def test_a_megabyte_in_one_unit_takes_no_more_than_its_size() -> None:
+def test_a_long_text_in_one_unit_takes_no_more_than_its_size() -> None:
     for piece in (
         "a b ",
         '<x id="1"/>',
@@ -199,7 +199,7 @@ def test_a_megabyte_in_one_unit_takes_no_more_than_its_size() -> None:
         "<![CDATA[a]]>",
         '<ph id="1">a</ph> b',
     ):
-        source = f"<trans-unit><source>{piece * (200_000 // len(piece))}</source></trans-unit>"
-        assert len(in_capitals(read(OLD.format(source).encode()))) > 200_000
+        source = f"<trans-unit><source>{piece * (50_000 // len(piece))}</source></trans-unit>"
+        assert len(in_capitals(read(OLD.format(source).encode()))) > 50_000
     deep = f"<trans-unit><source>{'<g>' * 900}a{'</g>' * 900}</source></trans-unit>"
     etree.fromstring(in_capitals(read(OLD.format(deep).encode())), etree.XMLParser(huge_tree=True))
