@@ -124,7 +124,7 @@ def test_old_encodings_are_kept_and_what_they_lack_is_a_reference() -> None:
     ids=range(13),
 )
 def test_hostile_pages_take_bounded_time(page: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     document = read(page.encode())
     assert in_capitals(document).decode().upper().count("<") == page.count("<")
-    assert time.monotonic() - begin < 10
+    assert time.process_time() - begin < 10

@@ -128,8 +128,8 @@ def test_an_old_encoding_is_kept() -> None:
     ids=range(16),
 )  # fmt: skip
 def test_hostile_texts_take_bounded_time(text: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     document = read(text.encode())
     assert document.write({}) == text.encode()
     in_capitals(document)
-    assert time.monotonic() - begin < 10
+    assert time.process_time() - begin < 10

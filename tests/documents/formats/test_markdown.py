@@ -161,8 +161,8 @@ def test_what_would_be_markup_is_escaped_and_what_flanks_badly_is_html() -> None
     ids=range(18),
 )  # fmt: skip
 def test_hostile_texts_take_bounded_time(text: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     document = read(text.encode())
     assert document.write({}) == text.encode()
     in_capitals(document)
-    assert time.monotonic() - begin < 10
+    assert time.process_time() - begin < 10
