@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from regard.documents.segment import Place, Segment, SegmentTranslation, Tag
-from regard.documents.tags.copies import put_copies
+from regard.documents.tags.copies import lacks, put_copies
 from regard.documents.tags.placement import MOST, Shares, diagonal, needs_alignment, place_in_proportion, place_tags
 from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.terms import Terminology, WantedTerm
@@ -172,7 +172,7 @@ class SegmentTranslator:
         """Translate sentences in one batch; again, with a beam, those that lack something that they keep."""
         if given:
             self._write_batch(given, {}, self.options.beam)
-        lacking = [(draft, one, own) for draft, one in given if _lacks(one.output, one.text, own := draft.kept_in(one))]
+        lacking = [(draft, one, own) for draft, one in given if lacks(one.text, one.output, own := draft.kept_in(one))]
         shares = self._unit_weights([(one.text, one.output) for _, one, _ in lacking])
         again, kept = list[tuple[_Draft, _Sentence]](), dict[str, tuple[str, ...]]()
         for draft, one, own in lacking:
@@ -263,20 +263,13 @@ class SegmentTranslator:
         return SegmentAnswer(own, protected, tuple(notes), draft.remembered, draft.unsure)
 
 
-def _lacks(output: str, text: str, kept: Sequence[Place]) -> bool:
-    """Whether a translation has something less often than it is kept."""
-    own = [text[begin:end] for begin, end in kept]
-    return any(output.count(one) < own.count(one) for one in set(own))
-
-
 def _wants(draft: _Draft, text: str) -> bool:
     """Whether a segment's tags need an alignment, and are few enough for one."""
     units_I, units_J = units_of(draft.segment.text), units_of(text)
     if len(units_J) * max(len(units_I), len(draft.tags)) > MOST:
         return False
-    kept = [literal for _, literal in draft.kept if literal]
-    lacks = any(text.count(one) < kept.count(one) for one in set(kept))
-    return lacks or needs_alignment(draft.segment.text, draft.segment.tags, units_I)
+    kept = [(tag.begin, tag.end) for tag, literal in draft.kept if literal]
+    return lacks(draft.segment.text, text, kept) or needs_alignment(draft.segment.text, draft.segment.tags, units_I)
 
 
 def _within(units: Sequence[Place], place: Place) -> range:

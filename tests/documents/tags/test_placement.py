@@ -64,6 +64,8 @@ def translate(marked: str, target: str, links: dict[int, int]) -> str:
         ("call `f(x)` first", "erst f(x) rufen", {0: 2, 1: 1, 2: 1, 3: 1, 4: 1, 5: 0}, "erst `f(x)` rufen"),
         ("call `f(x)` first", "erst rufen", {0: 5, 1: 0}, "erst rufen `f(x)`"),
         ("un<b>like</b>ly so", "so unwahrscheinlich", {0: 1, 1: 0}, "so <b>unwahrscheinlich</b>"),
+        ("more H<b>2</b>SO<i>4</i> here", "ici H2SO4 encore", {0: 2, 1: 1, 2: 0}, "ici H<b>2</b>SO<i>4</i> encore"),
+        ("the `a\xa0b` here", "hier das a b", {0: 3, 1: 0, 2: 1, 3: 2}, "hier das `a\xa0b`"),
         ("<b></b>empty <i> </i>", "leer", {0: 0}, "<b></b>leer<i></i>"),
     ],
 )

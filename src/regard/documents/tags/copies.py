@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.documents.segment import Place
-from regard.documents.tags.placement import HALF, Shares
 from regard.tasks.translation.align import units_of
 
+Shares = NDArray[np.float64]
+"""How much the units of a translation belong to those of its text, ``share_JI``: 0 to 1."""
+HALF = 0.5
+"""The share from which a unit belongs to what is asked for."""
 ALIKE = 0.5
 """How much a copy and what stands for it have in common at least, 0 to 1."""
 _AROUND = "\"'«»“”„‚‘’()[]<>.,;:!?…"
+
+
+def find_copies(copy: str, output: str) -> Iterator[Place]:
+    """Where a translation has a copy as a word of its own, with any white space for its white space."""
+    left, right = (r"(?<!\w)" if copy[0].isalnum() else ""), (r"(?!\w)" if copy[-1].isalnum() else "")
+    between = r"\s+".join(map(re.escape, copy.split()))
+    yield from (found.span() for found in re.finditer(f"{left}{between}{right}", output))
+
+
+def lacks(text: str, output: str, kept: Sequence[Place]) -> bool:
+    """Whether a translation has something less often than its text keeps it."""
+    own = [text[begin:end] for begin, end in kept]
+    return any(len(list(find_copies(one, output))) < own.count(one) for one in set(own))
 
 
 def put_copies(text: str, output: str, kept: Sequence[Place], share_JI: Shares | None) -> str | None:
@@ -26,7 +43,7 @@ def put_copies(text: str, output: str, kept: Sequence[Place], share_JI: Shares |
         kept: the characters of what is kept.
         share_JI: how much the units of the translation belong to those of the text; ``None``: it is not known.
     """
-    left = {text[begin:end]: output.count(text[begin:end]) for begin, end in kept}
+    left = {text[begin:end]: len(list(find_copies(text[begin:end], output))) for begin, end in kept}
     found = list[tuple[int, int, str]]()
     for begin, end in kept:
         copy = text[begin:end]

@@ -8,7 +8,6 @@ What is kept is found in the translation as it is written, else it goes where an
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.documents.segment import Place, SegmentTranslation, Tag
+from regard.documents.tags.copies import HALF, find_copies
+from regard.documents.tags.copies import Shares as Shares
 
-Shares = NDArray[np.float64]
 Run = tuple[int, int]
 """First unit and end (exclusive)."""
-HALF = 0.5
-"""The share from which a unit belongs to a tag."""
 LEAST = 0.1
 """The share below which no unit does, so that the tag encloses nothing."""
 FAINT = 1e-6
@@ -116,11 +114,10 @@ def _find(target: str, wanted: set[str]) -> dict[str, list[Place]]:
     """Where the translation has what is kept, by what it is; longer ones first, none within another."""
     found, taken = dict[str, list[Place]](), list[Place]()
     for text in sorted(wanted, key=lambda one: (-len(one), one)):
-        left, right = (r"(?<!\w)" if text[0].isalnum() else ""), (r"(?!\w)" if text[-1].isalnum() else "")
-        for one in re.finditer(f"{left}{re.escape(text)}{right}", target):
-            if all(one.end() <= begin or end <= one.start() for begin, end in taken):
-                taken.append(one.span())
-                found.setdefault(text, []).append(one.span())
+        for begin, end in find_copies(text, target):
+            if all(end <= first or last <= begin for first, last in taken):
+                taken.append((begin, end))
+                found.setdefault(text, []).append((begin, end))
     return found
 
 
@@ -194,6 +191,7 @@ class Placement:
         for number, tag in enumerate(self.tags):
             self._children.setdefault(tag.parent, []).append(number)
         self._places: dict[int, Place] = {}
+        self._words = set[Run]()
         self._inner: dict[int, tuple[Run, Place]] = {-1: ((0, len(self.units_J)), (0, len(self.target)))}
 
     def choose_kept(self, found: dict[str, list[Place]], atoms: dict[int, int]) -> None:
@@ -232,6 +230,7 @@ class Placement:
                 taken.append((unit, unit + 1))
         own = self._runs[parent] if parent >= 0 else (0, len(self.units_I))
         pairs = [n for n in children if n not in self._places and not self.tags[n].kept and np.diff(self._runs[n])[0]]
+        pairs = [number for number in pairs if not self._place_in_word(number, (low, high), taken)]
         for number in self._by_certainty(pairs, (low, high)):
             whole = self._runs[number] == own and not taken
             run = (low, high) if whole else self._best_run(number, _free(taken, low, high))
@@ -245,6 +244,28 @@ class Placement:
                 gap, at = self._best_gap(number, own, gaps, within)
                 self._places[number] = (at, at)
                 self._inner[number] = (gap, gap), (at, at)
+
+    def _place_in_word(self, number: int, run: Run, taken: list[Run]) -> bool:
+        """Place a pair that stands inside a word, such as the 2 of H2O, in the same word of the translation."""
+        tag, (first, last) = self.tags[number], self._runs[number]
+        begin, end = self.units_I[first]
+        if last - first != 1 or (tag.begin <= begin and end <= tag.end):
+            return False
+        word, free = self.source[begin:end], _free([one for one in taken if one not in self._words], *run)
+        same = [unit for one in free for unit in range(*one) if self._written(unit) == word]
+        if not same:
+            return False
+        unit = max(same, key=lambda one: self.share_JI[one, first])
+        at = self.units_J[unit][0] - begin
+        self._places[number] = (tag.begin + at, tag.end + at)
+        self._inner[number] = ((unit, unit), self._places[number])
+        self._words.add((unit, unit + 1))
+        taken.append((unit, unit + 1))
+        return True
+
+    def _written(self, unit: int) -> str:
+        begin, end = self.units_J[unit]
+        return self.target[begin:end]
 
     def _by_certainty(self, pairs: list[int], run: Run) -> Iterator[int]:
         """Pairs, those first that find most of their own."""
