@@ -10,9 +10,10 @@ words of German that a lexical model, learned from these and the pairs of ``--ch
 that to them alone; with --references the translations are those of the second file. ``--choose`` chooses the heads
 whose attention aligns words, where the model's recipe names none.
 
-Ways: ``attention`` is ours; ``nodes`` translates each text between tags alone, as LibreTranslate and
-argos-translate-files do; ``search`` translates what a tag encloses alone, too, and looks for it in the translation, as
-they mean to; ``order`` puts tags at the same share of the words.
+Ways: ``attention`` is ours, and ``placeholders``, by which a model with ``text.tags`` writes its translation anew,
+maybe another one; ``nodes`` translates each text between tags alone, as LibreTranslate and argos-translate-files do;
+``search`` translates what a tag encloses alone, too, and looks for it in the translation, as they mean to; ``order``
+puts tags at the same share of the words.
 """
 
 from __future__ import annotations
@@ -164,6 +165,15 @@ def attention(task: Translation, cases: Sequence[Case]) -> list[str]:
     """Our way."""
     segments = [parse(one.source) for one in cases]
     memory = References({plain(one.source): plain(one.target) for one in cases})
+    return _rendered(task, segments, memory)
+
+
+def placeholders(task: Translation, cases: Sequence[Case]) -> list[str]:
+    """Ours of a model that has learned them."""
+    return _rendered(task, [parse(one.source) for one in cases])
+
+
+def _rendered(task: Translation, segments: Sequence[Segment], memory: References | None = None) -> list[str]:
     answers = SegmentTranslator(task, OutputOptions(beam=1), protect=False, memory=memory)(segments)
     return [render(s, one.output) if one.output else "" for s, one in zip(segments, answers, strict=True)]
 
@@ -207,14 +217,17 @@ def main() -> None:
         said = task.translate([plain(one.source) for one in every], 1)
         cases = [case for case, text in zip(every, said, strict=True) if text == plain(case.target)]
         print(f"{len(cases):,} of {len(every):,} translations are the reference")
-    for way in WAYS:
+    for way in (placeholders, *WAYS) if task.recipe.text.tags else WAYS:
         found = way(task, cases)
         wrong = [(one, text) for one, text in zip(cases, found, strict=True) if text != one.target]
         whole = sum(
             TAG.sub("", text) != text and sorted(TAG.findall(text)) == sorted(TAG.findall(one.source))
             for one, text in zip(cases, found, strict=True)
         )
-        print(f"{way.__name__:10} exact {1 - len(wrong) / len(cases):6.1%}, all tags {whole / len(cases):6.1%}")
+        print(f"{way.__name__:12} exact {1 - len(wrong) / len(cases):6.1%}, all tags {whole / len(cases):6.1%}", end="")
+        same = [pair for pair in zip(cases, found, strict=True) if TAG.sub("", pair[1]) == plain(pair[0].target)]
+        right = sum(text == one.target for one, text in same)
+        print(f"; same text {len(same) / len(cases):6.1%}, of it exact {right / max(len(same), 1):6.1%}")
         for one, text in wrong[: asked.show if way is attention else 0]:
             print("", one.source, one.target, text, sep="\n    ")
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
 import regard
 from regard.documents.segment import Segment, SegmentBuilder, render
+from regard.documents.tags import placeholders
 from regard.documents.translate import Memory, SegmentAnswer, SegmentTranslator
 from regard.inspection import SHIPPED
 from regard.tasks.text.output_options import OutputOptions
+from regard.tasks.text.writer import Hypothesis
 from regard.tasks.translation.translator import Translation
+from regard.text.placeholders import plain
 
 
 @pytest.fixture(scope="module")
@@ -121,3 +125,48 @@ def test_tags_of_a_text_that_is_cut_are_whole(task: Translation) -> None:
     [found] = answers(task, [replace(long, text=long.text)])
     assert found.output is not None
     assert render(long, found.output).count("<b>") == 200
+
+
+class Carrying:
+    """Writes what it is told, as a model that has learned to carry placeholders, and remembers what it read."""
+
+    def __init__(self, task: Translation, **said: str) -> None:
+        self.task, self.said, self.read = task, said, list[str]()
+        self.recipe = task.recipe.model_copy(update={"text": task.recipe.text.model_copy(update={"tags": 0.1})})
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.task, name)
+
+    def write(self, texts: Sequence[str], options: OutputOptions) -> list[list[Hypothesis]]:
+        self.read += texts
+        found = self.task.write([plain(one) for one in texts], options)
+        return [
+            [replace(one[0], text=self.said.get(text, one[0].text))] for text, one in zip(texts, found, strict=True)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("marked", "read", "said", "wanted"),
+    [
+        (
+            "The <b>old <i>dog</i></b> sleeps<fn/>. The cat sleeps.",
+            "The old⦿ dog⦿⦾ sleeps⦹.",
+            "Es schläft⦹ der⦿ alte⦾⦿ Hund⦿.",
+            "Es schläft<fn/> <b>der <i>alte</i> Hund</b>. Die Katze schläft.",
+        ),
+        ("The <b>dog </b>sleeps.", "The dog⦿ sleeps.", "Der⦿ Hund⦿ schläft.", "<b>Der Hund</b> schläft."),
+        ("The d<b>og</b> sleeps.", "The dog⦿ sleeps.", "Der Hund⦿ schläft.", "Der <b>Hund</b> schläft."),
+        # broken: others, none; the attention places them
+        ("The <b>dog</b> sleeps.", "The dog⦿ sleeps.", "Der⦿ Hund⦾ schläft.", "Der <b>Hund</b> schläft."),
+        ("The <b>dog</b> sleeps.", "The dog⦿ sleeps.", "Der Hund schläft.", "Der <b>Hund</b> schläft."),
+        # more tags than signs: they are not given
+        (f"The {'<b>' * 5}dog{'</b>' * 5} sleeps.", "The dog sleeps.", "", f"Der {'<b>' * 5}Hund{'</b>' * 5} schläft."),
+    ],
+)
+def test_a_model_that_has_learned_tags_places_them(
+    task: Translation, marked: str, read: str, said: str, wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placeholders, "WRITTEN", 1.0)
+    model = Carrying(task, **({read: said} if said else {}))
+    assert translate(cast(Translation, model), marked) == [wanted]
+    assert model.read[0] == read

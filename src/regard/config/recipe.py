@@ -243,6 +243,8 @@ class Recipe(Section):
             raise ValueError(f'text.bpe_dropout is not for task = "{self.task}"')
         if self.text.bpe_dropout and self.text_to_text.spans:
             raise ValueError("text.bpe_dropout is for pairs, not for the running text of text_to_text.spans")
+        if self.text.tags and self.info.learns_from != "pairs":
+            raise ValueError(f'text.tags is not for task = "{self.task}"')
         if self.data.word_dropout and self.info.learns_from != "labels":
             raise ValueError(f'data.word_dropout is not for task = "{self.task}"')
         single = self.info.texts == 1 and self.info.reads == "text"

@@ -72,6 +72,12 @@ class Text(Section):
     sample: int = Field(1_000_000, ge=1, description="pairs drawn (seeded) to learn the vocabulary from")
     bpe_dropout: float = Field(0.0, ge=0.0, lt=1.0, description="probability of leaving a merge out while training")
     segmentations: int = Field(16, ge=1, le=64, description="segmentations drawn per distinct word for BPE-dropout")
+    tags: float = only_if_set(
+        "translation: share of the pairs that learn to carry inline tags, by signs behind aligned words",
+        0.0,
+        ge=0.0,
+        le=1.0,
+    )
     source_language: str = Field("und", pattern=LANGUAGE, description="language code of the source; und = unknown")
     target_language: str = Field("und", pattern=LANGUAGE, description="language code of the target; und = unknown")
 

@@ -12,11 +12,13 @@ import numpy as np
 
 from regard.documents.segment import Place, Segment, SegmentTranslation, Tag
 from regard.documents.tags.copies import lacks, put_copies
+from regard.documents.tags.placeholders import with_tags, with_written, written_shares
 from regard.documents.tags.placement import MOST, Shares, diagonal, needs_alignment, place_in_proportion, place_tags
 from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.terms import Terminology, WantedTerm
 from regard.tasks.translation.align import unit_weights, units_of
 from regard.text.languages import WITHOUT_SPACES, primary, sentences
+from regard.text.placeholders import plain
 from regard.text.terms import PROTECTED
 
 if TYPE_CHECKING:
@@ -73,20 +75,36 @@ class SegmentTerms(Terminology):
         kept, rest = self.kept.get(text, ()), text
         for one in kept:
             rest = rest.replace(one, " ", 1)
-        return super().wanted(rest, language) + [
+        return super().wanted(plain(rest), language) + [
             WantedTerm(one, (one,), kept.count(one)) for one in dict.fromkeys(kept)
         ]
 
 
 @dataclass
 class _Sentence:
-    """A sentence of a segment: its characters there, and its translation."""
+    """A sentence of a segment.
+
+    Args:
+        begin, end: its characters there.
+        text: of them.
+        output: its translation.
+        notes: what is to be told of it.
+        marked: what the model reads, which may have placeholders.
+        share_JI: of its units by the placeholders that the model wrote.
+    """
 
     begin: int
     end: int
     text: str
     output: str = ""
     notes: list[str] = field(default_factory=list)
+    marked: str = ""
+    share_JI: Shares | None = None
+
+    def write(self, text: str) -> None:
+        """Take what the model wrote."""
+        said = plain(text) if self.marked != self.text else text
+        self.output, self.share_JI = said.strip() or self.text, written_shares(self.marked, text)
 
 
 @dataclass
@@ -150,6 +168,9 @@ class SegmentTranslator:
             draft.sentences, draft.remembered = [_Sentence(begin, end, segment.text[begin:end], known)], True
             return draft
         draft.sentences = list(self._sentences(segment.text, lines, [(tag.begin, tag.end) for tag, _ in draft.kept]))
+        learned = segment.tags if self.task.recipe.text.tags else ()
+        for one in draft.sentences:
+            one.marked = with_tags(segment.text, learned, (one.begin, one.end))
         return draft
 
     def _sentences(self, text: str, lines: Sequence[Place], kept: Sequence[Place]) -> Iterator[_Sentence]:
@@ -176,6 +197,7 @@ class SegmentTranslator:
         shares = self._unit_weights([(one.text, one.output) for _, one, _ in lacking])
         again, kept = list[tuple[_Draft, _Sentence]](), dict[str, tuple[str, ...]]()
         for draft, one, own in lacking:
+            one.marked, one.share_JI = one.text, None
             if (output := put_copies(one.text, one.output, own, next(shares, None))) is not None:
                 one.output = output
             else:
@@ -197,9 +219,10 @@ class SegmentTranslator:
         options = replace(self.options, beam=beam, terms=terms or None)
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            found = self.task.write([one.text for _, one in given], options)
+            found = self.task.write([one.marked for _, one in given], options)
         for (draft, one), (best, *_) in zip(given, found, strict=True):
-            one.output, draft.unsure = best.text.strip() or one.text, draft.unsure or bool(best.unsure)
+            one.write(best.text)
+            draft.unsure = draft.unsure or bool(best.unsure)
             one.notes = [best.guard.sentence] if best.guard and best.guard.sentence else []
         for warning in told:
             self._note(str(warning.message), given, kept)
@@ -241,7 +264,7 @@ class SegmentTranslator:
             for sentence, begin in zip(draft.sentences, begins, strict=True):
                 rows = _within(units_J, (begin, begin + len(sentence.output)))
                 columns = _within(units_I, (sentence.begin, sentence.end))
-                part_JI = next(own, None)
+                part_JI = with_written(next(own, None), sentence.share_JI)
                 fits = part_JI is not None and part_JI.shape == (len(rows), len(columns))
                 share_JI[rows.start : rows.stop, columns.start : columns.stop] = (
                     part_JI if fits and part_JI is not None else diagonal(len(rows), len(columns))

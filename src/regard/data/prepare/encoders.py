@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Generic, Self
+from typing import TYPE_CHECKING, ClassVar, Generic, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from regard.data.prepare.bpe_dropout import Segmenter, WordTable, require_merges
 from regard.data.prepare.shards import Entry
 from regard.text.language_tokens import Direction
 from regard.text.tokenizers.vocabulary import TOKENIZER, AnyTokenizer, Vocabularies
+
+if TYPE_CHECKING:
+    from regard.data.prepare.placeholders import PairPlaceholders
 
 Ids = NDArray[np.int64]
 Sides = tuple[Ids, Ids]
@@ -146,6 +149,7 @@ class PairEncoder(Encoder[TextPair]):
         vocabularies: of both sides.
         recipe: its seed and the sections ``text`` and ``data`` are read.
         directions: the languages of each corpus that is learned from, where they differ.
+        placeholders: puts them into pairs that are learned from.
     """
 
     example = TextPair
@@ -153,8 +157,14 @@ class PairEncoder(Encoder[TextPair]):
     windowed = False
     keeps_validation = True
 
-    def __init__(self, vocabularies: Vocabularies, recipe: Recipe, directions: Sequence[Direction] = ()) -> None:
-        text, self._directions = recipe.text, directions
+    def __init__(
+        self,
+        vocabularies: Vocabularies,
+        recipe: Recipe,
+        directions: Sequence[Direction] = (),
+        placeholders: PairPlaceholders | None = None,
+    ) -> None:
+        text, self._directions, self._placeholders = recipe.text, directions, placeholders
         self.vocabularies, self.seed, self.max_tokens = vocabularies, recipe.seed, recipe.data.max_tokens
         self.nothing = f"all pairs are empty or over {self.max_tokens} tokens"
         self._tokenizers = (vocabularies.source, vocabularies.target)
@@ -182,6 +192,7 @@ class PairEncoder(Encoder[TextPair]):
         return (1 << 32, 1 << 32) if words else self.vocabularies.sizes
 
     def encode(self, examples: Sequence[TextPair], part: str) -> list[Encoded]:
+        examples = self._read(examples, part)
         if self._tables and part == "train":
             sided = enumerate(zip(self._tables, self.frame, strict=True))
             sides = [[table.words(pair[side], before) for pair in examples] for side, (table, before) in sided]
@@ -199,6 +210,7 @@ class PairEncoder(Encoder[TextPair]):
     def encode_flat(self, examples: Sequence[TextPair], part: str) -> FlatWindows:
         if any(self.frame) or (self._tables and part == "train"):
             return super().encode_flat(examples, part)
+        examples = self._read(examples, part)
         source, target = (
             one.flat_ids([pair[side] for pair in examples], ended)
             for side, (one, ended) in enumerate(zip(self._tokenizers, self._ended, strict=True))
@@ -212,6 +224,10 @@ class PairEncoder(Encoder[TextPair]):
         return FlatWindows(
             {place: one for place, one in refused.items() if one}, np.ones(len(examples), np.int64), (source, target)
         )
+
+    def _read(self, examples: Sequence[TextPair], part: str) -> Sequence[TextPair]:
+        """The pairs as the model reads them."""
+        return self._placeholders(examples) if self._placeholders and part == "train" else examples
 
     def _refusal(self, pair: TextPair, source: int, target: int) -> RefusedExample | None:
         """Why a pair of so many tokens is left out, if it is."""

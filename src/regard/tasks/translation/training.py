@@ -47,6 +47,7 @@ from regard.tasks.translation.languages import find_directions
 from regard.tasks.translation.translator import Translation
 from regard.text.confidence import NOT_CALIBRATED
 from regard.text.language_tokens import Direction, LanguageTokens
+from regard.text.placeholders import SIGNS
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
 from regard.training.world import ALONE, World
@@ -54,6 +55,7 @@ from regard.training.world import ALONE, World
 if TYPE_CHECKING:
     from regard.data.alignment.links import Links
     from regard.data.alignment.prepared import PreparedLinks
+    from regard.data.prepare.placeholders import PairPlaceholders
     from regard.tasks.translation.guided import GuidedAlignment
     from regard.tasks.translation.text_to_text.writer import TextToText
 
@@ -65,6 +67,8 @@ JUDGED = 10_000
 """Pairs by which a vocabulary is judged."""
 BEAMS = 1.5
 """Times greedy search that each hypothesis of a beam takes: of five it was 1.4."""
+OFTEN = 10_000
+"""How often each placeholder counts when pieces are learned, so that it becomes one."""
 _BASE = {"rate": 7e-4, "warmup": 4000}
 
 
@@ -409,6 +413,8 @@ def _links(given: InputFiles, recipe: Recipe) -> list[Path]:
 
     if not recipe.training.guided_alignment:
         raise UsageError("guides nothing without the setting training.guided_alignment=0.05", Option("alignment"))
+    if recipe.text.tags:
+        raise UsageError("counts words without placeholders; leave out text.tags", Option("alignment"))
     refuse_pipes(given.alignment)
     return open_links(given.alignment, given.source, given.pairs)
 
@@ -479,7 +485,7 @@ class TranslationJob(TrainingJob):
         names = ["vocabulary", "joint", "normalisation", "sample", "bpe_dropout"]
         names += [name for name in ("units", "lowercase") if getattr(text, name) != getattr(usual, name)]
         names += ["segmentations"] if text.bpe_dropout else []
-        names += ["extend_vocabulary"] if text.extend_vocabulary else []
+        names += [name for name in ("extend_vocabulary", "tags") if getattr(text, name)]
         names += LANGUAGES if self.pretrained and self.pretrained.vocabularies.languages else ()
         rests = {f"text.{name}": getattr(text, name) for name in names} | (self.more() if self.pretrained else {})
         if self.links:
@@ -500,6 +506,8 @@ class TranslationJob(TrainingJob):
         """Learn the vocabularies from a seeded sample, unless a model has them; judge the data by them."""
         text = self.recipe.text
         counter, judged = count_sample(examples, text, JUDGED, self.recipe.seed, self.processes)
+        if text.tags:
+            counter.add([TextPair(sign, sign) for sign in SIGNS] * OFTEN)
         learned = self.directions[: len(examples.corpora)]
         written = dict.fromkeys(target for _, target in learned)
         symbols = [f">>{code}<<" for code in written]  # as Marian's models of several have them
@@ -514,7 +522,21 @@ class TranslationJob(TrainingJob):
             tokens = LanguageTokens(ids, False, tuple(dict.fromkeys(learned)))
             vocabularies = replace(vocabularies, languages=tokens, ngrams=ngrams)
         self._announce(draft.finding for draft in vocabulary_drafts(None, list(enumerate(judged)), vocabularies))
-        return PairEncoder(vocabularies, self.recipe, learned)
+        return PairEncoder(vocabularies, self.recipe, learned, self._placeholders(examples, vocabularies))
+
+    def _placeholders(self, examples: SplitCorpora[TextPair], vocabularies: Vocabularies) -> PairPlaceholders | None:
+        """What puts them into pairs, if any shall have some."""
+        share = self.recipe.text.tags
+        if not share:
+            return None
+        from regard.data.prepare.placeholders import PairPlaceholders  # few trainings need it
+
+        for one in vocabularies.files.values():
+            if one.decode(one.encode(SIGNS).ids) != SIGNS:
+                raise UsageError(
+                    "the vocabulary of the model to go on from lacks their signs; leave it out", "text.tags"
+                )
+        return PairPlaceholders(share, self.recipe.seed, examples.train_examples())
 
     def _review(self, left_out: LeftOut, pairs: int) -> None:
         """Refuse data most of which is too long."""
