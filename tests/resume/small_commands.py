@@ -25,7 +25,11 @@ CASES: dict[str, tuple[str, str, str]] = {
     "feeding": ("translation", "pairs.tsv", f"model.family=rnn model.input_feeding=true {TWO}"),
     "relative": ("translation", "pairs.tsv", f"model.positions=relative model.norm=rms {LAYERED} {TWO}"),
     "batch norm": ("translation", "pairs.tsv", f"model.norm=batch model.decoder_norm=layer {LAYERED} {TWO}"),
-    "guided": ("translation", "pairs.tsv", f"training.guided_alignment=0.5 text.bpe_dropout=0.1 {LAYERED} {TWO}"),
+    "guided": (
+        "translation",
+        "pairs.tsv",
+        f"training.guided_alignment=0.5 text.bpe_dropout=0.1 text.tags=0.5 {LAYERED} {TWO}",
+    ),
     "classes": ("classification", "labels.tsv", f"{ONE} data.word_dropout=0.2 training.ema=0.9"),
     "recurrent classes": ("classification", "labels.tsv", AGAINST),
     "recurrent tags": ("tagging", "tags.conll", f"{READER} model.cell=lstm tagging.crf=true"),
