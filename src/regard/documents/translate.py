@@ -122,6 +122,10 @@ class _Draft:
         """Tags of what is kept, and its text."""
         return [(tag, self.segment.text[tag.begin : tag.end].strip()) for tag in self.tags if tag.kept]
 
+    def divides(self, one: _Sentence) -> bool:
+        """Whether a tag begins or ends inside a sentence; else it is as good as one word."""
+        return any(one.begin < at < one.end for tag in self.tags for at in (tag.begin, tag.end))
+
     def kept_in(self, one: _Sentence) -> list[Place]:
         """The characters of a sentence that are kept, in its order."""
         some = [(tag, text) for tag, text in self.kept if text and one.begin <= tag.begin < one.end]
@@ -253,7 +257,7 @@ class SegmentTranslator:
         asked, found = list[tuple[str, str]](), list[Shares | None]()
         wants = [bool(draft.sentences) and _wants(draft, text) for draft, text, _ in given]
         for (draft, _, _), one in zip(given, wants, strict=True):
-            asked += [(sentence.text, sentence.output) for sentence in draft.sentences] if one else []
+            asked += [(some.text, some.output) for some in draft.sentences if one and draft.divides(some)]
         own = self._unit_weights(asked)
         for (draft, text, begins), one in zip(given, wants, strict=True):
             if not one:
@@ -264,7 +268,7 @@ class SegmentTranslator:
             for sentence, begin in zip(draft.sentences, begins, strict=True):
                 rows = _within(units_J, (begin, begin + len(sentence.output)))
                 columns = _within(units_I, (sentence.begin, sentence.end))
-                part_JI = with_written(next(own, None), sentence.share_JI)
+                part_JI = with_written(next(own, None), sentence.share_JI) if draft.divides(sentence) else None
                 fits = part_JI is not None and part_JI.shape == (len(rows), len(columns))
                 share_JI[rows.start : rows.stop, columns.start : columns.stop] = (
                     part_JI if fits and part_JI is not None else diagonal(len(rows), len(columns))
