@@ -115,7 +115,7 @@ def test_phrases_are_those_that_a_regular_expression_finds():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("%(name)s has %d of %5.2f%%", ["%(name)s", "%d", "%5.2f"]),
+        ("%(name)s has %d of %5.2f%%", ["%(name)s", "%d", "%5.2f", "%%"]),
         ("Hi {name}, {0} {{x}} ${HOME} {a.b!r:>5}", ["{name}", "{0}", "{{x}}", "${HOME}", "{a.b!r:>5}"]),
         ("See <b>this</b> & <a href='x'>that</a>.", ["<b>", "</b>", "<a href='x'>", "</a>"]),
         ("at https://a.org/b?c=1, or www.x.de/y; mail a.b@c.org.", ["https://a.org/b?c=1", "www.x.de/y", "a.b@c.org"]),

@@ -109,7 +109,7 @@ def translate(
         options |= about(document)
         asked = replace(given, input=files[0].input, output=None)
     else:
-        refuse_document(given.input, " of this kind")
+        refuse_document(given.input, " of this kind, packed or not")
         asked = given
     with Exchange("translate", folder, texts, asked, options, begins) as exchange:
         from regard.tasks.kinds import translates

@@ -33,6 +33,8 @@ def decode(data: bytes, declared: str | None = None, usual: str | None = None) -
         try:
             text = data.decode(name)
             if text.encode(name) == data:
+                if "\0" in text:
+                    raise RegardError("holds NUL characters; it is no text")
                 return text, name
         except LookupError:
             raise RegardError(f"its encoding {name[:40]!r} is not known") from None

@@ -14,6 +14,8 @@ from regard.system.errors import RegardError
 Kind = Literal["text", "raw", "open", "close", "empty", "other"]
 DEEPEST = 1000
 """Elements within one another."""
+MOST = 2_000_000
+"""Elements of a document."""
 RAW = frozenset("script style xmp iframe noembed noframes plaintext textarea title".split())
 """Elements of HTML in which a ``<`` is text."""
 ESCAPED = frozenset(("textarea", "title"))
@@ -96,11 +98,13 @@ def refuse_bad_xml(data: bytes) -> None:
     Raises:
         RegardError: it is; with the line.
     """
-    parser, depth = expat.ParserCreate(), 0
+    parser, depth, count = expat.ParserCreate(), 0, 0
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
-        depth += 1
+        nonlocal depth, count
+        depth, count = depth + 1, count + 1
+        if count > MOST:
+            raise RegardError(f"line {parser.CurrentLineNumber}: has more than {MOST:,} elements")
         if depth > DEEPEST:
             raise RegardError(f"line {parser.CurrentLineNumber}: elements are nested more than {DEEPEST} deep")
 
@@ -116,8 +120,8 @@ def refuse_bad_xml(data: bytes) -> None:
         parser.Parse(data, True)
     except expat.ExpatError as error:
         raise RegardError(f"line {error.lineno}: is not XML, or is cut off: {expat.ErrorString(error.code)}") from None
-    except (LookupError, ValueError) as error:
-        raise RegardError(f"its encoding is not known: {error}") from None
+    except (LookupError, ValueError):
+        raise RegardError("its encoding is not known, or its text is not in it") from None
 
 
 def escape_text(text: str) -> str:

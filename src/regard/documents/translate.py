@@ -28,6 +28,7 @@ WIDE = 4
 """Hypotheses, at least, of a search that must write what is kept."""
 _LINE = re.compile(r"[^\n\t]*[^\s][^\n\t]*")
 _NUMBERED = re.compile(r"^line (\d+):? ?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -163,7 +164,9 @@ class SegmentTranslator:
     def _draft(self, segment: Segment) -> _Draft:
         tags = segment.tags + (tuple(_protected(segment)) if self.protect else ())
         draft = _Draft(segment, tags, [])
-        if not _LETTER.search(_blanked(segment.text, [(tag.begin, tag.end) for tag in tags if tag.kept])):
+        if _SURROGATE.search(segment.text) or not _LETTER.search(
+            _blanked(segment.text, [(tag.begin, tag.end) for tag in tags if tag.kept])
+        ):
             return draft
         known = self.memory and self.memory.exact(segment.text.strip())
         lines = [found.span() for found in _LINE.finditer(segment.text)]
@@ -202,13 +205,16 @@ class SegmentTranslator:
         again, kept = list[tuple[_Draft, _Sentence]](), dict[str, tuple[str, ...]]()
         for draft, one, own in lacking:
             one.marked, one.share_JI = one.text, None
-            if (output := put_copies(one.text, one.output, own, next(shares, None))) is not None:
+            output = put_copies(one.text, one.output, own, next(shares, None))
+            if not lacks(one.text, output, own):
                 one.output = output
             else:
                 again.append((draft, one))
                 kept[one.text] = tuple(one.text[begin:end] for begin, end in own)
         if again:
             self._write_batch(again, kept, max(WIDE, self.options.beam or self.task.recipe.decoding.beam))
+        for draft, one in again:
+            one.output = put_copies(one.text, one.output, draft.kept_in(one), None)
 
     def _unit_weights(self, pairs: Sequence[tuple[str, str]]) -> Iterator[Shares | None]:
         """Of each pair how much its units belong together; nothing of a model that attends to no source."""

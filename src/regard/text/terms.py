@@ -27,10 +27,11 @@ PROTECTED = re.compile(
     r"""(?:https?|ftp)://[^\s<>"]*[^\s<>"'.,;:!?)\]}] | www\.[\w.-]+\w(?:/[^\s<>"]*[^\s<>"'.,;:!?)\]}])?
     | (?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+
     | %\(\w+\)[-\#0+]*\d*(?:\.\d+)?[a-zA-Z]
+    | \{%[^{}%]*%\} | %%
     | (?<![\w%])%(?:\d+\$)?[-\#0+]*\d*(?:\.\d+)?[hlLzjt]{0,2}[diouxXeEfFgGcsrp@](?!\w)
     | \{\{[^{}]*\}\} | \$?\{[^\s{}]*\} | </?[A-Za-z][^<>]*>"""
     r"| (?<!\w)\+\d{1,3}(?:[ -]\d{2,})+(?!\w)"
-    rf"| (?<!\w)(?:[-+−](?=\d))?{_NUMBER}(?:[.,:/\xa0\u2009\u202f-]{_NUMBER})*(?!\w)(?:%(?!\w))?",
+    rf"| (?<!\w)(?:[-+−](?=\d))?{_NUMBER}(?:[.,:/\xa0\u2009\u202f-]{_NUMBER})*(?!\w)(?:%(?![\w%]))?",
     re.VERBOSE,
 )
 """What is kept by ``--protect``: addresses, placeholders, tags, numbers with their signs and letters."""

@@ -137,3 +137,26 @@ def test_files_that_are_no_documents(tmp_path: Path, capsys: Any) -> None:
     assert run("--input", tmp_path / "none.docx", "--output", tmp_path / "b.docx") == 2
     assert run("--input", tmp_path, "--output", tmp_path / "out") == 2
     assert "there is no document" in capsys.readouterr().err
+
+
+def test_a_bilingual_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "b.txt.xlf").write_text("corrected")
+    asked = ("--input", tmp_path / "a.txt", "--format", "text", "--bilingual", "xliff")
+    assert run(*asked, "--output", tmp_path / "b.txt") == 2
+    assert "perhaps with corrections" in capsys.readouterr().err
+    assert (tmp_path / "b.txt.xlf").read_text() == "corrected"
+    assert run(*asked) == 2
+    assert "name that by --output" in capsys.readouterr().err
+
+
+def test_a_folder_is_read_once_and_not_into_its_own_output(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nThe dog sees the cat.\n")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    for _ in range(2):
+        assert run("--input", tmp_path / "**" / "*.srt", "--output", tmp_path / "out") == 0
+    assert [str(path.relative_to(tmp_path)) for path in (tmp_path / "out").rglob("*.srt")] == ["out/a.srt"]
+    assert run("--input", tmp_path, "--output", tmp_path) == 2
+    assert "is the input itself" in capsys.readouterr().err
+    assert run("--input", "/dev/zero", "--format", "html", "--output", tmp_path / "zero") == 1
+    assert "is no file" in capsys.readouterr().err

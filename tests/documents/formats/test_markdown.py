@@ -155,10 +155,9 @@ def test_what_would_be_markup_is_escaped_and_what_flanks_badly_is_html() -> None
         "[" * 30_000, "![" * 30_000, "*a " * 10_000, "**_ a" * 5_000, "> " * 30_000 + "a", "- " * 30_000 + "a",
         "$$ a" * 8_000, "[a](" * 20_000, "<a " * 30_000, "a <!--" * 8_000, "\\" * 30_000, "words  \n" * 8_000,
         "<div>\n" * 20_000, "".join("`" * (n % 300) + "a" for n in range(300)), "---\n" + "a: b\n" * 10_000,
-        "a\0b\n\n" * 3_000,
         "".join(f"[{n}]: u\n" for n in range(3_000)) + "\n" + "[1] a\n\n" * 3_000, "-\ta\n\n\tb\n\n" * 2_000,
     ],
-    ids=range(18),
+    ids=range(17),
 )  # fmt: skip
 def test_hostile_texts_take_bounded_time(text: str) -> None:
     begin = time.process_time()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LARGEST = 256 << 20
 """Bytes of a document."""
+MOST = 100_000
+"""Files of a folder or pattern."""
 FEW = 10
 """Segments that are named in a report at most, of each kind."""
 _GROUP = Group("Documents", sort_key=2)
@@ -41,8 +43,9 @@ class DocumentOptions:
     """How documents are translated.
 
     Args:
-        format: the kind of the document, where its name does not tell it: text (paragraphs between empty lines),
-            markdown, html, docx, pptx, xlsx, opendocument, epub, latex, srt, vtt, ass, po, xliff, json, yaml.
+        format: the kind of the document, or of all of a folder, instead of that which the name tells: text (paragraphs
+            between empty lines), markdown, html, docx, pptx, xlsx, opendocument, epub, latex, srt, vtt, ass, po, xliff,
+            json, yaml.
         bilingual: write beside the output its texts with their translations, as XLIFF (OUTPUT.xlf) or TMX (OUTPUT.tmx):
             for a person to correct, and for regard train --pairs to learn from.
         memory: a translation memory (TMX, XLIFF, PO): where it has a segment or a sentence, its translation is taken.
@@ -84,16 +87,30 @@ def find_files(given: TextOptions, format: str | None) -> list[Files] | None:
         kind = format or kind_of(source)
         return None if kind is None else [Files(source, given.output, kind)]
     root = source if source.is_dir() else _root(source)
-    paths = sorted(source.rglob("*") if source.is_dir() else map(Path, glob.glob(str(source), recursive=True)))
-    found = [(path, format or kind_of(path)) for path in paths if path.is_file()]
     if given.output is None or (given.output.exists() and not given.output.is_dir()):
         raise UsageError("of several documents must be a folder; name one by --output", "--output")
+    if given.output.resolve() == root.resolve():
+        raise UsageError("is the input itself; choose another --output", str(given.output))
+    paths = source.rglob("*") if source.is_dir() else map(Path, glob.iglob(str(source), recursive=True))
+    found = [(path, format or kind_of(path)) for path in _once(paths, given.output.resolve())]
     files = [Files(path, given.output / path.relative_to(root), kind) for path, kind in found if kind]
     if not files:
         raise UsageError("there is no document; regard translate --help names the kinds", str(source))
     if left := len(found) - len(files):
         say(f"{source}: {counted(left, 'file')} of other kinds {'is' if left == 1 else 'are'} left out")
     return files
+
+
+def _once(paths: Iterable[Path], output: Path) -> list[Path]:
+    """Files in their order, each once, whatever links lead to it; none of the output folder."""
+    found = dict[Path, Path]()
+    for path in sorted(paths, key=lambda one: (len(one.parts), one)):
+        real = path.resolve()
+        if path.is_file() and output not in real.parents:
+            found.setdefault(real, path)
+        if len(found) > MOST:
+            raise UsageError(f"names more than {MOST:,} files; name fewer", str(path))
+    return sorted(found.values())
 
 
 def _root(pattern: Path) -> Path:
@@ -170,6 +187,9 @@ def _translate_one(
     from regard.documents.translate import SegmentTranslator
 
     refuse_no_file(one.input)
+    if not one.input.is_file():
+        raise RegardError("is no file; a document is read whole", str(one.input))
+    beside = _beside(one, options)
     if (size := one.input.stat().st_size) > LARGEST:
         raise RegardError(f"has {size:,} bytes; documents of up to {LARGEST:,} are read", str(one.input))
     data = one.input.read_bytes()
@@ -185,10 +205,6 @@ def _translate_one(
 
     def whole(stream: BinaryIO) -> bytes:
         answers.extend(_read(stream))
-        if options.bilingual and one.output:
-            path = one.output.with_name(f"{one.output.name}.{'xlf' if options.bilingual == 'xliff' else 'tmx'}")
-            close = memory.close if memory else None
-            disk.replace(path, WRITERS[options.bilingual](document.segments, answers, task.direction, close))
         return _write(document, answers, str(one.input))
 
     with Exchange("translate", opened.folder, (), replace(given, input=one.input, output=one.output), {}) as exchange:
@@ -197,13 +213,36 @@ def _translate_one(
         exchange.keep(content, whole=whole)
     for line in report(document.segments, answers):
         say(line)
+    if beside and options.bilingual:
+        close = memory.close if memory else None
+        disk.replace(beside, WRITERS[options.bilingual](document.segments, answers, task.direction, close))
+        say(f"wrote {beside}")
+
+
+def _beside(one: Files, options: DocumentOptions) -> Path | None:
+    """The bilingual file that is asked for.
+
+    Raises:
+        UsageError: it is there, perhaps with corrections; or the output has no name.
+    """
+    if options.bilingual is None:
+        return None
+    if one.output is None:
+        raise UsageError("is written beside the output; name that by --output", "--bilingual")
+    found = one.output.with_name(f"{one.output.name}.{'xlf' if options.bilingual == 'xliff' else 'tmx'}")
+    if found.exists():
+        raise UsageError("is there, perhaps with corrections; learn from it, or move it away", str(found))
+    return found
 
 
 def _memory(path: Path | None, task: Translation) -> TranslationMemory | None:
     if path is None:
         return None
+    from regard.data.corpora.memories import MEMORIES
     from regard.documents.memories.memory import TranslationMemory
 
+    if path.suffix.lower() not in MEMORIES:
+        raise UsageError(f"{path.name!r:.60} is no memory; these end in {', '.join(MEMORIES)}", "--memory")
     return TranslationMemory.read(path, task.direction)
 
 
@@ -245,4 +284,4 @@ def report(segments: Sequence[Segment], answers: Sequence[SegmentAnswer]) -> Ite
     ):
         if named:
             more = f"; and {len(named) - FEW:,} more" if len(named) > FEW else ""
-            yield f"{kind} {'; '.join(named[:FEW])}{more}"
+            yield f"{kind} {'; '.join(one or 'the text' for one in named[:FEW])}{more}"

@@ -300,7 +300,7 @@ class Exchange:
                 for group, first, found in answered:
                     self._check()
                     results.add(group, content(group, first) if found is None else found)
-                    shown.add(len(group), self.given.share)
+                    shown.add(len(group), self.given.share_of(count + len(group)))
                     self.report.close_group(len(group))
                     count += len(group)
             results.finish(whole)

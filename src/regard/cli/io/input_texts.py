@@ -96,6 +96,10 @@ class InputTexts:
         """The fraction of the input that was read, from 0 to 1; ``None`` if unknown."""
         return min(self.read / self.size, 1.0) if self.size else None
 
+    def share_of(self, count: int) -> float | None:
+        """The fraction of the input that so many texts are, of a document; of others what was read."""
+        return count / max(len(self.held), 1) if self.held is not None else self.share
+
     @cached_property
     def size(self) -> int | None:
         """Total bytes of all lines; ``None`` if unknown before reading."""

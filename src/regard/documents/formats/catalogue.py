@@ -34,6 +34,8 @@ _CODE = re.compile(
 """What shows that a word is none for people: a name of a program, a path, an address, a colour, a code."""
 _COLOUR = re.compile(r"(?:rgb|hsl)a?\([\d\s,.%/a-z]*\)|var\([\w-]+\)")
 _ARGUMENT = re.compile(r"\{\{[^{}]*\}\}|%?\{[^{}]*\}|\$t\([^()]*\)|%\w+%|@:[\w.]+")
+_PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
+"""Anchor and tag before a scalar."""
 _CHOICE = re.compile(r"\{\s*\w+\s*,\s*(?:plural|select|selectordinal)\s*,\s*(?:offset:\d+\s*)?")
 _CASE = re.compile(r"\s*(?:=\d+|\w+)\s*\{")
 _NUMBER = re.compile("#")
@@ -153,7 +155,9 @@ def _is_plain(value: str) -> bool:
 
 
 def _scalar(raw: str, event: yaml.ScalarEvent, where: str, flow: bool) -> Iterator[Segment]:
-    begin, end, value, style = event.start_mark.index, event.end_mark.index, event.value, event.style
+    end, value, style = event.end_mark.index, event.value, event.style
+    found = _PROPERTIES.match(raw, event.start_mark.index)
+    begin = found.end() if found else event.start_mark.index
     if style in ("|", ">"):
         yield from _block(raw, (begin, end), value, style, where)
     elif style:

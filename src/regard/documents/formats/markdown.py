@@ -222,10 +222,20 @@ class _Reader:
         at = 0
         for segment in self._inline.split(inlines):
             alone = (segment.begin, segment.end) == (places[0], places[-1])
-            marks, at = 0, next(n for n in range(at, len(inlines)) if inlines[n].end > segment.begin)
-            while at < len(inlines) and inlines[at].begin < segment.end:
+            marks, at = 0, next(n for n in range(at, len(inlines)) if _reaches(inlines[n], segment.begin))
+            while at < len(inlines) and _is_before(inlines[at], segment.end):
                 marks, at = marks + (not _is_text(inlines[at])), at + 1
             yield MarkdownSegment(**vars(segment), frame=frame, alone=alone, marks=marks)
+
+
+def _reaches(one: Inline, begin: int) -> bool:
+    """Whether a mark belongs to what begins there; the beginning of code has no characters of its own."""
+    return one.end > begin or one.begin == begin
+
+
+def _is_before(one: Inline, end: int) -> bool:
+    """Whether a mark belongs to what ends there; the end of code has no characters of its own."""
+    return one.begin < end or (one.kind == "close" and one.end == end)
 
 
 def _is_text(one: Inline) -> bool:

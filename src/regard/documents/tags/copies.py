@@ -23,9 +23,20 @@ _AROUND = "\"'«»“”„‚‘’()[]<>.,;:!?…"
 
 def find_copies(copy: str, output: str) -> Iterator[Place]:
     """Where a translation has a copy as a word of its own, with any white space for its white space."""
-    left, right = (r"(?<!\w)" if copy[0].isalnum() else ""), (r"(?!\w)" if copy[-1].isalnum() else "")
-    between = r"\s+".join(map(re.escape, copy.split()))
-    yield from (found.span() for found in re.finditer(f"{left}{between}{right}", output))
+    yield from _find(r"\s+".join(map(re.escape, copy.split())), copy, output)
+
+
+def _find(pattern: str, copy: str, output: str) -> Iterator[Place]:
+    left = r"(?<!\w)" if copy[0].isalnum() else "(?<!%)" if copy[0] == "%" else ""
+    right = r"(?!\w)" if copy[-1].isalnum() else ""
+    yield from (found.span() for found in re.finditer(f"{left}{pattern}{right}", output))
+
+
+def _find_divided(copy: str, output: str) -> Iterator[Place]:
+    """Where a translation has a copy with blanks in it, as ``% s``."""
+    known = set(find_copies(copy, output))
+    pattern = r"\s*".join(map(re.escape, "".join(copy.split())))
+    yield from (place for place in _find(pattern, copy, output) if place not in known)
 
 
 def lacks(text: str, output: str, kept: Sequence[Place]) -> bool:
@@ -34,8 +45,8 @@ def lacks(text: str, output: str, kept: Sequence[Place]) -> bool:
     return any(len(list(find_copies(one, output))) < own.count(one) for one in set(own))
 
 
-def put_copies(text: str, output: str, kept: Sequence[Place], share_JI: Shares | None) -> str | None:
-    """A translation with copies of what it lacks; ``None`` where nothing like them stands at their places.
+def put_copies(text: str, output: str, kept: Sequence[Place], share_JI: Shares | None) -> str:
+    """A translation with copies of what it lacks, where something like them stands at their places.
 
     Args:
         text: of a sentence.
@@ -50,10 +61,12 @@ def put_copies(text: str, output: str, kept: Sequence[Place], share_JI: Shares |
         if left[copy] > 0:
             left[copy] -= 1
             continue
-        place = None if share_JI is None else _place(text, output, (begin, end), share_JI)
-        if place is None or any(place[0] < other[1] and other[0] < place[1] for other in found):
-            return None
-        found.append((*place, copy))
+        places = [*_find_divided(copy, output)]
+        if share_JI is not None and (known := _place(text, output, (begin, end), share_JI)):
+            places.append(known)
+        free = [one for one in places if not any(one[0] < other[1] and other[0] < one[1] for other in found)]
+        if free:
+            found.append((*free[0], copy))
     for begin, end, copy in sorted(found, reverse=True):
         output = output[:begin] + copy + output[end:]
     return output
@@ -65,9 +78,16 @@ def _place(text: str, output: str, kept: Place, share_JI: Shares) -> Place | Non
     own_J, units_J, copy = share_JI[:, own].sum(1), units_of(output), text[kept[0] : kept[1]]
     if not len(own_J) or own_J.max() < HALF:
         return None
-    best = int(np.argmax(own_J))
+    first = last = int(np.argmax(own_J))
+    while first > 0 and own_J[first - 1] >= HALF:
+        first -= 1
+    while last + 1 < len(own_J) and own_J[last + 1] >= HALF:
+        last += 1
     words = [found.span() for found in re.finditer(r"\S+", output)]
-    place = next(word for word in words if word[0] <= units_J[best][0] < word[1])
+    place = (
+        next(word for word in words if word[0] <= units_J[first][0] < word[1])[0],
+        next(word for word in words if word[0] < units_J[last][1] <= word[1])[1],
+    )
     for edge, sign in ((0, 1), (1, -1)):
         while place[0] < place[1] and (at := output[place[0] if edge == 0 else place[1] - 1]) in _AROUND:
             if (copy[0] if edge == 0 else copy[-1]) == at:

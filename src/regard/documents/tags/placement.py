@@ -145,9 +145,8 @@ class _Written:
     def _insert(self, text: str, unit: int, before: str, behind: str) -> None:
         gap = _gap(self.share_JI[:, :unit].sum(1), self.share_JI[:, unit + 1 :].sum(1))
         at = self.units_J[gap][0] if gap < len(self.units_J) else len(self.text)
-        lead = (
-            " " if at and (before.isspace() or self.text[at - 1].isalnum()) and not self.text[at - 1].isspace() else ""
-        )
+        last = self.text[at - 1] if at else " "
+        lead = " " if (before.isspace() and not last.isspace()) or last.isalnum() or last == "%" else ""
         tail = " " if self.text[at : at + 1].isalnum() or (behind.isspace() and at < len(self.text)) else ""
         size = len(lead + text + tail)
         self.text = f"{self.text[:at]}{lead}{text}{tail}{self.text[at:]}"
@@ -294,7 +293,9 @@ class Placement:
         least_J = np.minimum.accumulate(sum_J)
         end = int(np.argmax(sum_J[1:] - least_J[:-1])) + 1
         begin = int(np.argmin(sum_J[:end]))
-        if sum_J[end] < sum_J[begin] and not sign_J.all():  # none belongs to it: the nearest word
+        if sign_J.all() and not self._signs_I[first:last].any():
+            return (low, low), -np.inf
+        if sum_J[end] < sum_J[begin]:  # none belongs to it: the nearest word
             best = int(np.argmax(np.where(sign_J, -np.inf, gain_J)))
             return (low + best, low + best + 1), float(gain_J[best])
         if not self._signs_I[first]:
