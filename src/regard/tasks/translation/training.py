@@ -47,7 +47,6 @@ from regard.tasks.translation.languages import find_directions
 from regard.tasks.translation.translator import Translation
 from regard.text.confidence import NOT_CALIBRATED
 from regard.text.language_tokens import Direction, LanguageTokens
-from regard.text.placeholders import SIGNS
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
 from regard.training.world import ALONE, World
@@ -507,6 +506,8 @@ class TranslationJob(TrainingJob):
         text = self.recipe.text
         counter, judged = count_sample(examples, text, JUDGED, self.recipe.seed, self.processes)
         if text.tags:
+            from regard.text.placeholders import SIGNS  # few trainings need it
+
             counter.add([TextPair(sign, sign) for sign in SIGNS] * OFTEN)
         learned = self.directions[: len(examples.corpora)]
         written = dict.fromkeys(target for _, target in learned)
@@ -529,7 +530,8 @@ class TranslationJob(TrainingJob):
         share = self.recipe.text.tags
         if not share:
             return None
-        from regard.data.prepare.placeholders import PairPlaceholders  # few trainings need it
+        from regard.data.prepare.placeholders import PairPlaceholders
+        from regard.text.placeholders import SIGNS
 
         for one in vocabularies.files.values():
             if one.decode(one.encode(SIGNS).ids) != SIGNS:
