@@ -288,7 +288,7 @@ class SegmentTranslator:
             return SegmentAnswer(protected=protected)
         sides = (segment.text, units_of(segment.text)), (text, units_of(text))
         if share_JI is not None:
-            found = place_tags(draft.tags, *sides, share_JI)
+            found = place_tags(draft.tags, *sides, share_JI, len(segment.tags))
         else:
             found = place_in_proportion(segment.tags, sides[0][1], *sides[1])
         notes = [note for one in draft.sentences for note in one.notes]

@@ -72,6 +72,7 @@ def place_tags(
     source: tuple[str, Sequence[Place]],
     target: tuple[str, Sequence[Place]],
     share_JI: Shares,
+    written: int | None = None,
 ) -> SegmentTranslation:
     """The translation of a text with its tags.
 
@@ -79,18 +80,19 @@ def place_tags(
         tags: of the text.
         source, target: the text and its translation, each with the characters of its words and signs.
         share_JI: how much each unit of the translation belongs to each of the text, 0 to 1.
+        written: how many of the tags, the first, are written; what others keep is text. Default: all.
     """
     kept = [tag for tag in tags if tag.kept and source[0][tag.begin : tag.end].strip()]
     units_I, part_OI = _joined(source[1], [(tag.begin, tag.end) for tag in kept])
-    written = _Written(target[0], list(target[1]), share_JI @ part_OI)
-    written.insert_missing(source[0], units_I, kept)
-    found = _find(written.text, {source[0][tag.begin : tag.end].strip() for tag in kept})
-    units_J, part_OJ = _joined(written.units_J, sorted(one for some in found.values() for one in some))
-    share_JI = part_OJ.T @ written.share_JI / np.maximum(part_OJ.sum(0), 1e-9)[:, None]
+    draft = _Written(target[0], list(target[1]), share_JI @ part_OI)
+    draft.insert_missing(source[0], units_I, kept)
+    found = _find(draft.text, {source[0][tag.begin : tag.end].strip() for tag in kept})
+    units_J, part_OJ = _joined(draft.units_J, sorted(one for some in found.values() for one in some))
+    share_JI = part_OJ.T @ draft.share_JI / np.maximum(part_OJ.sum(0), 1e-9)[:, None]
     atoms = {begin: number for number, (begin, _) in enumerate(units_J)}
-    placement = Placement(source[0], written.text, units_I, units_J, tags, share_JI)
+    placement = Placement(source[0], draft.text, units_I, units_J, tags, share_JI)
     placement.choose_kept(found, atoms)
-    return placement.run()
+    return placement.run(len(tags) if written is None else written)
 
 
 def _joined(units: Sequence[Place], spans: Sequence[Place]) -> tuple[list[Place], Shares]:
@@ -204,13 +206,14 @@ class Placement:
                 some.remove(best)
                 self._kept[number] = best
 
-    def run(self) -> SegmentTranslation:
+    def run(self, written: int) -> SegmentTranslation:
         """The translation with all places; what is kept but cannot stay where it was found is moved."""
         for parent in (-1, *range(len(self.tags))):
             if parent in self._inner:
                 self._place_children(parent)
         places = [self._places[number] for number in range(len(self.tags))]
-        moved = [self.units_J[unit] for number, unit in self._kept.items() if places[number][0] == places[number][1]]
+        empty = [number for number in self._kept if number < written and places[number][0] == places[number][1]]
+        moved = [self.units_J[self._kept[number]] for number in empty]
         return _without(self.target, places, moved)
 
     def _source_run(self, tag: Tag) -> Run:
