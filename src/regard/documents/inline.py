@@ -83,7 +83,7 @@ def keep_matches(pieces: Iterable[Piece], pattern: re.Pattern[str]) -> Iterator[
         yield replace(piece, text=piece.text[at:])
 
 
-def marked(text: str) -> Iterator[Piece]:
+def read_marks(text: str) -> Iterator[Piece]:
     """The pieces of a string in which tags of HTML and roles, links and stars of reStructuredText may stand."""
     at = 0
     for found in _MARK.finditer(text):

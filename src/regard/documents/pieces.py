@@ -59,7 +59,7 @@ def pair(begin: int, end: int, before: str, inside: list[Piece], after: str) -> 
     return Piece(begin, end, raw="".join([before, *(one.raw for one in inside), after]))
 
 
-def joined(pieces: Sequence[Piece]) -> list[Piece]:
+def join_kept(pieces: Sequence[Piece]) -> list[Piece]:
     """Pieces of which those that are kept and follow each other are one."""
     found = list[Piece]()
     for kept, group in groupby(pieces, lambda one: one.kept):
@@ -69,7 +69,7 @@ def joined(pieces: Sequence[Piece]) -> list[Piece]:
     return found
 
 
-def paired(pieces: Sequence[Piece], depth: int = 0) -> list[Piece]:
+def find_pairs(pieces: Sequence[Piece], depth: int = 0) -> list[Piece]:
     """Pieces of which those that start and stop the same thing are pairs, where they are nested."""
     partners, open_ones, stack = dict[int, int](), dict[str, int](), list[int]()
     for number, piece in enumerate(pieces):
@@ -205,7 +205,7 @@ class Properties(Part):
     def read(self, paragraph: Element) -> Sequence[Element]:
         """All of it is text."""
         text = text_of(self.raw, paragraph)
-        self.add([Piece(paragraph.inside, paragraph.outside, text)], escaped)
+        self.add([Piece(paragraph.inside, paragraph.outside, text)], escape_xml)
         return ()
 
 
@@ -214,6 +214,6 @@ def read_properties(data: bytes) -> TextDocument:
     return Properties(data).document()
 
 
-def escaped(text: str) -> str:
+def escape_xml(text: str) -> str:
     """Text as XML, without characters that it cannot have."""
     return escape_text(_FORBIDDEN.sub("", text)).replace("\r", "&#13;")

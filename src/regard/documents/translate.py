@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import warnings
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -110,28 +112,67 @@ class _Sentence:
 
 @dataclass
 class _Draft:
-    """A segment with its sentences, and what is protected in it as further tags."""
+    """A segment with its sentences, and what is protected in it as further tags.
+
+    Args:
+        segment: as the document has it.
+        tags: its own, then those of what is protected.
+        sentences: none where it stays as it is.
+        text: the translations of the sentences, joined as they stood.
+        begins: where each of them begins there.
+    """
 
     segment: Segment
     tags: tuple[Tag, ...]
-    sentences: list[_Sentence]
+    sentences: list[_Sentence] = field(default_factory=list)
     remembered: bool = False
     unsure: bool = False
+    text: str = ""
+    begins: list[int] = field(default_factory=list)
 
-    @property
-    def kept(self) -> list[tuple[Tag, str]]:
-        """Tags of what is kept, and its text."""
-        return [(tag, self.segment.text[tag.begin : tag.end].strip()) for tag in self.tags if tag.kept]
+    def __post_init__(self) -> None:
+        source = self.segment.text
+        kept = [(tag.begin, source[tag.begin : tag.end].strip()) for tag in self.tags if tag.kept]
+        places = [(source.index(text, begin), len(text)) for begin, text in kept if text]
+        self.kept = sorted((begin, begin + size) for begin, size in places)
+        """The characters of what is kept, in the order of the text."""
+        self._edges = sorted(at for tag in self.tags for at in (tag.begin, tag.end))
+
+    @cached_property
+    def units_I(self) -> list[Place]:
+        """Those of the segment."""
+        return units_of(self.segment.text)
+
+    @cached_property
+    def units_J(self) -> list[Place]:
+        """Those of the translation, once it is joined."""
+        return units_of(self.text)
 
     def divides(self, one: _Sentence) -> bool:
         """Whether a tag begins or ends inside a sentence; else it is as good as one word."""
-        return any(one.begin < at < one.end for tag in self.tags for at in (tag.begin, tag.end))
+        return bisect_left(self._edges, one.end) > bisect_right(self._edges, one.begin)
 
     def kept_in(self, one: _Sentence) -> list[Place]:
         """The characters of a sentence that are kept, in its order."""
-        some = [(tag, text) for tag, text in self.kept if text and one.begin <= tag.begin < one.end]
-        begins = [(self.segment.text.index(text, tag.begin) - one.begin, len(text)) for tag, text in some]
-        return sorted((begin, begin + size) for begin, size in begins)
+        some = self.kept[bisect_left(self.kept, (one.begin, 0)) : bisect_left(self.kept, (one.end, 0))]
+        return [(begin - one.begin, end - one.begin) for begin, end in some]
+
+    def join(self, direction: tuple[str, str]) -> None:
+        """Join the sentences' translations."""
+        source, found, at, size = self.segment.text, list[str](), 0, 0
+        for place, one in enumerate(self.sentences):
+            gap = _gap(source[at : one.begin], direction) if place else source[: one.begin]
+            found += [gap, one.output]
+            self.begins.append(size + len(gap))
+            size, at = self.begins[-1] + len(one.output), one.end
+        self.text = "".join([*found, source[at:]])
+
+    @property
+    def wants_alignment(self) -> bool:
+        """Whether its tags need one, and are few enough for it."""
+        if not self.sentences or len(self.units_J) * max(len(self.units_I), len(self.tags)) > MOST:
+            return False
+        return lacks(self.segment.text, self.text, self.kept) or needs_alignment(self.segment.tags, self.units_I)
 
 
 @dataclass
@@ -154,19 +195,13 @@ class SegmentTranslator:
         """What becomes of each segment."""
         drafts = list(map(self._draft, segments))
         self._write([(draft, one) for draft in drafts for one in draft.sentences if not one.output])
-        joined = list(map(self._join, drafts))
-        shares = self._shares([(draft, *one) for draft, one in zip(drafts, joined, strict=True)])
-        return [
-            self._answer(draft, text, share_JI)
-            for draft, (text, _), share_JI in zip(drafts, joined, shares, strict=True)
-        ]
+        for draft in drafts:
+            draft.join(self.task.direction)
+        return list(map(self._answer, drafts, self._shares(drafts)))
 
     def _draft(self, segment: Segment) -> _Draft:
-        tags = segment.tags + (tuple(_protected(segment)) if self.protect else ())
-        draft = _Draft(segment, tags, [])
-        if _SURROGATE.search(segment.text) or not _LETTER.search(
-            _blanked(segment.text, [(tag.begin, tag.end) for tag in tags if tag.kept])
-        ):
+        draft = _Draft(segment, segment.tags + (tuple(find_protected(segment)) if self.protect else ()))
+        if _SURROGATE.search(segment.text) or not _LETTER.search(_leave_out(segment.text, draft.kept)):
             return draft
         known = self.memory and self.memory.exact(segment.text.strip())
         lines = [found.span() for found in _LINE.finditer(segment.text)]
@@ -174,7 +209,7 @@ class SegmentTranslator:
             begin, end = lines[0][0], lines[-1][1]
             draft.sentences, draft.remembered = [_Sentence(begin, end, segment.text[begin:end], known)], True
             return draft
-        draft.sentences = list(self._sentences(segment.text, lines, [(tag.begin, tag.end) for tag, _ in draft.kept]))
+        draft.sentences = list(self._sentences(segment.text, lines, draft.kept))
         learned = segment.tags if self.task.recipe.text.tags else ()
         for one in draft.sentences:
             one.marked = with_tags(segment.text, learned, (one.begin, one.end))
@@ -187,9 +222,10 @@ class SegmentTranslator:
             for some in sentences(text[begin:end], self.task.direction[0]):
                 start = text.find(some, at, end)
                 first, at = (start if first < 0 else first), start + len(some)
-                if any(one < at < other for one, other in kept):
+                inside = kept[bisect_left(kept, (first, 0)) : bisect_left(kept, (at, 0))]
+                if inside and inside[-1][1] > at:
                     continue
-                alone = not _LETTER.search(_blanked(text[first:at], [(b - first, e - first) for b, e in kept]))
+                alone = not _LETTER.search(_leave_out(text[first:at], [(b - first, e - first) for b, e in inside]))
                 known = self.memory and self.memory.exact(text[first:at])
                 yield _Sentence(first, at, text[first:at], known or (text[first:at] if alone else ""))
                 first = -1
@@ -247,62 +283,39 @@ class SegmentTranslator:
         if not any(repr(text) in sentence for text in kept.get(one.text, ())):
             one.notes.append(sentence[numbered.end() :])
 
-    def _join(self, draft: _Draft) -> tuple[str, list[int]]:
-        """The sentences of a segment as they stood there, and where each begins in the translation."""
-        text, found, begins, at = draft.segment.text, list[str](), list[int](), 0
-        size = 0
-        for place, one in enumerate(draft.sentences):
-            gap = _gap(text[at : one.begin], self.task.direction) if place else text[: one.begin]
-            found += [gap, one.output]
-            begins.append(size + len(gap))
-            size, at = begins[-1] + len(one.output), one.end
-        return "".join([*found, text[at:]]), begins
-
-    def _shares(self, given: Sequence[tuple[_Draft, str, list[int]]]) -> list[Shares | None]:
+    def _shares(self, drafts: Sequence[_Draft]) -> Iterator[Shares | None]:
         """``share_JI`` of segments that need it, their sentences in one batch; ``None`` of the others."""
-        asked, found = list[tuple[str, str]](), list[Shares | None]()
-        wants = [bool(draft.sentences) and _wants(draft, text) for draft, text, _ in given]
-        for (draft, _, _), one in zip(given, wants, strict=True):
-            asked += [(some.text, some.output) for some in draft.sentences if one and draft.divides(some)]
-        own = self._unit_weights(asked)
-        for (draft, text, begins), one in zip(given, wants, strict=True):
-            if not one:
-                found.append(None)
-                continue
-            units_I, units_J = units_of(draft.segment.text), units_of(text)
-            share_JI = np.zeros((len(units_J), len(units_I)))
-            for sentence, begin in zip(draft.sentences, begins, strict=True):
-                rows = _within(units_J, (begin, begin + len(sentence.output)))
-                columns = _within(units_I, (sentence.begin, sentence.end))
-                part_JI = with_written(next(own, None), sentence.share_JI) if draft.divides(sentence) else None
-                fits = part_JI is not None and part_JI.shape == (len(rows), len(columns))
-                share_JI[rows.start : rows.stop, columns.start : columns.stop] = (
-                    part_JI if fits and part_JI is not None else diagonal(len(rows), len(columns))
-                )
-            found.append(share_JI)
-        return found
+        wants = [draft.wants_alignment for draft in drafts]
+        some = [draft for draft, one in zip(drafts, wants, strict=True) if one]
+        own = self._unit_weights([(s.text, s.output) for draft in some for s in draft.sentences if draft.divides(s)])
+        for draft, one in zip(drafts, wants, strict=True):
+            yield _share(draft, own) if one else None
 
-    def _answer(self, draft: _Draft, text: str, share_JI: Shares | None) -> SegmentAnswer:
-        segment, protected = draft.segment, len(draft.kept)
-        if not draft.sentences or (text == segment.text):
+    def _answer(self, draft: _Draft, share_JI: Shares | None) -> SegmentAnswer:
+        segment, text, protected = draft.segment, draft.text, len(draft.kept)
+        if not draft.sentences or text == segment.text:
             return SegmentAnswer(protected=protected)
-        sides = (segment.text, units_of(segment.text)), (text, units_of(text))
         if share_JI is not None:
+            sides = (segment.text, draft.units_I), (text, draft.units_J)
             found = place_tags(draft.tags, *sides, share_JI, len(segment.tags))
         else:
-            found = place_in_proportion(segment.tags, sides[0][1], *sides[1])
+            found = place_in_proportion(segment.tags, draft.units_I, text, draft.units_J)
         notes = [note for one in draft.sentences for note in one.notes]
         own = replace(found, places=found.places[: len(segment.tags)])
         return SegmentAnswer(own, protected, tuple(notes), draft.remembered, draft.unsure)
 
 
-def _wants(draft: _Draft, text: str) -> bool:
-    """Whether a segment's tags need an alignment, and are few enough for one."""
-    units_I, units_J = units_of(draft.segment.text), units_of(text)
-    if len(units_J) * max(len(units_I), len(draft.tags)) > MOST:
-        return False
-    kept = [(tag.begin, tag.end) for tag, literal in draft.kept if literal]
-    return lacks(draft.segment.text, text, kept) or needs_alignment(draft.segment.text, draft.segment.tags, units_I)
+def _share(draft: _Draft, own: Iterator[Shares | None]) -> Shares:
+    """``share_JI`` of a segment: of each sentence what comes next, if a tag divides it; else its words in order."""
+    share_JI = np.zeros((len(draft.units_J), len(draft.units_I)))
+    for one, begin in zip(draft.sentences, draft.begins, strict=True):
+        rows = _within(draft.units_J, (begin, begin + len(one.output)))
+        columns = _within(draft.units_I, (one.begin, one.end))
+        part_JI = with_written(next(own, None), one.share_JI) if draft.divides(one) else None
+        if part_JI is None or part_JI.shape != (len(rows), len(columns)):
+            part_JI = diagonal(len(rows), len(columns))
+        share_JI[rows.start : rows.stop, columns.start : columns.stop] = part_JI
+    return share_JI
 
 
 def _within(units: Sequence[Place], place: Place) -> range:
@@ -319,7 +332,7 @@ def _gap(gap: str, direction: tuple[str, str]) -> str:
     return " " if source and not target and not gap else gap
 
 
-def _blanked(text: str, places: Sequence[Place]) -> str:
+def _leave_out(text: str, places: Sequence[Place]) -> str:
     """A text without some of its characters."""
     found, at = list[str](), 0
     for begin, end in sorted(places):
@@ -329,16 +342,19 @@ def _blanked(text: str, places: Sequence[Place]) -> str:
     return "".join([*found, text[at:]])
 
 
-def _protected(segment: Segment) -> Iterator[Tag]:
+def find_protected(segment: Segment) -> Iterator[Tag]:
     """Numbers, addresses and placeholders of a text as kept tags; none that a tag begins or ends in."""
-    edges = sorted({at for tag in segment.tags for at in (tag.begin, tag.end)})
-    kept = [(tag.begin, tag.end) for tag in segment.tags if tag.kept]
+    tags, around, at = segment.tags, list[int](), 0
+    edges = sorted(at for tag in tags for at in (tag.begin, tag.end))
     for found in PROTECTED.finditer(segment.text):
         begin, end = found.span()
-        inside = np.searchsorted(edges, end) - np.searchsorted(edges, begin, "right")
-        if inside or any(one < end and begin < other for one, other in kept):
-            continue
-        around = [
-            n for n, tag in enumerate(segment.tags) if tag.begin <= begin and end <= tag.end and tag.begin < tag.end
-        ]
-        yield Tag(begin, end, segment.escape(found[0]), parent=around[-1] if around else -1, kept=True)
+        while at < len(tags) and tags[at].begin <= begin:
+            while around and tags[around[-1]].end <= tags[at].begin:
+                around.pop()
+            around += [at] if tags[at].begin < tags[at].end else []
+            at += 1
+        while around and tags[around[-1]].end <= begin:
+            around.pop()
+        parent = around[-1] if around else -1
+        if bisect_left(edges, end) == bisect_right(edges, begin) and not (around and tags[parent].kept):
+            yield Tag(begin, end, segment.escape(found[0]), parent=parent, kept=True)

@@ -117,10 +117,10 @@ def balanced(written: str) -> bool:
 
 
 def test_places_that_no_alignment_is_needed_for() -> None:
-    text, spans = "one two", units("one two")
-    assert not needs_alignment(text, [Tag(0, 7, "<b>", "</b>"), Tag(7, 7, "<br/>")], spans)
-    assert needs_alignment(text, [Tag(0, 3, "<b>", "</b>")], spans)
-    assert needs_alignment(text, [Tag(4, 4, "<br/>")], spans)
+    spans = units("one two")
+    assert not needs_alignment([Tag(0, 7, "<b>", "</b>"), Tag(7, 7, "<br/>")], spans)
+    assert needs_alignment([Tag(0, 3, "<b>", "</b>")], spans)
+    assert needs_alignment([Tag(4, 4, "<br/>")], spans)
 
 
 def test_shares_without_attention_are_monotone() -> None:

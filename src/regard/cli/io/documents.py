@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from cyclopts import Group, Parameter
 
@@ -51,7 +51,7 @@ class DocumentOptions:
         memory: a translation memory (TMX, XLIFF, PO): where it has a segment or a sentence, its translation is taken.
     """
 
-    format: Annotated[str | None, Parameter(name="--format")] = None
+    format: str | None = None
     bilingual: Literal["xliff", "tmx"] | None = None
     memory: Path | None = None
 

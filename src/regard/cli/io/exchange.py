@@ -296,7 +296,10 @@ class Exchange:
                 say(f"{self.target.path}: resuming after text {results.texts:,}")
                 self.report.before = results.texts
             groups, count = number_groups(grouped(rest), results.texts + 1), results.texts
-            with progress(results.texts, self.given.share) as shown, self._answers(content, groups) as answered:
+            with (
+                progress(results.texts, self.given.share_of(results.texts)) as shown,
+                self._answers(content, groups) as answered,
+            ):
                 for group, first, found in answered:
                     self._check()
                     results.add(group, content(group, first) if found is None else found)

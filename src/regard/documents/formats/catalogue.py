@@ -16,7 +16,7 @@ from functools import partial
 import yaml
 
 from regard.documents.encoding import decode
-from regard.documents.inline import fill, keep_matches, marked
+from regard.documents.inline import fill, keep_matches, read_marks
 from regard.documents.segment import Place, Segment, SegmentBuilder, TextDocument
 from regard.system.errors import RegardError
 
@@ -197,11 +197,11 @@ def _segments(raw: str, value: str, place: Place, where: str, quote: Callable[[s
         cases = _cases(value, (0, len(value))) if raw[slice(*place)] == value else ()
         for begin, end in cases:
             builder = SegmentBuilder(place[0] + begin, blanks=True)
-            fill(builder, [*keep_matches(keep_matches(marked(value[begin:end]), _ARGUMENT), _NUMBER)])
+            fill(builder, [*keep_matches(keep_matches(read_marks(value[begin:end]), _ARGUMENT), _NUMBER)])
             yield builder.segment(place[0] + end, where, quote=partial(_case, quote))
     elif _is_read(value):
         builder = SegmentBuilder(place[0], blanks=True)
-        fill(builder, [*keep_matches(marked(value), _ARGUMENT)])
+        fill(builder, [*keep_matches(read_marks(value), _ARGUMENT)])
         yield builder.segment(place[1], where, quote=quote)
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from regard.documents.archive import ArchiveDocument
 from regard.documents.elements import Element, child, elements, raw_name, text_of, values
 from regard.documents.formats.office import Package
-from regard.documents.pieces import DEEPEST, Part, Piece, escaped, joined, pair, paired
+from regard.documents.pieces import DEEPEST, Part, Piece, escape_xml, find_pairs, join_kept, pair
 
 PARTS = "document.main+xml", "header+xml", "footer+xml", "footnotes+xml", "endnotes+xml", "comments+xml"
 HOLDERS = frozenset("w:hyperlink w:ins w:moveTo w:smartTag w:sdt w:fldSimple w:customXml w:dir w:bdo".split())
@@ -67,7 +67,7 @@ class Word(Part):
         style = self._style(child(child(paragraph, "w:pPr"), "w:pStyle"))
         self._contents = bool(CONTENTS.search(style))
         if not CODE.search(style):
-            self.add(self._pieces(paragraph.children, 0), partial(_escaped, self._prefix))
+            self.add(self._pieces(paragraph.children, 0), partial(_escape, self._prefix))
         return paragraph.children
 
     def _pieces(self, given: Sequence[Element], depth: int) -> list[Piece]:
@@ -84,7 +84,7 @@ class Word(Part):
             else:
                 found.append(self._element(one))
         found += self._end_instruction()
-        return paired(joined(found), depth)
+        return find_pairs(join_kept(found), depth)
 
     def _holder(self, holder: Element, depth: int) -> Piece:
         """A pair around what it has; its properties belong to its beginning."""
@@ -178,11 +178,11 @@ def _style_names(raw: str) -> Iterator[tuple[str, str]]:
             yield values(raw, style).get("styleId", ""), values(raw, name).get("val", "")
 
 
-def _escaped(prefix: str, text: str) -> str:
+def _escape(prefix: str, text: str) -> str:
     """Text of a run; some characters are elements between texts."""
 
     def element(found: re.Match[str]) -> str:
         name = ELEMENTS[found[0]].replace("w:", prefix)
         return f'</{prefix}t><{name}/><{prefix}t xml:space="preserve">'
 
-    return _CHARACTERS.sub(element, escaped(text))
+    return _CHARACTERS.sub(element, escape_xml(text))

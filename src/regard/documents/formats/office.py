@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from regard.documents.archive import Archive, ArchiveDocument
 from regard.documents.elements import Element, child, elements, text_of, values, xml_text
-from regard.documents.pieces import Part, Piece, escaped, pair, read_properties
+from regard.documents.pieces import Part, Piece, escape_xml, pair, read_properties
 from regard.documents.segment import TextDocument
 from regard.system.errors import RegardError
 
@@ -43,7 +43,7 @@ class Drawing(Part):
                 words = text_of(self.raw, text) if text else ""
                 lines[-1].append(Piece(one.begin, one.end, words, raw=self.raw_of(one), kept=bool(words)))
         for line in lines:
-            self.add(line, escaped)
+            self.add(line, escape_xml)
         return paragraph.children
 
     def _run(self, line: list[Piece], run: Element) -> None:

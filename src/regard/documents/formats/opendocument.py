@@ -14,7 +14,7 @@ from functools import partial
 from regard.documents.archive import Archive, ArchiveDocument
 from regard.documents.elements import Element, child, elements, outermost, raw_name, text_of, values, xml_text
 from regard.documents.formats.docx import CODE
-from regard.documents.pieces import DEEPEST, Part, Piece, escaped, joined, pair, paired, read_properties
+from regard.documents.pieces import DEEPEST, Part, Piece, escape_xml, find_pairs, join_kept, pair, read_properties
 from regard.system.errors import RegardError
 
 CELL = "table:table-cell"
@@ -111,8 +111,8 @@ class Paragraphs(Part):
         self._last = " "
         if not self._styles.is_code("paragraph", values(self.raw, paragraph).get("style-name", "")):
             prefix = "".join(raw_name(self.raw, paragraph).rpartition(":")[:2])
-            found = joined(list(self._pieces(paragraph, Piece(0, 0), 0)))
-            self.add(paired(found), partial(_escaped, prefix))
+            found = join_kept(list(self._pieces(paragraph, Piece(0, 0), 0)))
+            self.add(find_pairs(found), partial(_escape, prefix))
         return paragraph.children
 
     def _pieces(self, holder: Element, around: Piece, depth: int) -> Iterator[Piece]:
@@ -125,7 +125,7 @@ class Paragraphs(Part):
             elif one.name == "text:span" and depth < DEEPEST:
                 yield from self._span(one, here, depth)
             elif one.name in HOLDERS and depth < DEEPEST:
-                inside = paired(joined(list(self._pieces(one, here, depth + 1))), depth + 1)
+                inside = find_pairs(join_kept(list(self._pieces(one, here, depth + 1))), depth + 1)
                 before, after = self.raw[one.begin : one.inside], self.raw[one.outside : one.end]
                 yield pair(begin, end, before, inside, after)
             elif one.name != "text:soft-page-break":
@@ -180,7 +180,7 @@ class Headers(Paragraphs):
     places = HEADERS
 
 
-def _escaped(prefix: str, text: str) -> str:
+def _escape(prefix: str, text: str) -> str:
     """Text of a paragraph; several blanks, a line break and a tab are elements."""
-    text = _SEVERAL.sub(lambda found: f'<{prefix}s {prefix}c="{len(found[0])}"/>', escaped(text))
+    text = _SEVERAL.sub(lambda found: f'<{prefix}s {prefix}c="{len(found[0])}"/>', escape_xml(text))
     return text.replace("\n", f"<{prefix}line-break/>").replace("\t", f"<{prefix}tab/>")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from regard.documents.encoding import decode
-from regard.documents.inline import fill, keep_matches, marked
+from regard.documents.inline import fill, keep_matches, read_marks
 from regard.documents.segment import (
     LineNumbers,
     Place,
@@ -137,7 +137,7 @@ def _segments(
     for keyword, some in (("msgid", slots[:split]), ("msgid_plural", slots[split:])):
         if texts.get(keyword) and some:
             builder = SegmentBuilder(flag[0], blanks=True)
-            pieces = marked(texts[keyword])
+            pieces = read_marks(texts[keyword])
             fill(builder, [*(keep_matches(pieces, _GLUED) if entry.formatted else pieces)])
             quote = partial(_put, raw, flag, some, _DIRECTIVE.findall(texts[keyword]) if entry.formatted else None)
             found.append(builder.segment(some[-1][1], numbers.of(entry.slots[keyword][0]), quote=quote))

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from html import unescape
 
-from regard.documents.encoding import decode
-from regard.documents.inline import Piece, fill, marked
-from regard.documents.markup import Token, attributes, escape_text, refuse_bad_xml, tokens
+from regard.documents.elements import xml_text
+from regard.documents.inline import Piece, fill, read_marks
+from regard.documents.markup import Token, attributes, escape_text, tokens
 from regard.documents.segment import LineNumbers, Segment, SegmentBuilder, TextDocument
 from regard.system.errors import RegardError
 
@@ -31,7 +31,6 @@ STATES: dict[str, dict[str, str]] = {
 """Attributes of a target that a model wrote; in 2 its segment has the state, ``translated``: nobody reviewed it."""
 OPEN_STATES = {"new", "needs-translation", "initial"}
 """States of a copy of the source in the target's place."""
-_DECLARED = re.compile(rb"<\?xml[^>]*\sencoding\s*=\s*[\"']([\w.:-]+)")
 
 
 @dataclass
@@ -77,9 +76,7 @@ def read(data: bytes) -> TextDocument:
     Raises:
         RegardError: it is no XML, or no XLIFF.
     """
-    refuse_bad_xml(data)
-    declared = _DECLARED.match(data[:200].removeprefix(b"\xef\xbb\xbf"))
-    raw, encoding = decode(data, declared[1].decode() if declared else None)
+    raw, encoding = xml_text(data)
     numbers, found = LineNumbers(raw), list[Segment]()
     for unit in _units(raw):
         if unit.wanted and unit.source and (one := _segment(raw, unit, numbers)):
@@ -170,7 +167,7 @@ def _pieces(raw: str, inside: Sequence[Token]) -> Iterator[Piece]:
                 yield _held(raw, held, token)
                 held = None
         elif token.kind == "text":
-            for piece in marked(unescape(written)):  # tags of HTML may stand as text
+            for piece in read_marks(unescape(written)):  # tags of HTML may stand as text
                 yield replace(piece, raw=escape_text(piece.raw))
         elif token.kind == "other":
             if written.startswith("<![CDATA["):

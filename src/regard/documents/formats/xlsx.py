@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from regard.documents.archive import ArchiveDocument
 from regard.documents.elements import Element, child, elements, raw_name, text_of, values
 from regard.documents.formats.office import Package
-from regard.documents.pieces import Part, Piece, escaped
+from regard.documents.pieces import Part, Piece, escape_xml
 
 PARTS = "ml.sharedStrings+xml", "ml.worksheet+xml", "ml.comments+xml"
 _COLUMNS = {"ml.table+xml": "x:tableColumn", "pivotCacheDefinition+xml": "x:cacheField"}
@@ -25,7 +25,7 @@ def read(data: bytes) -> ArchiveDocument:
     """A workbook."""
     package = Package(data, "XLSX", ("spreadsheetml.sheet.main+xml",))
     columns = {
-        _unescaped(values(raw, one).get("name", ""))
+        _unescape(values(raw, one).get("name", ""))
         for ending, name in _COLUMNS.items()
         for raw in package.raw(ending)
         for one in elements(raw, (name,))
@@ -59,19 +59,19 @@ class Strings(Part):
                 t = raw_name(self.raw, text)
                 before = f'{self.raw[one.begin : text.begin]}<{t} xml:space="preserve">'
                 wrap = before, self.raw[text.outside : one.end]
-                words = _unescaped(text_of(self.raw, text))
+                words = _unescape(text_of(self.raw, text))
                 pieces.append(Piece(one.begin, one.end, words, wrap, _NO_FORMAT.sub("", before)))
             elif pieces and one.name == "x:rPh":
                 pieces[-1].end = one.end
         if "".join(piece.text for piece in pieces) not in self._columns:
-            self.add(pieces, _escaped)
+            self.add(pieces, _escape)
         return ()
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Text in which ``_x000D_`` is a character."""
     return _CHARACTER.sub(lambda found: chr(int(found[1], 16)), text)
 
 
-def _escaped(text: str) -> str:
-    return escaped(_CONTROL.sub(lambda found: f"_x{ord(found[0]):04X}_", text))
+def _escape(text: str) -> str:
+    return escape_xml(_CONTROL.sub(lambda found: f"_x{ord(found[0]):04X}_", text))

@@ -31,7 +31,7 @@ MOST = 1 << 22
 """Units of a text times those of its translation, and times its tags, above which places are proportional."""
 
 
-def needs_alignment(text: str, tags: Sequence[Tag], units: Sequence[Place]) -> bool:
+def needs_alignment(tags: Sequence[Tag], units: Sequence[Place]) -> bool:
     """Whether a tag stands neither around all of a text nor at one of its ends."""
     if not units:
         return False
@@ -83,11 +83,11 @@ def place_tags(
         written: how many of the tags, the first, are written; what others keep is text. Default: all.
     """
     kept = [tag for tag in tags if tag.kept and source[0][tag.begin : tag.end].strip()]
-    units_I, part_OI = _joined(source[1], [(tag.begin, tag.end) for tag in kept])
+    units_I, part_OI = _divide(source[1], [(tag.begin, tag.end) for tag in kept])
     draft = _Written(target[0], list(target[1]), share_JI @ part_OI)
     draft.insert_missing(source[0], units_I, kept)
     found = _find(draft.text, {source[0][tag.begin : tag.end].strip() for tag in kept})
-    units_J, part_OJ = _joined(draft.units_J, sorted(one for some in found.values() for one in some))
+    units_J, part_OJ = _divide(draft.units_J, sorted(one for some in found.values() for one in some))
     share_JI = part_OJ.T @ draft.share_JI / np.maximum(part_OJ.sum(0), 1e-9)[:, None]
     atoms = {begin: number for number, (begin, _) in enumerate(units_J)}
     placement = Placement(source[0], draft.text, units_I, units_J, tags, share_JI)
@@ -95,7 +95,7 @@ def place_tags(
     return placement.run(len(tags) if written is None else written)
 
 
-def _joined(units: Sequence[Place], spans: Sequence[Place]) -> tuple[list[Place], Shares]:
+def _divide(units: Sequence[Place], spans: Sequence[Place]) -> tuple[list[Place], Shares]:
     """Units of which each span is one, and which share of each old unit lies in which new one, ``share_OU``."""
     found = set(spans)
     for unit in units:
@@ -254,7 +254,7 @@ class Placement:
         if last - first != 1 or (tag.begin <= begin and end <= tag.end):
             return False
         word, free = self.source[begin:end], _free([one for one in taken if one not in self._words], *run)
-        same = [unit for one in free for unit in range(*one) if self._written(unit) == word]
+        same = [unit for one in free for unit in range(*one) if self._target_word(unit) == word]
         if not same:
             return False
         unit = max(same, key=lambda one: self.share_JI[one, first])
@@ -265,7 +265,7 @@ class Placement:
         taken.append((unit, unit + 1))
         return True
 
-    def _written(self, unit: int) -> str:
+    def _target_word(self, unit: int) -> str:
         begin, end = self.units_J[unit]
         return self.target[begin:end]
 
