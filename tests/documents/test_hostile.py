@@ -22,7 +22,7 @@ from regard.documents.tags.placement import place_in_proportion
 from regard.system.errors import RegardError
 from regard.tasks.translation.align import units_of
 
-SECONDS = 5.0
+SECONDS = 5.0  # of processor time: neighbours do not count
 """Of a file at most, on a slow and busy machine."""
 MUTATIONS = 30
 XLIFF = (
@@ -133,7 +133,7 @@ def mutations(data: bytes, seed: int) -> Iterator[bytes]:
 
 def use(data: bytes, kind: str) -> str:
     """Read a document, and write it as it is and in capitals; the sentence of what cannot be read."""
-    began = time.monotonic()
+    began = time.process_time()
     try:
         document = read_document(data, kind, "file")
         assert document.write({}) == data
@@ -145,7 +145,7 @@ def use(data: bytes, kind: str) -> str:
         sentence = ""
     except RegardError as error:
         sentence = str(error)
-    assert time.monotonic() - began < SECONDS
+    assert time.process_time() - began < SECONDS
     assert len(sentence) < 500
     return sentence
 
