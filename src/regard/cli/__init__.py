@@ -96,6 +96,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "tune": ("regard tune model", "regard tune model --source val.en --reference val.de --dry-run"),
     "terms": ("regard terms model", "regard terms model --add terms.tsv", 'regard terms model --remove "hot dog"'),
     "slim": ("regard slim model --dry-run", "regard slim model"),
+    "keys": ("regard keys make weblate", "regard keys make anna --characters 500000", "regard keys list"),
     "demo": ("regard demo --output demo", "regard demo --without scale", "regard demo --images --output digits"),
 }
 """The commands in the order of the help page, each with shell lines that show it."""
@@ -103,6 +104,7 @@ MODULES = {
     **dict.fromkeys(("average", "import", "export", "merge", "pack", "slim", "tune", "terms"), "model_folders"),
     **dict.fromkeys(("translate", "ask", "generate"), "generation"),
     **dict.fromkeys(("classify", "tag", "fill"), "prediction"),
+    "keys": "io.keys",
 }
 """The modules of commands that have none of their own name."""
 OF_TEXTS = ("translate", "ask", "classify", "tag", "generate", "fill", "encode", "attend", "score", "align")
