@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gzip
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 from urllib.parse import quote
 
 from starlette.applications import Starlette
@@ -24,7 +22,8 @@ from starlette.types import Receive, Scope, Send
 
 from regard.inspection.folders.models import Models
 from regard.inspection.questions import answers
-from regard.library.serve.guard import API, ClientDisconnected, Guard, error_body, read_object
+from regard.library.serve.body import unless_left
+from regard.library.serve.guard import API, Guard, error_body, read_object
 from regard.library.serve.worker import Worker
 from regard.system.errors import RegardError, UsageError
 
@@ -50,7 +49,6 @@ GET, POST = ("state", "course"), ("write", "export")
 NUMBER = re.compile(r"\d{1,6}", re.ASCII)
 POINTS = 600
 """Default number of points of a training's curves."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -135,13 +133,13 @@ class Site:
 
     async def state(self, request: Request) -> Response:
         """The state of all models."""
-        return JSONResponse(await _unless_left(request, self.reading.call(lambda: answers.state(self.models))))
+        return JSONResponse(await unless_left(request, self.reading.call(lambda: answers.state(self.models))))
 
     async def course(self, request: Request) -> Response:
         """The metrics of a training."""
         number, points = _number(request, "model", 0), _number(request, "points", POINTS)
         work = self.following.call(lambda: answers.course(self.models, number, points))
-        return Response(await _unless_left(request, work), media_type=OTHER)
+        return Response(await unless_left(request, work), media_type=OTHER)
 
     async def answer(self, request: Request) -> Response:
         """The answer of an endpoint, by name."""
@@ -150,13 +148,13 @@ class Site:
             raise HTTPException(405, headers={"Allow": "GET"}) if name in GET else HTTPException(404)
         asked = await read_object(request)
         work = self.computing.call(lambda: answers.answer(self.models, name, asked))
-        return Response(await _unless_left(request, work), media_type=OTHER)
+        return Response(await unless_left(request, work), media_type=OTHER)
 
     async def export(self, request: Request) -> Response:
         """A file to download."""
         asked = await read_object(request)
         work = self.computing.call(lambda: answers.export_file(self.models, asked))
-        content, kind, name = await _unless_left(request, work)
+        content, kind, name = await unless_left(request, work)
         disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
         return Response(content, headers={"Content-Type": kind, "Content-Disposition": disposition})
 
@@ -165,7 +163,7 @@ class Site:
         asked = await read_object(request)
         said = self.computing.stream(lambda: answers.stream_tokens(self.models, asked))
         # Before the first token, an error becomes an HTTP status instead of a line.
-        return StreamingLines(await _unless_left(request, anext(said, None)), said)
+        return StreamingLines(await unless_left(request, anext(said, None)), said)
 
     def route_error(self, request: Request, error: Exception) -> Response:
         """Response to an unknown path or a wrong method; unknown paths answer every method alike."""
@@ -226,26 +224,3 @@ def _number(request: Request, name: str, default: int) -> int:
     if not NUMBER.fullmatch(text):
         raise UsageError(f"expected an integer from 0 to 999999, not {text[:20]!r}", name)
     return int(text)
-
-
-async def _unless_left(request: Request, work: Awaitable[T]) -> T:
-    """The result of the work, which is cancelled when the client disconnects.
-
-    Raises:
-        ClientDisconnected: the client has disconnected.
-    """
-
-    async def leave() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(leave())
-    try:
-        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientDisconnected
-        return working.result()
-    finally:
-        working.cancel()
-        leaving.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)

@@ -7,7 +7,6 @@ preflight.
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import traceback
 
@@ -19,6 +18,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.inspection.requests import WeightsReplaced
+from regard.library.serve.body import ClientDisconnected, RequestRefused, read_chunks
 from regard.library.serve.worker import WorkerBusy
 from regard.system.errors import RegardError
 
@@ -46,23 +46,6 @@ STATUS = {WorkerBusy: 503, WeightsReplaced: 409}
 UNEXPECTED = "unexpected error; see the terminal for details"
 
 
-class RequestRefused(RegardError):
-    """The request is not allowed.
-
-    Args:
-        status: HTTP's number for it.
-        message: the sentence.
-    """
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class ClientDisconnected(Exception):
-    """The client has disconnected."""
-
-
 async def read_object(request: Request) -> dict[str, object]:
     """The JSON object that is the request's body.
 
@@ -70,23 +53,9 @@ async def read_object(request: Request) -> dict[str, object]:
         RequestRefused: it is too large, arrives too slowly, or is no JSON object in UTF-8.
         ClientDisconnected: the client has disconnected.
     """
-    length = request.headers.get("content-length", "0")
-    content, more, large = bytearray(), True, len(length) > 9 or int(length) > MOST_BYTES
+    content = b"".join([chunk async for chunk in read_chunks(request, MOST_BYTES, SLOW)])
     try:
-        async with asyncio.timeout(SLOW):
-            while more and not large:
-                message = await request.receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientDisconnected
-                content += message.get("body", b"")
-                more = message.get("more_body", False)
-                large = len(content) > MOST_BYTES
-    except TimeoutError:
-        raise RequestRefused(408, f"what is asked did not arrive within {SLOW:.0f} seconds") from None
-    if large:
-        raise RequestRefused(413, f"a request may have at most {MOST_BYTES:,} bytes")
-    try:
-        found = from_json(bytes(content), allow_inf_nan=False)
+        found = from_json(content, allow_inf_nan=False)
     except ValueError as error:
         raise RequestRefused(400, f"the request is not valid JSON: {error}") from None
     if not isinstance(found, dict):

@@ -1,0 +1,249 @@
+"""An interface over HTTP: how its requests are read, who may ask, and how its answers and errors look."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import parse_qsl
+from uuid import uuid4
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails, from_json, to_json
+from starlette.datastructures import Headers, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from regard.library.serve.body import ClientDisconnected, RequestRefused, read_chunks, unless_left
+from regard.serving.core import Call, CallEnded, Service, ServiceError
+from regard.system.errors import RegardError
+
+MOST_BYTES = 1 << 20
+"""Of a request without documents."""
+MOST_FIELDS = 2000
+MOST_FILES = 10
+SLOW = 20.0
+"""Seconds for a request to arrive, and as many more for each mebibyte that it may have."""
+SCHEMES = ("deepl-auth-key", "bearer")
+"""What stands before a key in the header ``Authorization``."""
+TRACE = "X-Trace-ID"
+UNEXPECTED = "unexpected error; the log of the server has more"
+CLOSED = 499
+"""Status of an answer that nobody waits for."""
+
+
+class Fields(BaseModel):
+    """What an operation reads of a request: its query, then its body, then its path; unknown fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore", arbitrary_types_allowed=True)
+
+
+@dataclass(frozen=True)
+class FormFile:
+    """A file in a form: its name, without folders, and its bytes."""
+
+    name: str
+    content: bytes
+
+
+F = TypeVar("F", bound=Fields)
+
+
+@dataclass(frozen=True)
+class Operation(Generic[F]):
+    """What an interface does at a path.
+
+    Args:
+        method: ``GET``, ``POST`` …
+        path: as Starlette writes it, ``/v2/document/{document_id}``; its parts are fields.
+        fields: what is read of a request. A field ``base_url`` is the address by which the client reached the server.
+        answer: what is sent as JSON, or a response, of these fields and the call.
+        status: of an answer that is no response.
+        admits: whether the client is admitted; else its call has no key.
+        most_bytes: of a request.
+    """
+
+    method: str
+    path: str
+    fields: type[F]
+    answer: Callable[[F, Call], Awaitable[object]]
+    status: int = 200
+    admits: bool = True
+    most_bytes: int = MOST_BYTES
+
+
+@dataclass(frozen=True)
+class Interface:
+    """Operations with one shape of errors; every exception of theirs becomes such an answer.
+
+    Args:
+        service: that answers.
+        error: the body of an error, of its status and its sentence.
+        secrets: fields that a key may be in, beside the header ``Authorization``.
+        statuses: of errors, where the interface has another than the service.
+        missing: the sentence about a field that a request lacks.
+        prefixes: of paths that belong to it, also where there is no operation.
+    """
+
+    service: Service
+    error: Callable[[int, str], object]
+    secrets: Sequence[str] = ("api_key",)
+    statuses: Mapping[int, int] = field(default_factory=dict)
+    missing: str = "the request lacks {}"
+    prefixes: Sequence[str] = ()
+
+    def routes(self, operations: Iterable[Operation[Any]]) -> list[Route]:
+        """A route for each operation."""
+        return [Route(one.path, self._endpoint(one), methods=[one.method]) for one in operations]
+
+    def error_response(self, error: Exception) -> Response:
+        """An error as clients of this interface read it; an unexpected one is printed without what was asked."""
+        headers = dict[str, str]()
+        if isinstance(error, CallEnded | ClientDisconnected):
+            return Response(status_code=CLOSED)
+        if isinstance(error, RegardError):
+            status = error.status if isinstance(error, ServiceError | RequestRefused) else 400
+            sentence = str(error)
+            if isinstance(error, ServiceError) and error.retry_after is not None:
+                headers["Retry-After"] = str(error.retry_after)
+        elif isinstance(error, HTTPException):
+            status, sentence, headers = error.status_code, error.detail, dict(error.headers or {})
+        else:
+            traceback.print_tb(error.__traceback__, file=sys.stderr)
+            print(type(error).__name__, file=sys.stderr)  # its message may have a client's text
+            status, sentence = 500, UNEXPECTED
+        status = self.statuses.get(status, status)
+        return json_response(self.error(status, sentence), status, headers)
+
+    def _endpoint(self, operation: Operation[Any]) -> Callable[[Request], Awaitable[Response]]:
+        async def respond(request: Request) -> Response:
+            call = None
+            try:
+                found = await read_fields(request, operation.most_bytes)
+                client = request.client.host if request.client else ""
+                secret = secret_of(request.headers, found, self.secrets) if operation.admits else None
+                call = self.service.admit(secret, client) if operation.admits else Call(client=client)
+                asked = self._validate(operation.fields, found)
+                answer = await unless_left(request, operation.answer(asked, call))
+                return answer if isinstance(answer, Response) else json_response(answer, operation.status)
+            except Exception as error:
+                if call and isinstance(error, ClientDisconnected):
+                    call.left.set()
+                return self.error_response(error)
+
+        return respond
+
+    def _validate(self, fields: type[F], found: Mapping[str, object]) -> F:
+        try:
+            return fields.model_validate(found)
+        except ValidationError as error:
+            raise RegardError(self._sentence(error.errors(include_url=False)[0])) from None
+
+    def _sentence(self, first: ErrorDetails) -> str:
+        where = ".".join(str(part) for part in first["loc"] if isinstance(part, int) or part.isidentifier())
+        if first["type"] == "missing":
+            return self.missing.format(where)
+        if first["type"] == "value_error":
+            return f"{where}: {first['ctx']['error']}" if where else str(first["ctx"]["error"])
+        return f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+
+
+def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer as JSON in UTF-8; every answer has a number of its own, by which a log can be searched."""
+    if status in (204, 304):
+        return Response(status_code=status, headers={TRACE: uuid4().hex, **(headers or {})})
+    return Response(to_json(content), status, {TRACE: uuid4().hex, **(headers or {})}, "application/json")
+
+
+def secret_of(headers: Mapping[str, str], fields: Mapping[str, object], names: Sequence[str]) -> str | None:
+    """The key that a request has, if it has one."""
+    scheme, _, secret = headers.get("authorization", "").strip().partition(" ")
+    if scheme.lower() in SCHEMES and secret.strip():
+        return secret.strip()
+    found = (fields.get(name) for name in names)
+    return next((one for one in found if isinstance(one, str) and one), None)
+
+
+async def read_fields(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, object]:
+    """The fields of a request's query, body (JSON, or a form) and path; a later one stands for an earlier.
+
+    Raises:
+        RequestRefused: it is too large, arrives too slowly, or is neither JSON nor a form in UTF-8.
+        ClientDisconnected: the client has disconnected.
+    """
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise RequestRefused(415, "a request must not be compressed")
+    kind, _, options = request.headers.get("content-type", "").partition(";")
+    kind = kind.strip().lower()
+    chunks = read_chunks(request, most_bytes, SLOW * max(1, most_bytes >> 20))
+    if kind == "multipart/form-data":
+        body = await _multipart(options, chunks)
+    else:
+        body = _parse(kind, b"".join([chunk async for chunk in chunks]))
+    return {
+        **_form(request.scope.get("query_string", b"")),
+        **body,
+        **request.path_params,
+        "base_url": str(request.base_url),
+    }
+
+
+def _parse(kind: str, content: bytes) -> dict[str, object]:
+    if kind == "application/x-www-form-urlencoded":
+        return _form(content)
+    if not content.strip():
+        return {}
+    if kind and kind != "application/json" and not kind.endswith("+json"):
+        raise RequestRefused(415, "a request must be JSON or a form")
+    try:
+        found = from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        raise RequestRefused(400, f"the request is not valid JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise RequestRefused(400, "a request must be one JSON object")
+    return found
+
+
+def _form(content: bytes) -> dict[str, object]:
+    try:
+        found = parse_qsl(content.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+    except UnicodeDecodeError:
+        raise RequestRefused(400, "a form must be UTF-8") from None
+    except ValueError:
+        raise RequestRefused(413, f"a form may have at most {MOST_FIELDS:,} fields") from None
+    return _gather(found)
+
+
+def _gather(items: Iterable[tuple[str, object]]) -> dict[str, object]:
+    """The value of each field, or the list of its values where it has several."""
+    found = dict[str, list[object]]()
+    for name, value in items:
+        found.setdefault(name, []).append(value)
+    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+
+
+async def _multipart(options: str, chunks: AsyncGenerator[bytes, None]) -> dict[str, object]:
+    headers = Headers({"Content-Type": f"multipart/form-data;{options}"})
+    if "charset" in options.lower():
+        raise RequestRefused(415, "a form must not name an encoding; it is UTF-8")
+    limits: dict[str, int] = {"max_files": MOST_FILES, "max_fields": MOST_FIELDS, "max_part_size": MOST_BYTES}
+    try:
+        form = await MultiPartParser(headers, chunks, **limits).parse()
+    except MultiPartException as error:
+        raise RequestRefused(400, f"the form cannot be read: {error.message}") from None
+    try:
+        return _gather([(name, await _form_value(value)) for name, value in form.multi_items()])
+    finally:
+        await form.close()
+
+
+async def _form_value(value: UploadFile | str) -> object:
+    if isinstance(value, str):
+        return value
+    name = (value.filename or "").replace("\\", "/").rpartition("/")[2]
+    return FormFile(name, await value.read())
