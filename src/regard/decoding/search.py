@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -153,6 +153,22 @@ class Scheduler:
     def idle(self) -> bool:
         """Nothing runs and nothing waits."""
         return not self._waiting and not self._rows.count
+
+    @property
+    def room(self) -> int:
+        """Tokens of the budget for which sentences would enter now; 0 where too few are free."""
+        free = self.decoding.tokens - self._taken - sum(map(self._cost, self._waiting))
+        return max(0, free) if not self._rows.count or free >= self.refill * self.decoding.tokens else 0
+
+    def drop(self, indices: Container[int]) -> None:
+        """Leave out sentences, wherever they are: their rows go at once, and nobody hears of them."""
+        self._waiting = deque(one for one in self._waiting if one.index not in indices)
+        sentences = self._rows.sentences
+        gone_B = np.array([sentence.index in indices for sentence in sentences], np.bool_)
+        if gone_B.any():
+            self._taken -= sum(self._cost(one) for one, gone in zip(sentences, gone_B, strict=True) if gone)
+            live_N = ~gone_B[self._rows.sentence_N]
+            self._continue(self._rows.with_histories().keep(live_N), np.flatnonzero(live_N))
 
     def run(self) -> Iterator[Sentence]:
         """Sentences as they close, until all are done."""
@@ -407,7 +423,7 @@ def search(
             message = "groups go neither with terms and forbidden words nor with a trace; set decoding.groups=1"
             raise UsageError(message, "decoding.groups")
         return _search_groups(step, sources, decoding, symbols, nbest, **given)
-    choose = _strategy(decoding, symbols, scores or trace is not None, terms or ())
+    choose = strategy(decoding, symbols, scores or trace is not None, terms or ())
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
     enqueue(scheduler, sources, nbest=nbest, terms=terms, forbidden=forbidden, **given)
     plain = getattr(choose, "without_bonus", lambda one, _: one)
@@ -415,7 +431,7 @@ def search(
     return [found[index] for index in range(len(sources))]
 
 
-def _strategy(decoding: Decoding, symbols: Symbols, scores: bool, terms: Sequence[Terms | None]) -> Choose:
+def strategy(decoding: Decoding, symbols: Symbols, scores: bool, terms: Sequence[Terms | None]) -> Choose:
     """The search for the best outputs."""
     if some := next(filter(None, terms), None):
         from regard.decoding.term_beam import TermBeam, TermBonusBeam

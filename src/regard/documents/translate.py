@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from regard.documents.segment import Place, Segment, SegmentTranslation, Tag
 from regard.documents.tags.copies import lacks, put_copies
 from regard.documents.tags.placeholders import with_tags, with_written, written_shares
 from regard.documents.tags.placement import MOST, Shares, diagonal, needs_alignment, place_in_proportion, place_tags
+from regard.system.notices import collect_notices, notice
 from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.terms import Terminology, WantedTerm
 from regard.tasks.translation.align import unit_weights, units_of
@@ -24,6 +24,7 @@ from regard.text.placeholders import plain
 from regard.text.terms import PROTECTED
 
 if TYPE_CHECKING:
+    from regard.tasks.text.writer import Hypothesis
     from regard.tasks.translation.translator import Translation
 
 WIDE = 4
@@ -84,7 +85,7 @@ class SegmentTerms(Terminology):
 
 
 @dataclass
-class _Sentence:
+class DraftSentence:
     """A sentence of a segment.
 
     Args:
@@ -94,6 +95,7 @@ class _Sentence:
         notes: what is to be told of it.
         marked: what the model reads, which may have placeholders.
         share_JI: of its units by the placeholders that the model wrote.
+        found: what the model wrote, best first; nothing where it was not asked.
     """
 
     begin: int
@@ -103,6 +105,7 @@ class _Sentence:
     notes: list[str] = field(default_factory=list)
     marked: str = ""
     share_JI: Shares | None = None
+    found: Sequence[Hypothesis] = ()
 
     def write(self, text: str) -> None:
         """Take what the model wrote."""
@@ -111,7 +114,7 @@ class _Sentence:
 
 
 @dataclass
-class _Draft:
+class SegmentDraft:
     """A segment with its sentences, and what is protected in it as further tags.
 
     Args:
@@ -124,7 +127,7 @@ class _Draft:
 
     segment: Segment
     tags: tuple[Tag, ...]
-    sentences: list[_Sentence] = field(default_factory=list)
+    sentences: list[DraftSentence] = field(default_factory=list)
     remembered: bool = False
     unsure: bool = False
     text: str = ""
@@ -148,11 +151,11 @@ class _Draft:
         """Those of the translation, once it is joined."""
         return units_of(self.text)
 
-    def divides(self, one: _Sentence) -> bool:
+    def divides(self, one: DraftSentence) -> bool:
         """Whether a tag begins or ends inside a sentence; else it is as good as one word."""
         return bisect_left(self._edges, one.end) > bisect_right(self._edges, one.begin)
 
-    def kept_in(self, one: _Sentence) -> list[Place]:
+    def kept_in(self, one: DraftSentence) -> list[Place]:
         """The characters of a sentence that are kept, in its order."""
         some = self.kept[bisect_left(self.kept, (one.begin, 0)) : bisect_left(self.kept, (one.end, 0))]
         return [(begin - one.begin, end - one.begin) for begin, end in some]
@@ -184,30 +187,40 @@ class SegmentTranslator:
         options: of its search; one output for each text.
         protect: numbers, addresses and placeholders come out as they are.
         memory: translations that are taken where a text, or a sentence of it, is there.
+        split: sentences are translated one by one; else a line is one.
     """
 
     task: Translation
     options: OutputOptions
     protect: bool = True
     memory: Memory | None = None
+    split: bool = True
 
     def __call__(self, segments: Sequence[Segment]) -> list[SegmentAnswer]:
         """What becomes of each segment."""
+        return self.answers(self.drafts(segments))
+
+    def drafts(self, segments: Sequence[Segment]) -> list[SegmentDraft]:
+        """The segments with their sentences translated and joined, tags not placed yet."""
         drafts = list(map(self._draft, segments))
         self._write([(draft, one) for draft in drafts for one in draft.sentences if not one.output])
         for draft in drafts:
             draft.join(self.task.direction)
+        return drafts
+
+    def answers(self, drafts: Sequence[SegmentDraft]) -> list[SegmentAnswer]:
+        """What becomes of their segments."""
         return list(map(self._answer, drafts, self._shares(drafts)))
 
-    def _draft(self, segment: Segment) -> _Draft:
-        draft = _Draft(segment, segment.tags + (tuple(find_protected(segment)) if self.protect else ()))
+    def _draft(self, segment: Segment) -> SegmentDraft:
+        draft = SegmentDraft(segment, segment.tags + (tuple(find_protected(segment)) if self.protect else ()))
         if _SURROGATE.search(segment.text) or not _LETTER.search(_leave_out(segment.text, draft.kept)):
             return draft
         known = self.memory and self.memory.exact(segment.text.strip())
         lines = [found.span() for found in _LINE.finditer(segment.text)]
         if known:
             begin, end = lines[0][0], lines[-1][1]
-            draft.sentences, draft.remembered = [_Sentence(begin, end, segment.text[begin:end], known)], True
+            draft.sentences, draft.remembered = [DraftSentence(begin, end, segment.text[begin:end], known)], True
             return draft
         draft.sentences = list(self._sentences(segment.text, lines, draft.kept))
         learned = segment.tags if self.task.recipe.text.tags else ()
@@ -215,11 +228,12 @@ class SegmentTranslator:
             one.marked = with_tags(segment.text, learned, (one.begin, one.end))
         return draft
 
-    def _sentences(self, text: str, lines: Sequence[Place], kept: Sequence[Place]) -> Iterator[_Sentence]:
+    def _sentences(self, text: str, lines: Sequence[Place], kept: Sequence[Place]) -> Iterator[DraftSentence]:
         """The sentences of a text; none ends inside what is kept, and one without a letter stays as it is."""
         for begin, end in lines:
             at, first = begin, -1
-            for some in sentences(text[begin:end], self.task.direction[0]):
+            line = text[begin:end]
+            for some in sentences(line, self.task.direction[0]) if self.split else [line.strip()]:
                 start = text.find(some, at, end)
                 first, at = (start if first < 0 else first), start + len(some)
                 inside = kept[bisect_left(kept, (first, 0)) : bisect_left(kept, (at, 0))]
@@ -227,18 +241,18 @@ class SegmentTranslator:
                     continue
                 alone = not _LETTER.search(_leave_out(text[first:at], [(b - first, e - first) for b, e in inside]))
                 known = self.memory and self.memory.exact(text[first:at])
-                yield _Sentence(first, at, text[first:at], known or (text[first:at] if alone else ""))
+                yield DraftSentence(first, at, text[first:at], known or (text[first:at] if alone else ""))
                 first = -1
             if first >= 0:
-                yield _Sentence(first, at, text[first:at])
+                yield DraftSentence(first, at, text[first:at])
 
-    def _write(self, given: list[tuple[_Draft, _Sentence]]) -> None:
+    def _write(self, given: list[tuple[SegmentDraft, DraftSentence]]) -> None:
         """Translate sentences in one batch; again, with a beam, those that lack something that they keep."""
         if given:
             self._write_batch(given, {}, self.options.beam)
         lacking = [(draft, one, own) for draft, one in given if lacks(one.text, one.output, own := draft.kept_in(one))]
         shares = self._unit_weights([(one.text, one.output) for _, one, _ in lacking])
-        again, kept = list[tuple[_Draft, _Sentence]](), dict[str, tuple[str, ...]]()
+        again, kept = list[tuple[SegmentDraft, DraftSentence]](), dict[str, tuple[str, ...]]()
         for draft, one, own in lacking:
             one.marked, one.share_JI = one.text, None
             output = put_copies(one.text, one.output, own, next(shares, None))
@@ -258,32 +272,34 @@ class SegmentTranslator:
         return unit_weights(self.task, pairs) if attends else iter(())
 
     def _write_batch(
-        self, given: list[tuple[_Draft, _Sentence]], kept: dict[str, tuple[str, ...]], beam: int | None
+        self, given: list[tuple[SegmentDraft, DraftSentence]], kept: dict[str, tuple[str, ...]], beam: int | None
     ) -> None:
         own = self.options.terms or self.task.terminology or Terminology()
         terms = SegmentTerms(own.terms, own.protect, own.forbidden, kept)
         options = replace(self.options, beam=beam, terms=terms or None)
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
+        with collect_notices() as told:
             found = self.task.write([one.marked for _, one in given], options)
-        for (draft, one), (best, *_) in zip(given, found, strict=True):
+        for (draft, one), hypotheses in zip(given, found, strict=True):
+            best, one.found = hypotheses[0], hypotheses
             one.write(best.text)
             draft.unsure = draft.unsure or bool(best.unsure)
             one.notes = [best.guard.sentence] if best.guard and best.guard.sentence else []
-        for warning in told:
-            self._note(str(warning.message), given, kept)
+        for sentence in told:
+            self._note(sentence, given, kept)
 
-    def _note(self, sentence: str, given: Sequence[tuple[_Draft, _Sentence]], kept: dict[str, tuple[str, ...]]) -> None:
+    def _note(
+        self, sentence: str, given: Sequence[tuple[SegmentDraft, DraftSentence]], kept: dict[str, tuple[str, ...]]
+    ) -> None:
         """Tell a warning at its segment; what could not be written as a term is put in afterwards."""
         numbered = _NUMBERED.match(sentence)
         if numbered is None:
-            warnings.warn(sentence, stacklevel=2)
+            notice(sentence)
             return
         _, one = given[int(numbered[1]) - 1]
         if not any(repr(text) in sentence for text in kept.get(one.text, ())):
             one.notes.append(sentence[numbered.end() :])
 
-    def _shares(self, drafts: Sequence[_Draft]) -> Iterator[Shares | None]:
+    def _shares(self, drafts: Sequence[SegmentDraft]) -> Iterator[Shares | None]:
         """``share_JI`` of segments that need it, their sentences in one batch; ``None`` of the others."""
         wants = [draft.wants_alignment for draft in drafts]
         some = [draft for draft, one in zip(drafts, wants, strict=True) if one]
@@ -291,7 +307,7 @@ class SegmentTranslator:
         for draft, one in zip(drafts, wants, strict=True):
             yield _share(draft, own) if one else None
 
-    def _answer(self, draft: _Draft, share_JI: Shares | None) -> SegmentAnswer:
+    def _answer(self, draft: SegmentDraft, share_JI: Shares | None) -> SegmentAnswer:
         segment, text, protected = draft.segment, draft.text, len(draft.kept)
         if not draft.sentences or text == segment.text:
             return SegmentAnswer(protected=protected)
@@ -305,7 +321,7 @@ class SegmentTranslator:
         return SegmentAnswer(own, protected, tuple(notes), draft.remembered, draft.unsure)
 
 
-def _share(draft: _Draft, own: Iterator[Shares | None]) -> Shares:
+def _share(draft: SegmentDraft, own: Iterator[Shares | None]) -> Shares:
     """``share_JI`` of a segment: of each sentence what comes next, if a tag divides it; else its words in order."""
     share_JI = np.zeros((len(draft.units_J), len(draft.units_I)))
     for one, begin in zip(draft.sentences, draft.begins, strict=True):

@@ -67,7 +67,7 @@ def test_a_best_translation_that_is_known_is_not_searched_for_again(model: Trans
         asked.append(options)
         return search(*given, **options)
 
-    monkeypatch.setattr("regard.tasks.translation.alternatives.search", counted)
+    monkeypatch.setattr(model, "search", counted)
     assert model.alternatives(TEXT, 2, best=best) == model.alternatives(TEXT, 2)
     assert len(asked) == 2 + 3
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -17,6 +16,7 @@ from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis, Symbols
 from regard.decoding.terms import Form, Letters, Term, Terms
 from regard.system.errors import Option, UsageError
+from regard.system.notices import notice
 from regard.tasks.text.task import decode_with_offsets, line_of
 from regard.text.language_tokens import Direction
 from regard.text.languages import WITHOUT_SPACES, primary
@@ -226,12 +226,12 @@ class TermSearch:
             if forms := tuple(dict.fromkeys(ids for form in allowed for ids in self._tokens.of(form))):
                 yield one, Term(forms, one.times)
             else:
-                _warn(f"line {line}: no form of the term {one} can be written, so it is left out")
+                notice(f"line {line}: no form of the term {one} can be written, so it is left out")
 
     def _fitting(self, some: list[tuple[WantedTerm, Term]], room: float, line: int) -> list[tuple[WantedTerm, Term]]:
         """The first of these terms that an output has room for."""
         while some and Terms(tuple(term for _, term in some), self._tokens.letters).banks > room:
-            _warn(f"line {line}: there is no room for the term {some[-1][0]}, so it is left out")
+            notice(f"line {line}: there is no room for the term {some[-1][0]}, so it is left out")
             some = some[:-1]
         return some
 
@@ -250,10 +250,6 @@ class TermSearch:
         text = unicodedata.normalize("NFC", self._tokenizer.decode(best.tokens))
         for one, _ in some if not self._recipe.decoding.term_bonus else ():
             if count(one.forms, text, self._spaced) < one.times:
-                _warn(f"line {line}: the output lacks the term {one}; other rules or terms leave no room for it")
+                notice(f"line {line}: the output lacks the term {one}; other rules or terms leave no room for it")
         for found in self._banned.find(text):
-            _warn(f"line {line}: {text[found.begin : found.end]!r} is forbidden; no output was found without it")
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, stacklevel=2)
+            notice(f"line {line}: {text[found.begin : found.end]!r} is forbidden; no output was found without it")

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 AnyWriterAssets = TypeVar("AnyWriterAssets", bound=Vocabularies | AnswerAssets)
 Found = list[list[TokenHypothesis]]
+Search = Callable[..., Found]
 ONCE = OutputOptions()
 
 
@@ -96,6 +97,8 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
     """The ids that the encoder reads of texts, each as a whole."""
     reverse: Any = None
     """A model of the reverse direction, of a translator."""
+    search: Search = staticmethod(search)
+    """What finds the best outputs; a server searches for those of all its clients together."""
 
     @cached_property
     def terminology(self) -> Terminology | None:
@@ -289,7 +292,7 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
                 each: dict[str, Any] = {name: some and [some[one] for one in chosen] for name, some in rules.items()}
                 each |= {"nbest": kept or width, "trace": options.trace, "scores": scores}
                 beam = decoding.model_copy(update={"beam": width})
-                return self._rank(sources, search(step, sources, beam, symbols, **each))
+                return self._rank(sources, self.search(step, sources, beam, symbols, **each))
 
             if n == 1 or not decoding.distinct:
                 return find(range(len(places)), decoding.beam, None if self.reverse else n)

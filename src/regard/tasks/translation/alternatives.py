@@ -13,8 +13,8 @@ import numpy as np
 
 from regard.config import Decoding
 from regard.decoding.hypotheses import Ints, Symbols, Trace, TraceStep
-from regard.decoding.search import search
 from regard.decoding.step import Step
+from regard.tasks.text.writer import Search
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 CANDIDATES = 4
@@ -83,6 +83,7 @@ class _Output:
 
 
 def alternatives(
+    search: Search,
     step: Step[Any],
     source: Ints,
     decoding: Decoding,
@@ -96,6 +97,7 @@ def alternatives(
     The rest behind a word is that of a search that begins with what stands before it and with its first piece.
 
     Args:
+        search: as :func:`regard.decoding.search.search` has it.
         step: the model.
         source: ids with ``</s>``.
         decoding: of the searches.

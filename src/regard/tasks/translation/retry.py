@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from regard.system.notices import collect_notices
 from regard.tasks.translation.guard import Attempt, GuardReport
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def retry(
         places = [place for place, one in enumerate(best) if _may_mend(_report(one[0]), settings)]
         some = [texts[place] for place in places]
         begins = None if prefixes is None else [prefixes[place] for place in places]
-        with warnings.catch_warnings(action="ignore"):  # the first search told of long texts
+        with collect_notices():  # the first search told of long texts
             again = task.with_settings(settings).write(some, wider, prefixes=begins)
         for place, other in zip(places, again, strict=True):
             tried[place].append(_attempt(settings, other[0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -14,6 +13,7 @@ from regard.config import Recipe
 from regard.data.batches.batch import Ids, Packed
 from regard.decoding.hypotheses import Symbols, Trace
 from regard.system.errors import Option, RegardError, UsageError
+from regard.system.notices import notice
 from regard.tasks.engine import engine_of, why_torch
 from regard.tasks.protocols import Divide, Unloaded, find_at_once
 from regard.tasks.text.output_options import OutputOptions, refuse_outside
@@ -307,7 +307,11 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         if len(sources) > 1:
             raise RegardError(f"is cut into {len(sources)} parts; ask sentence by sentence", "text for alternatives")
         own = self.decoding(OutputOptions(beam=beam)), self.symbols, self.target_tokenizer, n
-        return alternatives(self.step(), sources[0], *own, None if best is None else best.tokens) if sources else []
+        return (
+            alternatives(self.search, self.step(), sources[0], *own, None if best is None else best.tokens)
+            if sources
+            else []
+        )
 
     def align(self, texts: Sequence[str], translations: Sequence[str], first: int = 1) -> list[Links]:
         """Which words of each text and of its translation belong together, by cross-attention.
@@ -415,5 +419,5 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         if len(parts) > 1:
             longer = f"line {line} is longer than {limit} tokens and is cut into {len(parts):,} parts"
             more = f"; of words with more than {LONGEST_WORD:,} characters {left:,} are left out" if left else ""
-            warnings.warn(f"{longer}{more}: {text[:40] + '…'!r}", stacklevel=5)
+            notice(f"{longer}{more}: {text[:40] + '…'!r}", stacklevel=5)
         return parts

@@ -15,6 +15,7 @@ from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
 from regard.decoding.hypotheses import Symbols, Trace
 from regard.system.errors import Option, RegardError
+from regard.system.notices import notice
 from regard.tasks.assets import AnswerAssets
 from regard.tasks.metrics.bleu import AnswerScores, score_answers
 from regard.tasks.metrics.labels import FEW
@@ -94,7 +95,7 @@ class TextToText(TextTask[AnswerAssets, "Transformer"], Writer[AnswerAssets, "Tr
         for number, (text, ids) in enumerate(zip(texts, self.source_ids(texts), strict=True), first):
             if len(ids) > most + 1:
                 longer = f"line {number} has {len(ids) - 1:,} tokens; the end is not read, of all but {most:,}"
-                warnings.warn(f"{longer}: {text[:40] + '…'!r}", stacklevel=4)
+                notice(f"{longer}: {text[:40] + '…'!r}", stacklevel=4)
             found += [np.append(ids[:-1][:most], ids[-1])] if text.strip() else []
         return [[self._behind_prefix(text)] if text.strip() else [] for text in texts], found
 

@@ -1,0 +1,383 @@
+"""One batch for everybody: sentences of all calls are searched for side by side, by a few threads of their own.
+
+A call's thread hands its sentences in (:meth:`SharedSearch.search` stands in the place of
+:func:`regard.decoding.search.search`) and sleeps until they are found. Each searching thread has schedulers of its own,
+filled from what waits. A sentence's result is that of the sentence alone (law *refilling*): it depends neither on the
+company nor on the number of threads.
+
+Fairness: clients take turns, within a client its calls do, sentence by sentence. Short calls are searched for in
+batches of their own, which may take most of the time, so that they wait for no book.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from regard.config import Decoding
+from regard.data.batches.batch import Ids
+from regard.decoding.hypotheses import Hypothesis, Sentence, Symbols
+from regard.decoding.search import Scheduler, search, strategy
+from regard.serving.core import Call, CallEnded, ServiceError
+
+CALL: ContextVar[Call] = ContextVar("call")
+"""For whom the running thread or task works."""
+SHORT = 256
+"""Source tokens of a call that counts as short, at most."""
+WEIGHTS = {True: 3.0, False: 1.0}
+"""Shares of the time of short calls and of long ones, where both wait."""
+BURST = 0.3
+"""Seconds by which short calls may come first."""
+MOST_STEPS = {True: 32, False: 2}
+"""Steps taken at once: whoever waits for a step of a long call should not wait long."""
+Found = list[list[Hypothesis]]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What sentences of a batch have in common."""
+
+    step: int
+    decoding: Decoding
+    symbols: Symbols
+    scores: bool
+    letters: int
+    forbids: bool
+    short: bool
+
+
+@dataclass(eq=False)
+class _Group:
+    """The sentences of one search of a call.
+
+    Args:
+        call: whose they are.
+        kind: what they have in common.
+        step: the model.
+        given: of each sentence, what a scheduler is told.
+        costs: what each takes of the budget.
+    """
+
+    call: Call
+    kind: _Kind
+    step: Any
+    given: Sequence[dict[str, Any]]
+    costs: Sequence[int]
+    order: deque[int] = field(init=False)
+    cost: int = field(init=False)
+    found: list[list[Hypothesis] | None] = field(init=False)
+    ended: threading.Event = field(default_factory=threading.Event)
+    error: BaseException | None = None
+    alone: bool = False
+
+    def __post_init__(self) -> None:
+        self.order = deque(sorted(range(len(self.given)), key=lambda place: -self.costs[place]))
+        self.found, self.cost = [None] * len(self.given), sum(self.costs)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is to be found any more; a call that has ended is told so."""
+        if not self.ended.is_set():
+            try:
+                self.call.check()
+            except (CallEnded, ServiceError) as error:
+                self.fail(error)
+        return self.ended.is_set()
+
+    def fail(self, error: BaseException) -> None:
+        """End with an error."""
+        self.error = error
+        self.ended.set()
+
+    def take(self) -> int:
+        """The next of its sentences."""
+        place = self.order.popleft()
+        self.cost -= self.costs[place]
+        return place
+
+    def give_back(self, place: int) -> None:
+        """A sentence that waits again."""
+        self.order.append(place)
+        self.cost += self.costs[place]
+
+    def put(self, place: int, found: list[Hypothesis]) -> None:
+        """Note what was found of a sentence."""
+        self.found[place] = found
+        if None not in self.found:
+            self.ended.set()
+
+
+class _Waiting:
+    """Sentences of one kind that wait, by client and group; those that enter next are of clients in turn."""
+
+    def __init__(self) -> None:
+        self._clients: OrderedDict[str, deque[_Group]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._clients)
+
+    def add(self, group: _Group) -> None:
+        """A group, behind others of its client."""
+        self._clients.setdefault(group.call.client, deque()).append(group)
+
+    def groups(self) -> Iterator[_Group]:
+        """All of them."""
+        return itertools.chain.from_iterable(self._clients.values())
+
+    def forget(self) -> None:
+        """Leave out those that are over."""
+        for client, groups in list(self._clients.items()):
+            if any(group.over for group in groups):
+                left = deque(group for group in groups if not group.ended.is_set())
+                if left:
+                    self._clients[client] = left
+                else:
+                    del self._clients[client]
+
+    @property
+    def cost(self) -> int:
+        """What all sentences take of the budget."""
+        return sum(group.cost for group in self.groups())
+
+    def take(self, room: int, empty: bool) -> Iterator[tuple[_Group, int]]:
+        """Sentences with as much room as there is, one of each client in turn; into an empty batch at least one."""
+        while self._clients:
+            client, groups = next(iter(self._clients.items()))
+            group = groups[0]
+            cost = group.costs[group.order[0]]
+            if cost > room and not empty:
+                return
+            room, empty = room - cost, False
+            yield group, group.take()
+            groups.rotate(-1)
+            if not group.order:
+                groups.remove(group)
+            self._clients.move_to_end(client)
+            if not groups:
+                del self._clients[client]
+
+
+class _Batch:
+    """A scheduler of one thread, and whose sentences it has.
+
+    Args:
+        group: the first of its kind.
+        time: that others had so far.
+    """
+
+    def __init__(self, group: _Group, time: float) -> None:
+        kind, self.time = group.kind, time
+        terms = [one["terms"] for one in group.given]
+        self.choose = strategy(kind.decoding, kind.symbols, kind.scores, terms)
+        self.scheduler = Scheduler(group.step, self.choose, kind.decoding, kind.symbols)
+        self.scheduler.most_steps = MOST_STEPS[kind.short]  # type: ignore[misc]  # of this one
+        self.short = kind.short
+        self.sentences: dict[int, tuple[_Group, int]] = {}
+
+    def put(self, number: int, group: _Group, place: int) -> None:
+        """A sentence of a group."""
+        self.sentences[number] = group, place
+        self.scheduler.put(number, **group.given[place])
+
+    def advance(self) -> int:
+        """A step or a few; how many tokens were found."""
+        gone = {number for number, (group, _) in self.sentences.items() if group.over}
+        if gone:
+            self.scheduler.drop(gone)
+            for number in gone:
+                del self.sentences[number]
+        _, closed = self.scheduler.advance(several=True)
+        return sum(map(self._end, closed))
+
+    def _end(self, sentence: Sentence) -> int:
+        group, place = self.sentences.pop(sentence.index)
+        plain = getattr(self.choose, "without_bonus", lambda one, _: one)
+        found = [plain(one, sentence) for one in sentence.best.hypotheses]
+        group.put(place, found)
+        return len(found[0].tokens) + 1
+
+
+@dataclass
+class SearchCounts:
+    """What was done so far, for metrics."""
+
+    sentences: int = 0
+    source_tokens: int = 0
+    target_tokens: int = 0
+    seconds: float = 0.0
+
+
+class SharedSearch:
+    """Searches for sentences of all calls.
+
+    Args:
+        threads: that search; each runs the engine's steps on a core of its own.
+    """
+
+    def __init__(self, threads: int = 1) -> None:
+        self._changed = threading.Condition()
+        self._waiting: dict[_Kind, _Waiting] = {}
+        self._numbers = itertools.count()
+        self._ended = False
+        self._running = [0] * threads
+        self._batches: list[dict[_Kind, _Batch]] = [{} for _ in range(threads)]
+        self.counts = SearchCounts()
+        self._threads = [threading.Thread(target=self._run, args=(one,), daemon=True) for one in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def search(
+        self,
+        step: Any,
+        sources: Sequence[Ids],
+        decoding: Decoding,
+        symbols: Symbols,
+        *,
+        nbest: int = 1,
+        prefixes: Sequence[Sequence[int]] | None = None,
+        scores: bool = True,
+        terms: Sequence[Any] | None = None,
+        forbidden: Sequence[tuple[tuple[int, ...], ...]] | None = None,
+        **rest: Any,
+    ) -> Found:
+        """As :func:`regard.decoding.search.search` has it, for the call of this context; blocks until it is done.
+
+        Raises:
+            CallEnded: the client has left.
+            ServiceError: its time is over.
+        """
+        call = CALL.get()
+        call.check()
+        if decoding.groups > 1 or any(value is not None for value in rest.values()):
+            given: dict[str, Any] = {"prefixes": prefixes, "terms": terms, "forbidden": forbidden, "scores": scores}
+            return search(step, sources, decoding, symbols, nbest=nbest, **given, **rest)
+        if not len(sources):
+            return []
+        begins = prefixes or [symbols.prefix] * len(sources)
+        some = next((one for one in terms or () if one), None)
+        kind = _Kind(
+            id(getattr(step, "engine", step)),
+            decoding,
+            replace(symbols, prefix=()),
+            scores or decoding.beam > 1,
+            id(some.letters) if some else 0,
+            any(forbidden or ()),
+            sum(map(len, sources)) <= SHORT,
+        )
+        each = [
+            {
+                "source": source,
+                "nbest": nbest,
+                "prefix": tuple(begins[place]),
+                "terms": terms[place] if terms else None,
+                "forbidden": forbidden[place] if forbidden else (),
+            }
+            for place, source in enumerate(sources)
+        ]
+        group = _Group(call, kind, step, each, [decoding.beam * len(source) for source in sources])
+        with self._changed:
+            if self._ended:
+                raise ServiceError(503, "the server is ending")
+            self._waiting.setdefault(kind, _Waiting()).add(group)
+            self._changed.notify_all()
+        group.ended.wait()
+        if group.error is not None:
+            raise group.error
+        return [one or [] for one in group.found]
+
+    def end(self) -> None:
+        """Stop; what is being searched for ends with a ServiceError (503)."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def running(self) -> int:
+        """Sentences under search."""
+        return sum(self._running)
+
+    @property
+    def waiting(self) -> int:
+        """Sentences that wait."""
+        with self._changed:
+            return sum(len(group.order) for one in self._waiting.values() for group in one.groups())
+
+    def _run(self, number: int) -> None:
+        batches = self._batches[number]
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._ended or batches or self._waiting)
+                if self._ended:
+                    self._fail(batches, ServiceError(503, "the server is ending"))
+                    return
+                self._fill(batches)
+                self._running[number] = sum(len(batch.sentences) for batch in batches.values())
+            if batches:
+                kind, batch = min(batches.items(), key=lambda one: (one[1].time, not one[1].short))
+                self._advance(batches, kind, batch)
+
+    def _fill(self, batches: dict[_Kind, _Batch]) -> None:
+        """Take what waits into this thread's batches."""
+        threads = len(self._threads)
+        for kind, waiting in list(self._waiting.items()):
+            waiting.forget()
+            if waiting:
+                batch = batches.get(kind)
+                first = next(waiting.groups())
+                alone = first.alone
+                if batch is None:
+                    times = [one.time for one in batches.values()]
+                    batch = batches[kind] = _Batch(first, min(times, default=0.0) - (BURST if kind.short else 0.0))
+                room = 0 if alone and batch.sentences else batch.scheduler.room
+                share = math.ceil(waiting.cost / threads)
+                for group, place in waiting.take(min(room, share), not batch.sentences):
+                    batch.put(next(self._numbers), group, place)
+                    if alone:
+                        break
+            if not waiting:
+                del self._waiting[kind]
+
+    def _advance(self, batches: dict[_Kind, _Batch], kind: _Kind, batch: _Batch) -> None:
+        begun = time.perf_counter()
+        try:
+            tokens = batch.advance()
+        except Exception as error:
+            self._divide(batches.pop(kind), error)
+            return
+        took = time.perf_counter() - begun
+        batch.time += took / WEIGHTS[kind.short]
+        self.counts.target_tokens += tokens
+        self.counts.seconds += took
+        if not batch.sentences:
+            del batches[kind]
+
+    def _divide(self, batch: _Batch, error: Exception) -> None:
+        """After an error search for each sentence alone, so that it is the error of whom it belongs to."""
+        with self._changed:
+            for group, place in batch.sentences.values():
+                if len(batch.sentences) == 1 or group.ended.is_set():
+                    group.fail(error)
+                    continue
+                group.alone = True
+                group.give_back(place)
+                waiting = self._waiting.setdefault(group.kind, _Waiting())
+                if group not in list(waiting.groups()):
+                    waiting.add(group)
+            self._changed.notify_all()
+
+    def _fail(self, batches: dict[_Kind, _Batch], error: ServiceError) -> None:
+        for batch in batches.values():
+            for group, _ in batch.sentences.values():
+                group.fail(error)
+        for waiting in self._waiting.values():
+            for group in waiting.groups():
+                group.fail(error)
