@@ -43,7 +43,7 @@ class TranslationMemory:
     """
 
     def __init__(self, pairs: Iterable[TextPair]) -> None:
-        self._targets = {_plain(pair.source): unicodedata.normalize("NFC", pair.target).strip() for pair in pairs}
+        self._targets = {comparable(pair.source): unicodedata.normalize("NFC", pair.target).strip() for pair in pairs}
 
     @classmethod
     def read(cls, path: Path, direction: tuple[str, str]) -> TranslationMemory:
@@ -65,7 +65,7 @@ class TranslationMemory:
 
     def exact(self, text: str) -> str | None:
         """The translation of a text that is the same but for white space; ``None`` where there is none."""
-        return self._targets.get(_plain(text))
+        return self._targets.get(comparable(text))
 
     def close(self, text: str, least: float = 0.7) -> CloseMatch | None:
         """The text most like another: twice the words in common, in order, by the words of both.
@@ -130,7 +130,8 @@ class _Index:
         return self._texts_P[self._ends_W[number - 1] if number else 0 : self._ends_W[number]]
 
 
-def _plain(text: str) -> str:
+def comparable(text: str) -> str:
+    """A text as a memory compares it: in composed characters, with a space between words."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from regard.serving.core import Key
 from regard.serving.store.database import NAME, Database
+from regard.serving.store.glossaries import Glossaries
 from regard.serving.store.keys import Keys
+from regard.serving.store.memory import ClientMemory
 from regard.serving.store.usage import Usage
 from regard.system.errors import Option, RegardError
+from regard.text.languages import primary
 
 
 class Store:
@@ -22,6 +26,7 @@ class Store:
         self.database = database
         self.keys = Keys(database)
         self.usage = Usage(database)
+        self.glossaries = Glossaries(database)
 
     @classmethod
     def open(cls, folder: Path | None) -> Store:
@@ -31,6 +36,10 @@ class Store:
             RegardError: the file in it cannot be opened, or is none of a store.
         """
         return cls(Database(folder and folder / NAME))
+
+    def memory(self, owner: Key, source: str, target: str) -> ClientMemory:
+        """The translation memory of a key and two languages, regardless of region and script."""
+        return ClientMemory(self.database, owner.id, primary(source), primary(target))
 
     def close(self) -> None:
         """Write what was counted; nothing can be asked afterwards."""

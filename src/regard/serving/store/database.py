@@ -39,7 +39,7 @@ MIGRATIONS = (
     CREATE INDEX glossaries_of_owners ON glossaries (owner, created);
     CREATE TABLE dictionaries (
         glossary TEXT NOT NULL REFERENCES glossaries ON DELETE CASCADE, source TEXT NOT NULL, target TEXT NOT NULL,
-        count INTEGER NOT NULL, entries TEXT NOT NULL, PRIMARY KEY (glossary, source, target)
+        count INTEGER NOT NULL, entries BLOB NOT NULL, PRIMARY KEY (glossary, source, target)
     ) STRICT;
     CREATE TABLE memory (
         owner INTEGER NOT NULL REFERENCES keys ON DELETE CASCADE, source TEXT NOT NULL, target TEXT NOT NULL,
@@ -202,6 +202,11 @@ class Database:
 def hash_of(secret: str) -> bytes:
     """What is stored of a secret, which is long and random, and by which it is found."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+def storable(text: str) -> str:
+    """A text without halves of characters, which UTF-8 has not: a ``?`` for each."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _value(connection: sqlite3.Connection, query: str) -> int:

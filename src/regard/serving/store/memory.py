@@ -1,0 +1,61 @@
+"""Translations that are remembered where somebody wants it: of each key and direction its own."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from regard.documents.memories.memory import comparable
+from regard.serving.core import ServiceError
+from regard.serving.store.database import Database, storable
+
+MOST = 1_000_000
+"""Texts of a memory at most."""
+_OF = "(owner, source, target) = (?, ?, ?)"
+
+
+@dataclass(frozen=True)
+class ClientMemory:
+    """A translation memory of one key and direction; fits :class:`regard.documents.translate.Memory`."""
+
+    database: Database
+    owner: int
+    source: str
+    target: str
+
+    def exact(self, text: str) -> str | None:
+        """The last translation of a text that is the same but for white space; ``None`` where there is none."""
+        with self.database.read() as connection:
+            query = "SELECT translation FROM memory WHERE (owner, source, target, text) = (?, ?, ?, ?)"
+            row = connection.execute(query, (*self._place, storable(comparable(text)))).fetchone()
+        return row and str(row[0])
+
+    def add(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Remember texts with their translations, in place of former ones.
+
+        Raises:
+            ServiceError: 507 there is no room for more.
+        """
+        rows = [
+            (*self._place, storable(comparable(text)), storable(unicodedata.normalize("NFC", one).strip()))
+            for text, one in pairs
+        ]
+        with self.database.write() as connection:
+            connection.executemany("INSERT OR REPLACE INTO memory VALUES (?, ?, ?, ?, ?)", rows)
+            if connection.execute(f"SELECT count(*) FROM memory WHERE {_OF}", self._place).fetchone()[0] > MOST:
+                raise ServiceError(507, f"the translation memory has {MOST:,} texts, the most; delete it")
+
+    def delete(self) -> None:
+        """Forget all of it."""
+        with self.database.write() as connection:
+            connection.execute(f"DELETE FROM memory WHERE {_OF}", self._place)
+
+    def count(self) -> int:
+        """Its texts."""
+        with self.database.read() as connection:
+            return int(connection.execute(f"SELECT count(*) FROM memory WHERE {_OF}", self._place).fetchone()[0])
+
+    @property
+    def _place(self) -> tuple[int, str, str]:
+        return self.owner, self.source, self.target
