@@ -43,10 +43,11 @@ class BlockSegments:
         raw: the document.
         escape: writes text as the document does.
         trim: leaves tags at the beginning and at the end of a segment out of it, as well as what encloses all of it.
+        blanks: keeps white space within a segment as it is; else any of it is one space.
     """
 
-    def __init__(self, raw: str, escape: Callable[[str], str], trim: bool) -> None:
-        self._raw, self._escape, self._trims = raw, escape, trim
+    def __init__(self, raw: str, escape: Callable[[str], str], trim: bool, blanks: bool = False) -> None:
+        self._raw, self._escape, self._trims, self._blanks = raw, escape, trim, blanks
         self._lines = LineNumbers(raw)
 
     def where(self, place: int) -> str:
@@ -81,11 +82,12 @@ class BlockSegments:
             start = stop_of(self._raw, start, first.end)
         if last.kind == "text":
             stop = max(start, last.begin + len(self._raw[last.begin : last.end].rstrip(BLANKS)))
-        builder, at, blank = SegmentBuilder(start), begin, True
+        builder, at, blank = SegmentBuilder(start, self._blanks), begin, not self._blanks
         while at < end:
             one, beyond = run.inlines[at], run.beyond(at)
             raw, text = "".join(map(self._written, run.inlines[at:beyond])), run.text(at, beyond)
             if one.kind == "text":
+                text = text.lstrip(BLANKS) if at == begin else text
                 builder.add(text.rstrip(BLANKS) if at == end - 1 else text)
             elif one.kind == "close":
                 builder.close(raw)
@@ -96,7 +98,7 @@ class BlockSegments:
                 builder.add(text)
             else:
                 builder.open(raw)
-            at, blank = beyond, text[-1:] in BLANKS if text else blank
+            at, blank = beyond, not self._blanks and text[-1:] in BLANKS if text else blank
         return builder.segment(stop, self.where(start), self._escape)
 
     def _written(self, one: Inline) -> str:

@@ -29,7 +29,9 @@ _OTHER = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _HTML_OTHER = re.compile(r"<!--(?:-?>|.*?--!?>)|<!\[CDATA\[.*?\]\]>|<[!?](?!--|\[CDATA\[)[^>]*>", re.DOTALL)
+_XML_TAG = re.compile(_TAG.pattern.replace("[A-Za-z_:]", r"[^\s/>!?]"))
 _OPENING = re.compile(r"<(?=[A-Za-z_:!?]|/[A-Za-z_:])")
+_XML_OPENING = re.compile("<")
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+)))?""")
 
 
@@ -66,9 +68,9 @@ def tokens(text: str, html: bool = False) -> Iterator[Token]:
     Raises:
         RegardError: a tag, a comment or a part of XML never ends; with its line.
     """
-    at = 0
+    at, openings = 0, _OPENING if html else _XML_OPENING
     while at < len(text):
-        opening = _OPENING.search(text, at)
+        opening = openings.search(text, at)
         begin = opening.start() if opening else len(text)
         if begin > at:
             yield Token("text", at, begin)
@@ -135,11 +137,12 @@ def escape_value(text: str) -> str:
 
 
 def _xml_token(text: str, begin: int) -> Token:
-    found = (_OTHER if text[begin + 1] in "!?" else _TAG).match(text, begin)
+    other = text[begin + 1 : begin + 2] in ("!", "?")
+    found = (_OTHER if other else _XML_TAG).match(text, begin)
     if found is None:
         line = text.count("\n", 0, begin) + 1
         raise RegardError(f"line {line}: what begins with {text[begin : begin + 20]!r} never ends")
-    if text[begin + 1] in "!?":
+    if other:
         return Token("other", begin, found.end())
     kind: Kind = "close" if found[1] else "empty" if text[found.end() - 2] == "/" else "open"
     return Token(kind, begin, found.end(), found[2])

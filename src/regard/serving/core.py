@@ -85,9 +85,10 @@ class TranslationRequest:
         target: code of the language to write.
         source: code of the language of the texts; ``None``: guessed for each.
         markup: what tags of the texts are: text, or HTML's, or any XML's.
-        ignore_tags: elements whose content is kept (XML).
-        splitting_tags: elements that divide the text into segments (XML).
-        non_splitting_tags: elements of HTML that do not (HTML).
+        ignore_tags: elements whose content is kept.
+        splitting_tags: elements that divide the text into segments.
+        non_splitting_tags: elements that do not.
+        outline: whether elements of XML beside which no text stands divide it, too.
         alternatives: other translations of each text.
         beam: hypotheses kept while searching; default: the model's.
         terms: what translations contain; default: that of the model folder.
@@ -103,6 +104,7 @@ class TranslationRequest:
     ignore_tags: frozenset[str] = frozenset()
     splitting_tags: frozenset[str] = frozenset()
     non_splitting_tags: frozenset[str] = frozenset()
+    outline: bool = True
     alternatives: int = 0
     beam: int | None = None
     terms: Terminology | None = None

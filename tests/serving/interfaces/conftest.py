@@ -14,6 +14,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from regard.serving import markup
 from regard.serving.core import (
     NO_KEY,
     Call,
@@ -29,6 +30,7 @@ from regard.serving.core import (
     client_texts,
 )
 from regard.system.errors import RegardError
+from tests.documents.capitals import shouted
 
 PATIENCE = 10.0
 """Seconds after which what a test waits for will not come."""
@@ -86,7 +88,13 @@ class Capitals:
         if source not in LANGUAGES or request.target not in LANGUAGES[source][1]:
             raise RegardError(f"no model translates from {source} to {request.target}")
         others = tuple(f"{text.upper()} {number}" for number in range(1, request.alternatives + 1))
-        return TextTranslation(text.upper(), source, None if request.source else 0.75, alternatives=others)
+        if request.markup == "text":
+            written = text.upper()
+        else:
+            splits = request.splitting_tags, request.non_splitting_tags, request.outline
+            document = markup.read(text, request.markup, request.ignore_tags, *splits)
+            written = document.splice({number: shouted(one) for number, one in enumerate(document.segments)})
+        return TextTranslation(written, source, None if request.source else 0.75, alternatives=others)
 
     async def stream(self, request: TranslationRequest, call: Call) -> AsyncIterator[tuple[int, TextTranslation]]:
         for number, one in enumerate(await self.translate(request, call)):

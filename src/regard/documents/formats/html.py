@@ -81,14 +81,17 @@ class HTMLReader:
 
     Args:
         raw: the document.
+        blocks: elements that end a segment.
+        never: elements whose text is not translated.
 
     Attributes:
         run: what stands since the last block boundary.
         zone: the open elements from one on that is not translated, each with whether it is.
     """
 
-    def __init__(self, raw: str) -> None:
+    def __init__(self, raw: str, blocks: frozenset[str] = BLOCKS, never: frozenset[str] = NEVER) -> None:
         self._raw, self._inline = raw, BlockSegments(raw, escape_text, trim=True)
+        self._blocks, self._never = blocks, never
         self._run, self._zone, self._within = list[Inline](), list[tuple[str, bool]](), Counter[str]()
 
     def segments(self, begin: int = 0, end: int | None = None) -> list[Segment]:
@@ -119,7 +122,7 @@ class HTMLReader:
         return bool(self._zone) and not self._zone[-1][1]
 
     def _is_block(self, token: Token) -> bool:
-        return token.name in BLOCKS and not (token.name == "title" and self._within["svg"])
+        return token.name in self._blocks and not (token.name == "title" and self._within["svg"])
 
     def _flush(self) -> Iterator[Segment]:
         yield from self._inline.split(self._run)
@@ -148,7 +151,7 @@ class HTMLReader:
         yield from values
 
     def _enter(self, name: str, found: list[Attribute]) -> None:
-        wanted = name not in NEVER and not self._kept
+        wanted = name not in self._never and not self._kept
         for one in found:
             if one.name.lower() == "translate":
                 wanted = {"no": False, "yes": True, "": True}.get(one.value.lower(), wanted)
@@ -162,7 +165,7 @@ class HTMLReader:
         if self._within[name]:
             while self._pop() != name:
                 pass
-        elif self._zone and name in BLOCKS:
+        elif self._zone and name in self._blocks:
             self._zone.clear()
             self._within.clear()
 
