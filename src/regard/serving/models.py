@@ -1,0 +1,234 @@
+"""The models of a server: found by language or by name, opened at first use, let go when idle, renewed when changed."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from regard.config import Recipe
+from regard.serving.core import ServedLanguage, ServiceError
+from regard.serving.languages import language_name
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.model_folder import load_recipe_and_assets, open_without_torch
+from regard.tasks.model_path import fingerprint, finished_folder
+from regard.tasks.text.precisions import Wanted
+from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction, find_code
+from regard.text.languages import primary
+
+_NAMED = re.compile(r"([A-Za-z]{2,3}(?:[-_]\w+)*):([A-Za-z]{2,3}(?:[-_]\w+)*)=(.+)", re.DOTALL)
+LOOK = 1.0
+"""Seconds between two looks whether a folder has changed."""
+Open = Callable[[Path], Any]
+
+
+@dataclass
+class ServedModel:
+    """A model folder of a server, and its task while that is in memory.
+
+    Args:
+        name: by which requests name it: the folder's.
+        folder: that was given.
+        recipe: of the model.
+        directions: those of a translator.
+        usual: the direction that needs not be asked for.
+    """
+
+    name: str
+    folder: Path
+    recipe: Recipe
+    directions: frozenset[Direction] = frozenset()
+    usual: Direction = (UNKNOWN_LANGUAGE, UNKNOWN_LANGUAGE)
+    task: Any = None
+    mark: str | None = None
+    used: float = 0.0
+    looked: float = 0.0
+    users: int = 0
+    loads: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def of(cls, given: str) -> ServedModel:
+        """That of ``FOLDER``, or of ``en:de=FOLDER`` where the folder does not say its languages.
+
+        Raises:
+            RegardError: it is no model folder, or its languages are not known.
+        """
+        named = _NAMED.fullmatch(given) if not Path(given).exists() else None
+        folder = Path(named[3] if named else given)
+        recipe, assets = load_recipe_and_assets(finished_folder(folder))
+        found = cls(folder.resolve().name, folder, recipe)
+        if recipe.task != "translation":
+            return found
+        tokens = assets.languages
+        own = (named[1], named[2]) if named else (recipe.text.source_language, recipe.text.target_language)
+        if tokens is None:
+            if UNKNOWN_LANGUAGE in own:
+                raise UsageError(f"does not say its languages; write en:de={folder}, with its codes", str(folder))
+            return replace(found, directions=frozenset([own]), usual=own)
+        if tokens.directions:
+            known = frozenset(tokens.directions)
+        elif tokens.begins:
+            known = frozenset(pair for pair in product(tokens.ids, tokens.ids) if pair[0] != pair[1])
+        else:
+            if own[0] == UNKNOWN_LANGUAGE:
+                raise UsageError(f"does not say what it reads; write en:de={folder}, with its codes", str(folder))
+            known = frozenset((own[0], code) for code in tokens.ids)
+        return replace(found, directions=known, usual=own)
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A translation by one model: its languages, by its own codes."""
+
+    model: ServedModel
+    direction: Direction
+
+
+class ServedModels:
+    """The models of a server.
+
+    Args:
+        folders: as :meth:`ServedModel.of` has them; of several in one direction the first is used.
+        precision: of the engine.
+        idle: seconds after which a model that nobody uses leaves memory; 0: never.
+        opener: opens a folder.
+
+    Raises:
+        UsageError: there is none, or two of one name.
+        RegardError: one cannot be served.
+    """
+
+    def __init__(
+        self, folders: Sequence[str], precision: Wanted = "auto", idle: float = 0.0, opener: Open | None = None
+    ) -> None:
+        if not folders:
+            raise UsageError("name at least one model folder", "MODEL")
+        self.all = [ServedModel.of(folder) for folder in folders]
+        names = [one.name for one in self.all]
+        if twice := next((one for one in names if names.count(one) > 1), None):
+            raise UsageError(f"two folders are named {twice!r}; rename one, as requests name models so", "MODEL")
+        self._idle, self._open = idle, opener or (lambda folder: open_without_torch(folder, "cpu", precision))
+        self._hops: dict[Direction, Hop] = {}
+        for model in self.all:
+            for pair in sorted(model.directions):
+                self._hops.setdefault(pair, Hop(model, pair))
+
+    def __iter__(self) -> Iterator[ServedModel]:
+        return iter(self.all)
+
+    @property
+    def sources(self) -> list[str]:
+        """Languages that are read."""
+        return list(dict.fromkeys(source for source, _ in self._hops))
+
+    def languages(self) -> list[ServedLanguage]:
+        """Those that are read, each with those into which it is translated, also through a third one."""
+        found = []
+        for source in self.sources:
+            first = [target for begin, target in self._hops if begin == source]
+            second = [end for middle in first for begin, end in self._hops if begin == middle and end != source]
+            targets = tuple(sorted(dict.fromkeys([*first, *second])))
+            found.append(ServedLanguage(source, language_name(source), targets))
+        return sorted(found, key=lambda one: one.code)
+
+    def route(self, source: str, target: str) -> tuple[Hop, ...]:
+        """The hops from one language to another: one, or two through a third.
+
+        Raises:
+            UsageError: a language is not known.
+            ServiceError: no models lead there (400).
+        """
+        begin, end = self.find_source(source), self.find_target(target)
+        if hop := self._hops.get((begin, end)):
+            return (hop,)
+        for (first, middle), hop in self._hops.items():
+            if first == begin and (other := self._hops.get((middle, end))):
+                return hop, other
+        raise ServiceError(400, f"{begin} is not translated into {end} here")
+
+    def find_source(self, code: str) -> str:
+        """The served code of a language that is read."""
+        return _find(code, self.sources, "source")
+
+    def find_target(self, code: str) -> str:
+        """The served code of a language that is written."""
+        return _find(code, list(dict.fromkeys(target for _, target in self._hops)), "target")
+
+    def of_task(self, tasks: Sequence[str], name: str | None) -> ServedModel:
+        """The model of one of these tasks: by its name, or the only one.
+
+        Raises:
+            ServiceError: there is none (404), or there are several (400).
+        """
+        able = [one for one in self.all if one.recipe.task in tasks and name in (None, one.name)]
+        if len(able) == 1:
+            return able[0]
+        if able:
+            raise ServiceError(400, f"name one model: {', '.join(one.name for one in able)}")
+        of = "no such model" if name else "no model for this"
+        raise ServiceError(404, f"there is {of} here")
+
+    @contextmanager
+    def use(self, model: ServedModel) -> Iterator[Any]:
+        """A model's task while the context is open: opened if it is not in memory, anew where its folder changed.
+
+        Raises:
+            ServiceError: the folder is damaged or gone (503).
+        """
+        task = self._task(model)
+        model.users += 1
+        try:
+            yield task
+        finally:
+            model.users -= 1
+            model.used = time.monotonic()
+
+    def _task(self, model: ServedModel) -> Any:
+        now = time.monotonic()
+        with model.lock:
+            changed = False
+            if now - model.looked > LOOK:
+                model.looked = now
+                changed = model.task is not None and _mark(model.folder) not in (model.mark, None)
+            if model.task is None or changed:
+                try:
+                    mark = _mark(model.folder)
+                    task = self._open(model.folder)
+                    if task is None:
+                        raise RegardError("is computed by torch, which a server does not load", str(model.folder))
+                    model.task, model.mark, model.loads = task, mark, model.loads + 1
+                except (RegardError, OSError) as error:
+                    if model.task is None:  # else the one before goes on: the folder may be in the making
+                        message = error.message if isinstance(error, RegardError) else str(error)
+                        raise ServiceError(503, f"the model {model.name} cannot be opened: {message}", 30) from error
+            return model.task
+
+    def let_go(self) -> None:
+        """Let models that nobody used for long leave memory."""
+        for model in self.all:
+            with model.lock:
+                if self._idle and not model.users and time.monotonic() - model.used > self._idle:
+                    model.task = None
+
+
+def _mark(folder: Path) -> str | None:
+    try:
+        return fingerprint(folder)
+    except (RegardError, OSError):
+        return None
+
+
+def _find(wanted: str, known: Sequence[str], name: str) -> str:
+    """The known code that is meant: ``DE``, ``de-AT`` or ``deu`` for ``de``."""
+    lower = {code.lower(): code for code in known}
+    if found := lower.get(wanted.lower()):
+        return found
+    near = [code for code in known if primary(code) == primary(wanted)]
+    return near[0] if len(near) == 1 else find_code(wanted, known, name)
