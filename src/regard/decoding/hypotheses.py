@@ -17,6 +17,7 @@ from regard.decoding.step import Answer, MultiStepOutput
 from regard.text.confidence import confidence_of
 
 if TYPE_CHECKING:
+    from regard.decoding.draft import Draft
     from regard.decoding.terms import Terms
 
 Number = TypeVar("Number", np.int64, np.float64)
@@ -117,6 +118,8 @@ class Sentence:
     """Samples that enter together, numbered from ``sample``."""
     forbidden: tuple[tuple[int, ...], ...] = ()
     """Sequences of tokens that its outputs do not have."""
+    draft: Draft | None = None
+    """What its output may be like."""
 
     @property
     def tokens(self) -> int:
@@ -271,6 +274,24 @@ class Rows:
             _extend_history(rows.token_log_probability_NT, *own, found.token_log_probability_MS, longest),
             longest,
         )
+
+    def append(self, token_T: Ints, token_log_probability_T: Floats, begin_N: Ints, count_N: Ints) -> Rows:
+        """The rows, whose histories are written, each with ``count_N`` further tokens, which begin at ``begin_N``."""
+        if not count_N.any():
+            return self
+        length_N = self.length_N + count_N
+        longest, all_N, none = int(length_N.max()), np.arange(self.count), np.zeros((self.count, 0), np.int64)
+        tokens_NT = _extend_history(self.tokens_NT, all_N, none, none, longest)
+        each_NT = _extend_history(self.token_log_probability_NT, all_N, none, none.astype(np.float64), longest)
+        token_N, log_probability_N = self.token_N.copy(), self.log_probability_N.copy()
+        rows = zip(self.length_N.tolist(), begin_N.tolist(), count_N.tolist(), strict=True)
+        for row, (length, begin, count) in enumerate(rows):
+            tokens_NT[row, length : length + count] = token_T[begin : begin + count]
+            each_NT[row, length : length + count] = token_log_probability_T[begin : begin + count]
+            for place in range(begin, begin + count):  # in the order of single steps
+                log_probability_N[row] += token_log_probability_T[place]
+                token_N[row] = token_T[place]
+        return Rows(self.sentences, self.sentence_N, length_N, token_N, log_probability_N, tokens_NT, each_NT, longest)
 
     def keep(self, live_N: NDArray[np.bool_]) -> Rows:
         """Only the rows marked, and only the sentences that still have one."""

@@ -14,7 +14,8 @@ import math
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +38,13 @@ from regard.decoding.hypotheses import (
     Trace,
     length_penalty,
 )
-from regard.decoding.step import MultiStep, MultiStepOutput, MultiStepRequest, State, Step
+from regard.decoding.step import Answer, DraftStep, MultiStep, MultiStepOutput, MultiStepRequest, State, Step
 from regard.decoding.strategies import Beam, Greedy, RandomSampling, random_sampling
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.decoding.constraints import Constraints
+    from regard.decoding.draft import Draft
     from regard.decoding.terms import Terms
 
 
@@ -69,6 +71,10 @@ class Scheduler:
     """With more rows than this steps are taken one by one: NumPy then takes little time beside the model."""
     most_steps: ClassVar[int] = 32
     """Steps that are taken at once at most."""
+    most_drafted: ClassVar[int] = 4
+    """With more rows than this drafts are no faster: a pass of many rows takes as long for each of them."""
+    most_verified: ClassVar[int] = 24
+    """Tokens of one pass that verifies drafts, at most."""
 
     step: Step[Any] | MultiStep[Any]
     choose: Choose
@@ -82,6 +88,7 @@ class Scheduler:
     _taken: int = field(default=0, init=False)
     _state: Any = field(default=None, init=False)
     _multi_step: Callable[..., tuple[Any, MultiStepOutput, Any]] | None = field(init=False)
+    _verifier: DraftStep[Any] | None = field(init=False)
     _constraints: Constraints | None = field(init=False)
     _reach: Callable[[Rows], Floats] | None = field(init=False)
     _added_M: Floats | None = field(default=None, init=False)
@@ -92,6 +99,8 @@ class Scheduler:
 
             self.step = CoverageStep(self.step)
         self._multi_step = getattr(self.step, "multi_step", None) if self.groups == 1 else None
+        verifies = isinstance(self.choose, Greedy) and getattr(self.step, "verifies", False)
+        self._verifier = cast("DraftStep[Any]", self.step) if verifies else None
         self._reach = getattr(self.choose, "reach", None)  # where a log-probability may rise as a row grows
         self._constraints = None
         if self.decoding.is_constrained:
@@ -113,6 +122,7 @@ class Scheduler:
         terms: Terms | None = None,
         copies: int = 1,
         forbidden: tuple[tuple[int, ...], ...] = (),
+        draft: Sequence[int] = (),
     ) -> None:
         """Queue a sentence; ``index`` is its name, ``limit`` the most tokens (``</s>`` counted) of its outputs.
 
@@ -120,7 +130,9 @@ class Scheduler:
         is not given. ``sample`` numbers the samples of one source, of which there are ``copies`` from this number on.
         Outputs begin with the tokens of ``prefix``, or where there is none with those of the symbols. Without a limit
         it is that of :func:`lengths`, and more by what ``terms`` need, which have room in any case. ``forbidden`` are
-        sequences of tokens.
+        sequences of tokens. ``draft`` is what the output of a greedy search may be like, its prefix included: where it
+        is right, search is faster; the output is the same. A beam makes no use of it: which rows survive a step depends
+        on all of them, so a draft would have to have every row, and a pass of so many tokens is no faster.
         """
         if forbidden:
             self._forbid()
@@ -130,8 +142,17 @@ class Scheduler:
         limit = (most if limit is None else limit) + need
         limit = max(len(begin) + need + 1, min(limit, self.decoding.max_length or limit))
         least = min(least, limit - 1)  # an output can end
-        sentence = Sentence(index, source, limit, NBest(nbest), first, sample, begin, least, terms, copies, forbidden)
+        own = (least, terms, copies, forbidden, self._follow(draft, limit))
+        sentence = Sentence(index, source, limit, NBest(nbest), first, sample, begin, *own)
         self._waiting.extend([sentence] if copies == 1 else self._divide(sentence))
+
+    def _follow(self, tokens: Sequence[int], limit: int) -> Draft | None:
+        """The draft of a sentence, where there is one that can be verified."""
+        if self._verifier is None or not len(tokens):
+            return None
+        from regard.decoding.draft import Draft
+
+        return Draft(list(takewhile(lambda token: token != self.symbols.end, tokens[:limit])))
 
     def _divide(self, sentence: Sentence) -> Iterator[Sentence]:
         """The copies of a sentence, as many together as the budget has room for."""
@@ -204,15 +225,7 @@ class Scheduler:
         self._admit()
         if not self._rows.count:
             return NO_ROWS, []
-        asked = self._multi_step_request() if several else None
-        if asked is None or self._multi_step is None:
-            self._state, answer = self.step.step(self._state, self._rows.token_N)
-        else:
-            self._state, found, answer = self._multi_step(self._state, asked)
-            self._rows = self._rows.advance(found)
-        if self._constraints is not None:
-            answer = self._constraints(self._rows, answer)
-        choice = self._rows.force(self.choose(self._rows, answer))
+        choice, answer = (self._choose_by_drafts() if several else None) or self._choose(several)
         grown = self._rows.extend(choice)
         ended_M = grown.token_N == self.symbols.end
         if self._ends_nothing(choice, grown, ended_M):
@@ -237,21 +250,60 @@ class Scheduler:
         self._continue(grown.keep(live_M), choice.parents()[live_M])
         return grown, closed
 
+    def _choose(self, several: bool) -> tuple[Choice, Answer]:
+        """The choice of the next step, or of the last of several, and what it was made by."""
+        asked = self._multi_step_request() if several else None
+        if asked is None or self._multi_step is None:
+            self._state, answer = self.step.step(self._state, self._rows.token_N)
+        else:
+            self._state, found, answer = self._multi_step(self._state, asked)
+            self._rows = self._rows.advance(found)
+        if self._constraints is not None:
+            answer = self._constraints(self._rows, answer)
+        return self._rows.force(self.choose(self._rows, answer)), answer
+
+    def _is_plain(self) -> bool:
+        """Whether the model's scores alone choose the next tokens, and nothing else looks at them."""
+        return not (self.stop or self.trace or self._constraints) and bool((self._rows.given() < 0).all())
+
+    def _choose_by_drafts(self) -> tuple[Choice, Answer] | None:
+        """The choice behind what is right of the drafts, which the rows then have; None where none says anything."""
+        rows, found = self._rows, [sentence.draft for sentence in self._rows.sentences]
+        if self._verifier is None or rows.count > self.most_drafted or not any(found) or not self._is_plain():
+            return None
+        rows, most = rows.with_histories(), self.most_verified // rows.count - 1
+        tokens = [[token] for token in rows.token_N.tolist()]
+        for row, (sentence, length) in enumerate(zip(rows.sentences, rows.length_N.tolist(), strict=True)):
+            if sentence.draft is not None:
+                output = rows.tokens_NT[row, :length].tolist()
+                tokens[row] += sentence.draft.ahead(output, min(most, sentence.limit - 1 - length))
+        if max(map(len, tokens)) == 1:
+            return None
+        self._state, counts, answer = self._verifier.verify(self._state, tokens)
+        chosen, token_T, log_probability_T = self.choose(rows, answer), np.full(sum(counts), -1), np.zeros(sum(counts))
+        token_T[chosen.parents()] = chosen.token_M
+        log_probability_T[chosen.parents()] = chosen.token_log_probability_M
+        count_N = np.array(counts)
+        begin_N = count_N.cumsum() - count_N
+        spans = zip(tokens, begin_N.tolist(), counts, strict=True)
+        right_N = np.array([count_same(some[1:n], token_T[begin : begin + n].tolist()) for some, begin, n in spans])
+        self._rows = rows.append(token_T, log_probability_T, begin_N, right_N)
+        self._state = self._verifier.crop(self._state, count_N - 1 - right_N)
+        last_N = begin_N + right_N
+        kept_M = np.flatnonzero(token_T[last_N] >= 0)
+        last_M = last_N[kept_M]
+        choice = Choice(None if len(kept_M) == rows.count else kept_M, token_T[last_M], log_probability_T[last_M])
+        return choice, answer
+
     def _multi_step_request(self) -> MultiStepRequest | None:
         """What a model is asked that takes several steps at once; None where it does not, or with many rows."""
         rows, choose = self._rows, self.choose
-        if (
-            self._multi_step is None
-            or not isinstance(choose, Greedy | Beam)
-            or self.stop
-            or self.trace
-            or self._constraints
-        ):
-            return None
-        if (rows.given() >= 0).any():
+        if self._multi_step is None or not isinstance(choose, Greedy | Beam) or not self._is_plain():
             return None
         limit_B = [sentence.limit for sentence in rows.sentences]
         steps = min(min(limit_B) - 1 - rows.longest, self.most_steps)
+        if rows.count <= self.most_drafted:
+            steps = min([steps, *(one.draft.wait(steps) for one in rows.sentences if one.draft)])
         if steps < 1 or len(limit_B) * choose.width > self.most_rows:
             return None
         penalty_B = self._penalty(np.array(limit_B, np.float64))
@@ -371,6 +423,11 @@ class Scheduler:
         self._rows = rows
 
 
+def count_same(some: Sequence[int], others: Sequence[int]) -> int:
+    """How many tokens from the first on are the same."""
+    return next((n for n, (one, other) in enumerate(zip(some, others, strict=False)) if one != other), len(some))
+
+
 def lengths(decoding: Decoding, source: int) -> tuple[int, int]:
     """The least tokens of the outputs of a source of so many, and the most, ``</s>`` counted; the most wins."""
     least = max(decoding.min_length, math.ceil(decoding.min_share * source))
@@ -396,6 +453,7 @@ def search(
     scores: bool = True,
     terms: Sequence[Terms | None] | None = None,
     forbidden: Sequence[tuple[tuple[int, ...], ...]] | None = None,
+    drafts: Sequence[Sequence[int]] | None = None,
 ) -> list[list[Hypothesis]]:
     """The n best hypotheses of each source, best first, in the order of the sources.
 
@@ -414,6 +472,8 @@ def search(
             computes, and they may be NaN; tokens are the same.
         terms: what the outputs of each source contain, ``None`` where nothing is asked for.
         forbidden: sequences of tokens that the outputs of each source do not have.
+        drafts: what each source's output may be like, its prefix included, or nothing; greedy search is then faster
+            where it is right (:meth:`Scheduler.put`), and outputs are the same.
     """
     if not 1 <= nbest <= decoding.beam:
         raise UsageError(f"nbest {nbest} must lie between 1 and the beam, {decoding.beam}", "nbest")
@@ -425,7 +485,7 @@ def search(
         return _search_groups(step, sources, decoding, symbols, nbest, **given)
     choose = strategy(decoding, symbols, scores or trace is not None, terms or ())
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
-    enqueue(scheduler, sources, nbest=nbest, terms=terms, forbidden=forbidden, **given)
+    enqueue(scheduler, sources, nbest=nbest, terms=terms, forbidden=forbidden, drafts=drafts, **given)
     plain = getattr(choose, "without_bonus", lambda one, _: one)
     found = {sentence.index: [plain(one, sentence) for one in sentence.best.hypotheses] for sentence in scheduler.run()}
     return [found[index] for index in range(len(sources))]
@@ -468,13 +528,14 @@ def enqueue(
     prefixes: Sequence[Sequence[int]] | None = None,
     terms: Sequence[Terms | None] | None = None,
     forbidden: Sequence[tuple[tuple[int, ...], ...]] | None = None,
+    drafts: Sequence[Sequence[int]] | None = None,
 ) -> None:
     """Put every source into a scheduler, ``samples`` times, under its number, or its place in the list.
 
     Longest first: the last rows to run are then short ones, and memory is largest at the start.
     """
     each = {"firsts": firsts, "limits": limits, "numbers": numbers, "prefixes": prefixes}
-    for name, given in {**each, "terms": terms, "forbidden": forbidden}.items():
+    for name, given in {**each, "terms": terms, "forbidden": forbidden, "drafts": drafts}.items():
         if given is not None and len(given) != len(sources):
             raise UsageError(f"there are {len(given)} for {len(sources)} sources; each source needs its own", name)
     if limits is not None and min(limits, default=1) < 1:
@@ -488,6 +549,7 @@ def enqueue(
         rules: dict[str, Any] = {
             "terms": terms[index] if terms else None,
             "forbidden": forbidden[index] if forbidden else (),
+            "draft": drafts[index] if drafts else (),
         }
         scheduler.put(key, source, limit, nbest, first=first, prefix=prefix, copies=samples, **rules)
 

@@ -149,3 +149,20 @@ class MultiStep(Step[State], Protocol[State]):
 
     def multi_step(self, state: State, asked: MultiStepRequest) -> tuple[State, MultiStepOutput, Answer]:
         """The rows before the first step that may end one, and the :class:`Answer` for that step's choice."""
+
+
+class DraftStep(Step[State], Protocol[State]):
+    """A model that reads several tokens of a row in one pass, as if one by one, and can drop the last of them again."""
+
+    verifies: bool
+    """Whether such a pass takes less time than steps."""
+
+    def verify(self, state: State, tokens: Sequence[Sequence[int]]) -> tuple[State, list[int], Answer]:
+        """Append tokens to each row, one or more of them, fewer where positions run out.
+
+        How many were read of each row, and the :class:`Answer` behind every one of them, those of a row one after
+        another.
+        """
+
+    def crop(self, state: State, count_N: NDArray[np.int64]) -> State:
+        """The rows without their last ``count_N`` tokens."""

@@ -27,6 +27,8 @@ class Recording:
 
     def __init__(self) -> None:
         self.program = _native.Program()
+        self.bytes = 0
+        """Of the matrices that a pass reads."""
         self._rooms: dict[tuple[str, int], Room] = {}
 
     def room(self, name: str, width: int) -> Room:
@@ -50,6 +52,7 @@ class Linear:
         """The product, in a room of this name."""
         out = recording.room(name, self.columns)
         recording.program.product(x, self.packed, out, self.activation)
+        recording.bytes += self.packed.nbytes
         return out
 
     def __call__(self, x_TD: Floats, out_TN: Floats) -> Floats:

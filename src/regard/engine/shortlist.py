@@ -123,6 +123,11 @@ class ShortlistTransformer:
         self._inner = inner
         self._pieces = pieces
 
+    @property
+    def verifies(self) -> bool:
+        """As :meth:`FastTransformer.verifies`."""
+        return self._inner.verifies
+
     def with_weights(self) -> ShortlistTransformer:
         """As :meth:`FastTransformer.with_weights`."""
         return ShortlistTransformer(self._inner.with_weights(), self._pieces)
@@ -138,9 +143,7 @@ class ShortlistTransformer:
     def step(self, state: ShortlistState, tokens_N: Ids) -> tuple[ShortlistState, Answers]:
         """As :meth:`FastTransformer.step`."""
         state.inner, answer = self._inner.step(state.inner, tokens_N)
-        ends = np.searchsorted(state.inner.sentence_N, np.arange(len(state.parts) + 1))
-        rows = zip(state.parts, pairwise(ends), strict=True)
-        return state, Answers([FastAnswer(answer.hidden_ND[slice(*some)], part) for part, some in rows], answer)
+        return state, self._answers(state, state.inner.sentence_N, answer)
 
     def multi_step(
         self, state: ShortlistState, asked: MultiStepRequest
@@ -154,10 +157,27 @@ class ShortlistTransformer:
         state.inner, found, answer = self._inner.multi_step(state.inner, asked, state.parts[0])
         return state, found, answer
 
+    def verify(
+        self, state: ShortlistState, tokens: Sequence[Sequence[int]]
+    ) -> tuple[ShortlistState, list[int], Answers]:
+        """As :meth:`FastTransformer.verify`."""
+        state.inner, counts, answer = self._inner.verify(state.inner, tokens)
+        return state, counts, self._answers(state, state.inner.sentence_N.repeat(counts), answer)
+
+    def crop(self, state: ShortlistState, count_N: Ids) -> ShortlistState:
+        """As :meth:`FastTransformer.crop`."""
+        return ShortlistState(self._inner.crop(state.inner, count_N), state.parts)
+
     def select(self, state: ShortlistState, rows_M: Ids) -> ShortlistState:
         """As :meth:`FastTransformer.select`."""
         kept = np.unique(state.inner.sentence_N[rows_M])
         return ShortlistState(self._inner.select(state.inner, rows_M), [state.parts[place] for place in kept])
+
+    def _answers(self, state: ShortlistState, sentence_N: Ids, answer: FastAnswer) -> Answers:
+        """The distributions of rows, each over the pieces of its sentence."""
+        ends = np.searchsorted(sentence_N, np.arange(len(state.parts) + 1))
+        rows = zip(state.parts, pairwise(ends), strict=True)
+        return Answers([FastAnswer(answer.hidden_ND[slice(*some)], part) for part, some in rows], answer)
 
     def _parts(self, sources: Sequence[Ids]) -> list[Output]:
         return [self._inner.part_of_output(self._pieces(source)) for source in sources]

@@ -75,6 +75,7 @@ class Stack:
         recording.program.embed(table_VD, scale, stream)
         self._result = layers.record(recording, stream)
         self._program = recording.program
+        self.bytes = recording.bytes
 
     def __call__(self, ids_T: Ids, place_T: Ints, length_T: Ints, longest: int, **more: Any) -> Floats:
         """``hidden_TD``.

@@ -22,6 +22,8 @@ from regard.engine.stack import Stack, Texts
 from regard.system.kernels.packing import Floats, Precision
 
 ONE = np.int32(1)
+LARGE = 4 << 20
+"""Bytes of matrices from which on a step takes longer than a look at what it may write."""
 Number = TypeVar("Number", np.int32, np.int64, np.float64)
 
 
@@ -80,6 +82,11 @@ class FastTransformer:
         self.output = output
         self.part_of_output = part
         self.weights = False
+
+    @property
+    def verifies(self) -> bool:
+        """Whether to verify several tokens in one pass takes less time than as many steps."""
+        return self.decoder.stack.bytes + self.output.project.packed.nbytes >= LARGE
 
     def with_weights(self) -> FastTransformer:
         """The same; the answer of :meth:`step` also has the cross-attention weights of all layers."""
@@ -208,6 +215,43 @@ class FastTransformer:
         by_step = tokens_RT[:rows, :taken], log_probabilities_RT[:rows, :taken]
         found = MultiStepOutput(origin_R[:rows], *by_step, log_probability_R[:rows])
         return state, found, FastAnswer(hidden_RD[:rows], output)
+
+    def verify(self, state: FastState, tokens: Sequence[Sequence[int]]) -> tuple[FastState, list[int], FastAnswer]:
+        """Append tokens to each row in one pass; of each how many were read, and the answer behind every one of them.
+
+        In each layer keys and values of all tokens are written, or states one after another, before a token looks for
+        those before it; and a product's rows do not depend on those beside them. So the bits are those of :meth:`step`.
+        """
+        wide = max(map(len, tokens))
+        most = 1 + self.decoder.stack.positions.room(wide - 1, behind=state.longest + 1)
+        counts = [min(len(some), most) for some in tokens]
+        row_T = np.arange(len(tokens)).repeat(counts)
+        place_T = np.concatenate([np.arange(count, dtype=np.int32) for count in counts]) + state.lengths_N[row_T]
+        if (more := state.longest + wide - state.ancestors_NS.shape[1]) > 0:
+            state.ancestors_NS = np.pad(state.ancestors_NS, ((0, 0), (0, more + ROOM)))
+        slots_T = state.past.take(len(row_T), state.ancestors_NS, state.lengths_N)
+        state.ancestors_NS[row_T, place_T] = slots_T
+        state.lengths_N = state.lengths_N + np.array(counts, np.int32)
+        state.longest = int(state.lengths_N.max())
+        hidden_TD = self.decoder.stack(
+            np.concatenate([some[:most] for some in tokens]),
+            place_T,
+            place_T + ONE,
+            state.longest,
+            slot=slots_T,
+            ancestors=state.ancestors_NS[row_T],
+            past=state.past.of_layer,
+            memory=state.memory.of_layer,
+            memory_first=state.memory_first_N[row_T],
+            memory_length=state.memory_length_N[row_T],
+        )
+        return state, counts, FastAnswer(hidden_TD, self.output)
+
+    def crop(self, state: FastState, count_N: Ids) -> FastState:
+        """The rows without their last ``count_N`` tokens."""
+        state.lengths_N = state.lengths_N - count_N.astype(np.int32)
+        state.longest = int(state.lengths_N.max())
+        return state
 
     def select(self, state: FastState, rows_M: Ids) -> FastState:
         """New row *i* continues old row ``rows_M[i]``; a sentence without rows is dropped."""
