@@ -13,8 +13,9 @@ import math
 import mmap
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -45,15 +46,20 @@ class WeightFile:
 
     The file of an adapter gives the tensors of the model that it makes of its base.
 
+    Args:
+        path: of the file.
+        shared: what models of one base have in common.
+
     Raises:
         RegardError: the file is missing, broken or newer than this Regard.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, shared: SharedWeights | None = None) -> None:
         self.path = path
         self._own, _ = read_header_and_metadata(path)
         self._adapter = AdapterFile.of(path)
-        self._base = WeightFile(self._adapter.base) if self._adapter else None
+        base = self._adapter.base if self._adapter else None
+        self._base = None if base is None else shared.file(base) if shared else WeightFile(base)
         self._header = self._adapter.header if self._adapter else self._own
         with path.open("rb") as file:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -119,6 +125,26 @@ class WeightFile:
         """Give back the memory of what was read, which most are done with; whoever is not reads it again unnoticed."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
+
+
+@dataclass
+class SharedWeights:
+    """What a base and its adapters have in common in one process: the base's file, and its matrices as packed.
+
+    Args:
+        files: by their paths.
+        packed: as :class:`regard.system.kernels.packing.SharingPacker` keeps them.
+    """
+
+    files: dict[Path, WeightFile] = field(default_factory=dict)
+    packed: dict[object, Any] = field(default_factory=dict)
+
+    def file(self, path: Path) -> WeightFile:
+        """A file, opened once."""
+        real = path.resolve()
+        if real not in self.files:
+            self.files[real] = WeightFile(path, self)
+        return self.files[real]
 
 
 CODES: dict[type[np.generic], str] = {np.float32: "F32", np.uint16: "U16", np.int8: "I8"}

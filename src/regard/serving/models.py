@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from regard.config import Recipe
+from regard.config.adapter import Base
+from regard.engine.weights import SharedWeights
 from regard.serving.core import ServedLanguage, ServiceError
 from regard.serving.languages import language_name
 from regard.system.errors import RegardError, UsageError
@@ -22,10 +24,13 @@ from regard.tasks.text.precisions import Wanted
 from regard.text.language_tokens import UNKNOWN_LANGUAGE, Direction, find_code
 from regard.text.languages import primary
 
+if TYPE_CHECKING:
+    from regard.tasks.protocols import Task
+
 _NAMED = re.compile(r"([A-Za-z]{2,3}(?:[-_]\w+)*):([A-Za-z]{2,3}(?:[-_]\w+)*)=(.+)", re.DOTALL)
 LOOK = 1.0
 """Seconds between two looks whether a folder has changed."""
-Open = Callable[[Path], Any]
+Open = Callable[[Path], "Task | None"]
 
 
 @dataclass
@@ -45,7 +50,7 @@ class ServedModel:
     recipe: Recipe
     directions: frozenset[Direction] = frozenset()
     usual: Direction = (UNKNOWN_LANGUAGE, UNKNOWN_LANGUAGE)
-    task: Any = None
+    task: Task | None = None
     mark: str | None = None
     used: float = 0.0
     looked: float = 0.0
@@ -64,7 +69,7 @@ class ServedModel:
         folder = Path(named[3] if named else given)
         recipe, assets = load_recipe_and_assets(finished_folder(folder))
         found = cls(folder.resolve().name, folder, recipe)
-        if recipe.task != "translation":
+        if recipe.info.command != "translate":
             return found
         tokens = assets.languages
         own = (named[1], named[2]) if named else (recipe.text.source_language, recipe.text.target_language)
@@ -114,7 +119,11 @@ class ServedModels:
         names = [one.name for one in self.all]
         if twice := next((one for one in names if names.count(one) > 1), None):
             raise UsageError(f"two folders are named {twice!r}; rename one, as requests name models so", "MODEL")
-        self._idle, self._open = idle, opener or (lambda folder: open_without_torch(folder, "cpu", precision))
+        self._idle, self._precision, self._opener = idle, precision, opener
+        families = [_family(finished_folder(one.folder)) for one in self.all]
+        self._families = dict(zip(names, families, strict=True))
+        """The base of each model, by its name: itself, unless it is an adapter."""
+        self._shared = {family: SharedWeights() for family in families if families.count(family) > 1}
         self._hops: dict[Direction, Hop] = {}
         for model in self.all:
             for pair in sorted(model.directions):
@@ -153,6 +162,11 @@ class ServedModels:
                 return hop, other
         raise ServiceError(400, f"{begin} is not translated into {end} here")
 
+    def leads(self, source: str, target: str) -> bool:
+        """Whether one served language is translated into another."""
+        middles = [middle for begin, middle in self._hops if begin == source]
+        return target in middles or any((middle, target) in self._hops for middle in middles if source != target)
+
     def find_source(self, code: str) -> str:
         """The served code of a language that is read."""
         return _find(code, self.sources, "source")
@@ -161,13 +175,14 @@ class ServedModels:
         """The served code of a language that is written."""
         return _find(code, list(dict.fromkeys(target for _, target in self._hops)), "target")
 
-    def of_task(self, tasks: Sequence[str], name: str | None) -> ServedModel:
-        """The model of one of these tasks: by its name, or the only one.
+    def of_command(self, command: str, name: str | None) -> ServedModel:
+        """The model that a command would use: by its name, or the only one.
 
         Raises:
             ServiceError: there is none (404), or there are several (400).
         """
-        able = [one for one in self.all if one.recipe.task in tasks and name in (None, one.name)]
+        info = [(one, one.recipe.info) for one in self.all if name in (None, one.name)]
+        able = [one for one, kind in info if kind.command == command and kind.reads != "image"]
         if len(able) == 1:
             return able[0]
         if able:
@@ -176,7 +191,7 @@ class ServedModels:
         raise ServiceError(404, f"there is {of} here")
 
     @contextmanager
-    def use(self, model: ServedModel) -> Iterator[Any]:
+    def use(self, model: ServedModel) -> Iterator[Task]:
         """A model's task while the context is open: opened if it is not in memory, anew where its folder changed.
 
         Raises:
@@ -190,7 +205,7 @@ class ServedModels:
             model.users -= 1
             model.used = time.monotonic()
 
-    def _task(self, model: ServedModel) -> Any:
+    def _task(self, model: ServedModel) -> Task:
         now = time.monotonic()
         with model.lock:
             changed = False
@@ -200,7 +215,7 @@ class ServedModels:
             if model.task is None or changed:
                 try:
                     mark = _mark(model.folder)
-                    task = self._open(model.folder)
+                    task = self._open(model, changed)
                     if task is None:
                         raise RegardError("is computed by torch, which a server does not load", str(model.folder))
                     model.task, model.mark, model.loads = task, mark, model.loads + 1
@@ -210,12 +225,29 @@ class ServedModels:
                         raise ServiceError(503, f"the model {model.name} cannot be opened: {message}", 30) from error
             return model.task
 
+    def _open(self, model: ServedModel, changed: bool) -> Task | None:
+        if self._opener:
+            return self._opener(model.folder)
+        family = self._families[model.name]
+        if changed and family in self._shared:
+            self._shared[family] = SharedWeights()  # what the others have stays theirs
+        return open_without_torch(model.folder, "cpu", self._precision, self._shared.get(family))
+
     def let_go(self) -> None:
         """Let models that nobody used for long leave memory."""
         for model in self.all:
             with model.lock:
                 if self._idle and not model.users and time.monotonic() - model.used > self._idle:
                     model.task = None
+        for family in self._shared:
+            if not any(one.task for one in self.all if self._families[one.name] == family):
+                self._shared[family] = SharedWeights()
+
+
+def _family(folder: Path) -> Path:
+    """The base of an adapter; of another model its own folder."""
+    base = Base.of(folder)
+    return (base.folder if base else folder).resolve()
 
 
 def _mark(folder: Path) -> str | None:

@@ -186,15 +186,16 @@ class _Batch:
         self.sentences[number] = group, place
         self.scheduler.put(number, **group.given[place])
 
-    def advance(self) -> int:
-        """A step or a few; how many tokens were found."""
+    def advance(self) -> tuple[int, int, int]:
+        """A step or a few; how many sentences it ended, and the tokens of both their sides."""
         gone = {number for number, (group, _) in self.sentences.items() if group.over}
         if gone:
             self.scheduler.drop(gone)
             for number in gone:
                 del self.sentences[number]
         _, closed = self.scheduler.advance(several=True)
-        return sum(map(self._end, closed))
+        written = sum(map(self._end, closed))
+        return len(closed), sum(len(sentence.source) for sentence in closed), written
 
     def _end(self, sentence: Sentence) -> int:
         group, place = self.sentences.pop(sentence.index)
@@ -226,7 +227,6 @@ class SharedSearch:
         self._waiting: dict[_Kind, _Waiting] = {}
         self._numbers = itertools.count()
         self._ended = False
-        self._running = [0] * threads
         self._batches: list[dict[_Kind, _Batch]] = [{} for _ in range(threads)]
         self.counts = SearchCounts()
         self._threads = [threading.Thread(target=self._run, args=(one,), daemon=True) for one in range(threads)]
@@ -303,7 +303,7 @@ class SharedSearch:
     @property
     def running(self) -> int:
         """Sentences under search."""
-        return sum(self._running)
+        return sum(len(batch.sentences) for batches in self._batches for batch in list(batches.values()))
 
     @property
     def waiting(self) -> int:
@@ -320,7 +320,6 @@ class SharedSearch:
                     self._fail(batches, ServiceError(503, "the server is ending"))
                     return
                 self._fill(batches)
-                self._running[number] = sum(len(batch.sentences) for batch in batches.values())
             if batches:
                 kind, batch = min(batches.items(), key=lambda one: (one[1].time, not one[1].short))
                 self._advance(batches, kind, batch)
@@ -349,13 +348,15 @@ class SharedSearch:
     def _advance(self, batches: dict[_Kind, _Batch], kind: _Kind, batch: _Batch) -> None:
         begun = time.perf_counter()
         try:
-            tokens = batch.advance()
+            sentences, read, written = batch.advance()
         except Exception as error:
             self._divide(batches.pop(kind), error)
             return
         took = time.perf_counter() - begun
         batch.time += took / WEIGHTS[kind.short]
-        self.counts.target_tokens += tokens
+        self.counts.sentences += sentences
+        self.counts.source_tokens += read
+        self.counts.target_tokens += written
         self.counts.seconds += took
         if not batch.sentences:
             del batches[kind]

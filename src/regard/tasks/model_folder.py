@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from regard.config import Recipe, saved_recipe
 from regard.config.adapter import Base
-from regard.engine.weights import MappedPacker, RecordingPacker, StalePack, WeightFile
+from regard.engine.weights import MappedPacker, RecordingPacker, SharedWeights, StalePack, WeightFile
 from regard.system import processor
 from regard.system.errors import Option, RegardError, UsageError
-from regard.system.kernels.packing import Packer, Precision
+from regard.system.kernels.packing import Packer, Precision, SharingPacker
 from regard.system.threads import ended_threads
 from regard.tasks import model_class
 from regard.tasks.assets import PROCESSORS, ProcessorFile, read_json
@@ -147,7 +147,9 @@ def choose_device(device: str | None) -> torch.device:
     return chosen
 
 
-def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "auto") -> Any:
+def open_without_torch(
+    given: Path | str, device: str | None, wanted: Wanted = "auto", shared: SharedWeights | None = None
+) -> Any:
     """The task of a model folder, for the engine to compute; ``None`` where torch has to, and says what is wrong.
 
     Matrices are those of the packed file beside the weights, or in the cache, where one holds them (``regard pack``);
@@ -158,6 +160,7 @@ def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "
         given: the model folder; its manifest is verified meanwhile.
         device: as asked for; default: a GPU, should there be one.
         wanted: the precision.
+        shared: what models of one base have in common; they are packed together then, and no packed file is used.
 
     Raises:
         RegardError: a file of it is damaged, or the weights are not those of the recipe.
@@ -172,9 +175,12 @@ def open_without_torch(given: Path | str, device: str | None, wanted: Wanted = "
         return None
     folder = finished_folder(given)
     with verifying(folder) as verified:
-        task, weights, settled = _open_task(folder)
+        task, weights, settled = _open_task(folder, shared)
         task.precision = precision_of(folder, wanted)
-        engine = _mapped_or_packed(folder, settled, task, weights, verified)
+        if shared:
+            engine = build(task, weights.take_finite, SharingPacker(task.precision, shared.packed))
+        else:
+            engine = _mapped_or_packed(folder, settled, task, weights, verified)
         weights.refuse_surplus()
     task.engine = lambda: engine
     return task
@@ -198,13 +204,13 @@ def write_packed(given: Path | str, precision: Precision) -> Path:
         return _keep(folder, settled, kept)
 
 
-def _open_task(folder: Path) -> tuple[EngineTask, WeightFile, str | None]:
+def _open_task(folder: Path, shared: SharedWeights | None = None) -> tuple[EngineTask, WeightFile, str | None]:
     """The task of a model folder without an engine yet, its weights, and which those were before."""
     recipe, assets = load_recipe_and_assets(folder)
     settled = settled_weights(folder)
 
     task = model_class(recipe.task)(recipe, assets, Unloaded(lambda: load(folder, "cpu").model))
-    return task, WeightFile(folder / MODEL), settled
+    return task, shared.file(folder / MODEL) if shared else WeightFile(folder / MODEL), settled
 
 
 def settled_weights(folder: Path) -> str | None:

@@ -1,0 +1,79 @@
+"""Who may enter: as much work as is done in time, by the speed that this machine shows."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from regard.serving.core import ServiceError
+
+FIRST = 2_000.0
+"""Characters that are translated in a second, before any was measured."""
+PAUSE = 5.0
+"""Seconds of work over which speed is measured anew."""
+
+
+class Admission:
+    """Lets calls in while what is accepted takes less than so many seconds; else they are told when to ask again.
+
+    Args:
+        seconds: of work that may wait.
+        calls: at once.
+    """
+
+    def __init__(self, seconds: float, calls: int) -> None:
+        self._seconds, self._calls = seconds, calls
+        self._lock = threading.Lock()
+        self._speed, self._done, self._busy, self._since = FIRST, 0, 0.0, 0.0
+        self.characters = 0
+        """Accepted, and not done yet."""
+        self.calls = 0
+        self.ending = False
+
+    @property
+    def speed(self) -> float:
+        """Characters a second."""
+        return self._speed
+
+    def refuse_ending(self) -> None:
+        """Raise a ServiceError (503) while the server ends."""
+        if self.ending:
+            raise ServiceError(503, "the server is ending; ask again in a moment", 5)
+
+    @contextmanager
+    def enter(self, characters: int) -> Iterator[None]:
+        """While the context is open, work of so many characters is accepted.
+
+        Raises:
+            ServiceError: 429, there is too much of it; 503, the server ends.
+        """
+        self.refuse_ending()
+        with self._lock:
+            seconds = (self.characters + characters) / self._speed
+            if self.calls and (seconds > self._seconds or self.calls >= self._calls):
+                after = max(1, math.ceil(min(self.characters / self._speed, seconds - self._seconds)))
+                raise ServiceError(429, f"the server is busy; ask again in {after} s", after)
+            if not self.calls:
+                self._since = time.monotonic()
+            self.calls += 1
+            self.characters += characters
+        done = 0
+        try:
+            yield
+            done = characters
+        finally:
+            self._leave(characters, done)
+
+    def _leave(self, characters: int, done: int) -> None:
+        with self._lock:
+            now = time.monotonic()
+            self.calls -= 1
+            self.characters -= characters
+            self._done += done
+            self._busy, self._since = self._busy + now - self._since, now
+            if self._busy > PAUSE:
+                self._speed = max(FIRST / 20, (self._speed + self._done / self._busy) / 2)
+                self._done, self._busy = 0, 0.0

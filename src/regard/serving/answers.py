@@ -1,0 +1,233 @@
+"""What single models say, beside translations: of each kind of request its fields and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from regard.serving.core import ServiceError
+from regard.serving.translate import Translator
+from regard.tasks.kinds import continues_text, fills_words, labels_texts, tags_words
+from regard.tasks.translation.align import unit_weights, units_of
+
+if TYPE_CHECKING:
+    from regard.tasks.classification.classifier import Prediction
+    from regard.tasks.protocols import Task
+    from regard.tasks.translation.translator import Translation
+
+MOST_TEXTS = 128
+MOST_CHARACTERS = 20_000
+"""Of a text."""
+Text = Field(max_length=MOST_CHARACTERS)
+Texts = Field(min_length=1, max_length=MOST_TEXTS)
+
+
+class _Asked(BaseModel):
+    """Fields of a request; others are refused, so that a misspelt one is not ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @property
+    def characters(self) -> int:
+        """Of all its texts."""
+        return sum(map(len, self._texts()))
+
+    def _texts(self) -> Iterator[str]:
+        for value in self.model_dump().values():
+            yield from [value] if isinstance(value, str) else value if isinstance(value, list) else []
+
+
+class PairsRequest(_Asked):
+    """Texts and translations of them."""
+
+    texts: list[str] = Texts
+    translations: list[str] = Texts
+    source: str | None = None
+    target: str
+
+
+class OwnPairRequest(_Asked):
+    """A text, and a translation of it; without one the model's own is taken."""
+
+    text: str = Text
+    translation: str | None = Field(default=None, max_length=MOST_CHARACTERS)
+    source: str | None = None
+    target: str
+
+
+class WordsRequest(_Asked):
+    """A sentence whose translation's words are to be replaced by others."""
+
+    text: str = Text
+    source: str | None = None
+    target: str
+    n: int = Field(default=3, ge=1, le=10)
+
+
+class TextsRequest(_Asked):
+    """Texts for a model, by its name where there are several."""
+
+    texts: list[str] = Texts
+    model: str | None = None
+
+
+class FillRequest(TextsRequest):
+    """Texts with gaps: ``[MASK]``."""
+
+    k: int = Field(default=5, ge=1, le=50)
+
+
+class GenerateRequest(_Asked):
+    """A beginning that a language model goes on with; the sampling is as ``regard generate`` has it."""
+
+    prompt: str = Text
+    model: str | None = None
+    max_tokens: int = Field(default=256, ge=1, le=4096)
+    stop: list[str] = Field(default=[], max_length=8)
+    seed: int | None = Field(default=None, ge=0, lt=1 << 63)
+    temperature: float | None = Field(default=None, ge=0, le=100)
+    top_k: int | None = Field(default=None, ge=0, le=1 << 20)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    min_p: float | None = Field(default=None, ge=0, lt=1)
+    repetition_penalty: float | None = Field(default=None, ge=1, le=10)
+
+
+class Answers:
+    """Answers in the thread of a call.
+
+    Args:
+        translator: of the server.
+    """
+
+    def __init__(self, translator: Translator) -> None:
+        self._translator = translator
+        self.kinds: dict[str, tuple[type[_Asked], Callable[[Any], Any]]] = {
+            "score": (PairsRequest, self._score),
+            "align": (PairsRequest, self._align),
+            "attention": (OwnPairRequest, self._attention),
+            "words": (WordsRequest, self._words),
+            "classify": (TextsRequest, self._classify),
+            "tag": (TextsRequest, self._tag),
+            "fill": (FillRequest, self._fill),
+        }
+
+    @contextmanager
+    def _direct(self, source: str | None, target: str, text: str) -> Iterator[Translation]:
+        """The translator that one hop has."""
+        found = self._translator.languages(text, source, target)
+        hops = self._translator.models.route(found.source, found.target)
+        if len(hops) > 1:
+            raise ServiceError(400, f"{found.source} is translated into {found.target} through another language only")
+        with ExitStack() as stack:
+            yield self._translator.task(hops[0], stack)
+
+    @contextmanager
+    def _model(self, command: str, name: str | None) -> Iterator[Task]:
+        models = self._translator.models
+        with models.use(models.of_command(command, name)) as task:
+            yield task
+
+    def _score(self, asked: PairsRequest) -> object:
+        _refuse_unequal(asked)
+        with self._direct(asked.source, asked.target, " ".join(asked.texts)) as task:
+            found = task.score(asked.texts, asked.translations)
+        return {
+            "scores": [
+                {
+                    "log_probability": round(one.log_probability, 6),
+                    "confidence": round(one.confidence, 6),
+                    "pieces": list(one.pieces),
+                    "log_probabilities": [round(p, 6) for p in one.log_probabilities],
+                }
+                for one in found
+            ]
+        }
+
+    def _align(self, asked: PairsRequest) -> object:
+        _refuse_unequal(asked)
+        with self._direct(asked.source, asked.target, " ".join(asked.texts)) as task:
+            found = task.align(asked.texts, asked.translations)
+        return {"links": [sorted(one) for one in found]}
+
+    def _attention(self, asked: OwnPairRequest) -> object:
+        with self._direct(asked.source, asked.target, asked.text) as task:
+            written = asked.translation
+            if written is None:
+                written = task.best([asked.text])[0]
+            [share_JI] = (
+                unit_weights(task, [(asked.text, written)]) if asked.text.strip() and written.strip() else [None]
+            )
+        return {
+            "target": written,
+            "source_words": units_of(asked.text),
+            "target_words": units_of(written),
+            "weights": [] if share_JI is None else share_JI.round(4).tolist(),
+        }
+
+    def _words(self, asked: WordsRequest) -> object:
+        with self._direct(asked.source, asked.target, asked.text) as task:
+            found = task.alternatives(asked.text, asked.n)
+        return {
+            "words": [
+                {"begin": one.begin, "end": one.end, "others": [asdict(other) for other in one.alternatives]}
+                for one in found
+            ]
+        }
+
+    def _classify(self, asked: TextsRequest) -> object:
+        from regard.tasks.classification.classifier import Predictor
+
+        with self._model("classify", asked.model) as task:
+            assert labels_texts(task)
+            judge = Predictor(task.recipe.classification, task.assets.labels, task.assets.fitted, None)
+            lines = [task.parse_line(text, number) for number, text in enumerate(asked.texts, 1)]
+            given = [line for line in lines if line is not None]
+            found = iter(judge.predictions(task.scores(given)) if given else [])
+            kind = task.recipe.classification.kind
+            return {"predictions": [None if line is None else _prediction(next(found), kind) for line in lines]}
+
+    def _tag(self, asked: TextsRequest) -> object:
+        with self._model("tag", asked.model) as task:
+            assert tags_words(task)
+            found = task.tag(list(asked.texts))
+            spans = task.assets.scheme != "none"
+        return {
+            "texts": [
+                {"spans": [{**vars(span), "probability": round(span.probability, 6)} for span in one.spans]}
+                if spans
+                else {"words": one.words, "offsets": one.places, "tags": list(one.tags)}
+                for one in found
+            ]
+        }
+
+    def _fill(self, asked: FillRequest) -> object:
+        with self._model("fill", asked.model) as task:
+            assert fills_words(task)
+            found = task.fill(list(asked.texts), asked.k)
+        return {"texts": [{"gaps": [[asdict(guess) for guess in gap] for gap in gaps]} for gaps in found]}
+
+    def generate(self, asked: GenerateRequest) -> Iterator[str]:
+        """Parts of what a language model writes, as they are decoded."""
+        names = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty")
+        drawing = {name: value for name in names if (value := getattr(asked, name)) is not None}
+        with self._model("generate", asked.model) as task:
+            assert continues_text(task)
+            given = {"max_tokens": asked.max_tokens, "stop": tuple(asked.stop), "seed": asked.seed}
+            yield from task.stream(asked.prompt, 0, **given, **drawing)
+
+
+def _prediction(one: Prediction, kind: str) -> dict[str, object]:
+    if kind == "regression":
+        return {"value": one.value}
+    labels: dict[str, object] = {"labels": list(one.labels)} if kind == "multi" else {"label": one.label}
+    every = {label: round(p, 6) for label, p in (one.probabilities or {}).items()}
+    return {**labels, "probability": round(one.probability, 6), "probabilities": every}
+
+
+def _refuse_unequal(asked: PairsRequest) -> None:
+    if len(asked.texts) != len(asked.translations):
+        raise ServiceError(400, f"there are {len(asked.translations)} translations of {len(asked.texts)} texts")
