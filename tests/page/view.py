@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request
+    from playwright.sync_api import Browser, BrowserContext, Locator, Page, Request, Route
 
 T = TypeVar("T")
 
@@ -188,6 +188,7 @@ class Watch:
         width: int = 1280,
         height: int = 800,
         tour: bool = False,
+        answers: Callable[[Route], None] | None = None,
         **options: Any,
     ) -> Shown:
         """A page in a context of its own, loaded.
@@ -198,12 +199,15 @@ class Watch:
             dark: the reader's system prefers dark colours.
             width, height: of the window, in pixels.
             tour: its reader has not seen the tour yet.
+            answers: what answers in the place of a server; default: there is one.
             options: others of the context, ``reduced_motion`` for instance.
         """
         size: Any = {"width": width, "height": height}
         scheme: Any = "dark" if dark else "light"
         context = self._browser.new_context(viewport=size, color_scheme=scheme, **options)
         self._contexts.append(context)
+        if answers:
+            context.route("**/*", answers)
         if not tour:
             context.add_init_script(TOURED)
 

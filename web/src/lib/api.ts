@@ -1,9 +1,12 @@
 /** Asking the server. One sentence comes back where something is wrong, and is shown as it is. */
 
+import { aborted, sentence } from './errors'
 import { held, type Of } from './held.svelte'
 import { type Payload, unpacked } from './payload'
 import { fileName } from './saved'
 import type { Asked, State, WrittenToken } from './types'
+
+export { aborted, sentence }
 
 export class Refused extends Error {
   constructor(
@@ -13,12 +16,6 @@ export class Refused extends Error {
   ) {
     super(sentence(message))
   }
-}
-
-/** As one stands alone: with a capital, and an end. */
-export function sentence(text: string): string {
-  const ended = /[.!?…]$/.test(text) ? text : `${text}.`
-  return ended.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase())
 }
 
 export const REPLACED = 'newer weights are there than those that were looked at; look again'
@@ -131,8 +128,4 @@ export async function write(
 function gone(): Refused {
   missed()
   return new Refused(GONE)
-}
-
-export function aborted(error: unknown): boolean {
-  return error instanceof DOMException && error.name === 'AbortError'
 }
