@@ -85,7 +85,8 @@ class Capitals:
 
     def _translation(self, text: str, request: TranslationRequest) -> TextTranslation:
         source = request.source or "en"
-        if source not in LANGUAGES or request.target not in LANGUAGES[source][1]:
+        known = {code.lower(): [to.lower() for to in targets] for code, (_, targets) in LANGUAGES.items()}
+        if request.target.lower() not in known.get(source.lower(), ()):
             raise RegardError(f"no model translates from {source} to {request.target}")
         others = tuple(f"{text.upper()} {number}" for number in range(1, request.alternatives + 1))
         if request.markup == "text":
@@ -181,6 +182,15 @@ class Site:
 
     def form(self, path: str, content: str, method: str = "POST", **headers: str) -> Reply:
         return self.ask(method, path, content, "application/x-www-form-urlencoded", **headers)
+
+
+def multipart(*parts: tuple[str, str, bytes]) -> tuple[bytes, str]:
+    """A form of fields and files: name, name of the file, value."""
+    body = b""
+    for name, file, value in parts:
+        more = f'; filename="{file}"\r\nContent-Type: text/plain' if file else ""
+        body += f'--edge\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n'.encode() + value + b"\r\n"
+    return body + b"--edge--\r\n", "multipart/form-data; boundary=edge"
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from starlette.responses import PlainTextResponse
 
 from regard.serving.core import Call, ServiceError, TranslationRequest
 from regard.serving.interfaces import interface
-from regard.serving.interfaces.interface import Fields, FormFile, Interface, Operation
+from regard.serving.interfaces.interface import BaseURL, Fields, File, Interface, Operation
 from regard.system.errors import RegardError
-from tests.serving.interfaces.conftest import KEY, PATIENCE, Capitals, Site, running
+from tests.serving.interfaces.conftest import KEY, PATIENCE, Capitals, Site, multipart, running
 
 
 class Asked(Fields):
@@ -21,8 +21,8 @@ class Asked(Fields):
     count: int = 1
     wanted: bool = False
     name: str = ""
-    base_url: str = ""
-    file: FormFile | None = None
+    base_url: BaseURL = ""
+    file: File | None = None
 
 
 async def echo(asked: Asked, call: Call) -> object:
@@ -41,14 +41,15 @@ async def echo(asked: Asked, call: Call) -> object:
 
 
 def routes(service: Capitals) -> list[Any]:
-    found = Interface(service, lambda status, said: {"said": said, "status": status}, ("api_key",), {401: 400})
+    found = Interface(lambda status, said: {"said": said, "status": status}, ("api_key",), {401: 400})
     return found.routes(
+        service,
         [
             Operation("POST", "/echo", Asked, echo),
             Operation("GET", "/echo", Asked, echo, admits=False),
             Operation("PUT", "/echo/{name}", Asked, echo, status=201, most_bytes=100),
             Operation("POST", "/translate", Asked, _translate(service)),
-        ]
+        ],
     )
 
 
@@ -69,15 +70,6 @@ def server() -> Iterator[Site]:
 def site(server: Site) -> Site:
     server.service.__init__()  # type: ignore[misc]
     return server
-
-
-def multipart(*parts: tuple[str, str, bytes]) -> tuple[bytes, str]:
-    """A form of fields and files: name, name of the file, value."""
-    body = b""
-    for name, file, value in parts:
-        more = f'; filename="{file}"\r\nContent-Type: text/plain' if file else ""
-        body += f'--edge\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n'.encode() + value + b"\r\n"
-    return body + b"--edge--\r\n", "multipart/form-data; boundary=edge"
 
 
 def test_a_request_is_json_or_a_form_or_a_query(site: Site) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
-from urllib.parse import parse_qsl
+from pathlib import PurePath
+from typing import Annotated, Any, Generic, TypeVar
+from urllib.parse import parse_qsl, quote
 from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, InstanceOf, ValidationError, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import ErrorDetails, from_json, to_json
 from starlette.datastructures import Headers, UploadFile
 from starlette.exceptions import HTTPException
@@ -19,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from regard.documents.kinds import kind_of
 from regard.library.serve.body import ClientDisconnected, RequestRefused, read_chunks, unless_left
 from regard.serving.core import Call, CallEnded, Service, ServiceError
 from regard.system.errors import RegardError
@@ -31,16 +35,19 @@ SLOW = 20.0
 """Seconds for a request to arrive, and as many more for each mebibyte that it may have."""
 SCHEMES = ("deepl-auth-key", "bearer")
 """What stands before a key in the header ``Authorization``."""
+HEADERS = {"document-secret": "document_secret"}
+"""Headers that are fields."""
 TRACE = "X-Trace-ID"
 UNEXPECTED = "unexpected error; the log of the server has more"
+BYTES = "application/octet-stream"
 CLOSED = 499
 """Status of an answer that nobody waits for."""
 
 
 class Fields(BaseModel):
-    """What an operation reads of a request: its query, then its body, then its path; unknown fields are ignored."""
+    """What an operation reads of a request: query, body, headers, path; unknown fields are ignored."""
 
-    model_config = ConfigDict(extra="ignore", arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="ignore")
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,12 @@ class FormFile:
     content: bytes
 
 
+File = Annotated[FormFile, InstanceOf, WithJsonSchema({"type": "string", "format": "binary"})]
+"""A field that is a file."""
+BaseURL = SkipJsonSchema[str]
+"""A field ``base_url``: the address by which the client reached the server."""
 F = TypeVar("F", bound=Fields)
+logging.getLogger("python_multipart.multipart").disabled = True  # it would print a line for every damaged form
 
 
 @dataclass(frozen=True)
@@ -61,7 +73,7 @@ class Operation(Generic[F]):
     Args:
         method: ``GET``, ``POST`` …
         path: as Starlette writes it, ``/v2/document/{document_id}``; its parts are fields.
-        fields: what is read of a request. A field ``base_url`` is the address by which the client reached the server.
+        fields: what is read of a request.
         answer: what is sent as JSON, or a response, of these fields and the call.
         status: of an answer that is no response.
         admits: whether the client is admitted; else its call has no key.
@@ -77,29 +89,31 @@ class Operation(Generic[F]):
     most_bytes: int = MOST_BYTES
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Interface:
     """Operations with one shape of errors; every exception of theirs becomes such an answer.
 
     Args:
-        service: that answers.
         error: the body of an error, of its status and its sentence.
         secrets: fields that a key may be in, beside the header ``Authorization``.
         statuses: of errors, where the interface has another than the service.
         missing: the sentence about a field that a request lacks.
-        prefixes: of paths that belong to it, also where there is no operation.
+        prefixes: of paths that are its own, also where there is no operation.
     """
 
-    service: Service
     error: Callable[[int, str], object]
     secrets: Sequence[str] = ("api_key",)
     statuses: Mapping[int, int] = field(default_factory=dict)
     missing: str = "the request lacks {}"
-    prefixes: Sequence[str] = ()
+    prefixes: tuple[str, ...] = ()
 
-    def routes(self, operations: Iterable[Operation[Any]]) -> list[Route]:
-        """A route for each operation."""
-        return [Route(one.path, self._endpoint(one), methods=[one.method]) for one in operations]
+    def routes(self, service: Service, operations: Iterable[Operation[Any]]) -> list[Route]:
+        """A route for each operation, which the service answers."""
+        return [Route(one.path, self._endpoint(service, one), methods=[one.method]) for one in operations]
+
+    def owns(self, path: str) -> bool:
+        """Whether a path is its own, so that what has no route there is told in its words."""
+        return path.startswith(self.prefixes)
 
     def error_response(self, error: Exception) -> Response:
         """An error as clients of this interface read it; an unexpected one is printed without what was asked."""
@@ -120,14 +134,14 @@ class Interface:
         status = self.statuses.get(status, status)
         return json_response(self.error(status, sentence), status, headers)
 
-    def _endpoint(self, operation: Operation[Any]) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(self, service: Service, operation: Operation[Any]) -> Callable[[Request], Awaitable[Response]]:
         async def respond(request: Request) -> Response:
             call = None
             try:
                 found = await read_fields(request, operation.most_bytes)
                 client = request.client.host if request.client else ""
                 secret = secret_of(request.headers, found, self.secrets) if operation.admits else None
-                call = self.service.admit(secret, client) if operation.admits else Call(client=client)
+                call = service.admit(secret, client) if operation.admits else Call(client=client)
                 asked = self._validate(operation.fields, found)
                 answer = await unless_left(request, operation.answer(asked, call))
                 return answer if isinstance(answer, Response) else json_response(answer, operation.status)
@@ -160,6 +174,25 @@ def json_response(content: object, status: int = 200, headers: Mapping[str, str]
     return Response(to_json(content), status, {TRACE: uuid4().hex, **(headers or {})}, "application/json")
 
 
+def kind_of_file(file: FormFile, name: str = "") -> str:
+    """The kind of a document, by the ending of its name.
+
+    Raises:
+        ServiceError: it is none that is translated (400).
+    """
+    path = PurePath(name or file.name)
+    kind = "text" if path.suffix.lower() == ".txt" else kind_of(path)
+    if kind is None:
+        raise ServiceError(400, f"file format not supported: {path.suffix[:20]!r}")
+    return kind
+
+
+def attachment(name: str, content: bytes) -> Response:
+    """An answer that is a file to keep."""
+    disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+    return Response(content, headers={TRACE: uuid4().hex, "Content-Disposition": disposition}, media_type=BYTES)
+
+
 def secret_of(headers: Mapping[str, str], fields: Mapping[str, object], names: Sequence[str]) -> str | None:
     """The key that a request has, if it has one."""
     scheme, _, secret = headers.get("authorization", "").strip().partition(" ")
@@ -170,7 +203,7 @@ def secret_of(headers: Mapping[str, str], fields: Mapping[str, object], names: S
 
 
 async def read_fields(request: Request, most_bytes: int = MOST_BYTES) -> dict[str, object]:
-    """The fields of a request's query, body (JSON, or a form) and path; a later one stands for an earlier.
+    """The fields of a request's query, body (JSON, or a form), headers and path; a later one stands for an earlier.
 
     Raises:
         RequestRefused: it is too large, arrives too slowly, or is neither JSON nor a form in UTF-8.
@@ -188,6 +221,7 @@ async def read_fields(request: Request, most_bytes: int = MOST_BYTES) -> dict[st
     return {
         **_form(request.scope.get("query_string", b"")),
         **body,
+        **{name: request.headers[header] for header, name in HEADERS.items() if header in request.headers},
         **request.path_params,
         "base_url": str(request.base_url),
     }
