@@ -1,0 +1,225 @@
+"""Glossaries as DeepL's versions 2 (of one direction) and 3 (of several) have them."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, Field
+from starlette.responses import Response
+
+from regard.serving.core import Call, ServiceError
+from regard.serving.interfaces.interface import Fields, Operation
+from regard.serving.store.glossaries import Dictionary, Glossaries, Glossary
+from regard.system.errors import RegardError
+
+MOST_BYTES = 12 << 20
+"""Of a request; a glossary of DeepL has ten at most."""
+TSV = "text/tab-separated-values"
+Code = Annotated[str, Field(min_length=1)]
+
+
+class DictionaryFields(BaseModel):
+    """Terms of one direction."""
+
+    source_lang: Code
+    target_lang: Code
+    entries: str
+    entries_format: Annotated[Literal["tsv", "csv"], BeforeValidator(lambda given: given or "tsv")] = "tsv"
+
+    @property
+    def direction(self) -> tuple[str, str]:
+        """Its languages."""
+        return self.source_lang, self.target_lang
+
+    def terms(self) -> dict[str, str]:
+        """Sources of terms to their targets.
+
+        Raises:
+            RegardError: a line is no term, or says again what another said.
+        """
+        lines = self.entries.replace("\r\n", "\n").split("\n")
+        rows = (line.split("\t") for line in lines) if self.entries_format == "tsv" else _rows(lines)
+        found = dict[str, str]()
+        for number, row in enumerate(rows, 1):
+            if not any(map(str.strip, row)):
+                continue
+            if len(row) not in ((2,) if self.entries_format == "tsv" else (2, 4)):
+                raise RegardError(f"expected a source and a target, not {len(row)} parts", f"entries, line {number}")
+            source, target = row[0].strip(), row[1].strip()
+            if source in found:
+                raise RegardError(f"there are two terms {source!r:.60}", f"entries, line {number}")
+            found[source] = target
+        return found
+
+
+class SingleGlossaryFields(Fields, DictionaryFields):
+    """A glossary of one direction."""
+
+    name: Code
+
+
+class GlossaryFields(Fields):
+    """A glossary."""
+
+    name: Code
+    dictionaries: list[DictionaryFields] = Field(min_length=1)
+
+
+class UpdateFields(Fields):
+    """What becomes of a glossary."""
+
+    glossary_id: str
+    name: str | None = None
+    dictionaries: tuple[DictionaryFields, ...] = ()
+
+
+class GlossaryDictionaryFields(Fields, DictionaryFields):
+    """A dictionary in the place of another."""
+
+    glossary_id: str
+
+
+class IDFields(Fields):
+    """Which glossary."""
+
+    glossary_id: str
+
+
+class PairFields(IDFields):
+    """Which dictionary of a glossary."""
+
+    source_lang: Code
+    target_lang: Code
+
+
+class GlossaryOperations:
+    """What DeepL answers about glossaries.
+
+    Args:
+        glossaries: of all keys.
+    """
+
+    def __init__(self, glossaries: Glossaries) -> None:
+        self._glossaries = glossaries
+        old, new, one = "/v2/glossaries", "/v3/glossaries", "/{glossary_id}"
+        self.operations: tuple[Operation[Any], ...] = (
+            Operation("POST", old, SingleGlossaryFields, self.create_single, 201, most_bytes=MOST_BYTES),
+            Operation("GET", old, Fields, self.all_single),
+            Operation("GET", old + one, IDFields, self.get_single),
+            Operation("DELETE", old + one, IDFields, self.delete, 204),
+            Operation("GET", f"{old}{one}/entries", IDFields, self.entries_single),
+            Operation("POST", new, GlossaryFields, self.create, 201, most_bytes=MOST_BYTES),
+            Operation("GET", new, Fields, self.all),
+            Operation("GET", new + one, IDFields, self.get),
+            Operation("PATCH", new + one, UpdateFields, self.change, most_bytes=MOST_BYTES),
+            Operation("DELETE", new + one, IDFields, self.delete, 204),
+            Operation("GET", f"{new}{one}/entries", PairFields, self.entries),
+            Operation("PUT", f"{new}{one}/dictionaries", GlossaryDictionaryFields, self.replace, most_bytes=MOST_BYTES),
+            Operation("DELETE", f"{new}{one}/dictionaries", PairFields, self.delete_dictionary, 204),
+        )
+
+    async def create_single(self, asked: SingleGlossaryFields, call: Call) -> object:
+        """A new glossary of one direction."""
+        return _described_single(await asyncio.to_thread(self._create, asked.name, [asked], call))
+
+    async def create(self, asked: GlossaryFields, call: Call) -> object:
+        """A new glossary."""
+        return _described(await asyncio.to_thread(self._create, asked.name, asked.dictionaries, call))
+
+    def _create(self, name: str, dictionaries: Iterable[DictionaryFields], call: Call) -> Glossary:
+        return self._glossaries.create(call.key, name, {one.direction: one.terms() for one in dictionaries})
+
+    async def all_single(self, asked: Fields, call: Call) -> object:
+        """Those of one direction."""
+        found = await asyncio.to_thread(self._glossaries.all, call.key)
+        return {"glossaries": [_described_single(one) for one in found if len(one.dictionaries) == 1]}
+
+    async def all(self, asked: Fields, call: Call) -> object:
+        """All of a key."""
+        return {"glossaries": [_described(one) for one in await asyncio.to_thread(self._glossaries.all, call.key)]}
+
+    async def get_single(self, asked: IDFields, call: Call) -> object:
+        """One of one direction."""
+        return _described_single(await asyncio.to_thread(self._glossaries.get, call.key, asked.glossary_id))
+
+    async def get(self, asked: IDFields, call: Call) -> object:
+        """One."""
+        return _described(await asyncio.to_thread(self._glossaries.get, call.key, asked.glossary_id))
+
+    async def delete(self, asked: IDFields, call: Call) -> object:
+        """Delete one."""
+        await asyncio.to_thread(self._glossaries.delete, call.key, asked.glossary_id)
+        return None
+
+    async def entries_single(self, asked: IDFields, call: Call) -> object:
+        """The terms of one of one direction."""
+        only = _only(await asyncio.to_thread(self._glossaries.get, call.key, asked.glossary_id))
+        return Response(await self._tsv(asked.glossary_id, only.source, only.target, call), media_type=TSV)
+
+    async def entries(self, asked: PairFields, call: Call) -> object:
+        """The terms of one direction."""
+        languages = {"source_lang": asked.source_lang, "target_lang": asked.target_lang}
+        entries = await self._tsv(asked.glossary_id, asked.source_lang, asked.target_lang, call)
+        return {"dictionaries": [{**languages, "entries": entries, "entries_format": "tsv"}]}
+
+    async def _tsv(self, id: str, source: str, target: str, call: Call) -> str:
+        found = await asyncio.to_thread(self._glossaries.entries, call.key, id, source, target)
+        return "\n".join(f"{one}\t{other}" for one, other in found.items())
+
+    async def change(self, asked: UpdateFields, call: Call) -> object:
+        """Name a glossary anew, and merge terms into it."""
+
+        def change() -> Glossary:
+            terms = {one.direction: one.terms() for one in asked.dictionaries}
+            return self._glossaries.merge(call.key, asked.glossary_id, terms, asked.name)
+
+        return _described(await asyncio.to_thread(change))
+
+    async def replace(self, asked: GlossaryDictionaryFields, call: Call) -> object:
+        """Give a glossary a dictionary."""
+
+        def replace() -> Dictionary:
+            return self._glossaries.replace(call.key, asked.glossary_id, *asked.direction, asked.terms())
+
+        return _counted(await asyncio.to_thread(replace))
+
+    async def delete_dictionary(self, asked: PairFields, call: Call) -> object:
+        """Delete a dictionary of a glossary."""
+        languages = asked.source_lang, asked.target_lang
+        await asyncio.to_thread(self._glossaries.delete_dictionary, call.key, asked.glossary_id, *languages)
+        return None
+
+
+def _rows(lines: Iterable[str]) -> Iterable[list[str]]:
+    try:
+        yield from csv.reader(lines, strict=True)
+    except csv.Error as error:
+        raise RegardError(f"is not CSV: {error}", "entries") from None
+
+
+def _only(glossary: Glossary) -> Dictionary:
+    if len(glossary.dictionaries) != 1:
+        raise ServiceError(404, "the glossary has not one direction; ask by version 3")
+    return glossary.dictionaries[0]
+
+
+def _counted(dictionary: Dictionary) -> dict[str, object]:
+    languages = {"source_lang": dictionary.source, "target_lang": dictionary.target}
+    return {**languages, "entry_count": dictionary.count}
+
+
+def _described(glossary: Glossary) -> dict[str, object]:
+    return {**_named(glossary), "dictionaries": [_counted(one) for one in glossary.dictionaries]}
+
+
+def _described_single(glossary: Glossary) -> dict[str, object]:
+    return {**_named(glossary), "ready": True, **_counted(_only(glossary))}
+
+
+def _named(glossary: Glossary) -> dict[str, object]:
+    created = datetime.fromtimestamp(glossary.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return {"glossary_id": glossary.id, "name": glossary.name, "creation_time": created}
