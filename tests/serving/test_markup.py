@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import etree
 
-from regard.documents.segment import SegmentTranslation, TextDocument
+from regard.documents.segment import SegmentTranslation, TextDocument, unchanged
 from regard.serving.markup import read
 from regard.system.errors import RegardError
 from tests.documents.capitals import shouted
@@ -71,6 +71,8 @@ def test_any_xml_keeps_its_elements(text: str, ignore: Any, splitting: Any, neve
     written = translate(document)
     assert shape(written) == shape(text)
     assert content(written) == content(text)
+    if "&" not in text and "CDATA" not in text:
+        assert document.splice({number: unchanged(one) for number, one in enumerate(document.segments)}) == text
     kept = [tag for one in document.segments for tag in one.tags if tag.kept]
     assert all(tag.before in text and tag.before in written for tag in kept)
 
@@ -96,11 +98,25 @@ def test_any_html_comes_out_as_it_was(text: str, ignore: Any, splitting: Any, ne
 def test_placeholders_of_a_catalogue_come_back_once_where_the_words_went() -> None:
     document = read('Remove <x id="7"></x> of <x id="30"></x>\nfiles &amp; <b>folders</b>?', "xml", X)
     (segment,) = document.segments
-    assert segment.text == "Remove  of \nfiles & folders?"
-    moved = SegmentTranslation("Von die Dateien\n& Ordner < entfernen?", ((35, 35), (4, 4), (18, 24)))
+    assert segment.text == "Remove of \nfiles & folders?"
+    text = "Von die Dateien\n& Ordner < entfernen?"
+    place = text.index("entfernen")
+    moved = SegmentTranslation(text, ((place, place), (4, 4), (18, 24)))
     assert document.splice({0: moved}) == (
-        'Von <x id="30"></x>die Dateien\n&amp; <b>Ordner</b> &lt; entferne<x id="7"></x>n?'
+        'Von <x id="30"></x>die Dateien\n&amp; <b>Ordner</b> &lt; <x id="7"></x> entfernen?'
     )
+
+
+def test_a_blank_on_either_side_of_a_placeholder_is_one_for_the_model() -> None:
+    for text, read_as in (
+        ("a <x/><x/> b", "a b"),
+        ("a <x/> <x/> b", "a b"),
+        ("a<x> </x>b", "a b"),
+        ("a\n<x/> b", "a\nb"),
+    ):
+        document = read(text, "xml", X)
+        assert [one.text for one in document.segments] == [read_as]
+        assert document.splice({0: unchanged(document.segments[0])}) == text
 
 
 def test_what_is_ignored_is_kept_with_its_tags() -> None:

@@ -49,6 +49,7 @@ class BlockSegments:
     def __init__(self, raw: str, escape: Callable[[str], str], trim: bool, blanks: bool = False) -> None:
         self._raw, self._escape, self._trims, self._blanks = raw, escape, trim, blanks
         self._lines = LineNumbers(raw)
+        self._doubled, self._near = (" ", 1) if blanks else (BLANKS, 20)
 
     def where(self, place: int) -> str:
         """The line of a character, for messages."""
@@ -82,23 +83,26 @@ class BlockSegments:
             start = stop_of(self._raw, start, first.end)
         if last.kind == "text":
             stop = max(start, last.begin + len(self._raw[last.begin : last.end].rstrip(BLANKS)))
-        builder, at, blank = SegmentBuilder(start, self._blanks), begin, not self._blanks
+        builder, at, blank, swallows = SegmentBuilder(start, self._blanks), begin, not self._blanks, False
         while at < end:
             one, beyond = run.inlines[at], run.beyond(at)
             raw, text = "".join(map(self._written, run.inlines[at:beyond])), run.text(at, beyond)
             if one.kind == "text":
-                text = text.lstrip(BLANKS) if at == begin else text
+                text = text.lstrip(BLANKS) if at == begin else text[swallows:]
+                swallows = False
                 builder.add(text.rstrip(BLANKS) if at == end - 1 else text)
             elif one.kind == "close":
                 builder.close(raw)
-            elif beyond > at + 1 and text.strip(BLANKS):
-                builder.keep(raw, text.strip(BLANKS))
+            elif beyond > at + 1 and (text.strip(BLANKS) or (text and self._blanks)):
+                builder.keep(raw, text.strip(BLANKS) or text)
             elif one.kind == "empty" or beyond > at + 1:
-                builder.empty(raw + " " * (blank and run.blank_follows(beyond, end)))
+                follows = blank and run.blank_follows(beyond, min(end, beyond + self._near), self._doubled)
+                builder.empty(raw + " " * follows)
                 builder.add(text)
+                swallows = self._blanks and follows
             else:
                 builder.open(raw)
-            at, blank = beyond, not self._blanks and text[-1:] in BLANKS if text else blank
+            at, blank = beyond, text[-1:] in BLANKS if text else blank
         return builder.segment(stop, self.where(start), self._escape)
 
     def _written(self, one: Inline) -> str:
@@ -129,10 +133,10 @@ class _Run:
         """The text of some pieces."""
         return "".join(one.text for one in self.inlines[begin:end])
 
-    def blank_follows(self, at: int, end: int) -> bool:
+    def blank_follows(self, at: int, end: int, blanks: str) -> bool:
         """Whether the next text begins with a blank, which one before the element would swallow."""
-        near = (self.inlines[n].text for n in range(at, min(end, at + 20)))
-        return next((text[0] in BLANKS for text in near if text), False)
+        near = (self.inlines[n].text for n in range(at, end))
+        return next((text[0] in blanks for text in near if text), False)
 
     def beyond(self, at: int) -> int:
         """What follows a piece, or the pair that it opens where that is one: kept, or without text."""
