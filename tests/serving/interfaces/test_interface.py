@@ -22,6 +22,7 @@ class Asked(Fields):
     wanted: bool = False
     name: str = ""
     base_url: BaseURL = ""
+    document_secret: str = ""
     file: File | None = None
 
 
@@ -79,6 +80,7 @@ def test_a_request_is_json_or_a_form_or_a_query(site: Site) -> None:
         "wanted": True,
         "name": "",
         "base_url": f"{site.url}/",
+        "document_secret": "",
         "file": None,
         "key": "",
     }
@@ -97,6 +99,11 @@ def test_body_goes_before_query_and_path_before_both(site: Site) -> None:
     assert found.status == 201
     assert {name: found.json[name] for name in ("name", "q", "count")} == {"name": "path", "q": "y", "count": 2}
     assert found.json["base_url"] == f"{site.url}/"
+
+
+def test_a_header_may_be_a_field(site: Site) -> None:
+    given = site.json("/echo", {"q": "a", "document_secret": "body"}, Document_Secret="header").json
+    assert given["document_secret"] == "header"
 
 
 def test_a_file_has_a_name_without_folders(site: Site) -> None:
