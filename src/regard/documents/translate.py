@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -11,14 +12,16 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from regard.documents.segment import Place, Segment, SegmentTranslation, Tag
+from regard.documents.segment import Document, Place, Segment, SegmentTranslation, Tag
 from regard.documents.tags.copies import lacks, put_copies
 from regard.documents.tags.placeholders import with_tags, with_written, written_shares
 from regard.documents.tags.placement import MOST, Shares, diagonal, needs_alignment, place_in_proportion, place_tags
+from regard.system.errors import RegardError
 from regard.system.notices import collect_notices, notice
 from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.terms import Terminology, WantedTerm
 from regard.tasks.translation.align import unit_weights, units_of
+from regard.text.counts import counted
 from regard.text.languages import WITHOUT_SPACES, primary, sentences
 from regard.text.placeholders import plain
 from regard.text.terms import PROTECTED
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from regard.tasks.text.writer import Hypothesis
     from regard.tasks.translation.translator import Translation
 
+FEW = 10
+"""Segments that are named in a report at most, of each kind."""
 WIDE = 4
 """Hypotheses, at least, of a search that must write what is kept."""
 _LINE = re.compile(r"[^\n\t]*[^\s][^\n\t]*")
@@ -59,6 +64,14 @@ class SegmentAnswer:
     notes: tuple[str, ...] = ()
     remembered: bool = False
     unsure: bool = False
+
+    @classmethod
+    def read(cls, line: str | bytes) -> SegmentAnswer:
+        """The answer whose fields a line has as JSON."""
+        found = json.loads(line)
+        own = found.pop("output")
+        output = own and SegmentTranslation(own["text"], tuple(map(tuple, own["places"])))
+        return cls(output, **{**found, "notes": tuple(found["notes"])})
 
 
 @dataclass(frozen=True)
@@ -374,3 +387,39 @@ def find_protected(segment: Segment) -> Iterator[Tag]:
         parent = around[-1] if around else -1
         if bisect_left(edges, end) == bisect_right(edges, begin) and not (around and tags[parent].kept):
             yield Tag(begin, end, segment.escape(found[0]), parent=parent, kept=True)
+
+
+def report(segments: Sequence[Segment], answers: Sequence[SegmentAnswer]) -> Iterator[str]:
+    """What became of a document's segments, in sentences: the last ones name places."""
+    done = sum(one.output is not None for one in answers)
+    remembered = sum(one.remembered for one in answers)
+    told = f"{counted(done, 'segment')} translated" + (f", {remembered:,} of them by the memory" if remembered else "")
+    protected = sum(one.protected for one in answers if one.output)
+    yield (
+        f"{told}; {len(answers) - done:,} left as they are; "
+        f"{counted(protected, 'number, placeholder or the like', 'numbers, placeholders and the like')} kept"
+    )
+    for kind, named in (
+        ("the model is unsure of", [s.where for s, one in zip(segments, answers, strict=True) if one.unsure]),
+        ("warnings:", [f"{s.where}: {note}" for s, one in zip(segments, answers, strict=True) for note in one.notes]),
+    ):
+        if named:
+            more = f"; and {len(named) - FEW:,} more" if len(named) > FEW else ""
+            yield f"{kind} {'; '.join(one or 'the text' for one in named[:FEW])}{more}"
+
+
+def write_document(document: Document, answers: Sequence[SegmentAnswer], name: str) -> bytes:
+    """A document with the translations of its segments.
+
+    Args:
+        document: that was read.
+        answers: of each of its segments.
+        name: of the file, for messages.
+
+    Raises:
+        RegardError: it cannot be written so.
+    """
+    try:
+        return document.write({number: one.output for number, one in enumerate(answers) if one.output})
+    except RegardError as error:
+        raise RegardError(error.message, error.where or name) from None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import glob
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -23,8 +22,6 @@ from regard.text.languages import UNKNOWN, primary
 
 if TYPE_CHECKING:
     from regard.documents.memories.memory import TranslationMemory
-    from regard.documents.segment import Document, Segment
-    from regard.documents.translate import SegmentAnswer
     from regard.tasks.text.output_options import OutputOptions
     from regard.tasks.translation.translator import Translation
 
@@ -32,8 +29,6 @@ LARGEST = 256 << 20
 """Bytes of a document."""
 MOST = 100_000
 """Files of a folder or pattern."""
-FEW = 10
-"""Segments that are named in a report at most, of each kind."""
 _GROUP = Group("Documents", sort_key=2)
 
 
@@ -184,7 +179,7 @@ def _translate_one(
 ) -> None:
     from regard.documents.kinds import read_document, target_language
     from regard.documents.memories.bilingual import WRITERS
-    from regard.documents.translate import SegmentTranslator
+    from regard.documents.translate import SegmentAnswer, SegmentTranslator, report, write_document
 
     refuse_no_file(one.input)
     if not one.input.is_file():
@@ -197,15 +192,15 @@ def _translate_one(
     if said and own[1] != UNKNOWN and primary(said) != primary(own[1]):
         say(f"warning: {one.input} says that it is translated into {said}, but the model writes {own[1]}")
     translator = SegmentTranslator(task, wanted, memory=memory)
-    answers: list[SegmentAnswer] = []
+    answers = list[SegmentAnswer]()
 
     def content(texts: list[str], first: int) -> bytes:
         some = document.segments[first - 1 : first - 1 + len(texts)]
         return b"".join(encode_line(json_line(asdict(found))) for found in translator(some))
 
     def whole(stream: BinaryIO) -> bytes:
-        answers.extend(_read(stream))
-        return _write(document, answers, str(one.input))
+        answers.extend(map(SegmentAnswer.read, stream))
+        return write_document(document, answers, str(one.input))
 
     with Exchange("translate", opened.folder, (), replace(given, input=one.input, output=one.output), {}) as exchange:
         exchange.reuse(opened)
@@ -248,40 +243,3 @@ def _memory(path: Path | None, task: Translation) -> TranslationMemory | None:
 
 def _is_newer(output: Path, source: Path) -> bool:
     return output.is_file() and output.stat().st_mtime >= source.stat().st_mtime
-
-
-def _read(stream: BinaryIO) -> Iterator[SegmentAnswer]:
-    from regard.documents.segment import SegmentTranslation
-    from regard.documents.translate import SegmentAnswer
-
-    for line in stream:
-        found = json.loads(line)
-        own = found.pop("output")
-        translation = own and SegmentTranslation(own["text"], tuple(map(tuple, own["places"])))
-        yield SegmentAnswer(translation, **{**found, "notes": tuple(found["notes"])})
-
-
-def _write(document: Document, answers: Sequence[SegmentAnswer], name: str) -> bytes:
-    try:
-        return document.write({n: one.output for n, one in enumerate(answers) if one.output})
-    except RegardError as error:
-        raise RegardError(error.message, error.where or name) from None
-
-
-def report(segments: Sequence[Segment], answers: Sequence[SegmentAnswer]) -> Iterator[str]:
-    """What became of a document's segments, in sentences: the last ones name places."""
-    done = sum(one.output is not None for one in answers)
-    remembered = sum(one.remembered for one in answers)
-    told = f"{counted(done, 'segment')} translated" + (f", {remembered:,} of them by the memory" if remembered else "")
-    protected = sum(one.protected for one in answers if one.output)
-    yield (
-        f"{told}; {len(answers) - done:,} left as they are; "
-        f"{counted(protected, 'number, placeholder or the like', 'numbers, placeholders and the like')} kept"
-    )
-    for kind, named in (
-        ("the model is unsure of", [s.where for s, one in zip(segments, answers, strict=True) if one.unsure]),
-        ("warnings:", [f"{s.where}: {note}" for s, one in zip(segments, answers, strict=True) for note in one.notes]),
-    ):
-        if named:
-            more = f"; and {len(named) - FEW:,} more" if len(named) > FEW else ""
-            yield f"{kind} {'; '.join(one or 'the text' for one in named[:FEW])}{more}"
