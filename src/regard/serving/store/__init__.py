@@ -8,6 +8,7 @@ from pathlib import Path
 from regard.serving.core import Key
 from regard.serving.store.database import NAME, Database
 from regard.serving.store.glossaries import Glossaries
+from regard.serving.store.jobs import Jobs
 from regard.serving.store.keys import Keys
 from regard.serving.store.memory import ClientMemory
 from regard.serving.store.usage import Usage
@@ -27,6 +28,7 @@ class Store:
         self.keys = Keys(database)
         self.usage = Usage(database)
         self.glossaries = Glossaries(database)
+        self.jobs = Jobs(database)
 
     @classmethod
     def open(cls, folder: Path | None) -> Store:

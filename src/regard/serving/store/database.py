@@ -53,9 +53,10 @@ MIGRATIONS = (
         size INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0, segments INTEGER NOT NULL DEFAULT 0,
         characters INTEGER NOT NULL DEFAULT 0, spent REAL NOT NULL DEFAULT 0, error TEXT,
         report TEXT NOT NULL DEFAULT '[]', created REAL NOT NULL, taken REAL, ended REAL,
-        runner TEXT, beat REAL, crashes INTEGER NOT NULL DEFAULT 0
+        lease TEXT, beat REAL, crashes INTEGER NOT NULL DEFAULT 0
     ) STRICT;
-    CREATE INDEX jobs_of_owners ON jobs (owner, status);
+    CREATE INDEX jobs_of_owners ON jobs (owner, taken);
+    CREATE INDEX jobs_in_work ON jobs (number) WHERE ended IS NULL;
     CREATE TABLE files (
         job INTEGER NOT NULL REFERENCES jobs ON DELETE CASCADE,
         part TEXT NOT NULL CHECK (part IN ('content', 'result')), bytes BLOB NOT NULL, PRIMARY KEY (job, part)
@@ -174,6 +175,7 @@ class Database:
         made.execute("PRAGMA foreign_keys = ON")
         made.execute("PRAGMA synchronous = NORMAL")
         made.execute("PRAGMA secure_delete = ON")
+        made.execute("PRAGMA journal_size_limit = 16777216")
         return made
 
     def _prepare(self) -> sqlite3.Connection:

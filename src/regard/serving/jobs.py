@@ -1,0 +1,215 @@
+"""Documents are translated by threads of the server, a few segments at a time; whoever comes next goes on there."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from threading import Event, Lock, Semaphore, Thread
+
+from regard.documents.kinds import read_document
+from regard.documents.segment import Segment
+from regard.documents.translate import SegmentAnswer, report, write_document
+from regard.serving.core import NO_KEY, Call, CallEnded, DocumentRequest, Job, JobName, Key, ServiceError, client_texts
+from regard.serving.store import Store
+from regard.serving.store.jobs import Lease, LeaseLost
+from regard.serving.store.keys import refuse_over
+from regard.system.errors import RegardError
+
+CHUNK = 32
+"""Segments that are translated and written together."""
+TURN = 10.0
+"""Seconds after which a document lets another one go on."""
+PAUSE = 1.0
+"""Seconds between two looks for documents of other processes."""
+HOUSEKEEPING = 60.0
+"""Seconds between two looks for documents to delete."""
+LONGEST_PAUSE = 30.0
+"""Seconds, after failures, at most."""
+TEMPORARY = (429, 503, 504, 507)
+"""Statuses of errors after which the same may succeed."""
+Translate = Callable[[DocumentRequest, Sequence[Segment], Call], list[SegmentAnswer]]
+"""Translates some segments of a document, and returns when it has."""
+_LOG = logging.getLogger(__name__)
+
+
+class JobRunner:
+    """Translates the documents of a store; several processes may do so for one folder.
+
+    Whatever is translated is written at once. A document whose process was killed is taken over by another, or by the
+    next one, when its lease was not renewed for a while; it goes on at the first segment without an answer.
+
+    Args:
+        store: that has the documents.
+        translate: the translation of segments.
+        threads: documents that are translated at once.
+        lease: seconds after which a document of a silent process is taken over.
+    """
+
+    def __init__(self, store: Store, translate: Translate, threads: int = 2, lease: float = 15.0) -> None:
+        self._store, self._jobs, self._translate, self._seconds = store, store.jobs, translate, lease
+        self._calls, self._lock = dict[Lease, Call](), Lock()
+        self._ends, self._come = Event(), Semaphore(0)
+        self._workers = [Thread(target=self._run, name=f"documents-{n}", daemon=True) for n in range(threads)]
+        self._housekeeper = Thread(target=self._keep_house, name="documents", daemon=True)
+
+    def put(self, request: DocumentRequest, key: Key = NO_KEY) -> JobName:
+        """Take a document in.
+
+        Raises:
+            UsageError: its kind is not known.
+            ServiceError: 413 it is too large, 429 too many wait, 503 the server ends.
+        """
+        if self._ends.is_set():
+            raise ServiceError(503, "the server ends")
+        name = self._jobs.put(request, key)
+        self._come.release()
+        return name
+
+    def job(self, name: JobName) -> Job:
+        """What became of a document.
+
+        Raises:
+            ServiceError: 404 there is none of this name and secret.
+        """
+        return self._jobs.find(name)
+
+    def result(self, name: JobName) -> bytes:
+        """The translated document.
+
+        Raises:
+            ServiceError: 404 there is none, 503 it is not ready, 409 it could not be translated.
+        """
+        return self._jobs.result(name)
+
+    def delete(self, name: JobName) -> None:
+        """Delete a document; if it is being translated, that ends.
+
+        Raises:
+            ServiceError: 404 there is none.
+        """
+        number = self._jobs.delete(name)
+        with self._lock:
+            for lease, call in self._calls.items():
+                if lease.number == number:
+                    call.left.set()
+
+    def start(self) -> None:
+        """Begin, or go on with what was begun."""
+        for thread in (*self._workers, self._housekeeper):
+            thread.start()
+
+    def end(self, seconds: float) -> None:
+        """End: what is being translated is written, the rest waits for the next start.
+
+        Args:
+            seconds: to wait for it; what then is not ready is not written.
+        """
+        self._ends.set()
+        self._come.release(len(self._workers))
+        until = time.monotonic() + seconds
+        for thread in self._workers:
+            thread.join(max(until - time.monotonic(), 0))
+        with self._lock:
+            for call in self._calls.values():
+                call.left.set()
+        for thread in (*self._workers, self._housekeeper):
+            thread.join(PAUSE)
+
+    def _run(self) -> None:
+        """What a worker does until the end."""
+        while not self._ends.is_set():
+            try:
+                lease = self._jobs.take(self._seconds)
+                if lease:
+                    self._work(lease)
+                else:
+                    self._come.acquire(timeout=PAUSE)
+            except Exception as error:
+                _tell(error)
+                self._ends.wait(PAUSE)
+
+    def _work(self, lease: Lease) -> None:
+        """Go on with a document until it is done, its turn is over, or something goes wrong."""
+        pause = 0.0
+        try:
+            with self._call(lease) as call:
+                self._go_on(lease, call)
+        except (CallEnded, LeaseLost):
+            pass
+        except ServiceError as error:
+            if error.status in TEMPORARY:
+                pause = min(max(error.retry_after or 0, 2.0 ** (lease.crashes - 1)), LONGEST_PAUSE)
+            else:
+                self._fail(lease, str(error))
+        except RegardError as error:
+            self._fail(lease, str(error))
+        except Exception as error:
+            _tell(error)
+            self._fail(lease, "the server has a fault, so that the document could not be translated")
+        self._jobs.release(lease, crashed=pause > 0)
+        self._ends.wait(pause)
+
+    def _go_on(self, lease: Lease, call: Call) -> None:
+        request, done = lease.request, lease.done
+        document = read_document(request.content, request.kind or "", request.name)
+        segments, begun = document.segments, time.monotonic()
+        if len(segments) != lease.segments:
+            characters, done = client_texts([one.text for one in segments]), 0
+            refuse_over(lease.key, self._store.usage.of(lease.key.id), characters)
+            self._jobs.begin(lease, len(segments), characters)
+        for first in range(done, len(segments), CHUNK):
+            passed = time.monotonic() - begun
+            if first > done and (self._ends.is_set() or (passed > TURN and self._jobs.waits(self._seconds))):
+                return
+            now = time.monotonic()
+            answers = self._translate(request, segments[first : first + CHUNK], call)
+            lines = [json.dumps(asdict(one)) for one in answers]
+            self._jobs.add(lease, first, lines, time.monotonic() - now)
+        found = list(map(SegmentAnswer.read, self._jobs.answers(lease)))
+        self._jobs.finish(lease, write_document(document, found, request.name), list(report(segments, found)))
+
+    def _fail(self, lease: Lease, error: str) -> None:
+        with suppress(LeaseLost):
+            self._jobs.fail(lease, error)
+
+    @contextmanager
+    def _call(self, lease: Lease) -> Iterator[Call]:
+        """The call of a document; its lease is renewed meanwhile."""
+        call = Call(lease.key, lease.key.name)
+        with self._lock:
+            self._calls[lease] = call
+        try:
+            yield call
+        finally:
+            with self._lock:
+                del self._calls[lease]
+
+    def _keep_house(self) -> None:
+        """Renew the leases of what is worked on; delete what is old."""
+        swept = float("-inf")
+        while any(thread.is_alive() for thread in self._workers):
+            try:
+                with self._lock:
+                    leases = list(self._calls)
+                if leases:
+                    self._jobs.renew(leases)
+                if time.monotonic() - swept > HOUSEKEEPING:
+                    self._jobs.expire(time.time())
+                    swept = time.monotonic()
+            except Exception as error:
+                _tell(error)
+            for thread in self._workers:
+                thread.join(self._seconds / 5 / len(self._workers))
+
+
+def _tell(error: Exception) -> None:
+    """Log a fault by its kind and place: its message may have words of a document."""
+    at = error.__traceback__
+    while at and at.tb_next:
+        at = at.tb_next
+    place = f" at {at.tb_frame.f_code.co_filename}:{at.tb_lineno}" if at else ""
+    _LOG.error("a document met a fault: %s%s", type(error).__name__, place)

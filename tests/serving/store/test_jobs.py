@@ -1,0 +1,238 @@
+"""What is stored of documents: who sees them, who works on them, what is written of them and deleted."""
+
+import time
+from dataclasses import replace
+from pathlib import PurePath
+
+import pytest
+
+from regard.serving.core import NO_KEY, DocumentRequest, Job, JobName, Key, ServiceError
+from regard.serving.store import Store, jobs
+from regard.serving.store.jobs import Lease, LeaseLost
+from regard.system.errors import UsageError
+from regard.tasks.text.terms import Terminology
+from regard.text.terms import TermList
+
+REQUEST = DocumentRequest("letter.md", b"A dog.\n\nA cat.\n", "de", "en")
+TERMS = Terminology(TermList(("dog\tHund",)), True, ("Katze",))
+SECONDS = 60.0
+
+
+def take(store: Store, seconds: float = SECONDS) -> Lease:
+    found = store.jobs.take(seconds)
+    assert found is not None
+    return found
+
+
+def owned(store: Store, number: int) -> Key:
+    """The key of a number."""
+    while (key := store.keys.of(number)) is None:
+        store.keys.make(f"key {time.monotonic_ns()}")
+    return key
+
+
+def stored(store: Store) -> list[tuple[int, ...]]:
+    """Rows of each table that documents are in, and their bytes."""
+    query = (
+        "SELECT (SELECT count(*) FROM jobs), (SELECT count(*) FROM files), (SELECT count(*) FROM answers), sum(size)"
+    )
+    with store.database.read() as connection:
+        return connection.execute(f"{query} FROM jobs").fetchall()
+
+
+def test_a_document_goes_its_way(store: Store) -> None:
+    key = owned(store, 1)
+    name = store.jobs.put(replace(REQUEST, terms=TERMS), key)
+    assert store.jobs.find(name) == Job("queued", "letter.de.md")
+    lease = take(store)
+    assert (lease.request, lease.key) == (replace(REQUEST, terms=TERMS, kind="markdown"), key)
+    assert (lease.done, lease.segments) == (0, 0)
+    assert store.jobs.take(SECONDS) is None
+    store.jobs.begin(lease, 3, 18)
+    assert store.jobs.find(name) == Job("translating", "letter.de.md", 0, 3, 18)
+    store.jobs.add(lease, 0, ["a", "b"], 5.0)
+    assert store.jobs.find(name) == Job("translating", "letter.de.md", 2, 3, 18, 3)
+    with pytest.raises(ServiceError, match="not translated yet") as raised:
+        store.jobs.result(name)
+    assert (raised.value.status, raised.value.retry_after) == (503, 3)
+    store.jobs.release(lease)
+    lease = take(store)
+    assert (lease.done, lease.segments) == (2, 3)
+    store.jobs.add(lease, 2, ["c"], 2.5)
+    assert store.jobs.answers(lease) == ["a", "b", "c"]
+    store.jobs.finish(lease, b"Ein Hund.", ["3 segments"])
+    assert store.jobs.find(name) == Job("done", "letter.de.md", 3, 3, 18, 0, None, ("3 segments",))
+    assert store.jobs.result(name) == b"Ein Hund."
+    assert store.usage.of(1) == 18
+    assert stored(store) == [(1, 1, 0, 9)]
+    assert store.jobs.take(0) is None
+
+
+def test_who_has_not_the_secret_sees_nothing(store: Store) -> None:
+    name = store.jobs.put(REQUEST, NO_KEY)
+    other = store.jobs.put(REQUEST, NO_KEY)
+    with store.database.read() as connection:
+        assert name.secret not in "\n".join(connection.iterdump())
+    for wrong in (JobName(name.id, other.secret), JobName(name.id, ""), JobName("\ud800", "\ud800"), JobName("", "")):
+        for act in (store.jobs.find, store.jobs.result, store.jobs.delete):
+            with pytest.raises(ServiceError, match="there is no such document") as raised:
+                act(wrong)
+            assert raised.value.status == 404
+    store.jobs.delete(name)
+    with pytest.raises(ServiceError, match="there is no such document"):
+        store.jobs.find(name)
+    assert store.jobs.find(other).status == "queued"
+
+
+def test_owners_take_turns(store: Store) -> None:
+    """A key's many documents, and its long one, let those of others through; its own take turns too."""
+    anna, bob = owned(store, 1), owned(store, 2)
+    for number in range(3):
+        store.jobs.put(replace(REQUEST, name=f"anna {number}.md"), anna)
+    store.jobs.put(replace(REQUEST, name="bob.md"), bob)
+    book = take(store)
+    assert book.request.name == "anna 0.md"
+    assert take(store).request.name == "bob.md"
+    store.jobs.put(replace(REQUEST, name="bob again.md"), bob)
+    store.jobs.release(book)
+    names = [lease.request.name for lease in iter(lambda: store.jobs.take(SECONDS), None)]
+    assert names == ["anna 1.md", "bob again.md", "anna 2.md", "anna 0.md"]
+
+
+def test_a_lease_that_is_not_renewed_is_lost(store: Store) -> None:
+    name = store.jobs.put(REQUEST, NO_KEY)
+    first = take(store)
+    store.jobs.begin(first, 2, 12)
+    store.jobs.add(first, 0, ["a"], 1.0)
+    set_back(store, 100.0)
+    store.jobs.renew([first])
+    assert store.jobs.take(SECONDS) is None
+    set_back(store, 100.0)
+    second = take(store)
+    assert (second.done, second.segments) == (1, 2)
+    late = [
+        lambda: store.jobs.begin(first, 2, 12),
+        lambda: store.jobs.add(first, 1, ["b"], 1.0),
+        lambda: store.jobs.finish(first, b"x", []),
+        lambda: store.jobs.fail(first, "x"),
+    ]
+    for act in late:
+        with pytest.raises(LeaseLost):
+            act()
+    store.jobs.release(first)
+    store.jobs.renew([first])
+    assert store.jobs.take(SECONDS) is None
+    store.jobs.add(second, 1, ["b"], 1.0)
+    assert store.jobs.answers(second) == ["a", "b"]
+    store.jobs.delete(name)
+    with pytest.raises(LeaseLost):
+        store.jobs.finish(second, b"x", [])
+    assert (stored(store), store.usage.of(0)) == ([(0, 0, 0, None)], 0)
+
+
+def set_back(store: Store, seconds: float) -> None:
+    """Let time have passed since the last sign of each runner."""
+    with store.database.write() as connection:
+        connection.execute("UPDATE jobs SET beat = beat - ?", (seconds,))
+
+
+def test_a_clock_that_was_set_back_holds_no_document(store: Store) -> None:
+    store.jobs.put(REQUEST, NO_KEY)
+    take(store)
+    set_back(store, -3600.0)
+    assert take(store)
+
+
+def test_a_document_that_ends_every_server_is_given_up(store: Store, monkeypatch) -> None:
+    monkeypatch.setattr(jobs, "CRASHES", 3)
+    name = store.jobs.put(REQUEST, NO_KEY)
+    leases = [take(store, 0.0) for _ in range(3)]
+    store.jobs.begin(leases[-1], 2, 12)
+    store.jobs.add(leases[-1], 0, ["a"], 1.0)
+    for _ in range(3):
+        take(store, 0.0)
+    other = store.jobs.put(REQUEST, NO_KEY)
+    assert take(store, 0.0).request.name == "letter.md"
+    found = store.jobs.find(name)
+    assert (found.status, found.error) == ("error", "the server failed again and again at this document")
+    assert store.jobs.find(other).status == "translating"
+    with pytest.raises(ServiceError, match="again and again") as raised:
+        store.jobs.result(name)
+    assert raised.value.status == 409
+
+
+def test_a_reading_that_finds_other_segments_begins_anew(store: Store) -> None:
+    store.jobs.put(REQUEST, NO_KEY)
+    lease = take(store)
+    store.jobs.begin(lease, 2, 12)
+    store.jobs.add(lease, 0, ["a"], 1.0)
+    store.jobs.begin(lease, 3, 13)
+    assert store.jobs.answers(lease) == []
+    store.jobs.add(lease, 0, ["a", "b", "c"], 1.0)
+
+
+def test_what_ended_a_day_ago_is_deleted(store: Store) -> None:
+    names = [store.jobs.put(REQUEST, NO_KEY) for _ in range(3)]
+    store.jobs.finish(take(store), b"x", [])
+    store.jobs.fail(take(store), "half a \ud800")
+    assert store.jobs.find(names[1]).error == "half a ?"
+    store.jobs.expire(time.time() + 86_000)
+    assert [store.jobs.find(name).status for name in names] == ["done", "error", "queued"]
+    assert stored(store) == [(3, 2, 0, 1 + len(REQUEST.content))]
+    store.jobs.expire(time.time() + 87_000)
+    assert stored(store) == [(1, 1, 0, len(REQUEST.content))]
+
+
+def test_a_key_that_is_revoked_takes_its_documents_along(store: Store) -> None:
+    store.jobs.put(REQUEST, owned(store, 1))
+    lease = take(store)
+    store.jobs.begin(lease, 1, 1)
+    store.keys.revoke(lease.key.name)
+    with pytest.raises(LeaseLost):
+        store.jobs.add(lease, 0, ["a"], 1.0)
+    assert stored(store) == [(0, 0, 0, None)]
+
+
+def test_there_are_limits(store: Store, monkeypatch) -> None:
+    monkeypatch.setattr(jobs, "LARGEST", 20)
+    with pytest.raises(ServiceError, match="the document has 21 bytes; 20 are the most") as raised:
+        store.jobs.put(replace(REQUEST, content=b"x" * 21), NO_KEY)
+    assert raised.value.status == 413
+    monkeypatch.setattr(jobs, "QUEUED", 1)
+    store.jobs.put(REQUEST, NO_KEY)
+    with pytest.raises(ServiceError, match="1 document of this key wait") as raised:
+        store.jobs.put(REQUEST, NO_KEY)
+    assert (raised.value.status, raised.value.retry_after) == (429, 60)
+    store.jobs.put(REQUEST, owned(store, 1))
+    monkeypatch.setattr(jobs, "STORED", 40)
+    with pytest.raises(ServiceError, match="there is no room for further documents") as raised:
+        store.jobs.put(REQUEST, owned(store, 2))
+    assert (raised.value.status, raised.value.retry_after) == (429, 600)
+    store.jobs.finish(take(store), b"", [])
+    store.jobs.put(REQUEST, NO_KEY)
+
+
+@pytest.mark.parametrize(
+    ("name", "offered"),
+    [
+        ("a/b\\letter.md", "letter.de.md"),
+        ("../../letter.md", "letter.de.md"),
+        ("let\nter\ud800.md", "letter?.de.md"),
+        (f"{'a' * 300}.md", f"{'a' * 160}.de.md"),
+        ("", "document.de"),
+        ("letter", "letter.de"),
+    ],
+)
+def test_names_of_files_are_names_of_files(store: Store, name: str, offered: str) -> None:
+    found = store.jobs.find(store.jobs.put(replace(REQUEST, name=name, kind="markdown"), NO_KEY)).name
+    assert found == offered
+    assert PurePath(found).name == found
+
+
+def test_what_is_no_document_is_refused(store: Store) -> None:
+    with pytest.raises(UsageError, match=r"'letter\.xyz' is no kind of document; there are text, markdown"):
+        store.jobs.put(replace(REQUEST, name="letter.xyz"), NO_KEY)
+    with pytest.raises(UsageError, match="'xyz' is no kind of document"):
+        store.jobs.put(replace(REQUEST, kind="xyz"), NO_KEY)
+    name = store.jobs.put(replace(REQUEST, target="a/../b\ud800"), NO_KEY)
+    assert store.jobs.find(name).name == "b?.md"
