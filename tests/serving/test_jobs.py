@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from queue import Queue
 
@@ -43,7 +44,7 @@ def expected(request: DocumentRequest) -> bytes:
 
 @contextmanager
 def run(store: Store, translate: jobs.Translate = shout, threads: int = 2, lease: float = 15.0) -> Iterator[JobRunner]:
-    runner = JobRunner(store, translate, threads, lease)
+    runner = JobRunner(store, translate, threads=threads, lease=lease)
     runner.start()
     try:
         yield runner
@@ -110,7 +111,7 @@ class Gate:
 
 def test_at_the_end_the_chunk_in_work_is_written_and_the_rest_goes_on_later(store: Store) -> None:
     gate = Gate()
-    runner = JobRunner(store, gate, 1)
+    runner = JobRunner(store, gate, threads=1)
     name = runner.put(TEXT)
     runner.start()
     gate.wait()
@@ -136,7 +137,7 @@ def test_at_the_end_the_chunk_in_work_is_written_and_the_rest_goes_on_later(stor
 
 def test_what_takes_longer_than_the_end_is_left(store: Store) -> None:
     gate = Gate()
-    runner = JobRunner(store, gate, 1)
+    runner = JobRunner(store, gate, threads=1)
     name = runner.put(TEXT)
     runner.start()
     gate.wait()
@@ -253,6 +254,34 @@ def test_a_lease_is_renewed_while_a_chunk_takes_long(store: Store, monkeypatch) 
         gate.go.release()
         assert ended(runner, name).status == "done"
     assert gate.come.empty()
+
+
+def test_a_language_is_guessed_once_for_all_of_a_document(store: Store) -> None:
+    sources, texts = list[str | None](), list[str]()
+    gate = Gate()
+
+    def guess(text: str, request: DocumentRequest) -> str:
+        texts.append(text)
+        return f"guessed for {request.target}"
+
+    def translate(request: DocumentRequest, segments: Sequence[Segment], call: Call) -> list[SegmentAnswer]:
+        sources.append(request.source)
+        return gate(request, segments, call)
+
+    runner = JobRunner(store, translate, guess, threads=1)
+    name = runner.put(TEXT)
+    runner.start()
+    for _ in range(2):
+        gate.wait()
+        gate.go.release()
+    gate.wait()
+    runner.end(0)
+    gate.go.release(9)
+    with run(store, translate, 1) as other:
+        assert ended(other, name).status == "done"
+        assert ended(other, other.put(replace(TEXT, source="en"))).status == "done"
+    assert texts == [LINES.decode().replace("\n\n", " ")[: jobs.GUESSED]]
+    assert sources == ["guessed for de"] * 5 + ["en"] * 4
 
 
 def test_what_is_old_is_deleted(store: Store, monkeypatch) -> None:

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from threading import Event, Lock, Semaphore, Thread
 
 from regard.documents.kinds import read_document
@@ -33,6 +33,10 @@ TEMPORARY = (429, 503, 504, 507)
 """Statuses of errors after which the same may succeed."""
 Translate = Callable[[DocumentRequest, Sequence[Segment], Call], list[SegmentAnswer]]
 """Translates some segments of a document, and returns when it has."""
+Guess = Callable[[str, DocumentRequest], str]
+"""The language of the beginning of a document, whose request names none."""
+GUESSED = 4000
+"""Characters of that beginning at most."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -45,12 +49,17 @@ class JobRunner:
     Args:
         store: that has the documents.
         translate: the translation of segments.
+        guess: the language of documents that are in one which their request does not name; default: that is left to
+            ``translate``, for each chunk.
         threads: documents that are translated at once.
         lease: seconds after which a document of a silent process is taken over.
     """
 
-    def __init__(self, store: Store, translate: Translate, threads: int = 2, lease: float = 15.0) -> None:
-        self._store, self._jobs, self._translate, self._seconds = store, store.jobs, translate, lease
+    def __init__(
+        self, store: Store, translate: Translate, guess: Guess | None = None, threads: int = 2, lease: float = 15.0
+    ) -> None:
+        self._store, self._jobs, self._translate, self._guess = store, store.jobs, translate, guess
+        self._seconds = lease
         self._calls, self._lock = dict[Lease, Call](), Lock()
         self._ends, self._come = Event(), Semaphore(0)
         self._workers = [Thread(target=self._run, name=f"documents-{n}", daemon=True) for n in range(threads)]
@@ -160,7 +169,10 @@ class JobRunner:
         if len(segments) != lease.segments:
             characters, done = client_texts([one.text for one in segments]), 0
             refuse_over(lease.key, self._store.usage.of(lease.key.id), characters)
-            self._jobs.begin(lease, len(segments), characters)
+            if request.source is None and self._guess:
+                text = " ".join(one.text for one in segments[:GUESSED])[:GUESSED]
+                request = replace(request, source=self._guess(text, request))
+            self._jobs.begin(lease, len(segments), characters, request.source)
         for first in range(done, len(segments), CHUNK):
             passed = time.monotonic() - begun
             if first > done and (self._ends.is_set() or (passed > TURN and self._jobs.waits(self._seconds))):
@@ -179,7 +191,7 @@ class JobRunner:
     @contextmanager
     def _call(self, lease: Lease) -> Iterator[Call]:
         """The call of a document; its lease is renewed meanwhile."""
-        call = Call(lease.key, lease.key.name)
+        call = Call(lease.key, f"key {lease.key.name}" if lease.key.id else "documents")
         with self._lock:
             self._calls[lease] = call
         try:

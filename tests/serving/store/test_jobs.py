@@ -48,7 +48,7 @@ def test_a_document_goes_its_way(store: Store) -> None:
     assert (lease.request, lease.key) == (replace(REQUEST, terms=TERMS, kind="markdown"), key)
     assert (lease.done, lease.segments) == (0, 0)
     assert store.jobs.take(SECONDS) is None
-    store.jobs.begin(lease, 3, 18)
+    store.jobs.begin(lease, 3, 18, "en")
     assert store.jobs.find(name) == Job("translating", "letter.de.md", 0, 3, 18)
     store.jobs.add(lease, 0, ["a", "b"], 5.0)
     assert store.jobs.find(name) == Job("translating", "letter.de.md", 2, 3, 18, 3)
@@ -57,7 +57,7 @@ def test_a_document_goes_its_way(store: Store) -> None:
     assert (raised.value.status, raised.value.retry_after) == (503, 3)
     store.jobs.release(lease)
     lease = take(store)
-    assert (lease.done, lease.segments) == (2, 3)
+    assert (lease.done, lease.segments, lease.request.source) == (2, 3, "en")
     store.jobs.add(lease, 2, ["c"], 2.5)
     assert store.jobs.answers(lease) == ["a", "b", "c"]
     store.jobs.finish(lease, b"Ein Hund.", ["3 segments"])
@@ -102,7 +102,7 @@ def test_owners_take_turns(store: Store) -> None:
 def test_a_lease_that_is_not_renewed_is_lost(store: Store) -> None:
     name = store.jobs.put(REQUEST, NO_KEY)
     first = take(store)
-    store.jobs.begin(first, 2, 12)
+    store.jobs.begin(first, 2, 12, "en")
     store.jobs.add(first, 0, ["a"], 1.0)
     set_back(store, 100.0)
     store.jobs.renew([first])
@@ -111,7 +111,7 @@ def test_a_lease_that_is_not_renewed_is_lost(store: Store) -> None:
     second = take(store)
     assert (second.done, second.segments) == (1, 2)
     late = [
-        lambda: store.jobs.begin(first, 2, 12),
+        lambda: store.jobs.begin(first, 2, 12, "en"),
         lambda: store.jobs.add(first, 1, ["b"], 1.0),
         lambda: store.jobs.finish(first, b"x", []),
         lambda: store.jobs.fail(first, "x"),
@@ -147,7 +147,7 @@ def test_a_document_that_ends_every_server_is_given_up(store: Store, monkeypatch
     monkeypatch.setattr(jobs, "CRASHES", 3)
     name = store.jobs.put(REQUEST, NO_KEY)
     leases = [take(store, 0.0) for _ in range(3)]
-    store.jobs.begin(leases[-1], 2, 12)
+    store.jobs.begin(leases[-1], 2, 12, "en")
     store.jobs.add(leases[-1], 0, ["a"], 1.0)
     for _ in range(3):
         take(store, 0.0)
@@ -164,9 +164,9 @@ def test_a_document_that_ends_every_server_is_given_up(store: Store, monkeypatch
 def test_a_reading_that_finds_other_segments_begins_anew(store: Store) -> None:
     store.jobs.put(REQUEST, NO_KEY)
     lease = take(store)
-    store.jobs.begin(lease, 2, 12)
+    store.jobs.begin(lease, 2, 12, "en")
     store.jobs.add(lease, 0, ["a"], 1.0)
-    store.jobs.begin(lease, 3, 13)
+    store.jobs.begin(lease, 3, 13, "en")
     assert store.jobs.answers(lease) == []
     store.jobs.add(lease, 0, ["a", "b", "c"], 1.0)
 
@@ -186,7 +186,7 @@ def test_what_ended_a_day_ago_is_deleted(store: Store) -> None:
 def test_a_key_that_is_revoked_takes_its_documents_along(store: Store) -> None:
     store.jobs.put(REQUEST, owned(store, 1))
     lease = take(store)
-    store.jobs.begin(lease, 1, 1)
+    store.jobs.begin(lease, 1, 1, "en")
     store.keys.revoke(lease.key.name)
     with pytest.raises(LeaseLost):
         store.jobs.add(lease, 0, ["a"], 1.0)

@@ -162,14 +162,15 @@ class Jobs:
                 return Lease(number, id, request, Key(*row), done, segments, crashes)
         return None
 
-    def begin(self, lease: Lease, segments: int, characters: int) -> None:
-        """Note the size of a document that was read, none of it translated.
+    def begin(self, lease: Lease, segments: int, characters: int, source: str | None) -> None:
+        """Note the size and the language of a document that was read, none of it translated.
 
         Raises:
             LeaseLost: it is no longer this runner's.
         """
         with self._database.write() as connection:
-            _update(connection, lease, "segments = ?, characters = ?, done = 0", segments, characters)
+            change = "segments = ?, characters = ?, source = ?, done = 0"
+            _update(connection, lease, change, segments, characters, source)
             connection.execute("DELETE FROM answers WHERE job = ?", (lease.number,))
 
     def add(self, lease: Lease, first: int, answers: Sequence[str], seconds: float) -> None:
@@ -263,7 +264,7 @@ def _find(connection: sqlite3.Connection, name: JobName) -> tuple[int, Job]:
     return number, Job(status, offered, done, segments, characters, seconds, error, tuple(json.loads(report)))
 
 
-def _update(connection: sqlite3.Connection, lease: Lease, change: str, *values: float | str) -> None:
+def _update(connection: sqlite3.Connection, lease: Lease, change: str, *values: float | str | None) -> None:
     values = time.time(), *values, lease.number, lease.id
     if not connection.execute(_UNDER_LEASE.format(f"beat = ?, {change}"), values).rowcount:
         raise LeaseLost
