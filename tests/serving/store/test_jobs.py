@@ -171,6 +171,23 @@ def test_a_reading_that_finds_other_segments_begins_anew(store: Store) -> None:
     store.jobs.add(lease, 0, ["a", "b", "c"], 1.0)
 
 
+def test_a_document_is_done_and_counted_at_once_or_not_at_all(store: Store, monkeypatch) -> None:
+    name = store.jobs.put(REQUEST, NO_KEY)
+    lease = take(store)
+    store.jobs.begin(lease, 1, 12, "en")
+    store.jobs.add(lease, 0, ["a"], 1.0)
+    before = stored(store)
+    for what in ("count", "_end"):
+        with monkeypatch.context() as patch:
+            patch.setattr(jobs, what, lambda *given: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                store.jobs.finish(lease, b"x", [])
+        assert (stored(store), store.usage.of(0)) == (before, 0)
+        assert store.jobs.find(name).status == "translating"
+    store.jobs.finish(lease, b"x", [])
+    assert store.usage.of(0) == 12
+
+
 def test_what_ended_a_day_ago_is_deleted(store: Store) -> None:
     names = [store.jobs.put(REQUEST, NO_KEY) for _ in range(3)]
     store.jobs.finish(take(store), b"x", [])
