@@ -72,6 +72,9 @@ def test_its_terms_are_those_of_the_search(store: Store) -> None:
     wanted = [(term.source, term.forms) for term in found.wanted("A hot dog in a bun by IBM is # 1.", "en")]
     expected = [("hot dog", ("Hotdog",)), ("bun", ("Brötchen", "Semmel")), ("IBM", ("IBM",)), ("# 1", ("Nummer eins",))]
     assert wanted == expected
+    store.glossaries.merge(ANNA, last, {EN_DE: {"hot dog": "Würstchen"}})
+    found = store.glossaries.terminology(ANNA, [first, last], "en", "de")
+    assert [term.forms for term in found.wanted("A hot dog.", "en")] == [("Würstchen",)]
     with refuses(400, "'a' has no terms from de to en"):
         store.glossaries.terminology(ANNA, [first], "de", "en")
     with refuses(404, "no such glossary"):

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from uuid import uuid4
 
 from regard.serving.core import Key, ServiceError
@@ -173,14 +174,23 @@ class Glossaries:
         Raises:
             ServiceError: 404 there is no such glossary, 400 one has nothing of this direction.
         """
-        found = dict[str, str]()
+        found, pair = list[bytes](), (primary(source), primary(target))
         with self._database.read() as connection:
             for id in ids:
                 name = _get(connection, owner, id).name
-                if not (entries := _entries(connection, id, (primary(source), primary(target)))):
+                if (content := _content(connection, id, pair)) is None:
                     raise ServiceError(400, f"the glossary {name!r:.60} has no terms from {source} to {target}")
-                found |= entries
-        return Terminology(_terms(found))
+                found.append(content)
+        return _terminology(tuple(found))
+
+
+@lru_cache(maxsize=32)
+def _terminology(contents: tuple[bytes, ...]) -> Terminology:
+    """That of dictionaries; parsed once for many requests."""
+    found = dict[str, str]()
+    for content in contents:
+        found |= json.loads(content)
+    return Terminology(_terms(found))
 
 
 def _checked(name: str) -> str:
@@ -241,10 +251,14 @@ def _get(connection: sqlite3.Connection, owner: Key, id: str) -> Glossary:
     return Glossary(id, name, created, tuple(Dictionary(*one) for one in connection.execute(query, (id,))))
 
 
-def _entries(connection: sqlite3.Connection, id: str, pair: tuple[str, str]) -> dict[str, str]:
+def _content(connection: sqlite3.Connection, id: str, pair: tuple[str, str]) -> bytes | None:
     query = "SELECT entries FROM dictionaries WHERE (glossary, source, target) = (?, ?, ?)"
     row = connection.execute(query, (id, *pair)).fetchone()
-    found: dict[str, str] = json.loads(row[0]) if row else {}
+    return row and bytes(row[0])
+
+
+def _entries(connection: sqlite3.Connection, id: str, pair: tuple[str, str]) -> dict[str, str]:
+    found: dict[str, str] = json.loads(_content(connection, id, pair) or "{}")
     return found
 
 
