@@ -210,7 +210,8 @@ def failing(error: Exception, times: int = 1 << 30) -> jobs.Translate:
     return translate
 
 
-def test_a_fault_ends_its_document_and_no_other_and_is_logged_without_texts(store: Store, caplog) -> None:
+def test_a_fault_ends_its_document_and_no_other_and_is_logged_without_texts(store: Store, caplog, monkeypatch) -> None:
+    monkeypatch.setattr(jobs._LOG, "disabled", False)  # as libraries leave it that configure logging
     with run(store, failing(ValueError("a secret text"), 1), 1) as runner, caplog.at_level(logging.DEBUG):
         first, second = runner.put(TEXT), runner.put(PAGE)
         assert ended(runner, first).error == "the server has a fault, so that the document could not be translated"
