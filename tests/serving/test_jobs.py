@@ -85,7 +85,9 @@ def test_documents_become_their_translations(store: Store) -> None:
 
 
 def test_what_waits_is_translated_at_the_next_start(store: Store) -> None:
-    name = JobRunner(store, shout).put(TEXT)
+    runner = JobRunner(store, shout)
+    name = runner.put(TEXT)
+    runner.end(60)
     with run(store) as runner:
         assert ended(runner, name).status == "done"
 

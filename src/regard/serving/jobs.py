@@ -117,15 +117,15 @@ class JobRunner:
         Args:
             seconds: to wait for it; what then is not ready is not written.
         """
+        until, running = time.monotonic() + seconds, [one for one in self._workers if one.is_alive()]
         self._ends.set()
         self._come.release(len(self._workers))
-        until = time.monotonic() + seconds
-        for thread in self._workers:
+        for thread in running:
             thread.join(max(until - time.monotonic(), 0))
         with self._lock:
             for call in self._calls.values():
                 call.left.set()
-        for thread in (*self._workers, self._housekeeper):
+        for thread in (*running, self._housekeeper) if running else ():
             thread.join(PAUSE)
 
     def _run(self) -> None:

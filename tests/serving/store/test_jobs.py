@@ -1,8 +1,9 @@
 """What is stored of documents: who sees them, who works on them, what is written of them and deleted."""
 
 import time
+from contextlib import closing
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import pytest
 
@@ -198,6 +199,28 @@ def test_what_ended_a_day_ago_is_deleted(store: Store) -> None:
     assert stored(store) == [(3, 2, 0, 1 + len(REQUEST.content))]
     store.jobs.expire(time.time() + 87_000)
     assert stored(store) == [(1, 1, 0, len(REQUEST.content))]
+
+
+def test_what_is_deleted_is_nowhere_in_the_files(tmp_path: Path) -> None:
+    with closing(Store.open(tmp_path)) as store:
+        owner = owned(store, 1)
+        names = [store.jobs.put(replace(REQUEST, content=b"private one" * 5000), owner) for _ in range(3)]
+        lease = take(store)
+        store.jobs.begin(lease, 2, 12, "en")
+        store.jobs.add(lease, 0, ["private two"] * 2, 1.0)
+        store.jobs.finish(lease, b"private three" * 5000, ["private four"])
+        store.memory(owner, "en", "de").add([("private five", "private six")])
+        assert b"private six" in files(tmp_path)
+        store.jobs.expire(time.time() + 87_000)
+        store.jobs.delete(names[1])
+        assert b"private t" not in files(tmp_path)
+        assert b"private one" in files(tmp_path)
+        store.keys.revoke(owner.name)
+        assert b"private" not in files(tmp_path)
+
+
+def files(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())
 
 
 def test_a_key_that_is_revoked_takes_its_documents_along(store: Store) -> None:

@@ -127,6 +127,11 @@ class Database:
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
+    def empty_log(self) -> None:
+        """Write what is in SQLite's log into the file, so that nothing deleted is in either, unless somebody reads."""
+        with self._connection() as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Close what is not in use, and the rest once it is not."""
         self._open = False
@@ -136,8 +141,7 @@ class Database:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        try:
-            connection = self._take()
+        with self._connection() as connection:
             try:
                 connection.execute(begin)
                 yield connection
@@ -145,6 +149,15 @@ class Database:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """One that nobody else uses meanwhile; faults become sentences."""
+        try:
+            connection = self._take()
+            try:
+                yield connection
+            finally:
                 self._give_back(connection)
         except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
             raise

@@ -129,6 +129,7 @@ class Jobs:
         with self._database.write() as connection:
             number, _ = _find(connection, name)
             connection.execute("DELETE FROM jobs WHERE number = ?", (number,))
+        self._database.empty_log()
         return number
 
     def waits(self, seconds: float) -> bool:
@@ -235,14 +236,16 @@ class Jobs:
     def expire(self, now: float) -> None:
         """Delete what ended a day before ``now``, in seconds since 1970."""
         with self._database.write() as connection:
-            connection.execute("DELETE FROM jobs WHERE ended < ?", (now - KEPT,))
+            some = connection.execute("DELETE FROM jobs WHERE ended < ?", (now - KEPT,)).rowcount
+        if some:
+            self._database.empty_log()
 
 
 def _next(connection: sqlite3.Connection, seconds: float) -> int | None:
     """A document that nobody works on."""
     query = """
         SELECT number FROM jobs WHERE ended IS NULL AND (lease IS NULL OR beat NOT BETWEEN ? AND ?)
-        ORDER BY (SELECT max(ifnull(taken, 0)) FROM jobs AS others WHERE others.owner = jobs.owner),
+        ORDER BY (SELECT max(taken) FROM jobs AS others WHERE others.owner = jobs.owner),
         ifnull(taken, created), number LIMIT 1
     """
     now = time.time()

@@ -89,6 +89,7 @@ class Keys:
         with self._database.write() as connection:
             if not connection.execute("DELETE FROM keys WHERE name = ? AND id > 0", (name,)).rowcount:
                 raise RegardError(f"there is no key {name!r:.120}")
+        self._database.empty_log()
 
     def all(self) -> list[KeyUsage]:
         """Every key, by name."""

@@ -50,6 +50,7 @@ class ClientMemory:
         """Forget all of it."""
         with self.database.write() as connection:
             connection.execute(f"DELETE FROM memory WHERE {_OF}", self._place)
+        self.database.empty_log()
 
     def count(self) -> int:
         """Its texts."""
