@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from regard.serving.core import ServiceError
 from regard.serving.translate import Translator
 from regard.tasks.kinds import continues_text, fills_words, labels_texts, tags_words
+from regard.tasks.text.writer import Hypothesis
 from regard.tasks.translation.align import unit_weights, units_of
 
 if TYPE_CHECKING:
@@ -59,12 +60,9 @@ class OwnPairRequest(_Asked):
     target: str
 
 
-class WordsRequest(_Asked):
+class WordsRequest(OwnPairRequest):
     """A sentence whose translation's words are to be replaced by others."""
 
-    text: str = Text
-    source: str | None = None
-    target: str
     n: int = Field(default=3, ge=1, le=10)
 
 
@@ -170,7 +168,11 @@ class Answers:
 
     def _words(self, asked: WordsRequest) -> object:
         with self._direct(asked.source, asked.target, asked.text) as task:
-            found = task.alternatives(asked.text, asked.n)
+            best = None
+            if asked.translation is not None:
+                _, [ids] = task.encode_pairs([asked.text], [asked.translation], 1, "translations")
+                best = Hypothesis(asked.translation, tuple(ids.tolist()), 0.0)
+            found = task.alternatives(asked.text, asked.n, best=best)
         return {
             "words": [
                 {"begin": one.begin, "end": one.end, "others": [asdict(other) for other in one.alternatives]}

@@ -1,0 +1,49 @@
+"""What single models say to a server's clients."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from regard.inspection import SHIPPED
+from regard.serving.answers import Answers
+from regard.serving.core import Call
+from regard.serving.models import ServedModels
+from regard.serving.search import CALL, SharedSearch
+from regard.serving.translate import Translator
+from regard.system.errors import RegardError
+
+TEXT = "The animal didn't cross the street because it was too tired."
+
+
+@pytest.fixture(scope="module")
+def answers() -> Iterator[Answers]:
+    searching = SharedSearch(1)
+    yield Answers(Translator(ServedModels([f"en:de={SHIPPED[0]}"]), searching))
+    searching.end()
+
+
+def asked(answers: Answers, name: str, **fields: Any) -> Any:
+    kind, answer = answers.kinds[name]
+    CALL.set(Call())
+    return answer(kind(**fields))
+
+
+def test_other_words_are_those_of_the_translation_that_is_given(answers: Answers) -> None:
+    own = asked(answers, "words", text=TEXT, target="de", n=2)["words"]
+    best = asked(answers, "attention", text=TEXT, target="de")["target"]
+    assert own == asked(answers, "words", text=TEXT, target="de", n=2, translation=best)["words"]
+    begin, word, other = next(
+        (one["begin"], best[one["begin"] : one["end"]], other["text"]) for one in own for other in one["others"]
+    )
+    assert other != best
+    words = asked(answers, "words", text=TEXT, target="de", n=2, translation=other)["words"]
+    assert "".join(other[one["begin"] : one["end"]] for one in words) == other.replace(" ", "")
+    [others] = [one["others"] for one in words if one["begin"] == begin]
+    assert word in [one["word"] for one in others]
+    assert all(one["text"].startswith(other[:begin]) for one in others)
+
+
+def test_a_translation_may_not_be_longer_than_the_model_writes(answers: Answers) -> None:
+    with pytest.raises(RegardError, match="translations"):
+        asked(answers, "words", text=TEXT, target="de", translation="Tier " * 2000)
