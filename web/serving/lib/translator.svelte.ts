@@ -212,10 +212,13 @@ export function best(translation: string, all: readonly SentWord[], own: Span): 
   return { begin: found?.begin ?? own.begin, others: found?.others ?? [] }
 }
 
-/** The translation with another word, up to its end: punctuation stands closer than the word that was there. */
-export function prefixWith(before: string, { word, text }: Other): string {
-  const at = text.indexOf(word, before.trimEnd().length)
-  return at < 0 ? before + word : text.slice(0, at + word.length)
+/** Another word where it stands: the translation up to it and with it, and what follows. */
+export function placed(before: string, { word, text }: Other): { word: string; prefix: string; rest: string } {
+  const begin = text.indexOf(word, before.trimEnd().length) // punctuation stands closer than the word that was there
+  if (begin < 0) return { word, prefix: before + word, rest: '' }
+  const end = begin + word.length
+  const [joined] = /^(?:[-'’]?[\p{L}\p{N}]+)*/u.exec(text.slice(end))! // “T” of “T-Shirt”
+  return { word: word + joined, prefix: text.slice(0, end + joined.length), rest: text.slice(end + joined.length).trimStart() }
 }
 
 function languageName(code: string): string {

@@ -3,7 +3,7 @@ import { pieces, received, sourceOf, spliced, steered } from '../../serving/lib/
 import { linked, shade, shares, told, type At } from '../../serving/lib/attended'
 import { cut, trimmed, units } from '../../serving/lib/places'
 import type { SentTranslation } from '../../serving/lib/types'
-import { best, prefixWith } from '../../serving/lib/translator.svelte'
+import { best, placed } from '../../serving/lib/translator.svelte'
 
 /** Each word in capitals and backwards, places in code points. */
 function sent(text: string, translation: string, more: Partial<SentTranslation> = {}): SentTranslation {
@@ -106,11 +106,19 @@ describe('other words', () => {
     // 🐕 is one character for the server, two units here
     expect(best('Ein 🐕 läuft.', all, { begin: 7, end: 13 })).toEqual({ begin: 7, others: others('rennt') })
     expect(best('Ein 🐕 läuft.', all, { begin: 4, end: 6 })).toEqual({ begin: 4, others: others('🐈') })
-    const prefix = (before: string, word: string, text: string) => prefixWith(before, { word, text, probability: 0.1 })
-    expect(prefix('Ein Mann ', 'im', 'Ein Mann im Hemd.')).toBe('Ein Mann im')
-    expect(prefix('Ein Mann ', ',', 'Ein Mann, der geht.')).toBe('Ein Mann,')
-    expect(prefix('', 'Der', 'Der Mann.')).toBe('Der')
     expect(best('Ein', [], { begin: 0, end: 3 })).toEqual({ begin: 0, others: [] })
+  })
+})
+
+describe('another word', () => {
+  it.each([
+    ['Ein Mann ', 'im', 'Ein Mann im Hemd.', 'im', 'Ein Mann im', 'Hemd.'],
+    ['Ein Mann ', ',', 'Ein Mann, der geht.', ',', 'Ein Mann,', 'der geht.'],
+    ['Ein rotes ', 'T', 'Ein rotes T-Shirt.', 'T-Shirt', 'Ein rotes T-Shirt', '.'],
+    ['', 'Der', 'Der Mann.', 'Der', 'Der', 'Mann.'],
+    ['Ein ', 'Hund', 'Das Tier.', 'Hund', 'Ein Hund', ''],
+  ])('stands where it does: %j %s', (before, word, text, ...[whole, prefix, rest]) => {
+    expect(placed(before, { word, text, probability: 0.1 })).toEqual({ word: whole, prefix, rest })
   })
 })
 
