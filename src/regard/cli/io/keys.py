@@ -25,9 +25,9 @@ def keys(
 ) -> None:
     """Make, list or revoke the keys of clients of regard serve.
 
-    The secret of a new key is printed once; the server keeps its hash alone. A server that has a key asks every client
-    for one; a change holds at once, without a restart. What a key owned (glossaries, documents, memory) is deleted
-    with it.
+    The secret of a new key is printed once; the server keeps its hash alone. A server that has a key at its start asks
+    every client for one. Keys are made and revoked while it runs. What a key owned (glossaries, documents, memory) is
+    deleted with it.
 
     Args:
         action: make a key and print its secret, list all keys, or revoke one.
