@@ -125,6 +125,7 @@ def test_phrases_are_those_that_a_regular_expression_finds():
         ("100km by 5G in 3D, 20°C and -5, +3.5%, a-4", ["100km", "5G", "3D", "20°C", "-5", "+3.5%", "4"]),
         ("Call +49 30 123456, not 30 12; 5-year", ["+49 30 123456", "30", "12", "5"]),
         ("10\xa0000 and 1\u202f000\u202f000 or 7\u2009500", ["10\xa0000", "1\u202f000\u202f000", "7\u2009500"]),
+        ("of [X7X] see [1], [12] or [a]", ["[X7X]", "[1]", "[12]"]),
         ("the 2nd of the 1990s, 21st, file_2, 第3回", []),
     ],
 )
