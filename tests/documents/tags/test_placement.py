@@ -47,6 +47,18 @@ def translate(marked: str, target: str, links: dict[int, int]) -> str:
     return render(one, found)
 
 
+def test_an_element_at_the_end_of_a_line_stays_in_it() -> None:
+    builder = SegmentBuilder(0, blanks=True)
+    builder.add("Hi, ")
+    builder.empty("<x/>")
+    builder.add("!\nA man")
+    one, target = builder.segment(0, ""), "Hallo.\nEin Mann"
+    share_JI = np.zeros((4, 5))
+    share_JI[range(4), [0, 1, 3, 4]] = 1
+    found = place_tags(one.tags, (one.text, units(one.text)), (target, units(target)), share_JI)
+    assert render(one, found) == "Hallo.<x/>\nEin Mann"
+
+
 @pytest.mark.parametrize(
     ("source", "target", "links", "wanted"),
     [

@@ -316,7 +316,7 @@ class Placement:
         """The gap between target units for an element, and the character there."""
         tag, (first, _) = self.tags[number], self._runs[number]
         low, high = gaps[0], gaps[-1]
-        before, behind = self.source[tag.begin - 1 : tag.begin], self.source[tag.end : tag.end + 1]
+        before = self.source[tag.begin - 1 : tag.begin]
         attached = bool(before.strip())
         if first <= own[0] or low == high:
             gap = low
@@ -334,8 +334,9 @@ class Placement:
             return gap, within[0]
         if gap == high:
             return gap, within[1]
-        to_left = attached or not behind.strip()
-        return gap, self.units_J[gap - 1][1] if to_left and attached else self.units_J[gap][0]
+        at = self.units_J[gap][0]
+        beyond = self.target.count("\n", 0, at) > self.source.count("\n", 0, tag.begin)  # in the next line
+        return gap, self.units_J[gap - 1][1] if attached or beyond else at
 
 
 def _signs(text: str, units: Sequence[Place]) -> NDArray[np.bool_]:
