@@ -96,6 +96,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "tune": ("regard tune model", "regard tune model --source val.en --reference val.de --dry-run"),
     "terms": ("regard terms model", "regard terms model --add terms.tsv", 'regard terms model --remove "hot dog"'),
     "slim": ("regard slim model --dry-run", "regard slim model"),
+    "serve": ("regard serve model", "regard serve en-de de-en --port 5000", "regard serve en-de --check"),
     "keys": ("regard keys make weblate", "regard keys make anna --characters 500000", "regard keys list"),
     "demo": ("regard demo --output demo", "regard demo --without scale", "regard demo --images --output digits"),
 }
@@ -105,6 +106,7 @@ MODULES = {
     **dict.fromkeys(("translate", "ask", "generate"), "generation"),
     **dict.fromkeys(("classify", "tag", "fill"), "prediction"),
     "keys": "io.keys",
+    "serve": "io.server",
 }
 """The modules of commands that have none of their own name."""
 OF_TEXTS = ("translate", "ask", "classify", "tag", "generate", "fill", "encode", "attend", "score", "align")

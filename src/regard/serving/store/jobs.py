@@ -132,6 +132,11 @@ class Jobs:
         self._database.empty_log()
         return number
 
+    def counts(self) -> dict[str, int]:
+        """How many documents have each status."""
+        with self._database.read() as connection:
+            return dict(connection.execute("SELECT status, count(*) FROM jobs GROUP BY status").fetchall())
+
     def waits(self, seconds: float) -> bool:
         """Whether there is a document to take; ``seconds`` as for :meth:`take`."""
         with self._database.read() as connection:

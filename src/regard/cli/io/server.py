@@ -1,0 +1,147 @@
+"""``regard serve``: models behind HTTP for the programs and people of a team."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from regard.cli.io.exchange import Precision
+from regard.cli.io.load_model import check_threads
+from regard.cli.io.terminal import result, say
+from regard.system.errors import Option, RegardError, UsageError
+from regard.system.installation import require
+
+PORT = 5000
+"""LibreTranslate's, so that its clients find us."""
+MOST_LOOPS = 4
+"""Threads that search; more divide the steps of these."""
+MEBIBYTE = 1 << 20
+
+
+def serve(
+    folders: Annotated[list[str] | None, Parameter(name="MODEL...")] = None,
+    /,
+    *,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    data: Path | None = None,
+    open: bool = False,
+    name: list[str] | None = None,
+    origin: list[str] | None = None,
+    idle: float = 0.0,
+    seconds: float = 60.0,
+    document_mebibytes: int = 32,
+    attention: str | None = None,
+    log: bool = False,
+    check: bool = False,
+    threads: int | None = None,
+    precision: Precision = "auto",
+) -> None:
+    """Serve models over HTTP: a page for people, and the interfaces of LibreTranslate, DeepL, Google and our own.
+
+    Models are found by language; where none translates directly, two do through a third. All clients share one batch,
+    and a sentence's translation does not depend on the others. Only this machine is answered, unless --host is another:
+    then clients need a key (regard keys), or --open lets everybody in. Ctrl-C or SIGTERM ends it when what runs is
+    done.
+
+    Args:
+        folders: model folders, of several languages and tasks; en:de=FOLDER where a folder does not say its languages.
+        host: the address to listen at; 0.0.0.0: all of this machine's.
+        port: the port; 0: any that is free.
+        data: a folder for keys, glossaries, documents and usage; default: ~/.local/share/regard.
+        open: answer clients without a key, whatever the host.
+        name: a name by which clients ask for this server, behind a proxy for instance; may be given several times.
+        origin: a page of another site that may ask from browsers, https://wiki.example.org; may be given several times.
+        idle: seconds after which a model that nobody used leaves memory; 0: never.
+        seconds: that a request may take.
+        document_mebibytes: size of a document at most.
+        attention: the address of a regard explore of these models, to which the page links.
+        log: a line on stderr for each request, without its texts.
+        check: open everything, translate a word with each translator, and say whether it could be served.
+        threads: processor threads; default: all.
+        precision: how the engine stores weights: auto is the fastest that regard pack found to keep the score.
+    """
+    check_threads(threads)
+    if not 0 <= port < 1 << 16:
+        raise UsageError(f"there is no port {port}", Option("port"))
+    if not folders:
+        raise UsageError("name a model folder, or several", "MODEL")
+    require("starlette", "uvicorn")
+    from regard.serving.app import LOOPBACK, Access, ServiceServer, ServiceSite, listen
+    from regard.serving.models import ServedModels
+    from regard.serving.service import Limits, TranslationService
+    from regard.serving.store import Store, data_folder
+    from regard.system import kernels
+    from regard.system.processor import usable_cores
+
+    cores = threads or usable_cores()
+    loops = min(cores, MOST_LOOPS)
+    kernels.use_threads(max(1, cores // loops))
+    models = ServedModels(folders, precision, idle)
+    if check:
+        _check(models)
+    store = Store.open(data_folder(data))
+    local = host in LOOPBACK
+    needs_key = not open and (store.keys.needed or not local)
+    if needs_key and not store.keys.needed:
+        message = f"at {host} clients need a key, and there is none: regard keys make NAME; or --open lets everybody in"
+        raise UsageError(message, Option("host"))
+    if check:
+        store.close()
+        return
+    service = TranslationService(models, store, loops, needs_key, Limits(seconds=seconds))
+    access = Access(host, tuple(name or ()), tuple(origin or ()), log)
+    site = ServiceSite(service, access, attention, document_mebibytes * MEBIBYTE)
+    try:
+        listener = listen(host, port)
+    except OSError as error:
+        raise UsageError(f"cannot listen at {host}, port {port}: {error.strerror}", Option("port")) from None
+    sys.setswitchinterval(SWITCH)
+    with listener:
+        shown = f"[{host}]" if ":" in host else host
+        directions = sorted({pair for one in models for pair in one.directions})
+        said = ", ".join(" → ".join(pair) for pair in directions[:5]) + (" …" if len(directions) > 5 else "")
+        result(f"Serving {said or len(models.all)} at http://{shown}:{listener.getsockname()[1]}/ (Ctrl-C ends it)")
+        if open and not local:
+            say("everybody who reaches this address is answered (--open)")
+        sys.stdout.flush()
+        service.start()
+        ServiceServer(site, service).run([listener])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # threads of calls that were ended may still compute
+
+
+SWITCH = 0.001
+"""Seconds after which a thread that computes in Python lets another one."""
+
+
+def _check(models: object) -> None:
+    """Open every model, and translate a word with each translator.
+
+    Raises:
+        RegardError: one cannot be served; the others were tried.
+    """
+    from regard.serving.models import ServedModels
+    from regard.tasks.kinds import translates
+
+    assert isinstance(models, ServedModels)
+    failed = 0
+    for model in models:
+        try:
+            with models.use(model) as task:
+                kind = f"{task.info.noun}, {getattr(task, 'precision', 'fp32')}"
+                if translates(task):
+                    source, target = model.usual if model.usual in model.directions else min(model.directions)
+                    said = task.between(source, target).translate("1")
+                    kind += f", {len(model.directions)} directions; {source} → {target}: 1 → {said}"
+                result(f"{model.name}: {kind}")
+        except RegardError as error:
+            say(str(error))
+            failed += 1
+    if failed:
+        raise RegardError(f"{failed} of {len(models.all)} models cannot be served; see above")

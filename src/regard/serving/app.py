@@ -1,0 +1,281 @@
+"""The web application of a server: its guard, all interfaces, its page; and the process that runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from regard.library.serve.app import File, files
+from regard.library.serve.body import RequestRefused
+from regard.library.serve.guard import HEADERS, NAMES
+from regard.library.serve.server import Connection
+from regard.library.serve.server import Limits as ConnectionLimits
+from regard.serving.interfaces import deepl, libretranslate, native, others
+from regard.serving.interfaces.interface import Interface
+from regard.serving.metrics import CONTENT_TYPE, Metrics
+from regard.serving.service import TranslationService
+
+PAGE = Path(__file__).parent / "page"
+CONNECTIONS = 512
+"""At once; one that waits for a question makes room for a new one."""
+GRACE = 3.0
+"""Seconds after SIGTERM in which the server still listens, so that who sends to it hears that it ends."""
+DRAIN = 60
+"""Seconds in which calls may end."""
+KEPT = 60
+"""Seconds that an idle connection is kept."""
+ELSEWHERE = ("cross-site", "same-site")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may ask.
+
+    Args:
+        host: that is listened at.
+        names: by which the server is asked beside those of this machine; none: by any where the host is another.
+        origins: other pages that may ask.
+        log: a line on stderr for each request: method, path, status, milliseconds; never a text.
+    """
+
+    host: str = "127.0.0.1"
+    names: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    log: bool = False
+
+    def refuse(self, headers: Headers) -> None:
+        """Raise a RequestRefused for a name that is none of the server's, and for another page's request."""
+        host = headers.get("host", "").lower()
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if (self.names or self.host in LOOPBACK) and name not in (*NAMES, *self.names):
+            raise RequestRefused(421, "the server answers to no such name; regard serve --name allows one")
+        origin = headers.get("origin")
+        if origin and origin.startswith("http") and origin.partition("://")[2].lower() != host:
+            if origin not in self.origins:
+                raise RequestRefused(403, "requests from another page are refused; regard serve --origin allows one")
+        elif not origin and headers.get("sec-fetch-site") in ELSEWHERE and headers.get("sec-fetch-mode") != "navigate":
+            raise RequestRefused(403, "requests from another page are refused")
+
+
+class ServiceGuard:
+    """Middleware: refuses what may not be asked, adds headers to every answer, counts it.
+
+    Args:
+        app: that answers.
+        access: who may ask.
+        metrics: where requests are counted.
+        interface_of: how errors of a path look.
+    """
+
+    def __init__(
+        self, app: ASGIApp, access: Access, metrics: Metrics, interface_of: Callable[[str], Interface]
+    ) -> None:
+        self._app, self._access, self._metrics, self._interface_of = app, access, metrics, interface_of
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        begun, status = time.perf_counter(), 0
+        headers = Headers(scope=scope)
+        origin = headers.get("origin", "")
+
+        async def send_guarded(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                found = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    found.setdefault(name, value)
+                if origin in self._access.origins and origin:
+                    found["Access-Control-Allow-Origin"] = origin
+                    found["Cross-Origin-Resource-Policy"] = "cross-origin"
+                    found.add_vary_header("Origin")
+                if status in (400, 408, 413, 415, 421):  # what is left of the request is not read
+                    found["Connection"] = "close"
+            await send(message)
+
+        try:
+            self._access.refuse(headers)
+            if scope["method"] == "OPTIONS" and origin in self._access.origins and origin:
+                answer = Response(status_code=204, headers=_preflight(headers))
+            else:
+                await self._app(scope, receive, send_guarded)
+                return
+        except Exception as error:
+            if status:
+                raise
+            answer = self._interface_of(scope["path"]).error_response(error)
+        finally:
+            if status:
+                self._end(scope, status, begun)
+        await answer(scope, receive, send_guarded)
+        self._end(scope, status, begun)
+
+    def _end(self, scope: Scope, status: int, begun: float) -> None:
+        took = time.perf_counter() - begun
+        route = scope.get("route")
+        self._metrics.count(getattr(route, "path", ""), status, took)
+        if self._access.log:
+            print(f"{scope['method']} {scope['path'][:200]!r} {status} {took * 1000:.0f} ms", file=sys.stderr)
+
+
+def _preflight(headers: Headers) -> dict[str, str]:
+    return {
+        "Access-Control-Allow-Methods": "GET, POST, PUT, PATCH, DELETE",
+        "Access-Control-Allow-Headers": headers.get("access-control-request-headers", "content-type"),
+        "Access-Control-Max-Age": "600",
+    }
+
+
+class ServiceSite:
+    """All that a server answers.
+
+    Args:
+        service: of the models.
+        access: who may ask.
+        attention: where an attention page of the models is, if there is one.
+        most_bytes: of a document.
+    """
+
+    def __init__(
+        self, service: TranslationService, access: Access, attention: str | None = None, most_bytes: int = 32 << 20
+    ) -> None:
+        self._service, self._metrics = service, Metrics(service)
+        self._files = files(PAGE)
+        native_routes = native.NativeInterface(service, attention, most_bytes)
+        self._operations = native_routes.operations()
+        glossaries = service.store.glossaries
+        self._interfaces: Sequence[Interface] = (native.INTERFACE, deepl.INTERFACE, *others.INTERFACES)
+        routes = [
+            *native_routes.routes(),
+            *libretranslate.routes(service, service.needs_key, most_bytes),
+            *deepl.routes(service, glossaries, most_bytes),
+            *others.routes(service),
+            Route("/livez", self.live, methods=["GET"]),
+            Route("/readyz", self.ready, methods=["GET"]),
+            Route("/metrics", self.metrics, methods=["GET"]),
+            Route("/openapi.json", self.openapi, methods=["GET"]),
+            Route("/", self.file, methods=["GET"]),
+            Route("/assets/{name:path}", self.file, methods=["GET"]),
+        ]
+        handlers: Any = {HTTPException: self._say}
+        inner = Starlette(routes=routes, exception_handlers=handlers)
+        inner.router.redirect_slashes = False
+        self.app: ASGIApp = ServiceGuard(inner, access, self._metrics, self._interface_of)
+
+    def _interface_of(self, path: str) -> Interface:
+        return next((one for one in self._interfaces if one.owns(path)), libretranslate.INTERFACE)
+
+    async def _say(self, request: Request, error: Exception) -> Response:
+        return self._interface_of(request.url.path).error_response(error)
+
+    async def live(self, request: Request) -> Response:
+        """Whether the process answers."""
+        return JSONResponse({"status": "ok"})
+
+    async def ready(self, request: Request) -> Response:
+        """Whether new work is accepted."""
+        ending = self._service.admission.ending
+        return JSONResponse({"status": "ending" if ending else "ready"}, 503 if ending else 200)
+
+    async def metrics(self, request: Request) -> Response:
+        """What is counted."""
+        return Response(self._metrics.text(), media_type=CONTENT_TYPE)
+
+    async def openapi(self, request: Request) -> Response:
+        """The native interface, described."""
+        from regard.serving.interfaces.openapi import describe
+
+        return JSONResponse(describe(self._operations, self._service.answers.kinds))
+
+    async def file(self, request: Request) -> Response:
+        """A file of the page."""
+        found: File | None = self._files.get(request.url.path.removeprefix("/") or "index.html")
+        if found is None:
+            raise HTTPException(404)
+        headers = {**found.headers, "Vary": "Accept-Encoding"}
+        if "gzip" in request.headers.get("accept-encoding", "") and found.gzip_content is not None:
+            return Response(found.gzip_content, headers={**headers, "Content-Encoding": "gzip"})
+        return Response(found.content, headers=headers)
+
+
+class ServiceServer(uvicorn.Server):
+    """Serves until a signal arrives; then what runs may end, and nothing new begins.
+
+    Args:
+        site: what it serves.
+        service: of the site.
+    """
+
+    def __init__(self, site: ServiceSite, service: TranslationService) -> None:
+        self._service, self._until = service, float("inf")
+        limits = ConnectionLimits(most=CONNECTIONS, whole=120.0)
+        super().__init__(
+            uvicorn.Config(
+                site.app,
+                loop="asyncio",
+                http=partial(Connection, limits=limits),  # type: ignore[arg-type]
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="critical",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_keep_alive=KEPT,
+                timeout_graceful_shutdown=DRAIN,
+            )
+        )
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal lets calls end, the second ends them; SIGTERM is waited for a moment, Ctrl-C is not."""
+        if self._service.admission.ending:
+            self.should_exit = self.force_exit = True
+        self._service.refuse_new()
+        self._until = time.monotonic() + (GRACE if sig == signal.SIGTERM else 0.0)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Whether to end now."""
+        return await super().on_tick(counter) or time.monotonic() > self._until
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Wait for calls, then end the service."""
+        await super().shutdown(sockets)
+        await asyncio.to_thread(self._service.end, 1.0)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket.
+
+    Raises:
+        OSError: it cannot be had.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(1024)
+    except OSError:
+        found.close()
+        raise
+    return found

@@ -1,0 +1,301 @@
+"""The service that every interface calls: admits, divides work among threads, and ends it when nobody waits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from regard.documents.segment import Segment
+from regard.documents.translate import SegmentAnswer
+from regard.serving.admission import Admission
+from regard.serving.answers import Answers, GenerateRequest
+from regard.serving.core import (
+    NO_KEY,
+    Call,
+    DocumentRequest,
+    Job,
+    JobName,
+    LanguageGuess,
+    ServedLanguage,
+    ServiceError,
+    TextTranslation,
+    TranslationRequest,
+    client_texts,
+)
+from regard.serving.jobs import JobRunner
+from regard.serving.languages import guess_languages
+from regard.serving.models import ServedModels
+from regard.serving.search import CALL, SharedSearch
+from regard.serving.store import Store
+from regard.serving.store.keys import refuse_over
+from regard.serving.translate import Translator
+
+T = TypeVar("T")
+F = TypeVar("F", bound=BaseModel)
+SWEEP = 5.0
+"""Seconds between two looks at what is idle."""
+END = object()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a server allows.
+
+    Args:
+        seconds: of a call, unless the client asks for fewer.
+        waiting: seconds of work that is accepted beyond what runs.
+        calls: at once.
+        texts: of a call; ``characters`` of one text, and ``call_characters`` of all.
+        alternatives, beam: at most.
+    """
+
+    seconds: float = 60.0
+    waiting: float = 20.0
+    calls: int = 256
+    texts: int = 1024
+    characters: int = 20_000
+    call_characters: int = 100_000
+    alternatives: int = 5
+    beam: int = 16
+
+
+class TranslationService:
+    """Implements :class:`regard.serving.core.Service`.
+
+    Args:
+        models: that are served.
+        store: what lasts.
+        threads: that search.
+        needs_key: nobody without a key is answered.
+        limits: of calls.
+    """
+
+    def __init__(
+        self, models: ServedModels, store: Store, threads: int, needs_key: bool = False, limits: Limits | None = None
+    ) -> None:
+        self.models, self.store, self.needs_key, self.limits = models, store, needs_key, limits or Limits()
+        self.searching = SharedSearch(threads)
+        self.admission = Admission(self.limits.waiting, self.limits.calls)
+        self._translator = Translator(models, self.searching)
+        self.answers = Answers(self._translator)
+        self._pool = ThreadPoolExecutor(self.limits.calls, "call")
+        self.jobs = JobRunner(store, self.translate_segments, self._guess)
+        self._ended = threading.Event()
+        self._sweeper = threading.Thread(target=self._sweep, daemon=True)
+
+    def start(self) -> None:
+        """Go on with documents, and look after idle models."""
+        self.jobs.start()
+        self._sweeper.start()
+        threading.Thread(target=guess_languages, args=("a", ["en"]), daemon=True).start()  # loads what it reads
+
+    def refuse_new(self) -> None:
+        """From now on nothing new is accepted."""
+        self.admission.ending = True
+
+    def end(self, seconds: float = 60.0) -> None:
+        """Let calls end for so long, then end them; documents go on when the server starts again."""
+        self.refuse_new()
+        until = time.monotonic() + seconds
+        while self.admission.calls and time.monotonic() < until:
+            time.sleep(0.05)
+        self._ended.set()
+        self.jobs.end(max(1.0, until - time.monotonic()))
+        self.searching.end()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        self.store.close()
+
+    def admit(self, secret: str | None, client: str, seconds: float | None = None) -> Call:
+        """As :class:`regard.serving.core.Service` has it."""
+        self.admission.refuse_ending()
+        key = NO_KEY
+        if secret:
+            found = self.store.keys.find(secret)
+            if found is None and (self.needs_key or self.store.keys.needed):
+                raise ServiceError(403, "this is no key of the server")
+            key = found or NO_KEY
+        elif self.needs_key:
+            raise ServiceError(401, "a key is needed")
+        limit = min(seconds or self.limits.seconds, self.limits.seconds)
+        return Call(key, f"key {key.name}" if key.id else client, time.monotonic() + limit)
+
+    async def translate(self, request: TranslationRequest, call: Call) -> list[TextTranslation]:
+        """As the protocol has it."""
+        characters = self._check(request, call)
+        with self.admission.enter(characters):
+            found = await self._work(call, lambda: self._translator.translate(request))
+        self.store.usage.add(call.key.id, characters)
+        return found
+
+    async def stream(
+        self, request: TranslationRequest, call: Call
+    ) -> AsyncGenerator[tuple[int, TextTranslation], None]:
+        """As the protocol has it: texts are answered as they are ready."""
+        characters = self._check(request, call)
+        with self.admission.enter(characters):
+
+            async def one(place: int) -> tuple[int, TextTranslation]:
+                prefixes = request.prefixes[place : place + 1]
+                own = replace(request, texts=request.texts[place : place + 1], prefixes=prefixes)
+                [found] = await self._work(call, lambda: self._translator.translate(own))
+                return place, found
+
+            tasks = [asyncio.ensure_future(one(place)) for place in range(len(request.texts))]
+            try:
+                for ready in asyncio.as_completed(tasks):
+                    yield await ready
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+        self.store.usage.add(call.key.id, characters)
+
+    def languages(self) -> list[ServedLanguage]:
+        """As the protocol has it."""
+        return self.models.languages()
+
+    async def detect(self, text: str, call: Call) -> list[LanguageGuess]:
+        """As the protocol has it; among all languages that are read or written."""
+        some = [code for one in self.languages() for code in (one.code, *one.targets)]
+        return await self._work(call, lambda: guess_languages(text, list(dict.fromkeys(some))))
+
+    async def model_answer(self, name: str, asked: Mapping[str, Any], call: Call) -> Any:
+        """As the protocol has it.
+
+        Raises:
+            ServiceError: a field is wrong (400).
+        """
+        fields, answer = self.answers.kinds[name]
+        found = self.check(fields, asked)
+        self._refuse_over(call, found.characters)
+        with self.admission.enter(found.characters):
+            return await self._work(call, lambda: answer(found))
+
+    @staticmethod
+    def check(fields: type[F], asked: Mapping[str, Any]) -> F:
+        """The fields of a request.
+
+        Raises:
+            ServiceError: one is wrong (400).
+        """
+        try:
+            return fields.model_validate(dict(asked))
+        except ValidationError as error:
+            raise ServiceError(400, _sentence(error)) from None
+
+    async def generate(self, asked: GenerateRequest, call: Call) -> AsyncGenerator[str, None]:
+        """Parts of what a language model writes."""
+        loop, said = asyncio.get_running_loop(), asyncio.Queue[Any]()
+
+        def write() -> None:
+            for part in self.answers.generate(asked):
+                call.check()
+                loop.call_soon_threadsafe(said.put_nowait, part)
+
+        with self.admission.enter(asked.characters):
+            working = asyncio.ensure_future(self._work(call, write))
+            working.add_done_callback(lambda _: said.put_nowait(END))
+            try:
+                while (part := await said.get()) is not END:
+                    yield part
+                await working
+            finally:
+                call.left.set()
+                with suppress(Exception, asyncio.CancelledError):
+                    await working
+
+    async def put_document(self, request: DocumentRequest, call: Call) -> JobName:
+        """As the protocol has it."""
+        self.models.find_target(request.target)
+        if request.source is not None:
+            self.models.route(request.source, request.target)
+        return await self._work(call, lambda: self.jobs.put(request, call.key))
+
+    async def job(self, name: JobName, call: Call) -> Job:
+        """As the protocol has it."""
+        return await self._work(call, lambda: self.jobs.job(name))
+
+    async def document(self, name: JobName, call: Call) -> bytes:
+        """As the protocol has it."""
+        return await self._work(call, lambda: self.jobs.result(name))
+
+    async def delete_document(self, name: JobName, call: Call) -> None:
+        """Forget a document."""
+        await self._work(call, lambda: self.jobs.delete(name))
+
+    def usage(self, call: Call) -> tuple[int, int | None]:
+        """As the protocol has it."""
+        return self.store.usage.of(call.key.id), call.key.characters
+
+    def _guess(self, text: str, request: DocumentRequest) -> str:
+        return self._translator.languages(text, None, request.target).source
+
+    def translate_segments(
+        self, request: DocumentRequest, segments: Sequence[Segment], call: Call
+    ) -> list[SegmentAnswer]:
+        """What becomes of segments of a document; in the thread of its job."""
+        token = CALL.set(call)
+        try:
+            found = self._translator.languages("", request.source, request.target)
+            return self._translator.segments(segments, (found.source, found.target), request.terms)
+        finally:
+            CALL.reset(token)
+
+    def _check(self, request: TranslationRequest, call: Call) -> int:
+        """How many characters a request has; what is beyond the limits is refused."""
+        limits, characters = self.limits, client_texts(request.texts)
+        self.models.find_target(request.target)
+        if request.source is not None:
+            self.models.find_source(request.source)
+        if len(request.texts) > limits.texts:
+            raise ServiceError(413, f"a request may have at most {limits.texts:,} texts")
+        if max(map(len, request.texts), default=0) > limits.characters:
+            raise ServiceError(413, f"a text may have at most {limits.characters:,} characters; send a document")
+        if characters > limits.call_characters:
+            raise ServiceError(413, f"a request may have at most {limits.call_characters:,} characters")
+        if not 0 <= request.alternatives <= limits.alternatives:
+            raise ServiceError(400, f"alternatives: expected 0 to {limits.alternatives}")
+        if request.beam is not None and not 1 <= request.beam <= limits.beam:
+            raise ServiceError(400, f"beam: expected 1 to {limits.beam}")
+        if request.prefixes and len(request.prefixes) != len(request.texts):
+            raise ServiceError(400, "prefixes: expected one for each text")
+        self._refuse_over(call, characters)
+        return characters
+
+    def _refuse_over(self, call: Call, characters: int) -> None:
+        if call.key.characters is not None:
+            refuse_over(call.key, self.store.usage.of(call.key.id), characters)
+
+    async def _work(self, call: Call, work: Callable[[], T]) -> T:
+        """The result of work in a thread of its own, which ends soon where nobody waits for it."""
+
+        def run() -> T:
+            call.check()
+            CALL.set(call)
+            return work()
+
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(self._pool, contextvars.copy_context().run, run)
+        except asyncio.CancelledError:
+            call.left.set()
+            raise
+
+    def _sweep(self) -> None:
+        while not self._ended.wait(SWEEP):
+            self.models.let_go()
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}"
