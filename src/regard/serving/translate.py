@@ -130,7 +130,7 @@ class Translator:
 
         sets = request.ignore_tags, request.splitting_tags, request.non_splitting_tags
         kind: Literal["html", "xml"] = "html" if request.markup == "html" else "xml"
-        documents = [read(text, kind, *sets) for text in texts]
+        documents = [read(text, kind, *sets, request.outline) for text in texts]
         segments = [segment for document in documents for segment in document.segments]
         options = OutputOptions(beam=request.beam, terms=request.terms, scores=False)
         answers = iter(self._answers(segments, hops, options, request.split))
