@@ -224,7 +224,6 @@ async def read_fields(request: Request, most_bytes: int = MOST_BYTES) -> dict[st
         **{name: request.headers[header] for header, name in HEADERS.items() if header in request.headers},
         **request.path_params,
         "base_url": str(request.base_url),
-        **({"document_secret": secret} if (secret := request.headers.get("document-secret")) else {}),
     }
 
 

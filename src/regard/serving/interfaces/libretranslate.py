@@ -122,10 +122,9 @@ class Operations:
         file, source = asked.file, None if asked.source == AUTO else asked.source
         request = DocumentRequest(file.name, file.content, asked.target, source, kind_of_file(file))
         job = await self._service.put_document(request, call)
-        end, pause = time.monotonic() + PATIENCE, PAUSES[0]
+        call.deadline, pause = time.monotonic() + PATIENCE, PAUSES[0]
         while (state := await self._service.job(job, call)).status not in ("done", "error"):
-            if time.monotonic() > end:
-                raise ServiceError(504, "the document took longer than its time limit")
+            call.check()
             await asyncio.sleep(pause)
             pause = min(2 * pause, PAUSES[1])
         if state.status == "error":
