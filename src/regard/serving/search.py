@@ -155,13 +155,14 @@ class _Waiting:
             if cost > room and not empty:
                 return
             room, empty = room - cost, False
-            yield group, group.take()
+            place = group.take()
             groups.rotate(-1)
             if not group.order:
                 groups.remove(group)
             self._clients.move_to_end(client)
             if not groups:
                 del self._clients[client]
+            yield group, place  # at the end: who has enough asks for no more
 
 
 class _Batch:
