@@ -8,7 +8,7 @@ MOST = 1000
 def test_what_is_right_is_offered_further_each_time_more() -> None:
     tokens = list(range(100, 160))
     draft, output = Draft(tokens), list[int]()
-    for size in (FIRST, 2 * FIRST, 4 * FIRST):
+    for size in (FIRST, 2 * FIRST, 4 * FIRST, 8 * FIRST):
         some = draft.ahead(output, MOST)
         assert some == tokens[len(output) :][:size]
         assert draft.wait(MOST) == MOST
@@ -31,8 +31,8 @@ def test_it_is_found_again_behind_another_word() -> None:
         draft = Draft(tokens)
         draft.ahead([], MOST)
         some = draft.ahead(output, MOST)
-        assert some == tokens[place : place + FIRST // 2]
-        assert draft.ahead([*output, *some], MOST) == tokens[place + FIRST // 2 :][:FIRST]
+        assert some == tokens[place : place + FIRST]
+        assert draft.ahead([*output, *some], MOST) == tokens[place + FIRST :][: 2 * FIRST]
 
 
 def test_a_token_that_is_there_twice_tells_no_place() -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
+from unittest.mock import patch
 
 import pytest
 
 import regard
+from regard.data.corpora.corpus import TextPair
+from regard.documents.memories.memory import TranslationMemory
 from regard.documents.segment import Segment, SegmentBuilder, render
 from regard.documents.tags import placeholders
 from regard.documents.translate import Memory, SegmentAnswer, SegmentTranslator
+from regard.engine import transformer
 from regard.inspection import SHIPPED
 from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.writer import Hypothesis
@@ -127,6 +131,25 @@ def test_tags_of_a_text_that_is_cut_are_whole(task: Translation) -> None:
     assert render(long, found.output).count("<b>") == 200
 
 
+def test_close_matches_are_drafts_of_few_sentences(task: Translation) -> None:
+    texts = ["The old dog sees the brown cat.", "The cat sleeps."]
+    wanted = translate(task, *texts)
+    memory = TranslationMemory([TextPair("The old dog sees the brown horse.", "Der alte Hund sieht das braune Pferd.")])
+    seen: list[Any] = []
+    write = type(task).write
+
+    def noted(self: Any, *given: Any, **more: Any) -> Any:
+        seen.append(more.get("drafts"))
+        return write(self, *given, **more)
+
+    with patch.object(type(task), "write", noted):
+        assert translate(task, *texts, memory=memory) == wanted  # a small model
+        with patch.object(transformer, "LARGE", 0):
+            assert translate(task, *texts, memory=memory) == wanted
+            assert translate(task, *texts, *texts, texts[0], memory=memory) == [*wanted, *wanted, wanted[0]]
+    assert seen == [None, ["Der alte Hund sieht das braune Pferd.", ""], None]
+
+
 class Carrying:
     """Writes what it is told, as a model that has learned to carry placeholders, and remembers what it read."""
 
@@ -137,7 +160,7 @@ class Carrying:
     def __getattr__(self, name: str) -> object:
         return getattr(self.task, name)
 
-    def write(self, texts: Sequence[str], options: OutputOptions) -> list[list[Hypothesis]]:
+    def write(self, texts: Sequence[str], options: OutputOptions, drafts: None) -> list[list[Hypothesis]]:
         self.read += texts
         found = self.task.write([plain(one) for one in texts], options)
         return [

@@ -6,14 +6,17 @@ import time
 from collections.abc import Iterator
 from copy import copy
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from regard.engine import transformer
 from regard.inspection import SHIPPED
 from regard.serving.core import Call, CallEnded, ServiceError
 from regard.serving.search import CALL, SHORT, SharedSearch
 from regard.system.errors import RegardError
 from regard.tasks.model_folder import open_without_torch
+from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.translation.translator import Translation
 
 WORDS = "the man dog animal street crosses sleeps sees big tired red because it was too a woman reads book".split()
@@ -59,6 +62,18 @@ class Caller(threading.Thread):
         except Exception as error:
             self.error = error
         self.ended = time.monotonic()
+
+
+def test_drafts_change_nothing_in_company(task, shared) -> None:
+    own, lines = in_company(task, shared), texts(6, seed=5)
+    wanted = task.write(lines, OutputOptions(beam=1))
+    CALL.set(Call())
+    for place, (best,) in enumerate(wanted):
+        other = Caller(own, lines[:2], beam=1)
+        with patch.object(transformer, "LARGE", 0):
+            found = own.write(lines[place : place + 1], OutputOptions(beam=1), drafts=[best.text if place % 2 else "x"])
+        other.join()
+        assert (found[0], other.found) == (wanted[place], wanted[:2])
 
 
 @pytest.mark.parametrize(("beam", "n"), [(1, 1), (4, 2)])

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-FIRST = 8
-"""Tokens that are offered at first; each time that all were right, twice as many. Half as many where it parted."""
+FIRST = 4
+"""Tokens that are offered at first, and behind a place found again; twice as many each time that all were right."""
 WAIT = 2
 """Tokens after which a draft that parted is looked at again; each time that nothing is found, twice as many."""
-CREDIT, PASS, LOOK = 8, 3, 2
+CREDIT, PASS, LOOK = 6, 3, 2
 """Tokens that a draft may cost more than it gives; what a pass costs, beside what it gives, and a look."""
 
 
@@ -30,7 +30,7 @@ class Draft:
         self._read = 0
         """Tokens of the output that were compared."""
         self._parted = False
-        self._offer, self._again, self._wait, self._credit = FIRST, FIRST, WAIT, CREDIT
+        self._offer, self._wait, self._credit = FIRST, WAIT, CREDIT
 
     def ahead(self, output: Sequence[int], most: int) -> list[int]:
         """What may come next, ``most`` tokens of it; nothing where it is not known, or the draft does not pay.
@@ -69,5 +69,4 @@ class Draft:
         both = [at for at in there if at > place and tokens[at - 1] == before]
         if both or len(there) == 1:
             self._place = (both or there)[0] + 1
-            self._again = max(1, self._again // 2)
-            self._parted, self._offer, self._wait = False, self._again, WAIT
+            self._parted, self._offer, self._wait = False, FIRST, WAIT

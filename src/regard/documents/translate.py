@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from regard.decoding.search import Scheduler
 from regard.documents.segment import Document, Place, Segment, SegmentTranslation, Tag
 from regard.documents.tags.copies import lacks, put_copies
 from regard.documents.tags.placeholders import with_tags, with_written, written_shares
@@ -27,9 +28,12 @@ from regard.text.placeholders import plain
 from regard.text.terms import PROTECTED
 
 if TYPE_CHECKING:
+    from regard.documents.memories.memory import CloseMatch
     from regard.tasks.text.writer import Hypothesis
     from regard.tasks.translation.translator import Translation
 
+ALIKE = 0.8
+"""Score from which on a close match is a draft that saves time."""
 FEW = 10
 """Segments that are named in a report at most, of each kind."""
 WIDE = 4
@@ -41,7 +45,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 class Memory(Protocol):
-    """A memory of translations."""
+    """A memory of translations; one may offer ``close``, as ``TranslationMemory`` does."""
 
     def exact(self, text: str) -> str | None:
         """That of a text, where it has one."""
@@ -291,7 +295,7 @@ class SegmentTranslator:
         terms = SegmentTerms(own.terms, own.protect, own.forbidden, kept)
         options = replace(self.options, beam=beam, terms=terms or None)
         with collect_notices() as told:
-            found = self.task.write([one.marked for _, one in given], options)
+            found = self.task.write([one.marked for _, one in given], options, drafts=self._drafts(given, options))
         for (draft, one), hypotheses in zip(given, found, strict=True):
             best, one.found = hypotheses[0], hypotheses
             one.write(best.text)
@@ -299,6 +303,16 @@ class SegmentTranslator:
             one.notes = [best.guard.sentence] if best.guard and best.guard.sentence else []
         for sentence in told:
             self._note(sentence, given, kept)
+
+    def _drafts(self, given: list[tuple[SegmentDraft, DraftSentence]], options: OutputOptions) -> list[str] | None:
+        """Close matches of the memory as drafts, where they save time: a greedy search of few, by a model not small."""
+        close = getattr(self.memory, "close", None)
+        if close is None or len(given) > Scheduler.most_drafted or self.task.decoding(options).beam > 1:
+            return None
+        if not getattr(self.task.step(), "verifies", False):
+            return None
+        found: list[CloseMatch | None] = [close(one.text, ALIKE) for _, one in given]
+        return [one.target if one else "" for one in found]
 
     def _note(
         self, sentence: str, given: Sequence[tuple[SegmentDraft, DraftSentence]], kept: dict[str, tuple[str, ...]]

@@ -246,6 +246,7 @@ class SharedSearch:
         scores: bool = True,
         terms: Sequence[Any] | None = None,
         forbidden: Sequence[tuple[tuple[int, ...], ...]] | None = None,
+        drafts: Sequence[Sequence[int]] | None = None,
         **rest: Any,
     ) -> Found:
         """As :func:`regard.decoding.search.search` has it, for the call of this context; blocks until it is done.
@@ -279,6 +280,7 @@ class SharedSearch:
                 "prefix": tuple(begins[place]),
                 "terms": terms[place] if terms else None,
                 "forbidden": forbidden[place] if forbidden else (),
+                "draft": drafts[place] if drafts else (),
             }
             for place, source in enumerate(sources)
         ]

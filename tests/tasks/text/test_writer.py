@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import sacrebleu
 
+from regard.engine import transformer
 from regard.system.errors import UsageError
+from regard.system.notices import collect_notices
 from regard.tasks.text.output_options import OutputOptions
 from regard.tasks.text.terms import Terminology
 from regard.tasks.text.writer import NOTHING
@@ -132,3 +135,19 @@ def test_a_folder_whose_list_has_no_terms_has_no_terminology() -> None:
     task = translator()
     task.assets = replace(task.assets, terms=TermList(("# a comment",)))
     assert task.terminology is None
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_drafts_change_no_output(make: Any) -> None:
+    """One for each text, for the first part of one that is cut, nothing for a blank one; verified by the engine."""
+    task = make()
+    texts = [*TEXTS, " ".join([SOURCE] * 4)]
+    for beam in (1, 3):
+        with collect_notices() as told:
+            wanted = task.write(texts, OutputOptions(beam=beam))
+            for drafts in ([line[0].text for line in wanted], ["the an", "the", "", SOURCE], ["", "", "", ""]):
+                with patch.object(transformer, "LARGE", 0):
+                    assert task.write(texts, OutputOptions(beam=beam), drafts=drafts) == wanted
+        assert ("parts" in told[0]) == (len(wanted[-1][0].parts) > 1) == (make is translator)
+    with refused(UsageError, "drafts", "4", "1"):
+        task.write(texts, drafts=[""])

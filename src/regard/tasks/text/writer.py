@@ -123,6 +123,7 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
         options: OutputOptions = ONCE,
         first: int = 1,
         prefixes: Sequence[str] | None = None,
+        drafts: Sequence[str] | None = None,
     ) -> list[list[Hypothesis]]:
         """The outputs for each text that are asked for, best first.
 
@@ -132,20 +133,25 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
             first: line number of the first text, on which draws depend, for warnings too.
             prefixes: what the output for each text begins with, of a text that is cut that for its first part; it
                 counts as certain.
+            drafts: what the output for each text may be like, empty where nothing is known, of a text that is cut that
+                of its first part; a greedy search of few texts is faster where it is right, outputs are the same.
 
         Raises:
-            UsageError: ``texts`` is no list of texts, there are not as many prefixes, or the model does not do what is
-                asked.
+            UsageError: ``texts`` is no list of texts, there are not as many prefixes or drafts, or the model does not
+                do what is asked.
         """
         refuse_others(texts)
         if options.guard is not None:
             raise UsageError(f"judges translations, but this is {self.info.noun}", Option("guard"))
         if prefixes is not None:
             refuse_unequal(prefixes, texts, "prefixes")
+        if drafts is not None:
+            refuse_unequal(drafts, texts, "drafts")
         groups, ids = self.parts(texts, first)
         begins = None if prefixes is None else self._begins(prefixes, groups, first)
         numbers = [number_of(line, place) for line, group in enumerate(groups, first) for place in range(len(group))]
-        given = _Parts([part for group in groups for part in group], ids, numbers, begins)
+        ahead = self._drafts(drafts, groups) if drafts is not None and any(drafts) else None
+        given = _Parts([part for group in groups for part in group], ids, numbers, begins, ahead)
         own = None if options.draws else self.terminology if options.terms is None else options.terms
         found = iter(self._find(given, options, own or None) if ids else [])
         lead = " " if own else ""  # a term may stand first as pieces spell it behind a space
@@ -273,6 +279,11 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
             for place in range(len(group))
         ]
 
+    def _drafts(self, drafts: Sequence[str], groups: list[list[str]]) -> list[list[int]]:
+        """The tokens that the output of every part may be like."""
+        own = [[*self.symbols.prefix, *ids.tolist()] if len(ids) else [] for ids in self.target_ids(drafts)]
+        return [[] if place else ids for ids, group in zip(own, groups, strict=True) for place in range(len(group))]
+
     def _find(self, given: _Parts, options: OutputOptions, own: Terminology | None) -> Found:
         """What is drawn or searched for, of every part."""
         n, step, symbols, seed = options.candidates, self.step(), self.symbols, options.seed
@@ -286,6 +297,8 @@ class Writer(BaseTask[AnyWriterAssets, AnyModel]):
 
         def some(places: Sequence[int], **rules: Any) -> Found:
             rules["prefixes"] = given.begins and [given.begins[place] for place in places]
+            if given.drafts:
+                rules["drafts"] = [given.drafts[place] for place in places]
 
             def find(chosen: Sequence[int], width: int, kept: int | None = None) -> Found:
                 sources = [given.ids[places[one]] for one in chosen]
@@ -354,9 +367,11 @@ class _Parts:
         texts, ids: what each is, and what is read of it.
         numbers: all different: the line of each, and its place there.
         begins: tokens that the output of each begins with; ``None``: those of the language.
+        drafts: tokens that it may be like.
     """
 
     texts: list[str]
     ids: list[Ids]
     numbers: list[int]
     begins: list[tuple[int, ...]] | None
+    drafts: list[list[int]] | None

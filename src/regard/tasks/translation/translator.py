@@ -208,13 +208,14 @@ class Translation(Writer[Vocabularies, "Transformer | Rnn"]):
         options: OutputOptions = ONCE,
         first: int = 1,
         prefixes: Sequence[str] | None = None,
+        drafts: Sequence[str] | None = None,
     ) -> list[list[Hypothesis]]:
         """The translations of each text that are asked for, best first; with the guard where it is.
 
         A text longer than any in training (``data.max_tokens``) is split into sentences, or windows if one is too
         long; the parts are translated and joined, with a warning.
         """
-        found = super().write(texts, replace(options, guard=None), first, prefixes)
+        found = super().write(texts, replace(options, guard=None), first, prefixes, drafts)
         if options.guard is None:
             return found
         reports = self.guard(texts, [best.text for best, *_ in found])
