@@ -104,7 +104,7 @@ class Answers:
         if path == "languages":
             return {"languages": [dict(zip(("code", "name", "targets"), one, strict=True)) for one in LANGUAGES]}
         if path == "translate":
-            return {"translations": [self.translation(body)]}
+            return {"translations": [self.translation(text, body) for text in body["texts"]]}
         if path == "detect":
             return {"guesses": [{"language": "en", "confidence": 0.97}]}
         if path == "words":
@@ -125,9 +125,8 @@ class Answers:
             "report": ["One tag moved."] * done,
         }
 
-    def translation(self, body: Any) -> object:
+    def translation(self, given: str, body: Any) -> object:
         """Word by word; what begins with a prefix goes on in capitals."""
-        [given] = body["texts"]
         prefix = (body.get("prefixes") or [""])[0]
         terms = {term["source"]: term["target"] for term in body.get("terms", [])}
         text, sentences = "", []
@@ -163,15 +162,8 @@ class Answers:
                 }
             )
         several = [text.replace("e", "ë", n + 1) for n in range(body.get("alternatives", 0))]
-        guess = {} if "source" in body else {"guessed": 0.97}
-        return {
-            "text": text,
-            "source": body.get("source", "en"),
-            **guess,
-            "alternatives": several,
-            "warnings": [],
-            "sentences": sentences,
-        }
+        found = {"text": text, "source": body["source"], "alternatives": several, "warnings": []}
+        return {**found, "sentences": sentences}
 
     def weight(self, row: int, column: int, columns: int) -> float:
         """Most at the word that is translated, less at the one before it."""

@@ -90,7 +90,8 @@ def test_typing_shows_the_translation(view: Open) -> None:
     shown.get_by_text("The translation appears here.").wait_for()
     source(shown).press_sequentially("The dog is red.", delay=5)
     says(shown, "Das Hund ist rot.")
-    assert answers.questions("translate")[-1] == {"texts": ["The dog is red."], "target": "de", "details": True}
+    asked = {"texts": ["The dog is red."], "source": "en", "target": "de", "details": True}
+    assert answers.questions("translate")[-1] == asked
     assert len(answers.questions("translate")) < 15  # not at each letter
     shown.soon(shown.locator("[role=status]").first.inner_text, lambda said: said == "Das Hund ist rot.")
     assert shown.get_by_label("Translate from").evaluate("one => one.selectedOptions[0].text") == "English (detected)"

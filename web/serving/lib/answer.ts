@@ -60,7 +60,7 @@ export function received(given: string, sent: SentTranslation, prefix = ''): Ans
     given,
     text: sent.text,
     language: sent.source,
-    guessed: sent.guessed ?? null,
+    guessed: null,
     through: sent.through ?? null,
     alternatives: sent.alternatives ?? [],
     warnings: sent.warnings ?? [],
@@ -72,19 +72,42 @@ const least = (all: number[]) => (all.length ? Math.min(...all) : null)
 
 export const sourceOf = (answer: Answer, sentence: Sentence) => cut(answer.given, trimmed(answer.given, sentence.source))
 
-/** With the translation of one sentence in the place of another; blanks around it stay. */
-export function spliced(answer: Answer, place: number, other: Answer): Answer {
-  const old = answer.sentences[place]!
-  const [source, target] = [trimmed(answer.given, old.source), trimmed(answer.text, old.target)]
-  const by = other.text.length - (target.end - target.begin)
-  const shifted = (one: Sentence, sourceBy: number, targetBy: number): Sentence => ({
+/** Of paragraphs, and what stands between them. */
+export function joined(parts: readonly (Answer | string)[], language: string, guessed: number | null): Answer {
+  const answers = parts.filter((part) => typeof part !== 'string')
+  const others = Math.max(0, ...answers.map(({ alternatives }) => alternatives.length))
+  const found: Answer = { given: '', text: '', language, guessed, through: null, alternatives: [], warnings: [], sentences: [] }
+  for (const part of parts) {
+    if (typeof part !== 'string') {
+      found.sentences.push(...part.sentences.map((one) => shifted(one, found.given.length, found.text.length)))
+      found.warnings.push(...part.warnings.filter((one) => !found.warnings.includes(one)))
+      found.through ??= part.through
+    }
+    found.given += typeof part === 'string' ? part : part.given
+    found.text += typeof part === 'string' ? part : part.text
+  }
+  for (let place = 0; place < others; place++) {
+    found.alternatives.push(parts.map((part) => (typeof part === 'string' ? part : (part.alternatives[place] ?? part.text))).join(''))
+  }
+  return found
+}
+
+function shifted(one: Sentence, sourceBy: number, targetBy: number): Sentence {
+  return {
     ...one,
     source: moved(one.source, sourceBy),
     target: moved(one.target, targetBy),
     sourceWords: one.sourceWords.map((word) => moved(word, sourceBy)),
     targetWords: one.targetWords.map((word) => moved(word, targetBy)),
     chosen: one.chosen === null ? null : one.chosen + targetBy,
-  })
+  }
+}
+
+/** With the translation of one sentence in the place of another; blanks around it stay. */
+export function spliced(answer: Answer, place: number, other: Answer): Answer {
+  const old = answer.sentences[place]!
+  const [source, target] = [trimmed(answer.given, old.source), trimmed(answer.text, old.target)]
+  const by = other.text.length - (target.end - target.begin)
   return {
     ...answer,
     text: answer.text.slice(0, target.begin) + other.text + answer.text.slice(target.end),

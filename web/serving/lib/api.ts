@@ -2,7 +2,7 @@
 
 import { aborted, sentence } from '../../src/lib/errors'
 import { key } from './key.svelte'
-import type { Asked, Job, JobName, Language, SentTranslation, SentWord, Settings, Term } from './types'
+import type { Asked, Guess, Job, JobName, Language, SentTranslation, SentWord, Settings, Term } from './types'
 
 /** Seconds after which a server that did not answer is asked again. */
 const AGAIN = 5
@@ -64,13 +64,13 @@ export const settings = () => asked<Settings>('settings', null)
 
 export const languages = async () => (await asked<{ languages: Language[] }>('languages', null)).languages
 
-export async function translate(question: Asked, signal: AbortSignal): Promise<SentTranslation> {
-  return (await asked<{ translations: SentTranslation[] }>('translate', question, signal)).translations[0]!
+export async function translate(question: Asked, signal: AbortSignal): Promise<SentTranslation[]> {
+  return (await asked<{ translations: SentTranslation[] }>('translate', question, signal)).translations
 }
 
-/** The language that a text most probably is in; null: nobody knows. */
-export async function detect(text: string, signal: AbortSignal): Promise<string | null> {
-  return (await asked<{ guesses: { language: string }[] }>('detect', { text }, signal)).guesses[0]?.language ?? null
+/** The languages that a text may be in, best first. */
+export async function detect(text: string, signal: AbortSignal): Promise<Guess[]> {
+  return (await asked<{ guesses: Guess[] }>('detect', { text }, signal)).guesses
 }
 
 export async function words(

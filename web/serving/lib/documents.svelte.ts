@@ -1,5 +1,6 @@
 /** Documents that are translated on the server. */
 
+import { sentence } from '../../src/lib/errors'
 import { Refused, job, remove, result, sendDocument } from './api'
 import type { Job, JobName, Term } from './types'
 
@@ -128,9 +129,9 @@ export function size(bytes: number): string {
 
 /** What becomes of it, in words. */
 export function state({ status, done, segments, seconds, error }: Job): string {
-  if (status === 'queued') return 'waits for its turn'
-  if (status === 'done') return 'translated'
-  if (status === 'error') return error ?? 'could not be translated'
+  if (status === 'queued') return 'Waits for its turn'
+  if (status === 'done') return 'Translated'
+  if (status === 'error') return sentence(error ?? 'it could not be translated')
   const left = seconds === null ? '' : `, about ${seconds < 90 ? `${Math.max(1, Math.round(seconds))} s` : `${Math.round(seconds / 60)} min`} more`
-  return segments ? `${done} of ${segments} segments${left}` : 'is read'
+  return segments ? `${done} of ${segments} segments${left}` : 'Is read'
 }

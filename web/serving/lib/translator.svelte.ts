@@ -3,10 +3,10 @@
 import { Latest } from '../../src/lib/debounce'
 import { aborted } from '../../src/lib/errors'
 import { count } from '../../src/lib/numbers'
-import { received, sourceOf, steered, type Answer, type Choice, type Sentence } from './answer'
+import { joined, received, sourceOf, steered, type Answer, type Choice, type Sentence } from './answer'
 import { detect, Refused, translate, words } from './api'
 import { common, cut, span, trimmed, units, type Span } from './places'
-import type { Language, Other, SentTranslation, SentWord, Term } from './types'
+import type { Language, Other, SentWord, Settings, Term } from './types'
 
 /** How many other words, and other translations, are asked for. */
 const OTHERS = 6
@@ -32,6 +32,8 @@ export class Translator {
   #received = $state.raw<Answer | null>(null)
   #choices = $state.raw<Choice[]>([])
   #latest = new Latest(250)
+  #texts = 1
+  #known = new Map<string, Answer>()
   #others = new Map<string, Promise<SentWord[]>>()
 
   readonly answer = $derived(this.#received && steered(this.#received, this.#choices))
@@ -51,9 +53,10 @@ export class Translator {
     return [...codes].map((code) => ({ code, name: this.name(code) })).sort((one, other) => one.name.localeCompare(other.name))
   })
 
-  open(languages: Language[], characters: number, preferred: readonly string[]): void {
+  open(languages: Language[], limits: Settings['limits'], preferred: readonly string[]): void {
     this.languages = languages
-    this.characters = characters
+    this.characters = limits.characters
+    this.#texts = limits.texts
     if (languages.length === 1) this.source = languages[0]!.code
     const wanted = preferred.map((code) => code.split('-')[0]!)
     this.target = wanted.find((code) => this.targets.some((one) => one.code === code)) ?? this.targets[0]?.code ?? ''
@@ -120,36 +123,41 @@ export class Translator {
     this.#latest.run(
       (signal) =>
         this.#meanwhile(async () => {
-          this.#received = received(given, await this.#translated(given, signal))
+          this.#received = await this.#translated(given, signal)
         }, () => this.refresh(0)),
       wait,
     )
   }
 
-  async #translated(text: string, signal: AbortSignal): Promise<SentTranslation> {
-    const ask = () => translate({ ...this.#question(text), ...(this.alternatives ? { alternatives: ALTERNATIVES } : {}) }, signal)
-    try {
-      const sent = await ask()
-      if (!this.#turned(sent.source)) return sent
-    } catch (error) {
-      if (this.source !== null || !(error instanceof Refused) || error.again !== null) throw error
-      if (!this.#turned(await detect(text, signal))) throw error
+  /** Paragraph by paragraph: those that did not change are not asked for again. */
+  async #translated(text: string, signal: AbortSignal): Promise<Answer> {
+    const { language, confidence } = await this.#language(text, signal)
+    const options = { ...this.#options(language), ...(this.alternatives ? { alternatives: ALTERNATIVES } : {}) }
+    const parts = text.split(/(\n+)/)
+    const name = (part: string) => JSON.stringify([part, options])
+    const missing = [...new Set(parts.filter((part) => part.trim() && !this.#known.has(name(part))))]
+    for (let at = 0; at < missing.length; at += this.#texts) {
+      const texts = missing.slice(at, at + this.#texts)
+      const sent = await translate({ texts, ...options }, signal)
+      texts.forEach((part, place) => this.#known.set(name(part), received(part, sent[place]!)))
     }
-    return ask()
+    const used = new Map(parts.flatMap((part) => (part.trim() ? [[name(part), this.#known.get(name(part))!]] : [])))
+    this.#known = used
+    return joined(parts.map((part) => used.get(name(part)) ?? part), language, confidence)
   }
 
-  /** A text that was detected to be in the language to translate into is translated into another. */
-  #turned(language: string | null): boolean {
-    const other = this.languages.find(({ code }) => code === language)?.targets[0]
-    if (this.source !== null || language !== this.target || !other) return false
-    this.target = other
-    return true
+  /** That of the text; if it was detected, how probable it is. A text in the language to write is translated into another. */
+  async #language(text: string, signal: AbortSignal): Promise<{ language: string; confidence: number | null }> {
+    if (this.source !== null) return { language: this.source, confidence: null }
+    const served = (code: string) => this.languages.find((one) => one.code === code)
+    const guess = (await detect(text, signal)).find(({ language }) => served(language))
+    const language = guess?.language ?? this.languages.find(({ targets }) => targets.includes(this.target))!.code
+    if (language === this.target) this.target = served(language)!.targets[0] ?? this.target
+    return { language, confidence: guess?.confidence ?? null }
   }
 
-  #question(text: string) {
-    const source = this.source ? { source: this.source } : {}
-    const terms = this.usedTerms.length ? { terms: this.usedTerms } : {}
-    return { texts: [text], target: this.target, details: true as const, ...source, ...terms }
+  #options(source: string) {
+    return { source, target: this.target, details: true as const, ...(this.usedTerms.length ? { terms: this.usedTerms } : {}) }
   }
 
   async #meanwhile(work: () => Promise<void>, retry: () => void): Promise<void> {
@@ -192,9 +200,8 @@ export class Translator {
     this.#latest.run(
       (signal) =>
         this.#meanwhile(async () => {
-          const question = { ...this.#question(text), source: answer.language, prefixes: [prefix] }
-          const found = received(text, await translate(question, signal), prefix)
-          this.#choices = [...this.#choices, { sentence: text, answer: found }]
+          const [sent] = await translate({ texts: [text], ...this.#options(answer.language), prefixes: [prefix] }, signal)
+          this.#choices = [...this.#choices, { sentence: text, answer: received(text, sent!, prefix) }]
         }, () => this.choose(sentence, prefix)),
       0,
     )

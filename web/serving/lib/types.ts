@@ -17,6 +17,11 @@ export interface Language {
   targets: string[]
 }
 
+export interface Guess {
+  language: string
+  confidence: number
+}
+
 export interface Term {
   source: string
   target: string
@@ -37,7 +42,6 @@ export interface SentSentence {
 export interface SentTranslation {
   text: string
   source: string
-  guessed?: number | null
   through?: string | null
   alternatives?: string[]
   warnings?: string[]
@@ -46,7 +50,7 @@ export interface SentTranslation {
 
 export interface Asked {
   texts: string[]
-  source?: string
+  source: string
   target: string
   alternatives?: number
   details: true

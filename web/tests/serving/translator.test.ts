@@ -7,6 +7,8 @@ const LANGUAGES = [
   { code: 'de', name: 'German', targets: ['en'] },
 ]
 
+const LIMITS = { characters: 20, texts: 2, document_bytes: 100 }
+
 interface Sent {
   body: Asked
   signal: AbortSignal
@@ -36,15 +38,21 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-/** The answer to a question: one sentence, one word. */
-function translated({ texts, source, prefixes }: Asked, text = `<${texts[0]}>`) {
-  const sentences = [{ source: [0, texts[0]!.length], target: [0, text.length], source_words: [], target_words: [[0, text.length]], links: [], weights: [], words: [], unsure: null, warning: '' }]
-  return { translations: [{ text: prefixes ? `${prefixes[0]}!` : text, source: source ?? 'en', sentences }] }
+/** The answer to a question: of each text one sentence, one word. */
+function translated({ texts, source, prefixes, alternatives }: Asked) {
+  const translations = texts.map((given) => {
+    const text = prefixes ? `${prefixes[0]}!` : `<${given}>`
+    const place = [0, text.length]
+    const sentences = [{ source: [0, given.length], target: place, source_words: [], target_words: [place], links: [], weights: [], words: [], unsure: null, warning: '' }]
+    return { text, source, sentences, alternatives: alternatives ? [`(${given})`] : [] }
+  })
+  return { translations }
 }
 
 function opened(): Translator {
   const translator = new Translator()
-  translator.open(LANGUAGES, 20, ['de-AT', 'en'])
+  translator.open(LANGUAGES, LIMITS, ['de-AT', 'en'])
+  translator.from('en')
   return translator
 }
 
@@ -63,7 +71,7 @@ describe('typing', () => {
     await vi.advanceTimersByTimeAsync(249)
     expect(sent).toEqual([])
     await vi.advanceTimersByTimeAsync(1)
-    expect(sent[0]!.body).toEqual({ texts: ['ab'], target: 'de', details: true })
+    expect(sent[0]!.body).toEqual({ texts: ['ab'], source: 'en', target: 'de', details: true })
     translator.typed('abc')
     expect(sent[0]!.signal.aborted).toBe(true)
     await vi.advanceTimersByTimeAsync(250)
@@ -107,7 +115,6 @@ describe('a request that is refused', () => {
 
   it('for good is not', async () => {
     const translator = opened()
-    translator.from('en')
     translator.typed('ab')
     await vi.advanceTimersByTimeAsync(250)
     await sent[0]!.answer(413)
@@ -132,37 +139,71 @@ describe('a request that is refused', () => {
 describe('languages', () => {
   it('are those of the reader at first, and always a pair that is served', () => {
     const translator = opened()
+    translator.from(null)
     expect([translator.source, translator.target]).toEqual([null, 'de'])
     translator.from('de')
     expect(translator.target).toBe('en')
     expect(translator.targets.map(({ name }) => name)).toEqual(['English'])
     const alone = new Translator()
-    alone.open(LANGUAGES.slice(0, 1), 20, ['it'])
+    alone.open(LANGUAGES.slice(0, 1), LIMITS, ['it'])
     expect([alone.source, alone.target, alone.targets.map(({ name }) => name)]).toEqual(['en', 'fr', ['French', 'German']])
   })
 
   it('swap with the texts, where the other direction is served', async () => {
     const translator = opened()
-    expect(translator.swapped).toBeNull()
     await answered(translator, 'ab')
     expect(translator.swapped).toEqual({ source: 'de', target: 'en' })
     translator.swap()
     expect([translator.text, translator.source, translator.target]).toEqual(['<ab>', 'de', 'en'])
     translator.from('en')
+    expect(translator.target).toBe('de')
     translator.into('fr')
     expect(translator.swapped).toBeNull()
   })
 
-  it('turn where a text is in the language to translate into', async () => {
+  it('are detected: the first that is served, and the text is not translated into its own', async () => {
     const translator = opened()
+    translator.from(null)
     translator.into('en')
+    expect(translator.swapped).toBeNull()
     translator.typed('ab')
     await vi.advanceTimersByTimeAsync(250)
-    await sent[0]!.answer(400, { error: 'no model translates English into English' })
-    await sent[1]!.answer(200, { guesses: [{ language: 'en', confidence: 0.9 }] })
-    expect(sent[2]!.body.target).toBe('de')
+    await sent[0]!.answer(200, { guesses: [{ language: 'nl', confidence: 0.6 }, { language: 'en', confidence: 0.3 }] })
+    expect(sent[1]!.body).toMatchObject({ source: 'en', target: 'de' })
+    await sent[1]!.answer(200, translated(sent[1]!.body))
+    expect([translator.target, translator.answer!.language, translator.answer!.guessed]).toEqual(['de', 'en', 0.3])
+    expect(translator.swapped).toEqual({ source: 'de', target: 'en' })
+    translator.typed('12')
+    await vi.advanceTimersByTimeAsync(250)
+    await sent[2]!.answer(200, { guesses: [] })
+    expect(sent[3]!.body).toMatchObject({ source: 'en', target: 'de' })
+  })
+})
+
+describe('paragraphs', () => {
+  it('that did not change are not asked for again', async () => {
+    const translator = opened()
+    await answered(translator, 'a\n\nb\na\n')
+    expect(sent[0]!.body.texts).toEqual(['a', 'b'])
+    const { answer } = translator
+    expect([answer!.text, answer!.given]).toEqual(['<a>\n\n<b>\n<a>\n', 'a\n\nb\na\n'])
+    expect(answer!.sentences.map(({ source, target }) => [source.begin, target.begin])).toEqual([[0, 0], [3, 5], [5, 9]])
+    await answered(translator, 'a\n\nc\na\n')
+    expect(sent[1]!.body.texts).toEqual(['c'])
+    expect(translator.answer!.text).toBe('<a>\n\n<c>\n<a>\n')
+    translator.alternatives = true
+    translator.refresh(0)
+    await vi.advanceTimersByTimeAsync(0)
     await sent[2]!.answer(200, translated(sent[2]!.body))
-    expect([translator.target, translator.problem, translator.answer!.text]).toEqual(['de', null, '<ab>'])
+    expect(translator.answer!.alternatives).toEqual(['(a)\n\n(c)\n(a)\n'])
+  })
+
+  it('are as many in a request as the server takes', async () => {
+    const translator = opened()
+    await answered(translator, 'a\nb\nc')
+    await sent[1]!.answer(200, translated(sent[1]!.body))
+    expect(sent.map(({ body }) => body.texts)).toEqual([['a', 'b'], ['c']])
+    expect(translator.answer!.text).toBe('<a>\n<b>\n<c>')
   })
 })
 
