@@ -18,7 +18,7 @@ from regard import __version__
 from regard.documents.kinds import ENDINGS
 from regard.serving.answers import GenerateRequest, Text
 from regard.serving.core import Call, DocumentRequest, JobName, ServiceError, TextTranslation, TranslationRequest
-from regard.serving.interfaces.interface import Fields, File, Interface, Operation, attachment
+from regard.serving.interfaces.interface import Fields, File, Interface, Operation, attachment, kind_of_file
 from regard.serving.service import TranslationService
 from regard.system.errors import RegardError
 from regard.tasks.text.terms import Terminology
@@ -211,8 +211,9 @@ class NativeInterface:
 
     async def put_document(self, asked: DocumentFields, call: Call) -> object:
         """Take a document."""
+        kind = asked.format or kind_of_file(asked.file)
         request = DocumentRequest(
-            asked.file.name, asked.file.content, asked.target, asked.source, asked.format, _terminology(asked.terms)
+            asked.file.name, asked.file.content, asked.target, asked.source, kind, _terminology(asked.terms)
         )
         return asdict(await self._service.put_document(request, call))
 
