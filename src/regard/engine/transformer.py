@@ -22,7 +22,7 @@ from regard.engine.stack import Stack, Texts
 from regard.system.kernels.packing import Floats, Precision
 
 ONE = np.int32(1)
-LARGE = 4 << 20
+LARGE = 16 << 20
 """Bytes of matrices from which on a step takes longer than a look at what it may write."""
 Number = TypeVar("Number", np.int32, np.int64, np.float64)
 
