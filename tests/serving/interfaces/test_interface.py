@@ -92,6 +92,7 @@ def test_a_request_is_json_or_a_form_or_a_query(site: Site) -> None:
     assert site.ask("POST", "/echo", json.dumps(given)).json == expected
     body, kind = multipart(("q", "", b"a"), ("q", "", "ü".encode()), ("count", "", b"3"), ("wanted", "", b"1"))
     assert site.ask("POST", "/echo", body, kind).json == expected
+    assert site.ask("POST", "/echo", body, f'{kind}; charset="UTF-8"').json == expected
 
 
 def test_body_goes_before_query_and_path_before_both(site: Site) -> None:
@@ -130,7 +131,7 @@ def test_a_file_has_a_name_without_folders(site: Site) -> None:
         ("q=a", "text/plain", 415, "JSON or a form"),
         ("--edge", "multipart/form-data", 400, "cannot be read"),
         ("--edgy\r\n\r\n", "multipart/form-data; boundary=edge", 400, "cannot be read"),
-        ("--edge--", "multipart/form-data; boundary=edge; charset=unicode_escape", 415, "encoding"),
+        ("--edge--", "multipart/form-data; boundary=edge; charset=unicode_escape", 415, "UTF-8"),
         ("q" * (1 << 20) + "q", "application/x-www-form-urlencoded", 413, "1,048,576 bytes"),
     ],
 )
@@ -173,8 +174,8 @@ def test_exceptions_become_answers_and_what_is_unexpected_says_nothing(site: Sit
 
 
 def test_every_answer_has_a_number_of_its_own(site: Site) -> None:
-    found = {site.json("/echo", {"q": q}).headers["x-trace-id"] for q in ("a", "a", "busy", "fail")}
-    assert len(found) == 4
+    found = {site.json("/echo", {"q": q}).headers["x-trace-id"] for q in ("a", "a", "busy", "fail", "plain")}
+    assert len(found) == 5
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -63,6 +64,7 @@ File = Annotated[FormFile, InstanceOf, WithJsonSchema({"type": "string", "format
 BaseURL = SkipJsonSchema[str]
 """A field ``base_url``: the address by which the client reached the server."""
 F = TypeVar("F", bound=Fields)
+_CHARSET = re.compile(r"charset\s*=\s*\"?([^\s\";]*)", re.IGNORECASE)
 logging.getLogger("python_multipart.multipart").disabled = True  # it would print a line for every damaged form
 
 
@@ -144,7 +146,9 @@ class Interface:
                 call = service.admit(secret, client) if operation.admits else Call(client=client)
                 asked = self._validate(operation.fields, found)
                 answer = await unless_left(request, operation.answer(asked, call))
-                return answer if isinstance(answer, Response) else json_response(answer, operation.status)
+                response = answer if isinstance(answer, Response) else json_response(answer, operation.status)
+                response.headers.setdefault(TRACE, uuid4().hex)
+                return response
             except Exception as error:
                 if call and isinstance(error, ClientDisconnected):
                     call.left.set()
@@ -168,10 +172,9 @@ class Interface:
 
 
 def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """An answer as JSON in UTF-8; every answer has a number of its own, by which a log can be searched."""
-    if status in (204, 304):
-        return Response(status_code=status, headers={TRACE: uuid4().hex, **(headers or {})})
-    return Response(to_json(content), status, {TRACE: uuid4().hex, **(headers or {})}, "application/json")
+    """An answer as JSON in UTF-8; every answer has a number of its own, by which clients name it."""
+    found = {TRACE: uuid4().hex, **(headers or {})}
+    return Response(None if status == 204 else to_json(content), status, found, "application/json")
 
 
 def kind_of_file(file: FormFile, name: str = "") -> str:
@@ -190,7 +193,7 @@ def kind_of_file(file: FormFile, name: str = "") -> str:
 def attachment(name: str, content: bytes) -> Response:
     """An answer that is a file to keep."""
     disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
-    return Response(content, headers={TRACE: uuid4().hex, "Content-Disposition": disposition}, media_type=BYTES)
+    return Response(content, headers={"Content-Disposition": disposition}, media_type=BYTES)
 
 
 def secret_of(headers: Mapping[str, str], fields: Mapping[str, object], names: Sequence[str]) -> str | None:
@@ -263,8 +266,8 @@ def _gather(items: Iterable[tuple[str, object]]) -> dict[str, object]:
 
 async def _multipart(options: str, chunks: AsyncGenerator[bytes, None]) -> dict[str, object]:
     headers = Headers({"Content-Type": f"multipart/form-data;{options}"})
-    if "charset" in options.lower():
-        raise RequestRefused(415, "a form must not name an encoding; it is UTF-8")
+    if (named := _CHARSET.search(options)) and named[1].lower() not in ("utf-8", "utf8"):
+        raise RequestRefused(415, "a form must be UTF-8")
     limits: dict[str, int] = {"max_files": MOST_FILES, "max_fields": MOST_FIELDS, "max_part_size": MOST_BYTES}
     try:
         form = await MultiPartParser(headers, chunks, **limits).parse()
