@@ -64,7 +64,7 @@ def meta(metadata: str, version: str) -> str:
 def left_out(line: str) -> bool:
     """Whether a line of metadata requires what ``regard-run`` lacks, not only in an extra."""
     found = re.match(r"Requires-Dist: ([\w.-]+)", line)
-    return found is not None and found[1] in LEFT_OUT and "extra ==" not in line
+    return found is not None and found[1].replace("-", "_") in LEFT_OUT and "extra ==" not in line
 
 
 def described(lines: list[str], name: str) -> list[str]:

@@ -16,7 +16,8 @@ from regard.inspection.folders.models import Models
 from regard.inspection.folders.walk import CORPUS, NAME, write_walk
 from regard.inspection.forward.record import NAMES, record
 from regard.inspection.pictures.view import View
-from regard.library.serve.app import Site, files
+from regard.library.serve.app import Site
+from regard.library.serve.files import files
 from regard.library.served import Page as ServedPage
 from regard.runs.demo.ablation_study import study_heads
 from regard.tasks.model_path import weights_sha256

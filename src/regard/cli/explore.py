@@ -75,7 +75,8 @@ def explore(
         os.environ.setdefault(name, value)
     from regard.inspection import PAGE
     from regard.inspection.folders.models import Models
-    from regard.library.serve.app import Site, files
+    from regard.library.serve.app import Site
+    from regard.library.serve.files import files
     from regard.library.serve.server import Server, listen, page_url
 
     if save is not None:

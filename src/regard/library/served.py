@@ -29,7 +29,8 @@ from regard.inspection.requests import Request, check_finite
 from regard.library import probe
 from regard.library.attention import Figure
 from regard.library.base import Model
-from regard.library.serve.app import INDEX, File, Site, files
+from regard.library.serve.app import Site
+from regard.library.serve.files import INDEX, File, files
 from regard.library.serve.server import Server, listen, page_url
 from regard.models.captured_attention import evaluating
 from regard.models.presets import count_parameters

@@ -23,8 +23,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from regard.library.serve.app import File, files
 from regard.library.serve.body import RequestRefused
+from regard.library.serve.files import file_response, files
 from regard.library.serve.guard import HEADERS, NAMES
 from regard.library.serve.server import Connection
 from regard.library.serve.server import Limits as ConnectionLimits
@@ -209,13 +209,7 @@ class ServiceSite:
 
     async def file(self, request: Request) -> Response:
         """A file of the page."""
-        found: File | None = self._files.get(request.url.path.removeprefix("/") or "index.html")
-        if found is None:
-            raise HTTPException(404)
-        headers = {**found.headers, "Vary": "Accept-Encoding"}
-        if "gzip" in request.headers.get("accept-encoding", "") and found.gzip_content is not None:
-            return Response(found.gzip_content, headers={**headers, "Content-Encoding": "gzip"})
-        return Response(found.content, headers=headers)
+        return file_response(self._files, request)
 
 
 class ServiceServer(uvicorn.Server):

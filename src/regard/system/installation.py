@@ -13,7 +13,9 @@ from regard.system.errors import UsageError
 
 RUN, WHOLE = "regard_run", "regard"
 """Names of the distributions, as their folders of metadata are named."""
-LEFT_OUT = ("torch", "sacrebleu", "rapidrouge", "zstandard", "starlette", "uvicorn")
+SERVING = ("python_multipart", "prometheus_client", "py3langid")
+"""What ``regard serve`` needs beside starlette and uvicorn; ``regard-run[serve]`` has all of them."""
+LEFT_OUT = ("torch", "sacrebleu", "rapidrouge", "zstandard", "starlette", "uvicorn", *SERVING)
 """Packages that using a model by the engine does not need; also the names of their modules."""
 
 

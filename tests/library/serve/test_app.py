@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 from regard.inspection import PAGE
-from regard.library.serve.app import FOR_EVER, OTHER, File, files
+from regard.library.serve.files import FOR_EVER, OTHER, File, files
 from regard.library.serve.worker import ENDING, WAITING
 from regard.system.errors import RegardError
 from tests.library.serve.conftest import HEAD, POST, get, reply, until

@@ -13,7 +13,7 @@ from regard.cli.io.exchange import Precision
 from regard.cli.io.load_model import check_threads
 from regard.cli.io.terminal import result, say
 from regard.system.errors import Option, RegardError, UsageError
-from regard.system.installation import require
+from regard.system.installation import SERVING, require
 
 PORT = 5000
 """LibreTranslate's, so that its clients find us."""
@@ -70,7 +70,7 @@ def serve(
         raise UsageError(f"there is no port {port}", Option("port"))
     if not folders:
         raise UsageError("name a model folder, or several", "MODEL")
-    require("starlette", "uvicorn")
+    require("starlette", "uvicorn", *SERVING)
     from regard.serving.app import LOOPBACK, Access, ServiceServer, ServiceSite, listen
     from regard.serving.models import ServedModels
     from regard.serving.service import Limits, TranslationService

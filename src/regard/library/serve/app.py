@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import json
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
 from urllib.parse import quote
 
 from starlette.applications import Starlette
@@ -23,74 +19,16 @@ from starlette.types import Receive, Scope, Send
 from regard.inspection.folders.models import Models
 from regard.inspection.questions import answers
 from regard.library.serve.body import unless_left
+from regard.library.serve.files import OTHER, File, file_response
 from regard.library.serve.guard import API, Guard, error_body, read_object
 from regard.library.serve.worker import Worker
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import UsageError
 
-INDEX = "index.html"
-ASSETS = "assets"
-TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".json": "application/json",
-    ".png": "image/png",
-    ".svg": "image/svg+xml",
-    ".woff2": "font/woff2",
-}
-OTHER = "application/octet-stream"
-PRESSED = {".png", ".woff2"}
-"""Endings of files that do not compress further."""
-HASHED = re.compile(r"-[\w-]{8}\.\w+$")
-"""File names that contain a content hash."""
-FOR_EVER = "public, max-age=31536000, immutable"
 GET, POST = ("state", "course"), ("write", "export")
 """Endpoints with a method of their own."""
 NUMBER = re.compile(r"\d{1,6}", re.ASCII)
 POINTS = 600
 """Default number of points of a training's curves."""
-
-
-@dataclass(frozen=True)
-class File:
-    """A file of the page.
-
-    Args:
-        name: below the page's folder.
-        content: its bytes.
-        more: headers in the place of the usual ones.
-    """
-
-    name: str
-    content: bytes
-    more: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Content type and caching; files without a hash in their name are revalidated every time."""
-        kept = {"Cache-Control": FOR_EVER} if HASHED.search(self.name) else {}
-        return {"Content-Type": TYPES.get(Path(self.name).suffix, OTHER), **kept, **self.more}
-
-    @cached_property
-    def gzip_content(self) -> bytes | None:
-        """The gzipped content, if that is smaller."""
-        if Path(self.name).suffix in PRESSED:
-            return None
-        found = gzip.compress(self.content, mtime=0)
-        return found if len(found) < len(self.content) else None
-
-
-def files(folder: Path) -> dict[str, File]:
-    """The files of a page by name: its index and its assets.
-
-    Raises:
-        RegardError: there is no page.
-    """
-    if not (folder / INDEX).is_file():
-        raise RegardError("the page is not here; pip install regard, or build it (web/)", str(folder))
-    paths = [folder / INDEX, *sorted(path for path in (folder / ASSETS).rglob("*") if path.is_file())]
-    names = [path.relative_to(folder).as_posix() for path in paths]
-    return {name: File(name, path.read_bytes()) for name, path in zip(names, paths, strict=True)}
 
 
 class Site:
@@ -123,13 +61,7 @@ class Site:
 
     async def file(self, request: Request) -> Response:
         """A static file of the page."""
-        file = self.files.get(request.scope["path"].removeprefix("/") or INDEX)
-        if file is None:
-            raise HTTPException(404)
-        headers = {**file.headers, "Vary": "Accept-Encoding"}
-        if "gzip" in request.headers.get("accept-encoding", "") and file.gzip_content is not None:
-            return Response(file.gzip_content, headers={**headers, "Content-Encoding": "gzip"})
-        return Response(file.content, headers=headers)
+        return file_response(self.files, request)
 
     async def state(self, request: Request) -> Response:
         """The state of all models."""

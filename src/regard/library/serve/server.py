@@ -10,15 +10,17 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from regard.library.serve.app import Site
 from regard.library.serve.guard import HEADERS
 from regard.system.errors import Option, UsageError
+
+if TYPE_CHECKING:
+    from regard.library.serve.app import Site
 
 HOST = "127.0.0.1"
 PORT = 8017

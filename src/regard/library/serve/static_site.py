@@ -20,7 +20,8 @@ from regard.inspection import PAGE
 from regard.inspection.folders.models import Models
 from regard.inspection.questions import answers
 from regard.inspection.questions.look import POINTERS
-from regard.library.serve.app import ASSETS, INDEX, POINTS, files
+from regard.library.serve.app import POINTS
+from regard.library.serve.files import ASSETS, INDEX, files
 from regard.system import disk
 from regard.system.errors import Option, RegardError, UsageError
 

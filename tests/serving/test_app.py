@@ -1,0 +1,302 @@
+"""A whole server: its own interface, who may ask, what it counts, how it ends."""
+
+import json
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+from regard.inspection import SHIPPED
+from regard.serving.app import Access
+from regard.tasks.model_folder import open_without_torch
+from tests.serving.conftest import Running
+
+TEXT = "The animal didn't cross the street because it was too tired."
+TWO = f"{TEXT} The man sleeps."
+
+
+def translate(running: Running, **fields):
+    return running.post("/v1/translate", {"target": "de", **fields})
+
+
+def test_a_translation_has_what_was_asked_for(running) -> None:
+    [found] = translate(running, texts=[TWO], details=True).json["translations"]
+    assert found["source"] == "en"
+    assert found["guessed"] > 0.5
+    task = open_without_torch(SHIPPED[0], "cpu")
+    assert found["text"] == " ".join(task.translate([TEXT, "The man sleeps."]))
+    first, second = found["sentences"]
+    for one in (first, second):
+        begin, end = one["target"]
+        assert len(one["weights"]) == len(one["target_words"])
+        assert {len(row) for row in one["weights"]} == {len(one["source_words"])}
+        assert all(begin <= word["begin"] < word["end"] <= end for word in one["words"])
+        assert all(0 <= i < len(one["source_words"]) and 0 <= j < len(one["target_words"]) for i, j in one["links"])
+    assert TWO[slice(*second["source"])] == "The man sleeps."
+    assert found["text"][slice(*second["target"])] == task.translate("The man sleeps.")
+
+
+def test_a_plain_translation_says_no_more_than_it_must(running) -> None:
+    [found] = translate(running, texts=["The man sleeps."], source="en").json["translations"]
+    assert found == {"text": found["text"], "source": "en", "alternatives": [], "warnings": []}
+
+
+def test_blank_texts_and_white_space_stay(running) -> None:
+    texts = ["", "  ", "\n", "The man sleeps.\n\n  The man sleeps.\n"]
+    found = [one["text"] for one in translate(running, texts=texts, source="en").json["translations"]]
+    assert found[:3] == texts[:3]
+    first, second = found[3].strip().split("\n\n  ")
+    assert first == second
+    assert found[3].endswith("\n")
+
+
+def test_tags_go_where_their_words_went(running) -> None:
+    text = 'The <b id="1">animal</b> was tired.'
+    [found] = translate(running, texts=[text], markup="html").json["translations"]
+    assert '<b id="1">Tier</b>' in found["text"]
+    [found] = translate(running, texts=["The animal <x id='7'/> was tired."], markup="xml").json["translations"]
+    assert found["text"].count("<x id='7'/>") == 1
+
+
+def test_terms_prefixes_and_alternatives(running) -> None:
+    given = {"texts": ["The animal sleeps."], "source": "en"}
+    [plain] = translate(running, **given, alternatives=2).json["translations"]
+    assert len({plain["text"], *plain["alternatives"]}) == 3
+    [found] = translate(running, **given, terms=[{"source": "animal", "target": "Hund"}]).json["translations"]
+    assert "Hund" in found["text"]
+    assert "Hund" not in plain["text"]
+    [found] = translate(running, **given, prefixes=["Der"], details=True).json["translations"]
+    assert found["text"].startswith("Der")
+    assert found["sentences"][0]["weights"]
+
+
+def test_a_stream_has_every_text_once(running) -> None:
+    texts = [TEXT, "The man sleeps.", ""]
+    reply = translate(running, texts=texts, stream=True)
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    *events, done = [line.removeprefix("data: ") for line in reply.content.decode().split("\n\n") if line]
+    assert done == "[DONE]"
+    found = {one["index"]: one["text"] for one in map(json.loads, events)}
+    whole = [one["text"] for one in translate(running, texts=texts).json["translations"]]
+    assert [found[place] for place in range(3)] == whole
+
+
+def test_text_in_the_language_that_is_asked_for_stays(running) -> None:
+    text = "Der Mann schläft, weil er müde ist."
+    [found] = translate(running, texts=[text]).json["translations"]
+    assert (found["text"], found["source"]) == (text, "de")
+
+
+def test_what_one_model_says(running) -> None:
+    [pair] = translate(running, texts=[TEXT]).json["translations"]
+    given = {"texts": [TEXT], "translations": [pair["text"]], "target": "de"}
+    [score] = running.post("/v1/score", given).json["scores"]
+    assert score["log_probability"] == pytest.approx(sum(score["log_probabilities"]), abs=1e-4)
+    [links] = running.post("/v1/align", given).json["links"]
+    assert [0, 0] in links
+    attention = running.post("/v1/attention", {"text": TEXT, "target": "de"}).json
+    assert attention["target"] == pair["text"]
+    assert sum(attention["weights"][0]) == pytest.approx(1, abs=0.01)
+    assert running.post("/v1/detect", {"text": "Der Mann."}).json["guesses"][0]["language"] == "de"
+    missing = running.post("/v1/classify", {"texts": ["a"]})
+    assert (missing.status, missing.json) == (404, {"error": "there is no model for this here"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "said"),
+    [
+        ({"texts": []}, 400, "texts"),
+        ({"texts": "a"}, 400, "texts"),
+        ({"texts": ["a"], "target": "fr"}, 400, "fr"),
+        ({"texts": ["a"], "source": "xx"}, 400, "xx"),
+        ({"texts": ["a"], "alternatives": 99}, 400, "alternatives"),
+        ({"texts": ["a"], "beam": 99}, 400, "beam"),
+        ({"texts": ["a"], "prefixes": ["a", "b"]}, 400, "prefixes"),
+        ({"texts": ["a"], "terms": [{"source": "a\tb", "target": "c"}]}, 400, "terms"),
+        ({"texts": ["a"] * 1025}, 413, "1,024 texts"),
+        ({"texts": ["a" * 20_001]}, 413, "20,000 characters"),
+        ({"texts": ["a" * 20_000] * 6}, 413, "100,000 characters"),
+        ({"texts": ["<a"], "markup": "xml"}, 400, "XML"),
+    ],
+)
+def test_what_is_wrong_is_said(running, fields, status: int, said: str) -> None:
+    reply = translate(running, **fields)
+    assert reply.status == status
+    assert said in reply.json["error"]
+
+
+def test_a_document_is_a_job(running) -> None:
+    body = b"\r\n".join(
+        [
+            b"--b",
+            b'Content-Disposition: form-data; name="file"; filename="a.html"',
+            b"",
+            b"<p>The <b>animal</b> sleeps.</p>",
+            b"--b",
+            b'Content-Disposition: form-data; name="target"',
+            b"",
+            b"de",
+            b"--b--",
+            b"",
+        ]
+    )
+    name = running.post("/v1/documents", body, Content_Type="multipart/form-data; boundary=b").json
+    path, secret = f"/v1/documents/{name['id']}", {"Document_Secret": name["secret"]}
+    until = time.monotonic() + 20
+    while (job := running.get(path, **secret).json)["status"] not in ("done", "error"):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    assert (job["status"], job["done"], job["segments"]) == ("done", 1, 1)
+    result = running.get(f"{path}/result", **secret)
+    assert b"<b>Tier</b>" in result.content
+    assert "a.de.html" in result.headers["content-disposition"]
+    assert running.get(path, Document_Secret="another").status == 404
+    assert running.ask("DELETE", path, **secret).status == 204
+    assert running.get(path, **secret).status == 404
+
+
+def test_state_metrics_and_description(running) -> None:
+    assert running.get("/livez").json == {"status": "ok"}
+    assert running.get("/readyz").json == {"status": "ready"}
+    assert running.get("/v1/settings").json["limits"]["texts"] == 1024
+    assert running.get("/v1/languages").json["languages"] == [{"code": "en", "name": "English", "targets": ["de"]}]
+    translate(running, texts=["The man sleeps."])
+    lines = running.get("/metrics").content.decode().splitlines()
+    assert 'regard_model_loaded{model="transformer"} 1.0' in lines
+    assert "regard_calls_running 0.0" in lines
+    assert "regard_characters_waiting 0.0" in lines
+    assert any(line.startswith('regard_requests_total{path="/v1/translate",status="200"}') for line in lines)
+    described = running.get("/openapi.json").json
+    assert set(described["paths"]["/v1/documents/{id}"]) == {"get", "delete"}
+    body = described["paths"]["/v1/score"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(body["required"]) == {"texts", "translations", "target"}
+
+
+def test_every_answer_has_its_headers_and_the_page_is_there(running) -> None:
+    page = running.get("/", Accept_Encoding="gzip")
+    assert page.headers["content-encoding"] == "gzip"
+    for reply in (page, running.get("/nothing"), running.get("/v1/nothing"), running.post("/translate", {})):
+        assert "default-src 'none'" in reply.headers["content-security-policy"]
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in reply.headers
+    assert running.get("/v1/nothing").json == {"error": "Not Found"}
+    assert running.get("/v2/nothing").json == {"message": "Not Found"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "localhost:1"}, 200),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "chrome-extension://abc"}, 200),
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}, 200),
+        ({"Sec_Fetch_Site": "same-origin"}, 200),
+    ],
+)
+def test_other_names_and_other_pages_are_refused(running, headers, status: int) -> None:
+    assert running.get("/livez", **headers).status == status
+
+
+def test_a_page_that_is_allowed_may_ask(start) -> None:
+    running = start(Access(names=("translate.example",), origins=("https://wiki.example",)))
+    asked = {"Host": "translate.example", "Origin": "https://wiki.example"}
+    reply = running.post("/v1/detect", {"text": "a"}, **asked)
+    assert reply.headers["access-control-allow-origin"] == "https://wiki.example"
+    before = running.ask("OPTIONS", "/v1/detect", **asked, Access_Control_Request_Headers="content-type")
+    assert (before.status, before.headers["access-control-allow-headers"]) == (204, "content-type")
+    assert running.post("/v1/detect", {"text": "a"}, **{**asked, "Origin": "https://other.example"}).status == 403
+
+
+def test_a_key_is_needed_counts_and_may_be_revoked(start) -> None:
+    running = start(needs_key=True)
+    secret = running.store.keys.make("team", 40)
+    key = {"Authorization": f"Bearer {secret}"}
+    asked = {"texts": ["The man sleeps."], "target": "de"}
+    assert running.post("/v1/translate", asked).status == 401
+    assert running.post("/v1/translate", asked, Authorization="Bearer wrong").status == 403
+    assert running.post("/v1/translate", asked, **key).status == 200
+    assert running.get("/v1/usage", **key).json == {"characters": 15, "limit": 40}
+    assert running.post("/v1/translate", {**asked, "texts": ["a" * 26]}, **key).status == 456
+    running.store.keys.revoke("team")
+    assert running.post("/v1/translate", asked, **key).status == 403
+
+
+def test_texts_are_never_logged(start, capfd) -> None:
+    running = start(Access(log=True))
+    assert translate(running, texts=["The secret animal."]).status == 200
+    assert running.get("/translate?q=secret").status == 405
+    said = capfd.readouterr().err
+    assert "POST '/v1/translate' 200" in said
+    assert "secret" not in said
+
+
+def test_too_much_is_refused_until_there_is_room(start) -> None:
+    running = start(waiting=0.0)
+    held = threading.Event()
+    inside = threading.Event()
+
+    def wait() -> None:
+        with running.service.admission.enter(1000):
+            inside.set()
+            held.wait(20)
+
+    holding = threading.Thread(target=wait)
+    holding.start()
+    assert inside.wait(20)
+    for path, fields in (
+        ("/v1/translate", {"texts": ["a"], "target": "de"}),
+        ("/translate", {"q": "a", "source": "en", "target": "de"}),
+    ):
+        reply = running.post(path, fields)
+        assert reply.status == 429
+        assert int(reply.headers["retry-after"]) >= 1
+    held.set()
+    holding.join()
+    assert translate(running, texts=["The man sleeps."]).status == 200
+
+
+def test_a_call_has_a_deadline(start) -> None:
+    running = start()
+    assert translate(running, texts=["The man sleeps."], seconds=1e-9).status == 504
+
+
+def test_who_leaves_frees_all(running) -> None:
+    content = json.dumps({"texts": [f"{TEXT} {n}" for n in range(200)], "target": "de", "source": "en"}).encode()
+    lines = ("POST /v1/translate HTTP/1.1", "Host: localhost", "Content-Type: application/json")
+    head = "\r\n".join([*lines, f"Content-Length: {len(content)}", "", ""])
+    made = socket.create_connection(("127.0.0.1", running.port))
+    made.sendall(head.encode() + content)
+    until = time.monotonic() + 20
+    while not running.service.searching.running:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    made.close()
+    while running.service.searching.running or running.service.searching.waiting or running.service.admission.calls:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
+def test_sigterm_lets_calls_end_and_refuses_new_ones(start, monkeypatch) -> None:
+    monkeypatch.setattr("regard.serving.app.GRACE", 0.5)
+    running = start()
+    translate(running, texts=["The man sleeps."])
+    found = []
+    asking = threading.Thread(
+        target=lambda: found.append(translate(running, texts=[f"{TEXT} {n}" for n in range(60)], source="en"))
+    )
+    asking.start()
+    until = time.monotonic() + 20
+    while not running.service.searching.running:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    running.server.handle_exit(signal.SIGTERM, None)
+    assert running.get("/readyz").status == 503
+    assert translate(running, texts=["a"]).status == 503
+    asking.join(20)
+    assert found[0].status == 200
+    running.thread.join(20)
+    assert not running.thread.is_alive()
