@@ -33,8 +33,8 @@ def stream_tokens(models, asked):
         time.sleep(0.01)
 answers.stream_tokens = stream_tokens
 sys.modules |= {"regard.inspection.folders.models": models, "regard.inspection.questions.answers": answers}
-from regard.library.serve import app
-app.files = lambda folder: {"index.html": app.File("index.html", str(folder).encode())}
+from regard.library.serve import files
+files.files = lambda folder: {"index.html": files.File("index.html", str(folder).encode())}
 importlib.import_module("regard.cli.explore")._import_torch = lambda threads: None
 sys.exit(main())
 """
@@ -89,10 +89,10 @@ def test_ctrl_c_ends_what_is_written_and_computed(tmp_path: Path, path: str) -> 
 
 
 def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, regard, monkeypatch) -> None:
-    from regard.library.serve import app
+    from regard.library.serve import files
     from regard.library.serve.server import listen
 
-    monkeypatch.setattr(app, "files", lambda folder: {})
+    monkeypatch.setattr(files, "files", lambda folder: {})
     with listen(0) as taken:
         port = str(taken.getsockname()[1])
         done = regard("explore", tmp_path, "--port", port)
@@ -115,9 +115,9 @@ def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, regard, monkeypatc
     ],
 )
 def test_what_cannot_be_shown_is_one_sentence(regard, monkeypatch, tmp_path: Path, words, said: str) -> None:
-    from regard.library.serve import app
+    from regard.library.serve import files
 
-    monkeypatch.setattr(app, "files", lambda folder: {})
+    monkeypatch.setattr(files, "files", lambda folder: {})
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("1,2\n")
     (tmp_path / "circle").symlink_to("circle")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from regard.library.serve import app
+from regard.library.serve import app, files
 from regard.library.serve.server import LIMITS, Limits, Server, listen
 from regard.library.serve.worker import Worker
 from regard.system.errors import Option, UsageError
@@ -225,7 +225,7 @@ def _answers() -> Iterator[None]:
 def running(folder: Path, limits: Limits = LIMITS) -> Iterator[Site]:
     """A server until the end of the block."""
     answers = Answers()
-    server = Server(app.Site(answers, app.files(folder)), limits=limits)
+    server = Server(app.Site(answers, files.files(folder)), limits=limits)
     with listen(0) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
