@@ -104,6 +104,18 @@ def test_what_one_model_says(running) -> None:
     assert (missing.status, missing.json) == (404, {"error": "there is no model for this here"})
 
 
+def test_a_memory_is_used_where_it_is_asked_for(running) -> None:
+    pair = {"source": "en", "target": "de"}
+    text = f"{TEXT} The man sleeps."
+    assert running.post("/v1/memory", {**pair, "pairs": [["The man sleeps.", "Er ruht."]]}).json == {"texts": 1}
+    [plain] = translate(running, texts=[text]).json["translations"]
+    [found] = translate(running, texts=[text], memory=True).json["translations"]
+    assert found["text"].endswith(" Er ruht.")
+    assert not plain["text"].endswith("Er ruht.")
+    assert running.ask("DELETE", "/v1/memory?source=en&target=de").status == 204
+    assert running.get("/v1/memory?source=en&target=de").json == {"texts": 0}
+
+
 @pytest.mark.parametrize(
     ("fields", "status", "said"),
     [

@@ -95,6 +95,7 @@ class TranslationRequest:
         prefixes: what the translation of each text begins with; none: nothing is prescribed.
         split: whether sentences are translated one by one; else a text is one.
         details: whether sentences, words, links and the guard are wanted.
+        memory: whether texts and sentences that the client's memory has are taken from there.
     """
 
     texts: tuple[str, ...]
@@ -111,6 +112,7 @@ class TranslationRequest:
     prefixes: tuple[str, ...] = ()
     split: bool = True
     details: bool = False
+    memory: bool = False
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from regard.serving.models import ServedModels
 from regard.serving.search import CALL, SharedSearch
 from regard.serving.store import Store
 from regard.serving.store.keys import refuse_over
+from regard.serving.store.memory import ClientMemory
 from regard.serving.translate import Translator
 
 T = TypeVar("T")
@@ -85,7 +86,7 @@ class TranslationService:
         self.models, self.store, self.needs_key, self.limits = models, store, needs_key, limits or Limits()
         self.searching = SharedSearch(threads)
         self.admission = Admission(self.limits.waiting, self.limits.calls)
-        self._translator = Translator(models, self.searching)
+        self._translator = Translator(models, self.searching, store.memory)
         self.answers = Answers(self._translator)
         self._pool = ThreadPoolExecutor(self.limits.calls, "call")
         self.jobs = JobRunner(store, self.translate_segments, self._guess)
@@ -231,6 +232,15 @@ class TranslationService:
     async def delete_document(self, name: JobName, call: Call) -> None:
         """Forget a document."""
         await self._work(call, lambda: self.jobs.delete(name))
+
+    async def memory(self, source: str, target: str, call: Call) -> ClientMemory:
+        """The client's translation memory of a direction."""
+        [hop, *more] = self.models.route(source, target)
+        if more:
+            raise ServiceError(
+                400, f"{source} is translated into {target} through another language; each hop has a memory"
+            )
+        return self.store.memory(call.key, *hop.direction)
 
     def usage(self, call: Call) -> tuple[int, int | None]:
         """As the protocol has it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from regard.documents.segment import Segment, SegmentTranslation, unchanged
 from regard.documents.translate import SegmentAnswer, SegmentDraft, SegmentTranslator
-from regard.serving.core import SentenceDetail, TextTranslation, TranslationRequest, WordDetail
+from regard.serving.core import Key, SentenceDetail, TextTranslation, TranslationRequest, WordDetail
 from regard.serving.languages import guess_languages
 from regard.serving.models import Hop, ServedModels
 from regard.serving.search import CALL, SharedSearch
@@ -49,14 +49,14 @@ class Translator:
     Args:
         models: of the server.
         searching: that all calls share.
-        memory: that of a client for one direction, where there is one.
+        memory: that of a key for one direction.
     """
 
     def __init__(
         self,
         models: ServedModels,
         searching: SharedSearch,
-        memory: Callable[[str, str], Memory | None] = lambda source, target: None,
+        memory: Callable[[Key, str, str], Memory] | None = None,
     ) -> None:
         self.models, self._searching, self._memory = models, searching, memory
 
@@ -110,9 +110,9 @@ class Translator:
         )
         with ExitStack() as stack:
             for hop in hops[:-1]:
-                first = self._translator(hop, OutputOptions(scores=False), stack, request.split)
+                first = self._translator(hop, OutputOptions(scores=False), stack, request.split, request.memory)
                 texts = [draft.text for draft in first.drafts(list(map(_segment, texts)))]
-            last = self._translator(hops[-1], options, stack, request.split)
+            last = self._translator(hops[-1], options, stack, request.split, request.memory)
             with collect_notices() as notices:
                 drafts = last.drafts(list(map(_segment, texts)))
             details = [_details(last.task, draft) for draft in drafts] if request.details and not through else None
@@ -133,7 +133,7 @@ class Translator:
         documents = [read(text, kind, *sets, request.outline) for text in texts]
         segments = [segment for document in documents for segment in document.segments]
         options = OutputOptions(beam=request.beam, terms=request.terms, scores=False)
-        answers = iter(self._answers(segments, hops, options, request.split))
+        answers = iter(self._answers(segments, hops, options, request.split, request.memory))
         for document in documents:
             own = [next(answers) for _ in document.segments]
             text = document.splice({n: one.output for n, one in enumerate(own) if one.output})
@@ -146,17 +146,22 @@ class Translator:
         """What becomes of segments of a document."""
         if pair[0] == pair[1]:
             return [SegmentAnswer() for _ in segments]
-        return self._answers(segments, self.models.route(*pair), OutputOptions(terms=terms, scores=False), True)
+        return self._answers(segments, self.models.route(*pair), OutputOptions(terms=terms, scores=False))
 
     def _answers(
-        self, segments: Sequence[Segment], hops: tuple[Hop, ...], options: OutputOptions, split: bool
+        self,
+        segments: Sequence[Segment],
+        hops: tuple[Hop, ...],
+        options: OutputOptions,
+        split: bool = True,
+        memory: bool = False,
     ) -> list[SegmentAnswer]:
         """By each hop in turn; the tags of a hop's translation are those that the next one places."""
         with ExitStack() as stack:
-            answers = self._translator(hops[0], options, stack, split)(segments)
+            answers = self._translator(hops[0], options, stack, split, memory)(segments)
             for hop in hops[1:]:
                 between = [_after(*pair) for pair in zip(segments, answers, strict=True)]
-                last = self._translator(hop, options, stack, split)(between)
+                last = self._translator(hop, options, stack, split, memory)(between)
                 answers = [_both(*both) for both in zip(answers, last, strict=True)]
         return answers
 
@@ -196,10 +201,12 @@ class Translator:
         found.search = self._searching.search
         return found
 
-    def _translator(self, hop: Hop, options: OutputOptions, stack: ExitStack, split: bool) -> SegmentTranslator:
+    def _translator(
+        self, hop: Hop, options: OutputOptions, stack: ExitStack, split: bool, memory: bool
+    ) -> SegmentTranslator:
         CALL.get().check()
-        memory = self._memory(*hop.direction)
-        return SegmentTranslator(self.task(hop, stack), options, memory=memory, split=split)
+        own = self._memory(CALL.get().key, *hop.direction) if memory and self._memory else None
+        return SegmentTranslator(self.task(hop, stack), options, memory=own, split=split)
 
 
 def _segment(text: str) -> Segment:

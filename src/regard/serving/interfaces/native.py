@@ -47,6 +47,7 @@ def _terms(given: object) -> object:
         raise ValueError("expected a list of terms in JSON") from None
 
 
+Line = Annotated[str, Text]
 Terms = Annotated[list[TermFields], Field(max_length=MOST_TERMS), BeforeValidator(_terms)]
 
 
@@ -64,8 +65,22 @@ class TranslateFields(Fields):
     prefixes: list[str] = Field(default=[])
     split: bool = True
     details: bool = False
+    memory: bool = False
     stream: bool = False
     seconds: float | None = Field(default=None, gt=0)
+
+
+class DirectionFields(Fields):
+    """A direction of a client's translation memory."""
+
+    source: str
+    target: str
+
+
+class MemoryFields(DirectionFields):
+    """Texts with their translations, to be remembered."""
+
+    pairs: list[tuple[Line, Line]] = Field(min_length=1, max_length=1000)
 
 
 class DetectFields(Fields):
@@ -124,6 +139,9 @@ class NativeInterface:
             Operation("GET", job, JobFields, self.job),
             Operation("GET", f"{job}/result", JobFields, self.document),
             Operation("DELETE", job, JobFields, self.delete_document, status=204),
+            Operation("GET", "/v1/memory", DirectionFields, self.memory),
+            Operation("POST", "/v1/memory", MemoryFields, self.remember),
+            Operation("DELETE", "/v1/memory", DirectionFields, self.forget, status=204),
             Operation("GET", "/v1/usage", Fields, self.usage),
         ]
 
@@ -138,7 +156,7 @@ class NativeInterface:
             "version": __version__,
             "needs_key": self._service.needs_key,
             "attention": self._attention,
-            "memory": False,
+            "memory": True,
             "limits": {
                 "texts": limits.texts,
                 "characters": limits.characters,
@@ -189,6 +207,7 @@ class NativeInterface:
             prefixes=tuple(asked.prefixes),
             split=asked.split,
             details=asked.details,
+            memory=asked.memory,
         )
         if asked.stream:
             return await _events(
@@ -230,6 +249,22 @@ class NativeInterface:
     async def delete_document(self, asked: JobFields, call: Call) -> object:
         """Forget a document."""
         await self._service.delete_document(JobName(asked.id, asked.document_secret), call)
+        return None
+
+    async def memory(self, asked: DirectionFields, call: Call) -> object:
+        """How many texts the client's translation memory has."""
+        memory = await self._service.memory(asked.source, asked.target, call)
+        return {"texts": memory.count()}
+
+    async def remember(self, asked: MemoryFields, call: Call) -> object:
+        """Remember translations; a request with ``memory`` takes those of the same texts and sentences."""
+        memory = await self._service.memory(asked.source, asked.target, call)
+        memory.add(asked.pairs)
+        return {"texts": memory.count()}
+
+    async def forget(self, asked: DirectionFields, call: Call) -> object:
+        """Forget the translation memory of a direction."""
+        (await self._service.memory(asked.source, asked.target, call)).delete()
         return None
 
     async def usage(self, asked: Fields, call: Call) -> object:

@@ -56,14 +56,15 @@ def _operation(one: Operation[Any], fields: type[BaseModel], schemas: dict[str, 
     parameters = [
         {
             "name": HEADER if name == SECRET else name,
-            "in": "path" if name in inside else "header",
-            "required": True,
+            "in": "path" if name in inside else "header" if name == SECRET else "query",
+            "required": name in schema.get("required", []),
             "schema": found[name],
         }
         for name in found
-        if name in inside or name == SECRET
+        if one.method in ("GET", "DELETE") or name in inside or name == SECRET
     ]
-    body = {name: value for name, value in found.items() if name not in inside and name != SECRET}
+    apart = {parameter["name"] for parameter in parameters} | {SECRET}
+    body = {name: value for name, value in found.items() if name not in apart}
     success = {"description": "No content" if one.status == 204 else "The answer"}
     described: dict[str, Any] = {
         "summary": " ".join((one.answer.__doc__ or "").split()),
