@@ -140,6 +140,20 @@ def test_a_word_of_the_text_says_what_looked_at_it(view: Open) -> None:
     assert not caption(shown).startswith("At")
 
 
+def test_a_long_text(view: Open) -> None:
+    """What a word looked at is seen beside it, and of a text that grows only what changed is asked for."""
+    answers = Answers()
+    shown = view(answers, f"{TEXT}\n" * 25, height=500)
+    word(shown, "Mann").nth(8).hover()
+    assert caption(shown).startswith("“Mann” looked at “man”")
+    box = shown.locator("#told").bounding_box()
+    assert 0 < box["y"] < box["y"] + box["height"] <= 500
+    source(shown).press("Control+End")
+    shown.keyboard.type("The dog.")
+    shown.soon(target(shown).inner_text, lambda said: said.endswith("\nDas Hund."))
+    assert answers.questions("translate")[-1]["texts"] == ["The dog."]
+
+
 def chosen_by_mouse(shown: Shown) -> None:
     word(shown, "ist").first.click()
     shown.get_by_role("menuitem", name="dieses").click()

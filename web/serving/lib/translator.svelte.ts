@@ -44,7 +44,7 @@ export class Translator {
     const there = new Set(this.answer?.sentences.map((one) => sourceOf(this.answer!, one)))
     return this.#choices.findLastIndex(({ sentence }) => there.has(sentence))
   })
-  readonly undoable = $derived(this.fresh && this.#last >= 0)
+  readonly undoable = $derived(this.#last >= 0)
   readonly usedTerms = $derived(this.terms.map(({ source, target }) => ({ source: source.trim(), target: target.trim() })).filter(({ source, target }) => source && target))
   readonly tooMany = $derived(Math.max(0, [...this.text].length - this.characters))
   readonly targets = $derived.by(() => {
@@ -80,7 +80,7 @@ export class Translator {
 
   /** What the other direction would be; null: there is none. */
   readonly swapped = $derived.by((): { source: string; target: string } | null => {
-    const from = this.source ?? (this.fresh ? this.answer!.language : null)
+    const from = this.source ?? this.answer?.language
     if (!from || !this.languages.some(({ code, targets }) => code === this.target && targets.includes(from))) return null
     return { source: this.target, target: from }
   })
