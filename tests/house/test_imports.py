@@ -33,8 +33,8 @@ def test_import_contract() -> None:
     assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == EXIT_STATUS_SUCCESS
 
 
-IMPORTED_AS = {"scikit_learn": "sklearn"}
-"""Packages that are imported by another name."""
+IMPORTED_AS = {"scikit_learn": "sklearn", "python_multipart": "starlette"}
+"""Packages that are imported by another name, or by another package."""
 
 
 def test_every_extra_is_used() -> None:
