@@ -1,5 +1,6 @@
 """Fragments with tags: untouched they come out byte for byte, translated with every tag once, and well-formed."""
 
+import re
 import time
 from collections import Counter
 from typing import Any
@@ -10,11 +11,12 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from regard.documents.segment import SegmentTranslation, TextDocument, unchanged
-from regard.serving.markup import read
+from regard.serving.markup import has_numbered_tags, read
 from regard.system.errors import RegardError
 from tests.documents.capitals import shouted
 
 X = frozenset(("x",))
+NUMBERED = re.compile(r"</?[bfi]\d+ ?/?>")
 TEXTS = st.sampled_from(
     "a|words here|. | |\n  |&lt;|&amp;|&#228;|ß 12 %s|<![CDATA[b < c]]>|<!-- c -->|<?pi a?>".split("|")
 )
@@ -165,6 +167,27 @@ def test_html_may_have_other_elements_that_split_or_are_kept() -> None:
     ] == ["<mark>b</mark>"]
     assert [one.text for one in read(text, "html", non_splitting_tags=frozenset(("li",))).segments] == ["One two three"]
     assert translate(read("<meta charset=latin1>für", "html")) == "<meta charset=latin1>FÜR"
+
+
+@given(
+    st.lists(st.sampled_from("<b0>|</b0>|<f1/>|<i12 />|</i12>|<i12>|a|words | & |<|<b>|\n| ".split("|"))).map("".join)
+)
+def test_numbered_tags_come_out_once_whether_they_are_pairs_or_not(text: str) -> None:
+    document = read(text, "numbered")
+    (segment,) = document.segments
+    assert document.splice({0: unchanged(segment)}) == text == document.splice({})
+    assert not has_numbered_tags(segment.text)
+    tags = [one for tag in segment.tags for one in (tag.before.strip(), tag.after) if one]
+    assert sorted(tags) == sorted(found[0] for found in NUMBERED.finditer(text))
+
+
+def test_numbered_tags_are_pairs_where_they_can_be() -> None:
+    (segment,) = read("Press <b0/> <f1>now & <i2>x < y</f1></i2>", "numbered").segments
+    assert segment.text == "Press now & x < y"
+    assert [(tag.begin, tag.end, tag.before, tag.after) for tag in segment.tags] == [
+        (6, 6, "<b0/> ", ""), (6, 17, "<f1>", "</f1>"), (12, 12, "<i2>", ""), (17, 17, "</i2>", ""),
+    ]  # fmt: skip
+    assert not any(map(has_numbered_tags, ("<b>", "a <b 0>", "< b0>", "<B0>")))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from regard.documents.segment import Place
 from regard.system.errors import RegardError
 from regard.tasks.text.terms import Terminology
 
-Markup = Literal["text", "html", "xml"]
+Markup = Literal["text", "html", "xml", "numbered"]
 JobStatus = Literal["queued", "translating", "done", "error"]
 
 
@@ -84,7 +84,8 @@ class TranslationRequest:
         texts: any; an empty one stays empty.
         target: code of the language to write.
         source: code of the language of the texts; ``None``: guessed for each.
-        markup: what tags of the texts are: text, or HTML's, or any XML's.
+        markup: what tags of the texts are: text, or HTML's, or any XML's; or those in text that end in a number, as
+            ``<b0>``, are tags and all else is text.
         ignore_tags: elements whose content is kept.
         splitting_tags: elements that divide the text into segments.
         non_splitting_tags: elements that do not.

@@ -1,4 +1,7 @@
-"""Texts with tags as segments: fragments of HTML, and of XML of any kind; all but their text stays byte for byte."""
+"""Texts with tags as segments: fragments of HTML, of XML of any kind, and texts with numbered tags.
+
+All but their text stays byte for byte.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ from typing import Literal, NamedTuple
 
 from regard.documents.blocks import BlockSegments, Inline
 from regard.documents.formats.html import BLOCKS, NEVER, HTMLReader
+from regard.documents.inline import Piece, fill
 from regard.documents.markup import Token, refuse_bad_xml, tokens
 from regard.documents.pieces import escape_xml
-from regard.documents.segment import Segment, TextDocument
+from regard.documents.segment import Segment, SegmentBuilder, TextDocument
+from regard.serving.core import Markup
 from regard.system.errors import RegardError
 
 Kind = Literal["open", "close", "empty"]
@@ -20,12 +25,13 @@ NO_TAGS = frozenset[str]()
 ROOT = "fragment"
 _PROLOGUE = re.compile(r"\s*(?:<\?xml\s|(?:<\?.*?\?>|<!--.*?-->|\s)*<!DOCTYPE)", re.DOTALL)
 _ENCODING = re.compile(r"""(?<=<\?xml)([^>]*?)\sencoding\s*=\s*["'][^"']*["']""")
+_NUMBERED = re.compile(r"<(/?)([a-z]{1,8}\d+) ?(/?)>")
 _ENTITY = re.compile(r"&(\w+;)")
 
 
 def read(
     text: str,
-    markup: Literal["html", "xml"],
+    markup: Markup,
     ignore_tags: frozenset[str] = NO_TAGS,
     splitting_tags: frozenset[str] = NO_TAGS,
     non_splitting_tags: frozenset[str] = NO_TAGS,
@@ -36,7 +42,7 @@ def read(
     Args:
         text: a fragment, or a whole document.
         markup: what its tags are. HTML is read as a browser reads it; XML must be well-formed, but may have HTML's
-            entities.
+            entities; of a text only numbered tags are, and they need not be pairs.
         ignore_tags: elements whose content is kept.
         splitting_tags: elements that are segments of their own.
         non_splitting_tags: elements that are not.
@@ -48,10 +54,31 @@ def read(
     if markup == "html":
         blocks, never = (BLOCKS | splitting_tags) - non_splitting_tags, NEVER | ignore_tags
         return TextDocument(text, HTMLReader(text, blocks, never).segments())
+    if markup != "xml":
+        return TextDocument(text, [_numbered(text)])
     refuse_malformed(text)
     return TextDocument(
         text, list(_XMLReader(text, ignore_tags, splitting_tags, non_splitting_tags, outline).segments())
     )
+
+
+def has_numbered_tags(text: str) -> bool:
+    """Whether a text has tags as ``<b0>``, which OmegaT and extensions of browsers write for those of a document."""
+    return _NUMBERED.search(text) is not None
+
+
+def _numbered(text: str) -> Segment:
+    """A text as one segment; a tag without its partner is an element without text."""
+    pieces, at = list[Piece](), 0
+    for found in _NUMBERED.finditer(text):
+        begin, end = found.span()
+        behind = end + (text[end : end + 1] == " " and text[begin - 1 : begin] == " " and bool(found[3]))
+        kind: Literal["open", "close", "empty"] = "empty" if found[3] else "close" if found[1] else "open"
+        pieces += [Piece("text", text=text[at:begin]), Piece(kind, text[begin:behind], name=found[2])]
+        at = behind
+    builder = SegmentBuilder(0, blanks=True)
+    fill(builder, [*pieces, Piece("text", text=text[at:])])
+    return builder.segment(len(text), "line 1")
 
 
 def refuse_malformed(text: str) -> None:

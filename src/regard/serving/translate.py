@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from regard.documents.segment import Segment, SegmentTranslation, unchanged
 from regard.documents.translate import SegmentAnswer, SegmentDraft, SegmentTranslator
@@ -129,8 +129,7 @@ class Translator:
         from regard.serving.markup import read
 
         sets = request.ignore_tags, request.splitting_tags, request.non_splitting_tags
-        kind: Literal["html", "xml"] = "html" if request.markup == "html" else "xml"
-        documents = [read(text, kind, *sets, request.outline) for text in texts]
+        documents = [read(text, request.markup, *sets, request.outline) for text in texts]
         segments = [segment for document in documents for segment in document.segments]
         options = OutputOptions(beam=request.beam, terms=request.terms, scores=False)
         answers = iter(self._answers(segments, hops, options, request.split, request.memory))

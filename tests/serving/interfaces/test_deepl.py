@@ -273,6 +273,13 @@ def test_mastodon_sends_a_form_of_html(site: Site) -> None:
     }
 
 
+def test_omegat_sends_a_form_with_numbered_tags(site: Site) -> None:
+    """``machinetranslators/deepl`` of omegat-org/omegat, by ``HttpConnectionUtils.post``."""
+    fields = {"text": "Press <b0/> <f1>now</f1> & go", "target_lang": "DE", "source_lang": "EN", "split_sentences": "0"}
+    found = site.form("/v2/translate", urlencode(fields), **AUTH).json["translations"]
+    assert found == [{"detected_source_language": "EN", "text": "PRESS <b0/> <f1>NOW</f1> & GO"}]
+
+
 def test_errors_have_its_shapes_and_its_client_tries_again(site: Site, client: deepl.DeepLClient) -> None:
     site.service.refusals += [ServiceError(429, "too much waits", 1), ServiceError(503, "the server is busy")]
     assert client.translate_text("Hello", target_lang="DE").text == "HELLO"

@@ -96,8 +96,8 @@ def test_searxng_asks_for_three_alternatives(site: Site) -> None:
 
 def test_omegat_sends_a_form_in_the_order_of_the_alphabet(site: Site) -> None:
     """``LibreTranslate.java`` of omegat-org/omegat-libre-translate, by ``HttpConnectionUtils.post``."""
-    body = urlencode({"q": "Press <b0/> now", "source": "en", "target": "de"})
-    assert site.form("/translate", body).json == {"translatedText": "PRESS <B0/> NOW"}
+    body = urlencode({"q": "Press <b0/> <f1>now & x<y</f1>", "source": "en", "target": "de"})
+    assert site.form("/translate", body).json == {"translatedText": "PRESS <b0/> <f1>NOW & X<Y</f1>"}
 
 
 def test_a_document_waits_until_it_is_done_and_is_read_at_its_address(site: Site) -> None:

@@ -70,11 +70,11 @@ def test_deeplx(site: Site, path: str) -> None:
 
 def test_immersive_translate(site: Site) -> None:
     """The extension's documentation of custom interfaces: immersivetranslate.com/docs/services/custom."""
-    body = {"source_lang": "auto", "target_lang": "zh-Hans", "text_list": ["Hello {0} world", "two"]}
+    body = {"source_lang": "auto", "target_lang": "zh-Hans", "text_list": ["Hello {0} world", "<b0>two</b0> & three"]}
     assert site.json("/imme", body).json == {
         "translations": [
             {"detected_source_lang": "en", "text": "HELLO {0} WORLD"},
-            {"detected_source_lang": "en", "text": "TWO"},
+            {"detected_source_lang": "en", "text": "<b0>TWO</b0> & THREE"},
         ]
     }
     assert site.json("/imme", body | {"text_list": []}).json == {"translations": []}

@@ -14,6 +14,7 @@ from regard.serving.core import Call, DocumentRequest, JobName, Service, Service
 from regard.serving.interfaces.deepl_glossaries import GlossaryOperations
 from regard.serving.interfaces.interface import Fields, File, Interface, Operation, attachment, kind_of_file
 from regard.serving.languages import language_name
+from regard.serving.markup import has_numbered_tags
 from regard.serving.store.glossaries import Glossaries
 from regard.tasks.text.terms import Terminology
 from regard.text.languages import primary
@@ -164,7 +165,7 @@ class Operations:
             tuple(texts),
             asked.target_lang,
             asked.source_lang,
-            asked.tag_handling or "text",
+            asked.tag_handling or ("numbered" if any(map(has_numbered_tags, texts)) else "text"),
             frozenset(asked.ignore_tags),
             frozenset(asked.splitting_tags),
             frozenset(asked.non_splitting_tags),

@@ -13,6 +13,7 @@ from starlette.routing import Route
 from regard.documents.kinds import ENDINGS
 from regard.serving.core import Call, DocumentRequest, JobName, Service, ServiceError, TranslationRequest
 from regard.serving.interfaces.interface import BaseURL, Fields, File, Interface, Operation, attachment, kind_of_file
+from regard.serving.markup import has_numbered_tags
 from regard.system.errors import RegardError
 
 VERSION = "1.9.6"
@@ -91,12 +92,14 @@ class Operations:
         texts = [asked.q] if isinstance(asked.q, str) else asked.q
         auto = asked.source == AUTO
         given = [number for number, text in enumerate(texts) if not auto or any(map(str.isalpha, text))]
+        alternatives = asked.alternatives if asked.format == "text" else 0
+        numbered = asked.format == "text" and not alternatives and any(map(has_numbered_tags, texts))
         request = TranslationRequest(
             tuple(texts[number] for number in given),
             asked.target,
             None if auto else asked.source,
-            asked.format,
-            alternatives=asked.alternatives if asked.format == "text" else 0,
+            "numbered" if numbered else asked.format,
+            alternatives=alternatives,
         )
         found = dict(zip(given, await self._service.translate(request, call), strict=True)) if given else {}
         written = [found[number].text if number in found else text for number, text in enumerate(texts)]

@@ -12,6 +12,7 @@ from starlette.routing import Route
 from regard.serving.core import Call, Markup, Service, ServiceError, TextTranslation, TranslationRequest
 from regard.serving.interfaces.interface import Fields, Interface, Operation
 from regard.serving.languages import language_name
+from regard.serving.markup import has_numbered_tags
 
 RELIABLE = 0.5
 """How probable a language is that Google calls reliable."""
@@ -156,6 +157,8 @@ class Operations:
     async def _translate(
         self, texts: Sequence[str], source: str | None, target: str, call: Call, markup: Markup = "text"
     ) -> list[TextTranslation]:
+        if markup == "text" and any(map(has_numbered_tags, texts)):
+            markup = "numbered"
         return await self._service.translate(TranslationRequest(tuple(texts), target, source, markup), call)
 
 
