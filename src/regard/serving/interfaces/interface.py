@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, InstanceOf, ValidationError, WithJsonSchema
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import ErrorDetails, from_json, to_json
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException, MultiPartParser
@@ -64,7 +64,6 @@ File = Annotated[FormFile, InstanceOf, WithJsonSchema({"type": "string", "format
 BaseURL = SkipJsonSchema[str]
 """A field ``base_url``: the address by which the client reached the server."""
 F = TypeVar("F", bound=Fields)
-_CHARSET = re.compile(r"charset\s*=\s*\"?([^\s\";]*)", re.IGNORECASE)
 logging.getLogger("python_multipart.multipart").disabled = True  # it would print a line for every damaged form
 
 
@@ -266,7 +265,7 @@ def _gather(items: Iterable[tuple[str, object]]) -> dict[str, object]:
 
 async def _multipart(options: str, chunks: AsyncGenerator[bytes, None]) -> dict[str, object]:
     headers = Headers({"Content-Type": f"multipart/form-data;{options}"})
-    if (named := _CHARSET.search(options)) and named[1].lower() not in ("utf-8", "utf8"):
+    if parse_options_header(headers["Content-Type"])[1].get(b"charset", b"utf-8").lower() not in (b"utf-8", b"utf8"):
         raise RequestRefused(415, "a form must be UTF-8")
     limits: dict[str, int] = {"max_files": MOST_FILES, "max_fields": MOST_FIELDS, "max_part_size": MOST_BYTES}
     try:
