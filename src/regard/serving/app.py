@@ -135,7 +135,8 @@ class ServiceGuard:
         route = scope.get("route")
         self._metrics.count(getattr(route, "path", ""), status, took)
         if self._access.log:
-            print(f"{scope['method']} {scope['path'][:200]!r} {status} {took * 1000:.0f} ms", file=sys.stderr)
+            path = getattr(route, "path", scope["path"][:200])  # what stands in its place may be a document's secret
+            print(f"{scope['method']} {path!r} {status} {took * 1000:.0f} ms", file=sys.stderr)
 
 
 def _preflight(headers: Headers) -> dict[str, str]:
