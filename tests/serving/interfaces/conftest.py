@@ -32,7 +32,7 @@ from regard.serving.core import (
 from regard.system.errors import RegardError
 from tests.documents.capitals import shouted
 
-PATIENCE = 10.0
+PATIENCE = 30.0
 """Seconds after which what a test waits for will not come."""
 LANGUAGES = {
     "en": ("English", ("de", "zh-Hans")),

@@ -54,7 +54,7 @@ REQUESTS: list[tuple[str, str, dict[str, Any]]] = [
 VALUES: list[Any] = [
     None, True, -1, 0, 1e308, 2**70, "", " ", "auto", "\0", "\ud7ff\U0010ffff", "<b>", "<" * 500, "a\tb\tc", "en",
     "xx-YY-zz",
-    [], [[]], ["a", 1], [""], {}, {"a": []}, {"name": "x", "content": "y"}, "%s", "../../x", "a" * 3000, ["x"] * 300,
+    [], [[]], ["a", 1], [""], {}, {"a": []}, {"name": "x", "content": "y"}, "%s", "../../x", "a" * 400, ["x"] * 300,
     "9" * 400,
 ]  # fmt: skip
 
@@ -108,9 +108,8 @@ def ask(site: Site, random: random.Random) -> None:
     if random.random() < 0.1:
         path = path.rsplit("/", 1)[0] + "/" + quote(str(random.choice(VALUES)), safe="")[:500]
     content, kind = body(mutate(values, random), random)
-    headers = random.choice(
-        [{}, {"Authorization": "DeepL-Auth-Key "}, {"Authorization": "Bearer a b"}, {"Host": "[::1"}]
-    )
+    several = [{}, {"Authorization": "DeepL-Auth-Key "}, {"Authorization": "Bearer a b"}, {"Host": "[::1"}]
+    headers = random.choices(several, (12, 1, 1, 1))[0]
     site.service.polls = random.randrange(3)
     reply = site.ask(method, path, content, kind, **headers)
     assert reply.status < 500 or (reply.status == 503 and "ready" in str(reply.json)), (method, path, content, kind)
