@@ -9,7 +9,7 @@ import time
 import pytest
 
 from regard.inspection import SHIPPED
-from regard.serving.app import Access
+from regard.serving.app import Access, listen
 from regard.tasks.model_folder import open_without_torch
 from tests.serving.conftest import Running
 
@@ -312,3 +312,8 @@ def test_sigterm_lets_calls_end_and_refuses_new_ones(start, monkeypatch) -> None
     assert found[0].status == 200
     running.thread.join(20)
     assert not running.thread.is_alive()
+
+
+def test_an_answer_of_two_packets_waits_for_no_acknowledgement() -> None:
+    with listen("127.0.0.1", 0) as found:
+        assert found.proto == socket.IPPROTO_TCP  # else asyncio sets no TCP_NODELAY, and an answer takes 40 ms more

@@ -299,3 +299,8 @@ def test_what_never_ends_is_not_thrown_away_for_ever(limited) -> None:
             sent += made.send(b"%x\r\n%s\r\n" % (1 << 16, b" " * (1 << 16)))
         pytest.fail("it is still listened to")
     assert sent >= THROWN_AWAY
+
+
+def test_an_answer_of_two_packets_waits_for_no_acknowledgement() -> None:
+    with listen(0) as found:
+        assert found.proto == socket.IPPROTO_TCP  # else asyncio sets no TCP_NODELAY

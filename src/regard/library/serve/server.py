@@ -261,7 +261,8 @@ def listen(port: int | None = None) -> socket.socket:
     if port is not None and not 0 <= port < 1 << 16:
         raise UsageError(f"there is no port {port}; give 1024 to 65535, or 0 for any that is free", Option("port"))
     for one in range(PORT, PORT + TRIED) if port is None else [port]:
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # The protocol is named, so that asyncio sets TCP_NODELAY: an answer is two packets.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((HOST, one))
