@@ -1,0 +1,320 @@
+"""A server beside `regard translate` and a small server of CTranslate2: texts a second, and one sentence's time.
+
+    python benchmarks/serving.py --model FOLDER --texts test.en
+
+Throughput: 16 clients, each with a connection that it keeps, send the lines of the file in requests of 1 to 16 texts,
+the next one when the last is answered; beside it the same lines through `regard translate`, which has started and
+translated a line before; and the same clients at `peers/serve_ctranslate2.py`, which translates the sentences of all
+clients in batches of the size that was best of some tried before, or each request as soon as one of its workers is
+free. All run in turns, and their medians count. All
+programs, and the clients, share the cores of the machine; `cpu` is the processor time of a program without the clients.
+
+Latency: milliseconds of one short sentence, asked again and again; alone, beside a document of 5,000 sentences (a job),
+and beside the same sentences as requests. One line is appended to ``results/serving.jsonl``, or to ``--results FILE``.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
+from typing import Any
+
+import command
+import machine
+from harness import say
+
+from regard.tasks.model_folder import open_without_torch
+
+CLIENTS = 16
+MOST = 16
+"""Texts of a request at most."""
+BATCHES = (16, 32, 64)
+"""Sentences of a batch of CTranslate2, tried."""
+BOOK = 5_000
+"""Sentences."""
+SHORT = "A man sleeps on a bench."
+TIMES = 200
+"""The short sentence is asked for."""
+PAUSE = 0.02
+"""Seconds between two of them."""
+Row = dict[str, Any]
+
+
+def main() -> None:
+    """Start everything, measure in turns, append."""
+    parser = command.parser(__doc__, "serving")
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--texts", type=Path, required=True)
+    parser.add_argument("--precision", choices=["fp32", "int8"], default="fp32")
+    parser.add_argument("--rounds", type=command.positive_number, default=5)
+    parser.add_argument("--parts", nargs="+", choices=["throughput", "latency"], default=["throughput", "latency"])
+    asked = parser.parse_args()
+    session = machine.begun("serving", clients=CLIENTS, precision=asked.precision)
+    lines = asked.texts.read_text(encoding="utf-8").splitlines()
+    rows = []
+    with TemporaryDirectory() as scratch, ExitStack() as stack:
+        data = ["--data", f"{scratch}/data", "--port", "0", "--precision", asked.precision]
+        ours = stack.enter_context(Server([*REGARD, "serve", str(asked.model), *data]))
+        if "throughput" in asked.parts:
+            rows += throughputs(ours, asked.model, lines, asked.precision, asked.rounds, scratch, stack)
+        if "latency" in asked.parts:
+            rows += latencies(ours, lines, asked.rounds)
+    machine.append(asked.results, session, rows)
+
+
+REGARD = [sys.executable, "-m", "regard.cli"]
+
+
+class Server:
+    """A program that says on its first line where it listens."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def __enter__(self) -> Server:
+        assert self.process.stdout is not None
+        self.port = int(re.findall(rb":(\d+)/", self.process.stdout.readline())[0])
+        ask(self.connect(), [SHORT])  # the model is in memory then
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of the processor so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def connect(self) -> http.client.HTTPConnection:
+        """A connection, which is kept."""
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+
+    def measure(self, lines: Sequence[str]) -> Row:
+        """Seconds of the clock and of the processor in which the clients' lines are translated."""
+        cpu, wall = self.cpu, time.perf_counter()
+        self.translate(lines)
+        return {"wall": round(time.perf_counter() - wall, 3), "cpu": round(self.cpu - cpu, 3)}
+
+    def translate(self, lines: Sequence[str]) -> list[str]:
+        """The translations of lines, asked for by all clients."""
+        requests = iter(list(divide(lines)))
+        places: list[tuple[int, list[str]]] = []
+
+        def run() -> None:
+            connection = self.connect()
+            for place, texts in requests:
+                places.append((place, ask(connection, texts)))
+            connection.close()
+
+        clients = [Thread(target=run) for _ in range(CLIENTS)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+        found = [texts for _, texts in sorted(places)]
+        return [text for texts in found for text in texts]
+
+
+class Offline:
+    """`regard translate` of a file, in a process of its own; ``start`` is what one line takes."""
+
+    def __init__(self, model: Path, precision: str, folder: str) -> None:
+        self._words = [*REGARD, "translate", str(model), "--precision", precision]
+        self._source, self._target = Path(folder, "source"), Path(folder, "target")
+
+    def measure(self, lines: Sequence[str]) -> Row:
+        """The same of one process, without its start."""
+        one, every = self._run([SHORT]), self._run(lines)
+        return {name: round(every[name] - one[name], 3) for name in one}
+
+    def translate(self, lines: Sequence[str]) -> list[str]:
+        """Their translations."""
+        self._run(lines)
+        return self._target.read_text(encoding="utf-8").splitlines()
+
+    def _run(self, lines: Sequence[str]) -> Row:
+        self._source.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        cpu, wall = os.times(), time.perf_counter()
+        files = ["--input", str(self._source), "--output", str(self._target)]
+        subprocess.run([*self._words, *files], check=True, capture_output=True)
+        now = os.times()
+        used = now.children_user + now.children_system - cpu.children_user - cpu.children_system
+        return {"wall": time.perf_counter() - wall, "cpu": used}
+
+
+def divide(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """The lines as requests of 1 to 16, by number."""
+    drawn, at, place = random.Random(1), 0, 0
+    while at < len(lines):
+        size = drawn.randint(1, MOST)
+        yield place, list(lines[at : at + size])
+        at, place = at + size, place + 1
+
+
+def ask(connection: http.client.HTTPConnection, texts: Sequence[str]) -> list[str]:
+    """The translations of one request's texts; who is told to ask again in some seconds does."""
+    given = json.dumps({"texts": texts, "source": "en", "target": "de"}).encode()
+    status = 429
+    while status == 429:
+        connection.request("POST", "/v1/translate", given, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        content, status = answer.read(), answer.status
+        if status == 429:
+            time.sleep(int(answer.headers["Retry-After"]))
+    assert status == 200, content
+    return [one["text"] for one in json.loads(content)["translations"]]
+
+
+def throughputs(
+    ours: Server, model: Path, lines: list[str], precision: str, rounds: int, scratch: str, stack: ExitStack
+) -> list[Row]:
+    """Texts a second of each program."""
+    beam, folder = str(open_without_torch(model, "cpu", "fp32").recipe.decoding.beam), f"{scratch}/ctranslate2"
+    subprocess.run([*REGARD, "export", str(model), folder, "--to", "ctranslate2"], check=True, capture_output=True)
+    peer = [sys.executable, str(command.HERE / "peers" / "serve_ctranslate2.py"), folder, precision, beam]
+    peers = {batch: stack.enter_context(Server([*peer, str(batch)])) for batch in (0, *BATCHES)}
+    seconds = {batch: peers[batch].measure(lines)["wall"] for batch in BATCHES}
+    best = min(seconds, key=seconds.__getitem__)
+    programs: dict[str, Server | Offline] = {
+        "regard serve": ours,
+        "regard translate": Offline(model, precision, scratch),
+        f"CTranslate2, batches of {best}": peers[best],
+        "CTranslate2, a request at a time": peers[0],
+    }
+    runs: dict[str, list[Row]] = {name: [] for name in programs}
+    for turn in range(rounds):
+        for name, program in programs.items():
+            runs[name].append(program.measure(lines))
+            say(f"  {turn + 1}/{rounds} {name}: {runs[name][-1]}")
+    return [
+        {
+            "what": "throughput",
+            "tool": name,
+            "texts": len(lines),
+            "texts_per_second": round(len(lines) / median(one["wall"] for one in found), 1),
+            "cpu": round(median(one["cpu"] for one in found), 2),
+            "runs": found,
+        }
+        for name, found in runs.items()
+    ]
+
+
+def latencies(server: Server, lines: list[str], rounds: int) -> list[Row]:
+    """Milliseconds of a short sentence in each company."""
+    book = [lines[place % len(lines)] for place in range(BOOK)]
+    company: dict[str, Callable[[], Any]] = {
+        "alone": nullcontext,
+        "a document": partial(document, server, book),
+        "requests": partial(requests, server, book),
+    }
+    runs: dict[str, list[float]] = {name: [] for name in company}
+    for turn in range(rounds):
+        for name, beside in company.items():
+            with beside():
+                found = times(server)
+            runs[name] += found
+            say(f"  {turn + 1}/{rounds} {name}: median {median(found):.1f} ms, p95 {quantile(found, 0.95):.1f} ms")
+    return [
+        {
+            "what": "latency",
+            "beside": name,
+            "p50_ms": round(median(found), 1),
+            "p95_ms": round(quantile(found, 0.95), 1),
+            "most_ms": round(max(found), 1),
+            "requests": len(found),
+        }
+        for name, found in runs.items()
+    ]
+
+
+def times(server: Server) -> list[float]:
+    """Milliseconds of the short sentence, again and again."""
+    connection, found = server.connect(), []
+    for _ in range(TIMES):
+        begun = time.perf_counter()
+        ask(connection, [SHORT])
+        found.append((time.perf_counter() - begun) * 1000)
+        time.sleep(PAUSE)
+    connection.close()
+    return found
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The least value of which so large a share is no larger."""
+    return sorted(values)[math.ceil(share * len(values)) - 1]
+
+
+@contextmanager
+def document(server: Server, lines: Sequence[str]) -> Iterator[None]:
+    """Meanwhile lines are translated as a document; it is deleted then.
+
+    Raises:
+        AssertionError: it was done before.
+    """
+    connection = server.connect()
+    query = "/v1/documents?source=en&target=de"
+    form = [
+        b"--book",
+        b'Content-Disposition: form-data; name="file"; filename="book.txt"\r\n',
+        "\n\n".join(lines).encode(),
+        b"--book--\r\n",
+    ]
+    headers = {"Content-Type": "multipart/form-data; boundary=book"}
+    job = told(connection, "POST", query, b"\r\n".join(form), headers)
+    own, secret = f"/v1/documents/{job['id']}", {"Document-Secret": job["secret"]}
+    try:
+        yield
+        assert told(connection, "GET", own, headers=secret)["status"] == "translating"
+    finally:
+        told(connection, "DELETE", own, headers=secret)
+
+
+@contextmanager
+def requests(server: Server, lines: Sequence[str]) -> Iterator[None]:
+    """Meanwhile lines are asked for, as many at once as a request may have, from the first on when all were."""
+    ended, size = Event(), 1_000
+
+    def run() -> None:
+        connection = server.connect()
+        while not ended.is_set():
+            for at in range(0, len(lines), size):
+                if not ended.is_set():
+                    ask(connection, lines[at : at + size])
+        connection.close()
+
+    client = Thread(target=run)
+    client.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        client.join()
+
+
+def told(connection: http.client.HTTPConnection, method: str, path: str, body: bytes = b"", headers: Any = None) -> Any:
+    """What an answer says, if it says something."""
+    connection.request(method, path, body, headers or {})
+    answer = connection.getresponse()
+    content = answer.read()
+    assert answer.status < 300, content
+    return json.loads(content) if content else None
+
+
+if __name__ == "__main__":
+    command.run(main)
