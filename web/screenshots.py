@@ -3,6 +3,8 @@
     regard demo
     regard explore demo --port 8060 --no-browser &
     python web/screenshots.py http://127.0.0.1:8060/ docs
+    regard serve en-de de-en &
+    python web/screenshots.py http://127.0.0.1:5000/ docs serve serve-dark serve-phone
 
 Playwright and Chromium are needed, and Pillow, which makes the files small.
 """
@@ -20,6 +22,8 @@ from urllib.parse import urlencode
 
 TIRED = "The animal didn't cross the street because it was too tired."
 WIDE = "The animal didn't cross the street because it was too wide."
+STREET = "A man in a red shirt is riding a bike down the street. Two dogs are running through the snow."
+WORD = "role=button[name='Hemd']"
 COLOURS = 160
 
 
@@ -34,6 +38,7 @@ class Picture:
         dark: or light.
         hover: what the pointer is on; ``click``: what is pressed before.
         part: what of the page is shown; default: the window.
+        text: what is typed, on the page of ``regard serve``; such a picture is made where it is named.
     """
 
     name: str
@@ -43,6 +48,7 @@ class Picture:
     click: tuple[str, ...] = ()
     hover: str | None = None
     part: str | None = None
+    text: str | None = None
 
 
 def heads(kind: str, layer: int, head: int, **more: Any) -> dict[str, Any]:
@@ -68,6 +74,9 @@ PICTURES = (
     Picture("explore-dictionary", {"view": "dictionary", "text": TIRED}, (1240, 900)),
     Picture("explore-compare", {**heads(*NOUN, token=7), "view": "compare", "text.2": WIDE}, (1240, 1290)),
     Picture("explore-class", {"view": "walk", "class": 1}, (1280, 720)),
+    Picture("serve", {}, (1180, 660), click=(WORD,), text=STREET),
+    Picture("serve-dark", {}, (1180, 560), dark=True, hover=WORD, text=STREET),
+    Picture("serve-phone", {}, (390, 780), click=(WORD,), text=STREET),
     Picture("explore-training", {"view": "training", "text": TIRED}, (1240, 1060)),
 )
 
@@ -85,7 +94,7 @@ def main() -> None:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path)
         for one in PICTURES:
-            if not asked.names or one.name in asked.names:
+            if one.name in asked.names or not (asked.names or one.text):
                 made(browser, asked.address, one, asked.folder / f"{one.name}.png")
         browser.close()
 
@@ -102,7 +111,10 @@ def made(browser: Any, address: str, one: Picture, file: Path) -> None:
     )
     page.goto(f"{address}#{urlencode(one.at)}")
     page.wait_for_load_state("networkidle")
-    page.wait_for_selector("nav", state="attached")
+    if one.text:
+        page.get_by_role("textbox").first.fill(one.text)
+    else:
+        page.wait_for_selector("nav", state="attached")
     page.wait_for_timeout(3000)
     for place in one.click:
         page.locator(place).first.click()

@@ -100,7 +100,7 @@ class Answers:
         if path == "settings":
             usual = {"version": "1.0", "needs_key": bool(self.key), "attention": "http://127.0.0.1:8017/"}
             limits = {"characters": 2000, "texts": 100, "document_bytes": 1000}
-            return {**usual, "memory": False, "limits": limits, "documents": ["docx", "odt", "txt"], **self.settings}
+            return {**usual, "limits": limits, "documents": ["docx", "odt", "txt"], **self.settings}
         if path == "languages":
             return {"languages": [dict(zip(("code", "name", "targets"), one, strict=True)) for one in LANGUAGES]}
         if path == "translate":

@@ -169,11 +169,19 @@ def chosen_by_keyboard(shown: Shown) -> None:
     shown.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("act", [chosen_by_mouse, chosen_by_keyboard])
+def chosen_by_finger(shown: Shown) -> None:
+    word(shown, "ist").first.tap()
+    menu = shown.get_by_role("menuitem", name="dieses")
+    menu.wait_for()
+    assert caption(shown).startswith("“ist” looked at “is”")
+    menu.tap()
+
+
+@pytest.mark.parametrize("act", [chosen_by_mouse, chosen_by_keyboard, chosen_by_finger])
 def test_another_word(view: Open, act: Callable[[Shown], None]) -> None:
     """It stays, the rest of its sentence is searched again, and all else is as it was."""
     answers = Answers()
-    shown = view(answers, TEXT)
+    shown = view(answers, TEXT, has_touch=act is chosen_by_finger)
     act(shown)
     says(shown, "Das Hund dieses ROT. Ein elprup 🐕 Mann ist zu müde.")
     [asked] = answers.questions("words")
@@ -396,6 +404,13 @@ def test_markup_is_text(view: Open) -> None:
     assert "onerror" in source(shown).input_value()
 
 
+@pytest.mark.parametrize(("motion", "moves"), [("no-preference", True), ("reduce", False)])
+def test_what_moves(view: Open, motion: str, moves: bool) -> None:
+    shown = view(text=TEXT, reduced_motion=motion)
+    duration = target(shown).evaluate("one => getComputedStyle(one).transitionDuration")
+    assert (duration != "0s") == moves
+
+
 def test_order_of_the_keyboard(view: Open) -> None:
     """One stop for all words of a translation."""
     shown = view(text=TEXT)
@@ -436,12 +451,14 @@ def test_accessible(view: Open, dark: bool, width: int) -> None:
         if state == "word":
             word(shown, "Mann").hover()
         elif state == "menu":
-            word(shown, "Mann").click()
+            words = target(shown).get_by_role("button")
+            ends = words.evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
+            words.nth(ends.index(max(ends))).click()
             shown.get_by_role("menuitem").first.wait_for()
         shown.soon(target(shown).locator("xpath=self::*[contains(@class, 'late')]").count, lambda late: not late)
         found = Axe().run(shown.page).response["violations"]
         assert not found, [(one["id"], [node["html"] for node in one["nodes"]]) for one in found]
-    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth && scrollX === 0")
 
 
 def test_the_key_field_is_accessible(view: Open) -> None:

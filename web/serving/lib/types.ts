@@ -6,7 +6,6 @@ export interface Settings {
   version: string
   needs_key: boolean
   attention: string | null
-  memory: boolean
   limits: { characters: number; texts: number; document_bytes: number }
   documents: string[]
 }
