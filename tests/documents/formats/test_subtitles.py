@@ -143,9 +143,8 @@ def test_any_text(lines: list[str], kind: str, feed: str, mark: bool) -> None:
     assert document.write({}) == data
     again = document.write({number: unchanged(one) for number, one in enumerate(document.segments)})
     if kind != "vtt":  # its escapes may be written in another way
-        assert sorted(again.replace(b"\\h", b"\xc2\xa0")) == sorted(data.replace(b"\\h", b"\xc2\xa0")) or "{" in str(
-            lines
-        )
+        letters = [sorted(one.replace(b"\\h", b"\xc2\xa0").replace(b" ", b"")) for one in (again, data)]
+        assert letters[0] == letters[1] or "{" in str(lines)  # several blanks become one
     assert again.count(b"-->") == data.count(b"-->")
 
 
