@@ -171,7 +171,7 @@ class Answers:
         return {0: 0.6, 1: 0.1}.get(row - column, 0.0) + rest
 
     def words(self, body: Any) -> object:
-        """Two others for each word."""
+        """Three others for each word but one."""
         text = body["translation"]
         return [
             {
@@ -180,6 +180,7 @@ class Answers:
                 "others": [
                     {"word": word, "probability": p, "text": f"{text[:begin]}{word}{text[end:].upper()}"}
                     for word, p in (("jenes", 0.21), ("dieses", 0.083), ("welches", 0.004))
+                    if text[begin:end] != "rot"
                 ],
             }
             for begin, end in places(text, r"[^\s.]+")

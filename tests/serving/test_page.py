@@ -216,6 +216,28 @@ def test_the_menu_is_left_by_escape(view: Open) -> None:
     says(shown, GERMAN)
 
 
+def test_no_other_word(view: Open, watch: Watch) -> None:
+    """Of a word that stands alone, and where the server refuses: a sentence, which is left as the list is."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    watch.forgive("500")
+    answers = Answers()
+    shown = view(answers, "The dog is red. It is red.")
+    word(shown, "rot.").first.press("Enter")
+    shown.get_by_role("dialog").get_by_text("The model sees no other word here.").wait_for()
+    assert not Axe().run(shown.page).response["violations"]
+    shown.keyboard.press("Escape")
+    assert focused(shown) == "rot."
+    answers.refusals["words"] = [(500, {})]
+    word(shown, "Es").click()
+    shown.get_by_role("dialog").get_by_role("alert").wait_for()
+    assert shown.alerts() == ["Refused with 500."]
+    assert not Axe().run(shown.page).response["violations"]
+    shown.mouse.click(2, 2)
+    word(shown, "Es").click()
+    shown.get_by_role("menuitem").first.wait_for()
+
+
 def test_languages(view: Open) -> None:
     answers = Answers()
     shown = view(answers, "The dog.")
