@@ -14,6 +14,7 @@ from regard.serving.app import Access, ServiceServer, ServiceSite, listen
 from regard.serving.models import ServedModels
 from regard.serving.service import Limits, TranslationService
 from regard.serving.store import Store
+from regard.system.kernels.packing import Precision
 
 PATIENCE = 20.0
 PAIR = f"en:de={SHIPPED[0]}"
@@ -33,9 +34,9 @@ class Reply:
 class Running:
     """A server in a thread of its own."""
 
-    def __init__(self, access: Access, needs_key: bool, limits: Limits) -> None:
+    def __init__(self, access: Access, needs_key: bool, limits: Limits, precision: Precision = "fp32") -> None:
         self.store = Store.open(None)
-        self.service = TranslationService(ServedModels([PAIR]), self.store, 2, needs_key, limits)
+        self.service = TranslationService(ServedModels([PAIR], precision), self.store, 2, needs_key, limits)
         self.listener = listen("127.0.0.1", 0)
         self.port: int = self.listener.getsockname()[1]
         self.server = ServiceServer(ServiceSite(self.service, access), self.service)
@@ -88,8 +89,10 @@ def start() -> Iterator[Start]:
     """Starts a server as a test wants it."""
     there: list[Running] = []
 
-    def begin(access: Access | None = None, needs_key: bool = False, **limits: Any) -> Running:
-        there.append(Running(access or Access(), needs_key, Limits(**limits)))
+    def begin(
+        access: Access | None = None, needs_key: bool = False, precision: Precision = "fp32", **limits: Any
+    ) -> Running:
+        there.append(Running(access or Access(), needs_key, Limits(**limits), precision))
         return there[-1]
 
     yield begin

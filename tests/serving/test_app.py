@@ -1,10 +1,12 @@
 """A whole server: its own interface, who may ask, what it counts, how it ends."""
 
 import json
+import random
 import signal
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -12,6 +14,7 @@ from regard.inspection import SHIPPED
 from regard.serving.app import Access, listen
 from regard.tasks.model_folder import open_without_torch
 from tests.serving.conftest import Running
+from tests.serving.test_search import WORDS
 
 TEXT = "The animal didn't cross the street because it was too tired."
 TWO = f"{TEXT} The man sleeps."
@@ -58,6 +61,17 @@ def test_tags_go_where_their_words_went(running) -> None:
     assert '<b id="1">Tier</b>' in found["text"]
     [found] = translate(running, texts=["The animal <x id='7'/> was tired."], markup="xml").json["translations"]
     assert found["text"].count("<x id='7'/>") == 1
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_a_text_has_the_same_translation_in_any_company(start, precision: str) -> None:
+    running, draw = start(precision=precision), random.Random(4)
+    lines = [" ".join(draw.choices(WORDS, k=draw.randrange(1, 14))) + "." for _ in range(40)]
+    alone = {line: translate(running, texts=[line], source="en").json["translations"][0]["text"] for line in lines}
+    texts = [draw.choices(lines, k=draw.choice([1, 1, 2, 9])) for _ in range(60)]
+    with ThreadPoolExecutor(8) as clients:
+        found = list(clients.map(lambda some: translate(running, texts=some, source="en").json["translations"], texts))
+    assert [[one["text"] for one in own] for own in found] == [[alone[line] for line in some] for some in texts]
 
 
 def test_terms_prefixes_and_alternatives(running) -> None:

@@ -1,0 +1,84 @@
+"""Who may enter: by characters that wait, the speed that was measured, calls at once; and when to ask again."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from types import SimpleNamespace
+
+import pytest
+
+from regard.serving import admission
+from regard.serving.admission import FIRST, Admission
+from regard.serving.core import ServiceError
+
+
+@pytest.fixture
+def clock(monkeypatch) -> Iterator[SimpleNamespace]:
+    """A clock that goes on when it is told to."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(admission, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+def refusal(door: Admission, characters: int) -> ServiceError:
+    with pytest.raises(ServiceError) as caught, door.enter(characters):
+        pass
+    return caught.value
+
+
+def test_what_would_wait_for_too_long_is_told_when_to_ask_again(clock) -> None:
+    door, second = Admission(10.0, 100), int(FIRST)
+    with door.enter(8 * second):
+        with door.enter(2 * second):
+            error = refusal(door, 3 * second)
+            assert (error.status, error.retry_after) == (429, 3)
+            assert refusal(door, 100 * second).retry_after == 10  # when all that waits is done
+        with door.enter(2 * second):
+            assert (door.calls, door.characters) == (2, 10 * second)
+    assert (door.calls, door.characters) == (0, 0)
+
+
+def test_whoever_comes_alone_enters_and_calls_have_a_number(clock) -> None:
+    door = Admission(1.0, 2)
+    with door.enter(int(50 * FIRST)):
+        assert refusal(door, 1).status == 429
+    with ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(door.enter(1))
+        assert refusal(door, 1).status == 429
+
+
+def test_a_call_that_fails_leaves_room_and_is_no_work_done(clock) -> None:
+    door = Admission(10.0, 10)
+
+    def fail(seconds: float) -> None:
+        with door.enter(1_000):
+            clock.now += seconds
+            raise ValueError("broke")
+
+    for seconds in (4.0, 8.0):
+        with pytest.raises(ValueError, match="broke"):
+            fail(seconds)
+    assert (door.calls, door.characters) == (0, 0)
+    assert door.speed == FIRST / 2  # nothing came out in twelve seconds
+
+
+@pytest.mark.parametrize(("times", "most"), [(4, 4.0), (0.25, 0.25)])
+def test_speed_follows_what_is_done_while_somebody_waits(clock, times: float, most: float) -> None:
+    door = Admission(10.0, 10)
+    for _ in range(12):
+        with door.enter(int(10 * times * FIRST)):
+            clock.now += 10.0
+        clock.now += 1_000.0  # nobody is there
+    assert door.speed == pytest.approx(most * FIRST, rel=1e-3)
+    with door.enter(0), door.enter(int(9.9 * most * FIRST)):
+        assert refusal(door, int(0.2 * most * FIRST)).status == 429
+
+
+def test_nobody_enters_at_the_end(clock) -> None:
+    door = Admission(10.0, 10)
+    with door.enter(1):
+        door.ending = True
+        error = refusal(door, 1)
+    assert error.status == 503
+    assert error.retry_after
+    assert (door.calls, door.characters) == (0, 0)
