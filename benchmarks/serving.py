@@ -10,7 +10,12 @@ free. All run in turns, and their medians count. All
 programs, and the clients, share the cores of the machine; `cpu` is the processor time of a program without the clients.
 
 Latency: milliseconds of one short sentence, asked again and again; alone, beside a document of 5,000 sentences (a job),
-and beside the same sentences as requests. One line is appended to ``results/serving.jsonl``, or to ``--results FILE``.
+and beside the same sentences as requests.
+
+Company: 5,000 requests of 1 to 4 lines, drawn at random, from 16 clients, and a document meanwhile; how many of the
+translations are those of the line when it is asked for alone.
+
+One line is appended to ``results/serving.jsonl``, or to ``--results FILE``.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -49,6 +55,8 @@ BOOK = 5_000
 SHORT = "A man sleeps on a bench."
 TIMES = 200
 """The short sentence is asked for."""
+REQUESTS = 5_000
+"""In random company."""
 PAUSE = 0.02
 """Seconds between two of them."""
 Row = dict[str, Any]
@@ -61,7 +69,8 @@ def main() -> None:
     parser.add_argument("--texts", type=Path, required=True)
     parser.add_argument("--precision", choices=["fp32", "int8"], default="fp32")
     parser.add_argument("--rounds", type=command.positive_number, default=5)
-    parser.add_argument("--parts", nargs="+", choices=["throughput", "latency"], default=["throughput", "latency"])
+    parts = ["throughput", "latency", "company"]
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     asked = parser.parse_args()
     session = machine.begun("serving", clients=CLIENTS, precision=asked.precision)
     lines = asked.texts.read_text(encoding="utf-8").splitlines()
@@ -73,6 +82,8 @@ def main() -> None:
             rows += throughputs(ours, asked.model, lines, asked.precision, asked.rounds, scratch, stack)
         if "latency" in asked.parts:
             rows += latencies(ours, lines, asked.rounds)
+        if "company" in asked.parts:
+            rows.append(company(ours, lines))
     machine.append(asked.results, session, rows)
 
 
@@ -113,13 +124,16 @@ class Server:
 
     def translate(self, lines: Sequence[str]) -> list[str]:
         """The translations of lines, asked for by all clients."""
-        requests = iter(list(divide(lines)))
-        places: list[tuple[int, list[str]]] = []
+        return [text for texts in self.ask(divide(lines)) for text in texts]
+
+    def ask(self, texts: Sequence[Sequence[str]]) -> list[list[str]]:
+        """The answers of requests of so many texts, asked for by all clients."""
+        requests, places = iter(enumerate(texts)), list[tuple[int, list[str]]]()
 
         def run() -> None:
             connection = self.connect()
-            for place, texts in requests:
-                places.append((place, ask(connection, texts)))
+            for place, some in requests:
+                places.append((place, ask(connection, some)))
             connection.close()
 
         clients = [Thread(target=run) for _ in range(CLIENTS)]
@@ -127,8 +141,7 @@ class Server:
             client.start()
         for client in clients:
             client.join()
-        found = [texts for _, texts in sorted(places)]
-        return [text for texts in found for text in texts]
+        return [texts for _, texts in sorted(places)]
 
 
 class Offline:
@@ -158,13 +171,13 @@ class Offline:
         return {"wall": time.perf_counter() - wall, "cpu": used}
 
 
-def divide(lines: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """The lines as requests of 1 to 16, by number."""
-    drawn, at, place = random.Random(1), 0, 0
+def divide(lines: Sequence[str]) -> list[list[str]]:
+    """The lines as requests of 1 to 16."""
+    drawn, at, found = random.Random(1), 0, list[list[str]]()
     while at < len(lines):
-        size = drawn.randint(1, MOST)
-        yield place, list(lines[at : at + size])
-        at, place = at + size, place + 1
+        found.append(list(lines[at : at + drawn.randint(1, MOST)]))
+        at += len(found[-1])
+    return found
 
 
 def ask(connection: http.client.HTTPConnection, texts: Sequence[str]) -> list[str]:
@@ -218,14 +231,14 @@ def throughputs(
 def latencies(server: Server, lines: list[str], rounds: int) -> list[Row]:
     """Milliseconds of a short sentence in each company."""
     book = [lines[place % len(lines)] for place in range(BOOK)]
-    company: dict[str, Callable[[], Any]] = {
+    others: dict[str, Callable[[], Any]] = {
         "alone": nullcontext,
         "a document": partial(document, server, book),
         "requests": partial(requests, server, book),
     }
-    runs: dict[str, list[float]] = {name: [] for name in company}
+    runs: dict[str, list[float]] = {name: [] for name in others}
     for turn in range(rounds):
-        for name, beside in company.items():
+        for name, beside in others.items():
             with beside():
                 found = times(server)
             runs[name] += found
@@ -241,6 +254,18 @@ def latencies(server: Server, lines: list[str], rounds: int) -> list[Row]:
         }
         for name, found in runs.items()
     ]
+
+
+def company(server: Server, lines: list[str]) -> Row:
+    """How many translations of random requests are those of the line alone."""
+    connection, drawn = server.connect(), random.Random(2)
+    alone = {line: ask(connection, [line]) for line in dict.fromkeys(lines)}
+    texts = [drawn.choices(lines, k=drawn.randint(1, 4)) for _ in range(REQUESTS)]
+    with document(server, lines * 20, whole=False):
+        found = server.ask(texts)
+    pairs = zip(chain.from_iterable(texts), chain.from_iterable(found), strict=True)
+    same = sum([text] == alone[line] for line, text in pairs)
+    return {"what": "company", "requests": len(texts), "texts": sum(map(len, texts)), "same": same}
 
 
 def times(server: Server) -> list[float]:
@@ -261,11 +286,11 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 @contextmanager
-def document(server: Server, lines: Sequence[str]) -> Iterator[None]:
+def document(server: Server, lines: Sequence[str], whole: bool = True) -> Iterator[None]:
     """Meanwhile lines are translated as a document; it is deleted then.
 
     Raises:
-        AssertionError: it was done before.
+        AssertionError: it was done before, though it should take the ``whole`` time.
     """
     connection = server.connect()
     query = "/v1/documents?source=en&target=de"
@@ -280,7 +305,7 @@ def document(server: Server, lines: Sequence[str]) -> Iterator[None]:
     own, secret = f"/v1/documents/{job['id']}", {"Document-Secret": job["secret"]}
     try:
         yield
-        assert told(connection, "GET", own, headers=secret)["status"] == "translating"
+        assert not whole or told(connection, "GET", own, headers=secret)["status"] == "translating"
     finally:
         told(connection, "DELETE", own, headers=secret)
 
