@@ -255,6 +255,9 @@ def test_texts_are_never_logged(start, capfd) -> None:
     running = start(Access(log=True))
     assert translate(running, texts=["The secret animal."]).status == 200
     assert running.get("/translate?q=secret").status == 405
+    long = "secret " * 1_000
+    for name, fields in (("attention", {"text": long}), ("score", {"texts": [long], "translations": ["a"]})):
+        assert running.post(f"/v1/{name}", {**fields, "target": "de"}).status in (200, 400)
     said = capfd.readouterr().err
     assert "POST '/v1/translate' 200" in said
     assert "secret" not in said

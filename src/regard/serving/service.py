@@ -39,6 +39,7 @@ from regard.serving.store import Store
 from regard.serving.store.keys import refuse_over
 from regard.serving.store.memory import ClientMemory
 from regard.serving.translate import Translator
+from regard.system.notices import collect_notices
 
 T = TypeVar("T")
 F = TypeVar("F", bound=BaseModel)
@@ -256,7 +257,8 @@ class TranslationService:
         token = CALL.set(call)
         try:
             found = self._translator.languages("", request.source, request.target)
-            return self._translator.segments(segments, (found.source, found.target), request.terms)
+            with collect_notices():
+                return self._translator.segments(segments, (found.source, found.target), request.terms)
         finally:
             CALL.reset(token)
 
@@ -291,7 +293,8 @@ class TranslationService:
         def run() -> T:
             call.check()
             CALL.set(call)
-            return work()
+            with collect_notices():  # else they were printed, with words of a text
+                return work()
 
         loop = asyncio.get_running_loop()
         try:
