@@ -215,7 +215,16 @@ def test_whole_documents_and_entities_of_html_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["<b>" * 999 + "a" + "</b>" * 999, "a <x/>" * 50_000, "<p><b>a</b></p>" * 20_000, "a &lt;" * 50_000]
+    "text",
+    [
+        "<b>" * 999 + "a" + "</b>" * 999,
+        "a <x/>" * 50_000,
+        "<p><b>a</b></p>" * 20_000,
+        "a &lt;" * 50_000,
+        "&lt;" * 50_000,
+        "<!-- -->" * 50_000 + "a",
+        "<?b?>" * 50_000 + "a",
+    ],
 )
 def test_large_texts_take_linear_time(text: str) -> None:
     begin = time.process_time()

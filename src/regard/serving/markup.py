@@ -23,8 +23,8 @@ from regard.system.errors import RegardError
 Kind = Literal["open", "close", "empty"]
 NO_TAGS = frozenset[str]()
 ROOT = "fragment"
-_PROLOGUE = re.compile(r"\s*(?:<\?xml\s|(?:<\?.*?\?>|<!--.*?-->|\s)*<!DOCTYPE)", re.DOTALL)
-_ENCODING = re.compile(r"""(?<=<\?xml)([^>]*?)\sencoding\s*=\s*["'][^"']*["']""")
+_PROLOGUE = re.compile(r"\s*+(?:<\?xml\s|(?:(?><\?.*?\?>)|(?><!--.*?-->)|\s++)*+<!DOCTYPE)", re.DOTALL)
+_ENCODING = re.compile(r"""\A(<\?xml[^>]*?)\sencoding\s*=\s*["'][^"']*["']""")
 _NUMBERED = re.compile(r"<(/?)([a-z]{1,8}\d+) ?(/?)>")
 _ENTITY = re.compile(r"&(\w+;)")
 
