@@ -29,18 +29,27 @@ def test_what_would_wait_for_too_long_is_told_when_to_ask_again(clock) -> None:
     door, second = Admission(10.0, 100), int(FIRST)
     with door.enter(8 * second):
         with door.enter(2 * second):
-            error = refusal(door, 3 * second)
-            assert (error.status, error.retry_after) == (429, 3)
+            error = refusal(door, 5 * second)  # it would wait for five seconds of the first, and two of the second
+            assert (error.status, error.retry_after) == (429, 2)
             assert refusal(door, 100 * second).retry_after == 10  # when all that waits is done
         with door.enter(2 * second):
             assert (door.calls, door.characters) == (2, 10 * second)
     assert (door.calls, door.characters) == (0, 0)
 
 
+def test_a_word_enters_beside_books_but_no_further_book(clock) -> None:
+    door, book = Admission(10.0, 100), int(5 * FIRST)
+    with door.enter(50 * book), ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(door.enter(int(FIRST)))
+        assert refusal(door, book).status == 429
+        stack.enter_context(door.enter(1))
+
+
 def test_whoever_comes_alone_enters_and_calls_have_a_number(clock) -> None:
     door = Admission(1.0, 2)
     with door.enter(int(50 * FIRST)):
-        assert refusal(door, 1).status == 429
+        assert refusal(door, int(FIRST)).status == 429
     with ExitStack() as stack:
         for _ in range(2):
             stack.enter_context(door.enter(1))
@@ -70,8 +79,8 @@ def test_speed_follows_what_is_done_while_somebody_waits(clock, times: float, mo
             clock.now += 10.0
         clock.now += 1_000.0  # nobody is there
     assert door.speed == pytest.approx(most * FIRST, rel=1e-3)
-    with door.enter(0), door.enter(int(9.9 * most * FIRST)):
-        assert refusal(door, int(0.2 * most * FIRST)).status == 429
+    with door.enter(0), door.enter(int(4.9 * most * FIRST)), door.enter(int(4.9 * most * FIRST)):
+        assert refusal(door, int(4.9 * most * FIRST)).status == 429
 
 
 def test_nobody_enters_at_the_end(clock) -> None:

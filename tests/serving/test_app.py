@@ -12,6 +12,7 @@ import pytest
 
 from regard.inspection import SHIPPED
 from regard.serving.app import Access, listen
+from regard.serving.service import STREAMED
 from regard.tasks.model_folder import open_without_torch
 from tests.serving.conftest import Running
 from tests.serving.test_search import WORDS
@@ -95,6 +96,21 @@ def test_a_stream_has_every_text_once(running) -> None:
     found = {one["index"]: one["text"] for one in map(json.loads, events)}
     whole = [one["text"] for one in translate(running, texts=texts).json["translations"]]
     assert [found[place] for place in range(3)] == whole
+
+
+def test_a_stream_leaves_room_for_others(start) -> None:
+    running = start()
+    texts = [f"{TEXT} {n}" for n in range(400)]
+    streaming = threading.Thread(target=lambda: translate(running, texts=texts, source="en", stream=True))
+    streaming.start()
+    until = time.monotonic() + 20
+    while not running.service.searching.running:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+    assert running.service.searching.running + running.service.searching.waiting <= STREAMED
+    assert translate(running, texts=["The man sleeps."], source="en").status == 200
+    assert running.service.admission.calls == 1  # the stream still runs
+    streaming.join(20)
 
 
 def test_text_in_the_language_that_is_asked_for_stays(running) -> None:

@@ -1,4 +1,7 @@
-"""Who may enter: as much work as is done in time, by the speed that this machine shows."""
+"""Who may enter: as much work as is done in time, by the speed that this machine shows.
+
+Calls take turns, so that one waits for as much of each other as it has itself: a word enters beside a book.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,10 @@ PAUSE = 5.0
 
 
 class Admission:
-    """Lets calls in while what is accepted takes less than so many seconds; else they are told when to ask again.
+    """Lets calls in that are answered within so many seconds, about; others are told when to ask again.
 
     Args:
-        seconds: of work that may wait.
+        seconds: that one may wait, its own work counted.
         calls: at once.
     """
 
@@ -28,10 +31,18 @@ class Admission:
         self._seconds, self._calls = seconds, calls
         self._lock = threading.Lock()
         self._speed, self._done, self._busy, self._since = FIRST, 0, 0.0, 0.0
-        self.characters = 0
-        """Accepted, and not done yet."""
-        self.calls = 0
+        self._sizes = list[int]()
         self.ending = False
+
+    @property
+    def calls(self) -> int:
+        """Accepted, and not done yet."""
+        return len(self._sizes)
+
+    @property
+    def characters(self) -> int:
+        """Of these calls."""
+        return sum(self._sizes)
 
     @property
     def speed(self) -> float:
@@ -52,14 +63,13 @@ class Admission:
         """
         self.refuse_ending()
         with self._lock:
-            seconds = (self.characters + characters) / self._speed
+            seconds = (characters + sum(min(one, characters) for one in self._sizes)) / self._speed
             if self.calls and (seconds > self._seconds or self.calls >= self._calls):
                 after = max(1, math.ceil(min(self.characters / self._speed, seconds - self._seconds)))
                 raise ServiceError(429, f"the server is busy; ask again in {after} s", after)
             if not self.calls:
                 self._since = time.monotonic()
-            self.calls += 1
-            self.characters += characters
+            self._sizes.append(characters)
         done = 0
         try:
             yield
@@ -70,8 +80,7 @@ class Admission:
     def _leave(self, characters: int, done: int) -> None:
         with self._lock:
             now = time.monotonic()
-            self.calls -= 1
-            self.characters -= characters
+            self._sizes.remove(characters)
             self._done += done
             self._busy, self._since = self._busy + now - self._since, now
             if self._busy > PAUSE:

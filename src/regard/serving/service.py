@@ -46,6 +46,8 @@ F = TypeVar("F", bound=BaseModel)
 SWEEP = 5.0
 """Seconds between two looks at what is idle."""
 END = object()
+STREAMED = 16
+"""Texts of a stream that are translated at once: each takes a thread, of which others need some."""
 
 
 @dataclass(frozen=True)
@@ -144,11 +146,14 @@ class TranslationService:
         """As the protocol has it: texts are answered as they are ready."""
         characters = self._check(request, call)
         with self.admission.enter(characters):
+            some = asyncio.Semaphore(STREAMED)
 
             async def one(place: int) -> tuple[int, TextTranslation]:
                 prefixes = request.prefixes[place : place + 1]
                 own = replace(request, texts=request.texts[place : place + 1], prefixes=prefixes)
-                [found] = await self._work(call, lambda: self._translator.translate(own))
+                async with some:
+                    [found] = await self._work(call, lambda: self._translator.translate(own))
+                self.store.usage.add(call.key.id, len(own.texts[0]))
                 return place, found
 
             tasks = [asyncio.ensure_future(one(place)) for place in range(len(request.texts))]
@@ -159,7 +164,6 @@ class TranslationService:
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-        self.store.usage.add(call.key.id, characters)
 
     def languages(self) -> list[ServedLanguage]:
         """As the protocol has it."""
