@@ -215,6 +215,25 @@ def test_clients_take_turns_and_short_calls_come_first(slow) -> None:
     assert line.ended < page.ended < last[3]
 
 
+def test_calls_of_one_client_end_as_they_came_but_a_book_waits_for_a_page(slow, monkeypatch) -> None:
+    own, shared, step = slow
+    own.recipe = own.recipe.model_copy(update={"decoding": own.recipe.decoding.model_copy(update={"tokens": 400})})
+    monkeypatch.setattr(
+        "regard.serving.search.PACE", 1.0
+    )  # a token takes a second, so that what is shorter comes first
+    lines = texts(280, seed=2)
+    callers = list[Caller]()
+    for size in (70, 280, 140, 70):
+        callers.append(Caller(own, lines[:size], beam=1))
+        while shared.waiting + shared.running < sum(len(one.lines) for one in callers):
+            time.sleep(0.001)
+    step.go.set()
+    for caller in callers:
+        caller.join()
+    first, book, chapter, page = (caller.ended for caller in callers)
+    assert first < page < chapter < book
+
+
 class Faulty(Slow):
     """Breaks on one source."""
 

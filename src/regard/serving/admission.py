@@ -1,6 +1,6 @@
 """Who may enter: as much work as is done in time, by the speed that this machine shows.
 
-Calls take turns, so that one waits for as much of each other as it has itself: a word enters beside a book.
+A call waits for no more of each other than it has itself, as the search has it: a word enters beside a book.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from regard.serving.core import ServiceError
 
 FIRST = 2_000.0
 """Characters that are translated in a second, before any was measured."""
-PAUSE = 5.0
-"""Seconds of work over which speed is measured anew."""
+MEMORY = 20.0
+"""Seconds of work after which what was measured counts a third."""
 
 
 class Admission:
@@ -30,7 +30,7 @@ class Admission:
     def __init__(self, seconds: float, calls: int) -> None:
         self._seconds, self._calls = seconds, calls
         self._lock = threading.Lock()
-        self._speed, self._done, self._busy, self._since = FIRST, 0, 0.0, 0.0
+        self._done, self._busy, self._since = 5 * FIRST, 5.0, 0.0
         self._sizes = list[int]()
         self.ending = False
 
@@ -47,7 +47,7 @@ class Admission:
     @property
     def speed(self) -> float:
         """Characters a second."""
-        return self._speed
+        return max(FIRST / 20, self._done / self._busy)
 
     def refuse_ending(self) -> None:
         """Raise a ServiceError (503) while the server ends."""
@@ -63,9 +63,9 @@ class Admission:
         """
         self.refuse_ending()
         with self._lock:
-            seconds = (characters + sum(min(one, characters) for one in self._sizes)) / self._speed
+            seconds = (characters + sum(min(one, characters) for one in self._sizes)) / self.speed
             if self.calls and (seconds > self._seconds or self.calls >= self._calls):
-                after = max(1, math.ceil(min(self.characters / self._speed, seconds - self._seconds)))
+                after = max(1, math.ceil(min(self.characters / self.speed, seconds - self._seconds)))
                 raise ServiceError(429, f"the server is busy; ask again in {after} s", after)
             if not self.calls:
                 self._since = time.monotonic()
@@ -81,8 +81,6 @@ class Admission:
         with self._lock:
             now = time.monotonic()
             self._sizes.remove(characters)
-            self._done += done
-            self._busy, self._since = self._busy + now - self._since, now
-            if self._busy > PAUSE:
-                self._speed = max(FIRST / 20, (self._speed + self._done / self._busy) / 2)
-                self._done, self._busy = 0, 0.0
+            kept = math.exp((self._since - now) / MEMORY)
+            self._done, self._busy = self._done * kept + done, self._busy * kept + now - self._since
+            self._since = now

@@ -5,8 +5,9 @@ A call's thread hands its sentences in (:meth:`SharedSearch.search` stands in th
 filled from what waits. A sentence's result is that of the sentence alone (law *refilling*): it depends neither on the
 company nor on the number of threads.
 
-Fairness: clients take turns, within a client its calls do, sentence by sentence. Short calls are searched for in
-batches of their own, which may take most of the time, so that they wait for no book.
+Fairness: clients take turns, sentence by sentence. Of one client's calls that comes first which came first, or is so
+much shorter; so none waits for good. Short calls are searched for in batches of their own, which may take most of the
+time, so that they wait for no book.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import itertools
 import math
 import threading
 import time
+from bisect import insort
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
@@ -37,6 +39,8 @@ BURST = 0.3
 """Seconds by which short calls may come first."""
 MOST_STEPS = {True: 32, False: 2}
 """Steps taken at once: whoever waits for a step of a long call should not wait long."""
+PACE = 6_000.0
+"""Tokens times beam of a second by which calls of one client are compared: what is longer may be as much older."""
 Found = list[list[Hypothesis]]
 
 
@@ -72,6 +76,7 @@ class _Group:
     costs: Sequence[int]
     order: deque[int] = field(init=False)
     cost: int = field(init=False)
+    due: float = field(init=False)
     found: list[list[Hypothesis] | None] = field(init=False)
     ended: threading.Event = field(default_factory=threading.Event)
     error: BaseException | None = None
@@ -80,6 +85,7 @@ class _Group:
     def __post_init__(self) -> None:
         self.order = deque(sorted(range(len(self.given)), key=lambda place: -self.costs[place]))
         self.found, self.cost = [None] * len(self.given), sum(self.costs)
+        self.due = time.monotonic() + self.cost / PACE
 
     @property
     def over(self) -> bool:
@@ -124,8 +130,8 @@ class _Waiting:
         return bool(self._clients)
 
     def add(self, group: _Group) -> None:
-        """A group, behind others of its client."""
-        self._clients.setdefault(group.call.client, deque()).append(group)
+        """A group, among those of its client."""
+        insort(self._clients.setdefault(group.call.client, deque()), group, key=lambda one: one.due)
 
     def groups(self) -> Iterator[_Group]:
         """All of them."""
@@ -156,7 +162,6 @@ class _Waiting:
                 return
             room, empty = room - cost, False
             place = group.take()
-            groups.rotate(-1)
             if not group.order:
                 groups.remove(group)
             self._clients.move_to_end(client)
@@ -189,8 +194,9 @@ class _Batch:
 
     def advance(self) -> tuple[int, int, int]:
         """A step or a few; how many sentences it ended, and the tokens of both their sides."""
-        gone = {number for number, (group, _) in self.sentences.items() if group.over}
-        if gone:
+        over = {group for group in {group for group, _ in self.sentences.values()} if group.over}
+        if over:
+            gone = {number for number, (group, _) in self.sentences.items() if group in over}
             self.scheduler.drop(gone)
             for number in gone:
                 del self.sentences[number]
