@@ -6,7 +6,7 @@ Throughput: 16 clients, each with a connection that it keeps, send the lines of 
 the next one when the last is answered; beside it the same lines through `regard translate`, which has started and
 translated a line before; and the same clients at `peers/serve_ctranslate2.py`, which translates the sentences of all
 clients in batches of the size that was best of some tried before, or each request as soon as one of its workers is
-free. All run in turns, and their medians count. All
+free, or each text after the other, as LibreTranslate has it. All run in turns, and their medians count. All
 programs, and the clients, share the cores of the machine; `cpu` is the processor time of a program without the clients.
 
 Latency: milliseconds of one short sentence, asked again and again; alone, beside a document of 5,000 sentences (a job),
@@ -201,14 +201,15 @@ def throughputs(
     beam, folder = str(open_without_torch(model, "cpu", "fp32").recipe.decoding.beam), f"{scratch}/ctranslate2"
     subprocess.run([*REGARD, "export", str(model), folder, "--to", "ctranslate2"], check=True, capture_output=True)
     peer = [sys.executable, str(command.HERE / "peers" / "serve_ctranslate2.py"), folder, precision, beam]
-    peers = {batch: stack.enter_context(Server([*peer, str(batch)])) for batch in (0, *BATCHES)}
+    peers = {batch: stack.enter_context(Server([*peer, str(batch)])) for batch in (0, 1, *BATCHES)}
     seconds = {batch: peers[batch].measure(lines)["wall"] for batch in BATCHES}
     best = min(seconds, key=seconds.__getitem__)
     programs: dict[str, Server | Offline] = {
         "regard serve": ours,
         "regard translate": Offline(model, precision, scratch),
         f"CTranslate2, batches of {best}": peers[best],
-        "CTranslate2, a request at a time": peers[0],
+        "CTranslate2, requests": peers[0],
+        "CTranslate2, one text after another": peers[1],
     }
     runs: dict[str, list[Row]] = {name: [] for name in programs}
     for turn in range(rounds):

@@ -83,6 +83,7 @@ def overload(server: Server, lines: Sequence[str], seconds: float) -> Row:
         "p50_s": round(quantile([took for _, took in done], 0.5), 2),
         "p95_s": round(quantile([took for _, took in done], 0.95), 2),
         "megabytes": round(memory[-1][1], 1),
+        "curve": [round(megabytes) for _, megabytes in memory],
         "megabytes_a_minute": round(linear_regression(*zip(*settled, strict=True)).slope, 2),
     }
 

@@ -2,8 +2,9 @@
 
     python serve_ctranslate2.py FOLDER PRECISION BEAM BATCH
 
-Whenever a worker of the translator is free, it is given what waits, ``BATCH`` sentences at most; where that is 0, each
-request goes into the translator's own queue. Prints its address.
+Whenever a worker of the translator is free, it is given what waits, ``BATCH`` sentences at most. Where that is 0, each
+request goes into the translator's own queue; where it is 1, each text does, one after another, and one worker has all
+cores, as LibreTranslate has it. Prints its address.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ class Translator:
     """
 
     def __init__(self, folder: str, precision: str, beam: int, batch: int) -> None:
-        kind = TYPES[precision]
-        self._model = ctranslate2.Translator(folder, compute_type=kind, intra_threads=1, inter_threads=WORKERS)
+        kind, workers = TYPES[precision], 1 if batch == 1 else WORKERS
+        threads = {"intra_threads": WORKERS // workers, "inter_threads": workers}
+        self._model = ctranslate2.Translator(folder, compute_type=kind, **threads)
         self._tokenizer: Any = Tokenizer.from_file(f"{folder}/tokenizer.json")
-        self._beam, self._batch, self._free = beam, batch, WORKERS
+        self._beam, self._batch, self._free = beam, batch, workers
         self._working = set[asyncio.Task[None]]()
         self._waiting: list[tuple[str, asyncio.Future[str]]] = []
 
