@@ -3,7 +3,7 @@
 import http.client
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from regard.system.kernels.packing import Precision
 
 PATIENCE = 20.0
 PAIR = f"en:de={SHIPPED[0]}"
+FOLDERS = (PAIR,)
 
 
 @dataclass
@@ -34,9 +35,16 @@ class Reply:
 class Running:
     """A server in a thread of its own."""
 
-    def __init__(self, access: Access, needs_key: bool, limits: Limits, precision: Precision = "fp32") -> None:
+    def __init__(
+        self,
+        access: Access,
+        needs_key: bool,
+        limits: Limits,
+        precision: Precision = "fp32",
+        folders: Sequence[str] = FOLDERS,
+    ) -> None:
         self.store = Store.open(None)
-        self.service = TranslationService(ServedModels([PAIR], precision), self.store, 2, needs_key, limits)
+        self.service = TranslationService(ServedModels(folders, precision), self.store, 2, needs_key, limits)
         self.listener = listen("127.0.0.1", 0)
         self.port: int = self.listener.getsockname()[1]
         self.server = ServiceServer(ServiceSite(self.service, access), self.service)
@@ -90,9 +98,13 @@ def start() -> Iterator[Start]:
     there: list[Running] = []
 
     def begin(
-        access: Access | None = None, needs_key: bool = False, precision: Precision = "fp32", **limits: Any
+        access: Access | None = None,
+        needs_key: bool = False,
+        precision: Precision = "fp32",
+        folders: Sequence[str] = FOLDERS,
+        **limits: Any,
     ) -> Running:
-        there.append(Running(access or Access(), needs_key, Limits(**limits), precision))
+        there.append(Running(access or Access(), needs_key, Limits(**limits), precision, folders))
         return there[-1]
 
     yield begin

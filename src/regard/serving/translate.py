@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -196,7 +195,7 @@ class Translator:
         """The translator of a hop, which searches in the batch of all calls."""
         opened = stack.enter_context(self.models.use(hop.model))
         assert translates(opened)
-        found: Translation = copy(opened.between(*hop.direction))
+        found: Translation = opened.in_direction(hop.direction)
         found.search = self._searching.search
         return found
 

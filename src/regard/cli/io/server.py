@@ -14,6 +14,7 @@ from regard.cli.io.load_model import check_threads
 from regard.cli.io.terminal import result, say
 from regard.system.errors import Option, RegardError, UsageError
 from regard.system.installation import SERVING, require
+from regard.text.counts import counted
 
 PORT = 5000
 """LibreTranslate's, so that its clients find us."""
@@ -70,14 +71,21 @@ def serve(
         raise UsageError(f"there is no port {port}", Option("port"))
     if not folders:
         raise UsageError("name a model folder, or several", "MODEL")
+    if not idle >= 0:
+        raise UsageError("expected 0 or more", Option("idle"))
+    if not seconds > 0:
+        raise UsageError("expected more than 0", Option("seconds"))
     require("starlette", "uvicorn", *SERVING)
     from regard.serving.app import LOOPBACK, Access, ServiceServer, ServiceSite, listen
     from regard.serving.models import ServedModels
     from regard.serving.service import Limits, TranslationService
     from regard.serving.store import Store, data_folder
+    from regard.serving.store.jobs import LARGEST
     from regard.system import kernels
     from regard.system.processor import usable_cores
 
+    if not 0 < document_mebibytes * MEBIBYTE <= LARGEST:
+        raise UsageError(f"expected 1 to {LARGEST // MEBIBYTE}", Option("document_mebibytes"))
     cores = threads or usable_cores()
     loops = min(cores, MOST_LOOPS)
     kernels.use_threads(max(1, cores // loops))
@@ -94,7 +102,8 @@ def serve(
         store.close()
         return
     service = TranslationService(models, store, loops, needs_key, Limits(seconds=seconds))
-    access = Access(host, tuple(name or ()), tuple(origin or ()), log)
+    names = tuple(one.lower() for one in name or ())
+    access = Access(host, names, tuple(one.lower().rstrip("/") for one in origin or ()), log)
     site = ServiceSite(service, access, attention, document_mebibytes * MEBIBYTE)
     try:
         listener = listen(host, port)
@@ -109,6 +118,7 @@ def serve(
         if open and not local:
             say("everybody who reaches this address is answered (--open)")
         sys.stdout.flush()
+        Option.dashes = False  # clients read of fields
         service.start()
         ServiceServer(site, service).run([listener])
     sys.stdout.flush()
@@ -137,8 +147,8 @@ def _check(models: object) -> None:
                 kind = f"{task.info.noun}, {getattr(task, 'precision', 'fp32')}"
                 if translates(task):
                     source, target = model.usual if model.usual in model.directions else min(model.directions)
-                    said = task.between(source, target).translate("1")
-                    kind += f", {len(model.directions)} directions; {source} → {target}: 1 → {said}"
+                    said = task.in_direction((source, target)).translate("1")
+                    kind += f", {counted(len(model.directions), 'direction')}; {source} → {target}: 1 → {said}"
                 result(f"{model.name}: {kind}")
         except RegardError as error:
             say(str(error))
