@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 import signal
 import socket
 import threading
@@ -14,7 +15,7 @@ from regard.inspection import SHIPPED
 from regard.serving.app import Access, listen
 from regard.serving.service import STREAMED
 from regard.tasks.model_folder import open_without_torch
-from tests.serving.conftest import Running
+from tests.serving.conftest import PAIR, Running
 from tests.serving.test_search import WORDS
 
 TEXT = "The animal didn't cross the street because it was too tired."
@@ -117,6 +118,18 @@ def test_text_in_the_language_that_is_asked_for_stays(running) -> None:
     text = "Der Mann schläft, weil er müde ist."
     [found] = translate(running, texts=[text]).json["translations"]
     assert (found["text"], found["source"]) == (text, "de")
+
+
+def test_two_models_translate_where_none_does_by_the_languages_that_they_are_given(start, tmp_path) -> None:
+    shutil.copytree(SHIPPED[0] / "model", tmp_path / "other")
+    running, task = start(folders=[PAIR, f"de:fr={tmp_path / 'other'}"]), open_without_torch(SHIPPED[0], "cpu")
+    asked = {"source": "en", "target": "fr"}
+    expected = " ".join(task.translate(task.translate([TEXT, "The man sleeps."])))
+    [found] = running.post("/v1/translate", {**asked, "texts": [TWO]}).json["translations"]
+    assert found == {"text": expected, "source": "en", "through": "de", "alternatives": [], "warnings": []}
+    tagged = running.post("/v1/translate", {**asked, "texts": [f"<b>{TWO}</b>"], "markup": "html"})
+    [found] = tagged.json["translations"]
+    assert (found["text"], found["through"]) == (f"<b>{expected}</b>", "de")
 
 
 def test_what_one_model_says(running) -> None:
@@ -233,6 +246,9 @@ def test_every_answer_has_its_headers_and_the_page_is_there(running) -> None:
         ({"Host": "evil.example"}, 421),
         ({"Host": "localhost:1"}, 200),
         ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "null", "Sec_Fetch_Site": "same-origin"}, 200),
+        ({"Origin": "http://localhost:1", "Host": "LOCALHOST:1"}, 200),
         ({"Origin": "chrome-extension://abc"}, 200),
         ({"Sec_Fetch_Site": "cross-site"}, 403),
         ({"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}, 200),
@@ -271,6 +287,8 @@ def test_texts_are_never_logged(start, capfd) -> None:
     running = start(Access(log=True))
     assert translate(running, texts=["The secret animal."]).status == 200
     assert running.get("/translate?q=secret").status == 405
+    assert running.get("/translate/en/de/secret").status == 404
+    assert running.ask("PUT", "/v1/documents/secret").status == 405
     long = "secret " * 1_000
     for name, fields in (("attention", {"text": long}), ("score", {"texts": [long], "translations": ["a"]})):
         assert running.post(f"/v1/{name}", {**fields, "target": "de"}).status in (200, 400)

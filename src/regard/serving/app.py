@@ -68,8 +68,9 @@ class Access:
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if (self.names or self.host in LOOPBACK) and name not in (*NAMES, *self.names):
             raise RequestRefused(421, "the server answers to no such name; regard serve --name allows one")
-        origin = headers.get("origin")
-        if origin and origin.startswith("http") and origin.partition("://")[2].lower() != host:
+        origin, same = headers.get("origin", ""), headers.get("sec-fetch-site") == "same-origin"
+        page = origin == "null" or origin.startswith("http")  # else of an extension, which the user installed
+        if page and not same and origin.partition("://")[2] != host:
             if origin not in self.origins:
                 raise RequestRefused(403, "requests from another page are refused; regard serve --origin allows one")
         elif not origin and headers.get("sec-fetch-site") in ELSEWHERE and headers.get("sec-fetch-mode") != "navigate":
@@ -135,8 +136,8 @@ class ServiceGuard:
         route = scope.get("route")
         self._metrics.count(getattr(route, "path", ""), status, took)
         if self._access.log:
-            path = getattr(route, "path", scope["path"][:200])  # what stands in its place may be a document's secret
-            print(f"{scope['method']} {path!r} {status} {took * 1000:.0f} ms", file=sys.stderr)
+            path = getattr(route, "path", "(no such path)")  # one that was asked for may have a text, or a secret
+            print(f"{scope['method'][:20]} {path!r} {status} {took * 1000:.0f} ms", file=sys.stderr)
 
 
 def _preflight(headers: Headers) -> dict[str, str]:
