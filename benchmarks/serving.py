@@ -2,11 +2,11 @@
 
     python benchmarks/serving.py --model FOLDER --texts test.en
 
-Throughput: 16 clients, each with a connection that it keeps, send the lines of the file three times, in requests of 1 to 16
-texts, the next one when the last is answered; beside it the same lines as a file for `regard translate`, less the
-seconds that it takes for one line; and the same clients at `peers/serve_ctranslate2.py`, which translates the sentences of all
-clients in batches of the size that was best of some tried before, or each request as soon as one of its workers is
-free, or each text after the other, as LibreTranslate has it. All run in turns, and their medians count. All
+Throughput: 16 clients, each with a connection that it keeps, send the lines of the file three times, in requests of 1
+to 16 texts, the next one when the last is answered; beside it the same lines as a file for `regard translate`, less the
+seconds that it takes for one line; and the same clients at `peers/serve_ctranslate2.py`, which translates the sentences
+of all clients in batches of the size that was best of some tried before, or each request as soon as one of its workers
+is free, or each text after the other, as LibreTranslate has it. All run in turns, and their medians count. All
 programs, and the clients, share the cores of the machine; `cpu` is the processor time of a program without the clients.
 
 Latency: milliseconds of one short sentence, asked again and again; alone, beside a document of 5,000 sentences (a job),

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from regard.serving.app import Access, listen
 from regard.serving.service import STREAMED
 from regard.tasks.model_folder import open_without_torch
 from tests.serving.conftest import PAIR, Running
+from tests.serving.interfaces.test_fuzz import body, mutate
 from tests.serving.test_search import WORDS
 
 TEXT = "The animal didn't cross the street because it was too tired."
@@ -210,6 +212,28 @@ def test_a_document_is_a_job(running) -> None:
     assert running.get(path, Document_Secret="another").status == 404
     assert running.ask("DELETE", path, **secret).status == 204
     assert running.get(path, **secret).status == 404
+
+
+FIELDS: dict[str, dict[str, Any]] = {
+    "translate": {"texts": [TEXT, "<b>a"], "target": "de", "markup": "html", "alternatives": 2, "beam": 2},
+    "detect": {"text": TEXT},
+    "score": {"texts": [TEXT], "translations": ["Das Tier."], "target": "de", "source": "en"},
+    "align": {"texts": [TEXT], "translations": ["Das Tier."], "target": "de"},
+    "attention": {"text": TEXT, "target": "de"},
+    "words": {"text": TEXT, "translation": "Das Tier.", "target": "de", "source": "en"},
+    "generate": {"prompt": TEXT},
+    "memory": {"source": "en", "target": "de", "pairs": [["a", "b"]]},
+    "documents": {"file": "a.md", "target": "de"},
+}
+
+
+def test_mutated_requests_never_fail_unexpectedly(running) -> None:
+    for number in range(150):
+        draw = random.Random(number)
+        name = draw.choice(list(FIELDS))
+        content, kind = body(mutate(FIELDS[name], draw), draw)
+        reply = running.post(f"/v1/{name}", content, Content_Type=kind)
+        assert reply.status < 500, (number, name, content)
 
 
 def test_state_metrics_and_description(running) -> None:
